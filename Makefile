@@ -1,0 +1,103 @@
+# Every target sets up what it needs, on a machine that has Python >= 3.11, cargo and make.
+# Stamps say what is done already; `make clean` forgets everything.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+WHEELS := target/wheels
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# Sources of the wheel; folders are listed too, so that a deleted file counts as a change.
+SOURCES := $(shell find src python \( -name __pycache__ -o -name '*.so' \) -prune -o -print 2>/dev/null) \
+	Cargo.toml Cargo.lock pyproject.toml README.md LICENSE
+PYTHON_PATHS := python tests tools benches $(wildcard examples)
+
+# One interpreter for every build, or cargo would compile PyO3 again for each.
+export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
+export PYTHONUTF8 := 1
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: help demo test build develop lint bench clean test-rust test-python test-wheel
+
+help:
+	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
+	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
+	@echo "make build    a release build of the wheel, installed in $(VENV)"
+	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
+	@echo "make lint     rustfmt, clippy, ruff, mypy, basedpyright, stubtest"
+	@echo "make bench    what the import costs, and the size of the wheel"
+	@echo "make clean    remove what was built, $(VENV) included"
+	@echo
+	@echo "PYTHON=python3.12 make ... chooses the interpreter; it must be 3.11 or later."
+
+demo: $(STAMPS)/wheel
+	$(BIN)/backread demo
+
+test: $(STAMPS)/wheel $(STAMPS)/tools
+	$(BIN)/python tools/run_steps.py lint test-rust test-python test-wheel
+
+build: $(STAMPS)/wheel
+
+# The next `make build` or `make test` puts the release build back.
+develop: $(STAMPS)/tools
+	@rm -f $(STAMPS)/wheel
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --extras cli,mirror
+
+lint: $(STAMPS)/wheel $(STAMPS)/tools
+	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+	cargo fmt --check
+	cargo clippy --locked --all-targets --no-default-features -- -D warnings
+	cargo clippy --locked --all-targets -- -D warnings
+	$(BIN)/ruff check $(PYTHON_PATHS)
+	$(BIN)/ruff format --check $(PYTHON_PATHS)
+	$(BIN)/mypy
+	$(BIN)/mypy tests/typing
+	$(BIN)/basedpyright
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest backread._backread
+
+test-rust: $(STAMPS)/venv
+	cargo test --locked --no-default-features
+	cargo test --locked --no-default-features --features mock
+
+test-python: $(STAMPS)/wheel $(STAMPS)/tools
+	$(BIN)/python -m pytest
+
+test-wheel: $(STAMPS)/wheel
+	$(BIN)/python tools/check_wheel.py $(WHEELS)
+
+bench: $(STAMPS)/wheel
+	$(BIN)/python benches/import_and_size.py $(WHEELS)
+
+clean:
+	rm -rf $(VENV) target .mypy_cache .pytest_cache .ruff_cache
+	find python tests tools benches \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
+
+# --- what the targets stand on -------------------------------------------------------------
+
+$(STAMPS)/venv:
+	@$(PYTHON) -c '' 2>/dev/null || { echo "backread needs Python 3.11 or later, and '$(PYTHON)' does not start; name one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("backread needs Python 3.11 or later, and $(PYTHON) is %d.%d; name one: make PYTHON=python3.12" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint constraints.txt pip
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/maturin: $(STAMPS)/venv constraints.txt
+	$(PIP) install --constraint constraints.txt --group build
+	@touch $@
+
+$(STAMPS)/tools: $(STAMPS)/venv constraints.txt pyproject.toml
+	$(PIP) install --constraint constraints.txt --group dev
+	@touch $@
+
+$(WHEELS)/stamp: $(STAMPS)/maturin $(SOURCES)
+	@mkdir -p $(WHEELS) && rm -f $(WHEELS)/backread-*.whl
+	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(WHEELS)
+	@touch $@
+
+$(STAMPS)/wheel: $(WHEELS)/stamp constraints.txt
+	$(PIP) uninstall --yes backread 2>/dev/null
+	for wheel in $(WHEELS)/backread-*.whl; do $(PIP) install --constraint constraints.txt "$$wheel[cli,mirror]" || exit 1; done
+	@touch $@

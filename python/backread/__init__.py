@@ -1,0 +1,124 @@
+"""backread reads every user and every message of a chat widget's service, and never writes.
+
+`Client` and `AsyncClient` read; `Mirror` keeps a local copy; `backread.errors` says what may be
+raised; `backread.testing` fakes the service. Names are loaded when they are first used, so that
+the import itself costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from backread import errors, mirror, models, testing, typed_dicts
+    from backread._client import AsyncClient, Client, __version__
+    from backread._listing import AsyncListing, Listing
+    from backread.errors import (
+        Attempt,
+        AuthenticationError,
+        BackreadError,
+        BadRequestError,
+        ConfigurationError,
+        ConnectError,
+        DeadlineExceededError,
+        DecodeError,
+        IncompleteError,
+        MirrorError,
+        NotFoundError,
+        PermissionDeniedError,
+        RateLimitError,
+        RequestTimeoutError,
+        ResponseTooLargeError,
+        ServerError,
+        StatusError,
+        TransportError,
+        TruncatedBodyError,
+    )
+    from backread.mirror import Mirror, SyncReport
+    from backread.models import (
+        Message,
+        OperatorSender,
+        OtherSender,
+        Page,
+        User,
+        UserAttribute,
+        UserSender,
+        WalkReport,
+    )
+
+__all__ = [
+    "AsyncClient",
+    "AsyncListing",
+    "Attempt",
+    "AuthenticationError",
+    "BackreadError",
+    "BadRequestError",
+    "Client",
+    "ConfigurationError",
+    "ConnectError",
+    "DeadlineExceededError",
+    "DecodeError",
+    "IncompleteError",
+    "Listing",
+    "Message",
+    "Mirror",
+    "MirrorError",
+    "NotFoundError",
+    "OperatorSender",
+    "OtherSender",
+    "Page",
+    "PermissionDeniedError",
+    "RateLimitError",
+    "RequestTimeoutError",
+    "ResponseTooLargeError",
+    "ServerError",
+    "StatusError",
+    "SyncReport",
+    "TransportError",
+    "TruncatedBodyError",
+    "User",
+    "UserAttribute",
+    "UserSender",
+    "WalkReport",
+    "__version__",
+    "errors",
+    "mirror",
+    "models",
+    "testing",
+    "typed_dicts",
+]
+
+_MODULES = {"errors", "mirror", "models", "testing", "typed_dicts"}
+_ELSEWHERE = {
+    **dict.fromkeys(("AsyncClient", "Client", "__version__"), "_client"),
+    **dict.fromkeys(("AsyncListing", "Listing"), "_listing"),
+    **dict.fromkeys(("Mirror", "SyncReport"), "mirror"),
+    **dict.fromkeys(
+        (
+            "Message",
+            "OperatorSender",
+            "OtherSender",
+            "Page",
+            "User",
+            "UserAttribute",
+            "UserSender",
+            "WalkReport",
+        ),
+        "models",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    value = getattr(import_module(f"{__name__}.{_ELSEWHERE.get(name, 'errors')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,95 @@
+"""Checks of arguments, made where a call is made and before anything is sent."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    import os
+    from datetime import timedelta
+
+    Duration: TypeAlias = float | timedelta
+
+LARGEST = 2**63 - 1
+"""Ids, offsets and counts are 64-bit in every table they end in."""
+
+
+class SharedOptions(TypedDict, total=False):
+    """The options that may differ between clients of one pool; see `Client` for each."""
+
+    timeout: Duration | None
+    deadline: Duration | None
+    max_retries: int
+    max_concurrency: int
+    rate_limit: float | None
+    on_rate_limit: Literal["wait", "raise"]
+    max_response_bytes: int
+
+
+class ClientOptions(SharedOptions, total=False):
+    """The keyword options of `Client` and `AsyncClient`; see `Client` for each."""
+
+    proxy: str | None
+    ca_bundle: str | os.PathLike[str] | None
+    allow_http: bool
+    user_agent: str | None
+
+
+def seconds(name: str, duration: Duration | None) -> float | None:
+    """The duration in seconds, from a number of seconds or a timedelta; None stays None."""
+    if duration is None:
+        return None
+    total_seconds = getattr(duration, "total_seconds", None)
+    if total_seconds is not None:
+        return float(total_seconds())
+    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
+        raise TypeError(
+            f"{name} must be seconds (int or float), a timedelta or None, "
+            f"not {type(duration).__name__}"
+        )
+    return float(duration)
+
+
+def whole(name: str, number: Any, least: int, most: int) -> int:
+    """The number as an int, from anything that is one (numpy's too); ValueError out of bounds."""
+    if isinstance(number, bool):
+        raise TypeError(f"{name} must be an int, not bool")
+    try:
+        checked: int = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, not {type(number).__name__}") from None
+    if not least <= checked <= most:
+        bounds = f"{least} or more" if checked < least and most == LARGEST else f"{least} to {most}"
+        raise ValueError(f"{name} must be {bounds}, not {checked}; nothing was sent")
+    return checked
+
+
+def identifier(name: str, number: object) -> int:
+    """An id: 0 or more."""
+    return whole(name, number, 0, LARGEST)
+
+
+def identifiers(name: str, numbers: Iterable[int] | None) -> tuple[int, ...] | None:
+    """Ids, each checked; None stays None."""
+    if numbers is None:
+        return None
+    if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
+        raise TypeError(f"{name} must be ids (an iterable of int) or None, not {numbers!r:.40}")
+    return tuple(identifier(f"{name}[{place}]", one) for place, one in enumerate(numbers))
+
+
+def page_limit(name: str, rows: object) -> int:
+    """A number of rows that the interface allows for one page: 1 to 99 (interface 8.1)."""
+    return whole(name, rows, 1, 99)
+
+
+def page_offset(rows: object) -> int:
+    """A position in a list: 0 or more."""
+    return whole("offset", rows, 0, LARGEST)
+
+
+def item_cap(rows: object) -> int | None:
+    """The most items a walk gives: 0 or more; None for no cap."""
+    return None if rows is None else whole("max_items", rows, 0, LARGEST)

@@ -1,0 +1,162 @@
+"""The native module: the core client and the mock, as the Python faces call them.
+
+Not public. Every operation takes ``blocking``: ``True`` waits here (the GIL is released, Ctrl-C
+answers) and gives the value; ``False`` needs a running event loop and gives an awaitable of it.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self, final
+
+from backread.models import WalkReport
+from backread.typed_dicts import MessageDict, UserDict
+
+__version__: str
+OPENAPI: str
+
+@final
+class NativeClient:
+    base_url: str
+    vendor: str
+    def __new__(
+        cls,
+        *,
+        base_url: str | None,
+        api_secret: str | None,
+        vendor: str | None,
+        timeout: float | None,
+        deadline: float | None,
+        max_retries: int,
+        max_concurrency: int,
+        rate_limit: float | None,
+        on_rate_limit: str,
+        max_response_bytes: int,
+        proxy: str | None,
+        ca_bundle: str | None,
+        allow_http: bool,
+        user_agent: str | None,
+    ) -> Self: ...
+    def with_options(
+        self,
+        *,
+        timeout: float | None,
+        deadline: float | None,
+        max_retries: int,
+        max_concurrency: int,
+        rate_limit: float | None,
+        on_rate_limit: str,
+        max_response_bytes: int,
+    ) -> NativeClient: ...
+    def user(self, user_id: int, as_dict: bool, blocking: bool) -> Any: ...
+    def users_page(self, offset: int, limit: int, as_dict: bool, blocking: bool) -> Any: ...
+    def message(self, user_id: int, message_id: int, as_dict: bool, blocking: bool) -> Any: ...
+    def messages_page(
+        self, user_id: int, offset: int, limit: int, as_dict: bool, blocking: bool
+    ) -> Any: ...
+    def walk_users(self, strict: bool, page_size: int, max_items: int | None) -> Walk: ...
+    def walk_messages(
+        self, user_id: int, strict: bool, page_size: int, max_items: int | None
+    ) -> Walk: ...
+    def walk_all_messages(
+        self, users: Sequence[int] | None, strict: bool, page_size: int, max_items: int | None
+    ) -> Walk: ...
+    def sync_run(self, done: Sequence[int]) -> SyncRun: ...
+    def close(self) -> None: ...
+
+@final
+class Walk:
+    """One walk over one list (or over every user's messages), under way.
+
+    ``next_page`` gives a `Page` of the rows not given before, None at the end; with ``as_dict``
+    its items are the JSON objects as sent. ``stop`` may be called at any time, from any thread, and
+    again. ``take_error`` gives the error that ended the Arrow stream, once.
+    """
+
+    report: WalkReport
+    def next_page(self, as_dict: bool, blocking: bool) -> Any: ...
+    def stop(self) -> None: ...
+    def take_error(self) -> BaseException | None: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class SyncRun:
+    """One run of the mirror's reading: batches to commit, in the order they must be committed."""
+
+    requests: int
+    users_total: int | None
+    def next_batch(self, blocking: bool) -> Any: ...
+    def stop(self) -> None: ...
+
+@final
+class SyncBatch:
+    """Some thousands of rows, or two seconds' worth; each table is an Arrow stream or None."""
+
+    users: ArrowTable | None
+    messages: ArrowTable | None
+    lists: ArrowTable | None
+    rejects: ArrowTable | None
+    users_report: WalkReport | None
+
+@final
+class ArrowTable:
+    num_rows: int
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+def empty_table(resource: Literal["users", "messages", "lists", "rejects"]) -> ArrowTable: ...
+
+@final
+class World:
+    """The rows of a faked service: made by counter from the seed, so that they cost no memory.
+
+    Row i never depends on how many rows there are. ``users`` is the count asked for here,
+    ``messages_per_user`` the least and the most messages of one, both inclusive. A change shows in
+    the next answer of every server that has this world. KeyError where a row is not there.
+    """
+
+    def __new__(
+        cls, seed: int = 0, users: int = 100, messages_per_user: tuple[int, int] = (0, 40)
+    ) -> Self: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def users(self) -> int: ...
+    @property
+    def messages_per_user(self) -> tuple[int, int]: ...
+    @property
+    def total_users(self) -> int: ...
+    @property
+    def total_messages(self) -> int: ...
+    def user_ids(self) -> list[int]: ...
+    def message_ids(self, user_id: int) -> list[int]: ...
+    def user(self, user_id: int) -> UserDict: ...
+    def message(self, user_id: int, message_id: int) -> MessageDict: ...
+    def add_users(self, count: int = 1) -> list[int]: ...
+    def add_messages(self, user_id: int, count: int = 1) -> list[int]: ...
+    def remove_user(self, user_id: int) -> None: ...
+    def remove_message(self, user_id: int, message_id: int) -> None: ...
+    def edit_user(self, user_id: int, **fields: Any) -> None: ...
+    def edit_message(self, user_id: int, message_id: int, **fields: Any) -> None: ...
+    def fingerprint(self) -> str: ...
+
+@final
+class NativeMockServer:
+    def __new__(
+        cls,
+        world: World,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        secret: str | None = None,
+        vendor: str | None = None,
+    ) -> Self: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def secret(self) -> str: ...
+    @property
+    def vendor(self) -> str: ...
+    def counts(self) -> dict[str, int]: ...
+    def statuses(self) -> dict[int, int]: ...
+    def stop(self) -> None: ...

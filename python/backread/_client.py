@@ -1,0 +1,238 @@
+"""The clients: `Client` waits, `AsyncClient` awaits; the native module does the work of both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from backread._arguments import SharedOptions, seconds
+from backread._backread import NativeClient, __version__
+from backread._messages import AsyncMessages, Messages
+from backread._users import AsyncUsers, Users
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Unpack
+
+    from backread._arguments import Duration
+    from backread._backread import SyncRun
+
+__all__ = ["AsyncClient", "Client", "__version__"]
+
+SECRET_VARIABLE = "BACKREAD_API_SECRET"
+
+
+class _BaseClient:
+    """Construction, options, copies: what has nothing to do with waiting or awaiting."""
+
+    __slots__ = ("__weakref__", "_native", "_options")
+
+    _native: NativeClient
+    _options: dict[str, Any]
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_secret: str | None = None,
+        vendor: str | None = None,
+        *,
+        timeout: Duration | None = 30.0,
+        deadline: Duration | None = None,
+        max_retries: int = 5,
+        max_concurrency: int = 16,
+        rate_limit: float | None = None,
+        on_rate_limit: Literal["wait", "raise"] = "wait",
+        max_response_bytes: int = 64 * 1024 * 1024,
+        proxy: str | None = None,
+        ca_bundle: str | os.PathLike[str] | None = None,
+        allow_http: bool = False,
+        user_agent: str | None = None,
+    ) -> None:
+        try:
+            self._options = {
+                "timeout": seconds("timeout", timeout),
+                "deadline": seconds("deadline", deadline),
+                "max_retries": max_retries,
+                "max_concurrency": max_concurrency,
+                "rate_limit": rate_limit,
+                "on_rate_limit": on_rate_limit,
+                "max_response_bytes": max_response_bytes,
+                "proxy": proxy,
+                "ca_bundle": None if ca_bundle is None else os.fspath(ca_bundle),
+                "allow_http": allow_http,
+                "user_agent": user_agent,
+            }
+            self._native = NativeClient(
+                base_url=_given_or_set(base_url, "BACKREAD_BASE_URL"),
+                api_secret=_given_or_set(api_secret, SECRET_VARIABLE),
+                vendor=_given_or_set(vendor, "BACKREAD_VENDOR"),
+                **self._options,
+            )
+        finally:
+            # Tools that print a traceback print the local variables of its frames.
+            del api_secret
+
+    @property
+    def base_url(self) -> str:
+        """Where the service is; the paths of the interface are relative to it."""
+        return self._native.base_url
+
+    @property
+    def vendor(self) -> str:
+        """The vendor word of the media type (interface 5.3)."""
+        return self._native.vendor
+
+    def with_options(self, **changes: Unpack[SharedOptions]) -> Self:
+        """A client with these options changed, which shares connections and pace with this one.
+
+        Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit and
+        max_response_bytes. TypeError for any other: what belongs to the connections needs a new
+        client. ConfigurationError for a value that makes no sense.
+        """
+        refused = sorted(changes.keys() - SharedOptions.__optional_keys__)
+        if refused:
+            raise TypeError(
+                f"with_options() cannot change {', '.join(refused)}: the new client shares the "
+                f"connections of this one; make a new {type(self).__name__}"
+            )
+        options: dict[str, Any] = {**self._options, **changes}
+        for name in ("timeout", "deadline"):
+            options[name] = seconds(name, options[name])
+        client = object.__new__(type(self))
+        client._options = options
+        client._native = self._native.with_options(
+            **{name: options[name] for name in SharedOptions.__optional_keys__}
+        )
+        return client
+
+    def _close(self) -> None:
+        self._native.close()
+
+    def __repr__(self) -> str:
+        # A debugger shows a client whose construction failed, too.
+        if not hasattr(self, "_native"):
+            return f"<{type(self).__name__}, not made>"
+        return f"{type(self).__name__}(base_url={self.base_url!r}, vendor={self.vendor!r})"
+
+    def __copy__(self) -> Self:
+        return self.with_options()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.with_options()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if "@" in (self._options["proxy"] or ""):
+            from backread.errors import ConfigurationError
+
+            raise ConfigurationError(
+                f"a {type(self).__name__} whose proxy holds a password is not pickled; leave proxy "
+                "out and set HTTPS_PROXY in the environment"
+            )
+        return _load, (type(self), self.base_url, self.vendor, self._options)
+
+
+class Client(_BaseClient):
+    """Reads users and messages, and waits for each answer; safe to use from many threads.
+
+    - ``base_url``, ``api_secret``, ``vendor``: where the service is, the API Secret Key and the
+      vendor word (interface 1 and 5). What is ``None`` comes from ``BACKREAD_BASE_URL``,
+      ``BACKREAD_API_SECRET``, ``BACKREAD_VENDOR``.
+    - ``timeout``: for one attempt; ``deadline``: for a whole call with its retries, waits and
+      pages. Seconds or a timedelta; ``None`` for no bound.
+    - ``max_retries``: how often a request is sent once more after a failure that may pass.
+    - ``max_concurrency``: requests in flight; ``rate_limit``: requests per second, ``None`` for
+      what the service bears.
+    - ``on_rate_limit``: ``"wait"`` obeys Retry-After up to the deadline; ``"raise"`` raises
+      `RateLimitError` at the first 429.
+    - ``max_response_bytes``: the largest decoded body, in bytes.
+    - ``proxy``: a proxy's URL; ``None`` takes those of the environment. ``ca_bundle``: a PEM file
+      of certificates to trust besides the usual ones. ``user_agent``: replaces ours.
+    - ``allow_http``: plain http is refused except to this machine, unless this is true.
+
+    Raises `ConfigurationError` where one of them is missing or malformed; nothing is sent. Pickles
+    without its secret, which is taken from ``BACKREAD_API_SECRET`` where it is loaded. Use it in a
+    ``with`` block, or call `close`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def users(self) -> Users:
+        """The users: ``list``, ``page``, ``get``."""
+        return Users(self)
+
+    @property
+    def messages(self) -> Messages:
+        """The messages: ``list``, ``all``, ``page``, ``get``."""
+        return Messages(self)
+
+    def close(self) -> None:
+        """Closes the client; a call after that raises a `BackreadError` that says so."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _sync_run(self, done: Sequence[int]) -> SyncRun:
+        return self._native.sync_run(done)
+
+
+class AsyncClient(_BaseClient):
+    """Reads users and messages, and each answer is awaited; one serves many event loops in turn.
+
+    Takes the arguments of `Client`, and raises the same errors; all that is said there holds.
+    A cancelled task ends its request. Use it in an ``async with`` block, or await `aclose`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def users(self) -> AsyncUsers:
+        """The users: ``list``, ``page``, ``get``."""
+        return AsyncUsers(self)
+
+    @property
+    def messages(self) -> AsyncMessages:
+        """The messages: ``list``, ``all``, ``page``, ``get``."""
+        return AsyncMessages(self)
+
+    async def aclose(self) -> None:
+        """Closes the client; a call after that raises a `BackreadError` that says so."""
+        self._close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+def _given_or_set(argument: str | None, variable: str) -> str | None:
+    return os.environ.get(variable) if argument is None else argument
+
+
+def _load(
+    kind: type[_BaseClient], base_url: str, vendor: str, options: dict[str, Any]
+) -> _BaseClient:
+    if not os.environ.get(SECRET_VARIABLE):
+        from backread.errors import ConfigurationError
+
+        raise ConfigurationError(
+            f"a {kind.__name__} was unpickled, and it travels without its secret: "
+            f"set {SECRET_VARIABLE} in the environment of this process"
+        )
+    return kind(base_url, None, vendor, **options)

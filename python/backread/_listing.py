@@ -1,0 +1,242 @@
+"""A list of the service that is read as it is used: `Listing`, and `AsyncListing` for awaiting."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import aclosing, closing
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    import polars  # type: ignore[import-not-found, unused-ignore]
+    import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    from backread._operations import Walk
+    from backread.models import Page, WalkReport
+
+__all__ = ["AsyncListing", "Listing"]
+
+T_co = TypeVar("T_co", covariant=True)
+Frame = TypeVar("Frame")
+
+
+class _BaseListing(Generic[T_co]):
+    """What a listing knows before, between and after its walks."""
+
+    __slots__ = ("_as_dict", "_start", "_title", "_walk")
+
+    def __init__(self, title: str, start: Callable[[], Walk], as_dict: bool) -> None:
+        self._title = title
+        self._start = start
+        self._as_dict = as_dict
+        self._walk: Walk | None = None
+
+    @property
+    def report(self) -> WalkReport:
+        """What the latest walk asked, got and proved so far; live while the walk is under way.
+
+        Before the first walk all counts are 0 and the certificate is ``uncertified``.
+        """
+        return _unread() if self._walk is None else self._walk.report
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The list as an Arrow stream, in bounded memory; each call is a fresh walk.
+
+        Whatever takes such an object takes the listing as it is: ``polars.DataFrame(listing)``,
+        ``pyarrow.table(listing)``, ``pandas.DataFrame.from_arrow(listing)``. The columns are the
+        interface's fields, typed; ``as_dict`` plays no part. Reading it blocks.
+        """
+        return self._begin().__arrow_c_stream__(requested_schema)
+
+    def _begin(self) -> Walk:
+        self._walk = walk = self._start()
+        return walk
+
+    # Not its walk: what is loaded elsewhere starts its own.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._title, self._start, self._as_dict)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._title}>"
+
+    def _repr_html_(self) -> str:
+        from backread.display import listing_html
+
+        return listing_html(repr(self))
+
+
+class Listing(_BaseListing[T_co]):
+    """A list of the service, read while it is iterated.
+
+    Each iteration is a fresh walk from the start of the list: pages are fetched ahead while you
+    read, each row is given once, and ``report`` says afterwards what was proved. Nothing is sent
+    before the first item is asked for. Ending an iteration early ends its requests.
+
+    Iterating raises the errors of `backread.errors`: those of single requests, after the retries;
+    `DeadlineExceededError` where the walk passes the client's ``deadline``; `IncompleteError` at
+    the end where ``strict=True`` was asked and nothing was proved.
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[T_co]:
+        with closing(self.pages()) as pages:
+            for page in pages:
+                yield from page.items
+
+    def pages(self) -> Generator[Page[T_co], None, None]:
+        """The same walk page by page; repeats are left out here too, so a page may be short."""
+        walk = self._begin()
+        try:
+            while (page := walk.next_page(self._as_dict, True)) is not None:
+                yield page
+        finally:
+            walk.stop()
+
+    def to_list(self) -> list[T_co]:
+        """All items, in memory."""
+        return [item for page in self.pages() for item in page.items]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
+        return _ArrowSource(self).read(_arrow_table)
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
+        return _ArrowSource(self).read(_polars_frame)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
+        return _ArrowSource(self).read(_pandas_frame)
+
+
+class AsyncListing(_BaseListing[T_co]):
+    """A list of the service, read while it is iterated with ``async for``.
+
+    All that is said of `Listing` holds. The Arrow stream itself blocks while it is read; the
+    ``to_…`` methods read it in a thread, and cancelling them ends their requests.
+    """
+
+    __slots__ = ()
+
+    async def __aiter__(self) -> AsyncIterator[T_co]:
+        async with aclosing(self.pages()) as pages:
+            async for page in pages:
+                for item in page.items:
+                    yield item
+
+    async def pages(self) -> AsyncGenerator[Page[T_co], None]:
+        """The same walk page by page; repeats are left out here too, so a page may be short."""
+        walk = self._begin()
+        try:
+            while (page := await walk.next_page(self._as_dict, False)) is not None:
+                yield page
+        finally:
+            walk.stop()
+
+    async def to_list(self) -> list[T_co]:
+        """All items, in memory."""
+        return [item async for page in self.pages() for item in page.items]
+
+    async def to_arrow(self) -> pyarrow.Table:
+        """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
+        return await _ArrowSource(self).read_in_thread(_arrow_table)
+
+    async def to_polars(self) -> polars.DataFrame:
+        """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
+        return await _ArrowSource(self).read_in_thread(_polars_frame)
+
+    async def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
+        return await _ArrowSource(self).read_in_thread(_pandas_frame)
+
+
+class _ArrowSource:
+    """One conversion's view of a listing: it knows which walk it started, and can end it."""
+
+    def __init__(self, listing: _BaseListing[Any]) -> None:
+        self._listing = listing
+        self._walk: Walk | None = None
+        self._stopped = False
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        self._walk = walk = self._listing._begin()
+        # A cancelled conversion may reach this line after stop() found no walk to end.
+        if self._stopped:
+            walk.stop()
+        return walk.__arrow_c_stream__(requested_schema)
+
+    def read(self, convert: Callable[[_ArrowSource], Frame]) -> Frame:
+        try:
+            return convert(self)
+        except BaseException:
+            # Arrow carries an error as text only; the walk still has the one that was raised.
+            error = None if self._walk is None else self._walk.take_error()
+            if error is None:
+                raise
+        finally:
+            self.stop()
+        raise error
+
+    async def read_in_thread(self, convert: Callable[[_ArrowSource], Frame]) -> Frame:
+        import asyncio
+
+        try:
+            return await asyncio.to_thread(self.read, convert)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._walk is not None:
+            self._walk.stop()
+
+
+def _arrow_table(source: _ArrowSource) -> pyarrow.Table:
+    table: pyarrow.Table = _require("pyarrow", "to_arrow").table(source)
+    return table
+
+
+def _polars_frame(source: _ArrowSource) -> polars.DataFrame:
+    frame: polars.DataFrame = _require("polars", "to_polars").DataFrame(source)
+    return frame
+
+
+def _pandas_frame(source: _ArrowSource) -> pandas.DataFrame:
+    _require("pandas", "to_pandas")
+    # pandas reads Arrow through pyarrow in any case, and this works before its version 3 too.
+    frame: pandas.DataFrame = _require("pyarrow", "to_pandas").table(source).to_pandas()
+    return frame
+
+
+def _require(package: str, method: str) -> Any:
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise ImportError(
+            f"{method}() needs {package}, which is not installed; run: pip install {package}",
+            name=package,
+        ) from None
+
+
+def _unread() -> WalkReport:
+    from backread.models import WalkReport
+
+    return WalkReport(
+        requests=0,
+        pages=0,
+        rows=0,
+        distinct=0,
+        repeats=0,
+        total_first=None,
+        total_last=None,
+        sweeps=0,
+        repaired_text=0,
+        certificate="uncertified",
+        started_at=None,
+        ended_at=None,
+        reason="not read yet",
+    )

@@ -1,0 +1,191 @@
+"""The users of the service: `Users`, and `AsyncUsers` for awaiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from backread._arguments import identifier, item_cap, page_limit, page_offset
+from backread._listing import AsyncListing, Listing
+
+if TYPE_CHECKING:
+    from backread._operations import Reader, Walk
+    from backread.models import Page, User
+    from backread.typed_dicts import PageDict, UserDict
+
+__all__ = ["AsyncUsers", "Users"]
+
+
+class _BaseUsers:
+    __slots__ = ("_client",)
+
+    def __init__(self, client: Reader) -> None:
+        self._client = client
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._client!r}>"
+
+    def _walk(self, strict: bool, page_size: int, max_items: int | None) -> Walk:
+        return self._client._native.walk_users(strict, page_size, max_items)
+
+    def _list(
+        self, strict: bool, page_size: int, max_items: int | None
+    ) -> tuple[str, Callable[[], Walk]]:
+        checked = page_limit("page_size", page_size), item_cap(max_items)
+        return "users", partial(self._walk, strict, *checked)
+
+
+class Users(_BaseUsers):
+    """The users of the service: ``client.users``."""
+
+    __slots__ = ()
+
+    @overload
+    def list(
+        self,
+        *,
+        as_dict: Literal[False] = False,
+        strict: bool = False,
+        page_size: int = 99,
+        max_items: int | None = None,
+    ) -> Listing[User]: ...
+    @overload
+    def list(
+        self,
+        *,
+        as_dict: Literal[True],
+        strict: bool = False,
+        page_size: int = 99,
+        max_items: int | None = None,
+    ) -> Listing[UserDict]: ...
+    @overload
+    def list(
+        self,
+        *,
+        as_dict: bool,
+        strict: bool = False,
+        page_size: int = 99,
+        max_items: int | None = None,
+    ) -> Listing[User] | Listing[UserDict]: ...
+    def list(
+        self,
+        *,
+        as_dict: bool = False,
+        strict: bool = False,
+        page_size: int = 99,
+        max_items: int | None = None,
+    ) -> Any:
+        """Every user, as a `Listing` that is read while it is iterated; nothing is sent yet.
+
+        ``as_dict`` gives the JSON objects as sent. ``strict`` raises `IncompleteError` at the end
+        of a walk that proved nothing. ``page_size`` is the ``limit`` of each request, 1 to 99 rows
+        (interface 8.1). ``max_items`` ends the walk after so many items; such a walk, where
+        it leaves rows out, proves nothing. ValueError where a number is out of bounds.
+        """
+        return Listing(*self._list(strict, page_size, max_items), as_dict)
+
+    @overload
+    def page(
+        self, offset: int = 0, limit: int = 99, *, as_dict: Literal[False] = False
+    ) -> Page[User]: ...
+    @overload
+    def page(self, offset: int = 0, limit: int = 99, *, as_dict: Literal[True]) -> PageDict: ...
+    @overload
+    def page(self, offset: int = 0, limit: int = 99, *, as_dict: bool) -> Page[User] | PageDict: ...
+    def page(self, offset: int = 0, limit: int = 99, *, as_dict: bool = False) -> Any:
+        """One list response: one request, and its retries.
+
+        ``offset`` is a position in rows, 0 or more; ``limit`` a number of rows, 1 to 99 (interface
+        8.1), else ValueError and nothing is sent. ``as_dict`` gives the envelope as sent. Raises
+        the errors of `backread.errors`.
+        """
+        return self._client._native.users_page(
+            page_offset(offset), page_limit("limit", limit), as_dict, True
+        )
+
+    @overload
+    def get(self, user_id: int, *, as_dict: Literal[False] = False) -> User: ...
+    @overload
+    def get(self, user_id: int, *, as_dict: Literal[True]) -> UserDict: ...
+    @overload
+    def get(self, user_id: int, *, as_dict: bool) -> User | UserDict: ...
+    def get(self, user_id: int, *, as_dict: bool = False) -> Any:
+        """The user with this id; ``as_dict`` gives the JSON object as sent.
+
+        `NotFoundError` where there is none; ValueError for a negative id, and nothing is sent.
+        Raises the other errors of `backread.errors`.
+        """
+        return self._client._native.user(identifier("user_id", user_id), as_dict, True)
+
+
+class AsyncUsers(_BaseUsers):
+    """The users of the service: ``client.users`` of an `AsyncClient`."""
+
+    __slots__ = ()
+
+    @overload
+    def list(
+        self,
+        *,
+        as_dict: Literal[False] = False,
+        strict: bool = False,
+        page_size: int = 99,
+        max_items: int | None = None,
+    ) -> AsyncListing[User]: ...
+    @overload
+    def list(
+        self,
+        *,
+        as_dict: Literal[True],
+        strict: bool = False,
+        page_size: int = 99,
+        max_items: int | None = None,
+    ) -> AsyncListing[UserDict]: ...
+    @overload
+    def list(
+        self,
+        *,
+        as_dict: bool,
+        strict: bool = False,
+        page_size: int = 99,
+        max_items: int | None = None,
+    ) -> AsyncListing[User] | AsyncListing[UserDict]: ...
+    def list(
+        self,
+        *,
+        as_dict: bool = False,
+        strict: bool = False,
+        page_size: int = 99,
+        max_items: int | None = None,
+    ) -> Any:
+        """Every user, as an `AsyncListing`: ``async for``. All else as `Users.list`."""
+        return AsyncListing(*self._list(strict, page_size, max_items), as_dict)
+
+    @overload
+    async def page(
+        self, offset: int = 0, limit: int = 99, *, as_dict: Literal[False] = False
+    ) -> Page[User]: ...
+    @overload
+    async def page(
+        self, offset: int = 0, limit: int = 99, *, as_dict: Literal[True]
+    ) -> PageDict: ...
+    @overload
+    async def page(
+        self, offset: int = 0, limit: int = 99, *, as_dict: bool
+    ) -> Page[User] | PageDict: ...
+    async def page(self, offset: int = 0, limit: int = 99, *, as_dict: bool = False) -> Any:
+        """One list response, awaited. All else as `Users.page`."""
+        return await self._client._native.users_page(
+            page_offset(offset), page_limit("limit", limit), as_dict, False
+        )
+
+    @overload
+    async def get(self, user_id: int, *, as_dict: Literal[False] = False) -> User: ...
+    @overload
+    async def get(self, user_id: int, *, as_dict: Literal[True]) -> UserDict: ...
+    @overload
+    async def get(self, user_id: int, *, as_dict: bool) -> User | UserDict: ...
+    async def get(self, user_id: int, *, as_dict: bool = False) -> Any:
+        """The user with this id, awaited. All else as `Users.get`."""
+        return await self._client._native.user(identifier("user_id", user_id), as_dict, False)

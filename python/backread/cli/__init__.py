@@ -1,0 +1,28 @@
+"""The command ``backread``: the four reads, the mirror, the mock and a demonstration, in a shell.
+
+Needs ``pip install "backread[cli]"``. The exit codes are in `backread.cli.exits`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """The console script; it ends the process with the exit code."""
+    try:
+        import rich  # noqa: F401
+        import typer  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name not in ("rich", "typer"):
+            raise
+        sys.stderr.write(
+            f"backread: the command needs {error.name}, which is not installed; "
+            'run: pip install "backread[cli]"\n'
+        )
+        sys.exit(1)
+    from backread.cli.app import run
+
+    sys.exit(run())

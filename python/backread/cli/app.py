@@ -1,0 +1,86 @@
+"""The application: its commands, and what surrounds each of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from backread.cli.demo import demo
+from backread.cli.exits import exit_code, say_failure
+from backread.cli.mock import mock
+from backread.cli.read import message, messages, user, users
+from backread.cli.sync import report, sync
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="backread",
+    help="Reads every user and every message of a chat widget's service, and never writes to it.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for _command in (users, user, messages, message, sync, report, mock, demo):
+    app.command()(_command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from backread import __version__
+
+        sys.stdout.write(f"backread {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version, and end."
+        ),
+    ] = False,
+) -> None:
+    """Reads every user and every message of a chat widget's service, and never writes to it.
+
+    The service is named by BACKREAD_BASE_URL, BACKREAD_API_SECRET and BACKREAD_VENDOR. Data goes to
+    stdout, all else to stderr.
+    """
+    if context.invoked_subcommand is None:
+        sys.stdout.write(f"{context.get_help()}\n")
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line and gives its exit code; writes at most one line about a failure."""
+    command = typer.main.get_command(app)
+    try:
+        # Not command.main(): it answers Ctrl-C and a closed pipe in its own way.
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        with command.make_context("backread", given) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else 0
+    except BaseException as error:
+        with suppress(BrokenPipeError):
+            say_failure(error)
+        _drop_output()
+        return exit_code(error)
+    return 0
+
+
+def _drop_output() -> None:
+    # What is still buffered would fail once more when the interpreter closes stdout.
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,134 @@
+"""The options that say which service to read and how, shared by every command that reads it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
+
+import typer
+
+from backread.cli.exits import UsageFailure
+
+__all__ = ["Connection", "with_connection"]
+
+P = ParamSpec("P")
+
+
+def _option(name: str, help_text: str, *, minimum: float | None = None, metavar: str) -> Any:
+    variable = "BACKREAD_" + name.removeprefix("--").replace("-", "_").upper()
+    return typer.Option(
+        name, envvar=variable, help=help_text, min=minimum, metavar=metavar, show_default=False
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One field for each option; None leaves the client's default."""
+
+    base_url: Annotated[
+        str | None, _option("--base-url", "Where the service is.", metavar="URL")
+    ] = None
+    vendor: Annotated[
+        str | None, _option("--vendor", "The vendor word of its media type.", metavar="WORD")
+    ] = None
+    secret_file: Annotated[
+        Path | None,
+        _option(
+            "--secret-file",
+            "A file with the API secret; otherwise BACKREAD_API_SECRET has it.",
+            metavar="FILE",
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        _option("--timeout", "For one attempt [30].", minimum=0, metavar="SECONDS"),
+    ] = None
+    deadline: Annotated[
+        float | None,
+        _option("--deadline", "For the whole call with its retries.", minimum=0, metavar="SECONDS"),
+    ] = None
+    max_retries: Annotated[
+        int | None,
+        _option("--max-retries", "Attempts after the first one [5].", minimum=0, metavar="NUMBER"),
+    ] = None
+    max_concurrency: Annotated[
+        int | None,
+        _option("--max-concurrency", "Requests in flight [16].", minimum=1, metavar="NUMBER"),
+    ] = None
+    rate_limit: Annotated[
+        float | None,
+        _option("--rate-limit", "Requests per second.", minimum=0, metavar="NUMBER"),
+    ] = None
+    proxy: Annotated[
+        str | None, _option("--proxy", "A proxy; otherwise the environment's.", metavar="URL")
+    ] = None
+    ca_bundle: Annotated[
+        Path | None,
+        _option("--ca-bundle", "PEM certificates to trust besides the usual.", metavar="FILE"),
+    ] = None
+    allow_http: Annotated[
+        bool,
+        typer.Option(
+            "--allow-http",
+            envvar="BACKREAD_ALLOW_HTTP",
+            help="Send the secret over plain http to another machine.",
+        ),
+    ] = False
+
+    def client(self) -> Any:
+        """A `Client` with these options; `ConfigurationError` where something is missing."""
+        from backread._client import Client
+
+        names = {field.name for field in fields(self)} - {"base_url", "vendor", "secret_file"}
+        options = {name: getattr(self, name) for name in sorted(names)}
+        given = {name: value for name, value in options.items() if value is not None}
+        return Client(self.base_url, self._secret(), self.vendor, **given)
+
+    def _secret(self) -> str | None:
+        if self.secret_file is None:
+            return None
+        try:
+            secret = self.secret_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise UsageFailure(
+                f"--secret-file {self.secret_file} cannot be read: {reason}; name a file that "
+                "holds the API secret alone"
+            ) from None
+        if not secret:
+            raise UsageFailure(
+                f"--secret-file {self.secret_file} is empty; put the API secret in it"
+            )
+        return secret
+
+
+def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Callable[..., None]:
+    """Gives a command the options of `Connection`, and calls it with one as its first argument."""
+    kinds = get_type_hints(Connection, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=kinds[field.name],
+        )
+        for field in fields(Connection)
+    ]
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    parameters = [
+        *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own),
+        *shared,
+    ]
+
+    def wrapped(**values: Any) -> None:
+        connection = Connection(**{each.name: values.pop(each.name) for each in shared})
+        command(connection, **values)  # type: ignore[call-arg]
+
+    wrapped.__name__ = command.__name__
+    wrapped.__doc__ = command.__doc__
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return wrapped

@@ -1,0 +1,129 @@
+"""``demo``: all of it at work against the mock, in a folder that one can look into afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backread.cli.exits import UsageFailure
+from backread.cli.output import print_table
+from backread.cli.sync import progress, summary
+
+if TYPE_CHECKING:
+    from backread.mirror import Mirror, SyncReport
+    from backread.testing import MockServer, World
+
+__all__ = ["demo"]
+
+MARKER = ".backread-demo"
+SEED = 7
+USERS = 2_000
+LONGEST = 400
+
+QUERIES = (
+    (
+        "Who has written the most?",
+        """
+        SELECT user_id, name, user_messages, operator_messages, last_message_at::DATE AS last_day
+        FROM conversations ORDER BY user_messages DESC, user_id LIMIT 5
+        """,
+    ),
+    (
+        "How long do visitors wait for a first answer, by hour of the day (UTC)?",
+        """
+        SELECT hour(first_message_at) AS hour, count(*) AS conversations,
+            round(median(first_response_seconds) / 60, 1) AS median_minutes,
+            round(quantile_cont(first_response_seconds, 0.9) / 60, 1) AS slowest_tenth_minutes
+        FROM conversations WHERE first_response_seconds IS NOT NULL
+        GROUP BY hour ORDER BY conversations DESC, hour LIMIT 5
+        """,
+    ),
+    (
+        "Who still waits for an answer, and how much is unread?",
+        """
+        SELECT last_sender_type AS last_word, count(*) AS conversations,
+            sum(unread_by_operator)::BIGINT AS unread_by_operator,
+            sum(unread_by_user)::BIGINT AS unread_by_user
+        FROM conversations WHERE messages > 0 GROUP BY ALL ORDER BY conversations DESC, last_word
+        """,
+    ),
+)
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Where the mirror goes.")
+    ] = Path("chats"),
+) -> None:
+    """Starts the mock, mirrors it, changes it, mirrors it again, and asks three questions."""
+    from backread.mirror import Mirror
+    from backread.testing import MockServer, World
+
+    _prepare(folder)
+    world = World(seed=SEED, users=USERS, messages_per_user=(0, LONGEST))
+    mirror = Mirror(folder)
+    with MockServer(world) as server:
+        _say(
+            f"The mock serves {world.total_users:,} users and {world.total_messages:,} messages "
+            f"at {server.url}"
+        )
+        _say(f"\nFirst sync into {folder}")
+        _tell_run(_sync(mirror, server), server)
+        _say(f"\nThe world changes: {_change(world)}")
+        _say("\nSecond sync")
+        _tell_run(_sync(mirror, server), server)
+    for question, query in QUERIES:
+        _say(f"\n{question}")
+        relation = mirror.sql(query)
+        print_table(relation.columns, relation.fetchall(), sys.stdout)
+    _say(
+        f"\nThe mirror stays in {folder}; read it with Mirror({str(folder)!r}).sql(...), "
+        f"see its runs with: backread report {folder}"
+    )
+
+
+def _prepare(folder: Path) -> None:
+    if folder.is_dir() and (folder / MARKER).is_file():
+        # A demo before this one made all that is in it.
+        shutil.rmtree(folder)
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageFailure(
+            f"{folder} is there already and no demo made it; name another: backread demo FOLDER"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARKER).write_text("made by backread demo, which may remove it\n", encoding="utf-8")
+
+
+def _sync(mirror: Mirror, server: MockServer) -> SyncReport:
+    with server.client() as client, progress() as tell:
+        return mirror.sync(client, on_progress=tell)
+
+
+def _tell_run(done: SyncReport, server: MockServer) -> None:
+    rows = done.users + done.messages
+    _say(f"  {summary(done)}")
+    _say(
+        f"  {rows:,} rows in {done.seconds:.2f} s ({rows / max(done.seconds, 1e-9):,.0f} a second); "
+        f"the mock has answered {sum(server.counts().values()):,} requests so far"
+    )
+
+
+def _change(world: World) -> str:
+    users = world.add_users(5)
+    old = world.user_ids()[:20]
+    for user_id in (*users, *old):
+        world.add_messages(user_id, 4)
+    for user_id in old[:3]:
+        world.edit_user(user_id, name=f"Renamed {user_id}")
+    return (
+        f"{len(users)} users and {4 * (len(users) + len(old))} messages come, 3 users are renamed"
+    )
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

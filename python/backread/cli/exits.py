@@ -1,0 +1,121 @@
+"""How the command ends: an exit code, and for a failure one line on stderr that says what to do.
+
+=====  ========================================================================================
+0      done
+1      a package is not installed, or a fault of backread's own
+2      usage or configuration: an option, an argument, a missing secret, a file, a taken port
+3      the service has no such user or message
+4      the service refused the secret, or the secret may not read this
+5      the network or the service failed, also after the retries, or the deadline passed
+6      the answer cannot be read, or a strict walk proved nothing
+7      the mirror's folder cannot be used as it is
+130    Ctrl-C
+141    whoever read the output closed it (``| head``)
+=====  ========================================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+from backread.errors import (
+    AuthenticationError,
+    BackreadError,
+    ConfigurationError,
+    DecodeError,
+    IncompleteError,
+    MirrorError,
+    NotFoundError,
+    PermissionDeniedError,
+)
+
+__all__ = [
+    "CLOSED_PIPE",
+    "FAULT",
+    "INCOMPLETE",
+    "INTERRUPTED",
+    "MIRROR",
+    "NOT_FOUND",
+    "REFUSED",
+    "SERVICE",
+    "USAGE",
+    "UsageFailure",
+    "exit_code",
+    "say_failure",
+]
+
+FAULT = 1
+USAGE = 2
+NOT_FOUND = 3
+REFUSED = 4
+SERVICE = 5
+INCOMPLETE = 6
+MIRROR = 7
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+
+TRACEBACK_VARIABLE = "BACKREAD_TRACEBACK"
+
+# The first class that fits decides, so the narrower ones stand above their bases.
+CODES: tuple[tuple[type[Exception], int], ...] = (
+    (ConfigurationError, USAGE),
+    (NotFoundError, NOT_FOUND),
+    (AuthenticationError, REFUSED),
+    (PermissionDeniedError, REFUSED),
+    (DecodeError, INCOMPLETE),
+    (IncompleteError, INCOMPLETE),
+    (MirrorError, MIRROR),
+    (BackreadError, SERVICE),
+    (ImportError, FAULT),
+    (OSError, USAGE),
+    (ValueError, USAGE),
+)
+
+
+class UsageFailure(Exception):
+    """The command cannot do what it was asked; the text says what to change."""
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code for what ended a command."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError) and not isinstance(error, BackreadError):
+        return CLOSED_PIPE
+    # Typer's own exceptions, which moved between its versions, carry their code.
+    code = getattr(error, "exit_code", None)
+    if isinstance(code, int):
+        return code
+    if isinstance(error, UsageFailure):
+        return USAGE
+    return next((code for kind, code in CODES if isinstance(error, kind)), FAULT)
+
+
+def say_failure(error: BaseException) -> None:
+    """Writes the line for what ended a command; nothing for a closed pipe or an ordinary end."""
+    code = exit_code(error)
+    if code in (0, CLOSED_PIPE):
+        return
+    if os.environ.get(TRACEBACK_VARIABLE):
+        traceback.print_exception(error)
+    line = " ".join(_text(error, code).split())
+    sys.stderr.write(f"backread: {line}\n")
+
+
+def _text(error: BaseException, code: int) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return str(error) or "stopped by Ctrl-C"
+    describe = getattr(error, "format_message", None)
+    if describe is not None:
+        return f"{str(describe()).rstrip('.')}; --help shows what there is"
+    if code == REFUSED:
+        return f"{error}; check BACKREAD_API_SECRET or --secret-file"
+    known = isinstance(error, (BackreadError, UsageFailure, OSError, ValueError, ImportError))
+    if known and str(error):
+        return str(error)
+    return (
+        f"a fault of its own: {type(error).__name__}: {error}; please report it with what "
+        f"{TRACEBACK_VARIABLE}=1 shows"
+    )

@@ -1,0 +1,84 @@
+"""``users``, ``user``, ``messages``, ``message``: the four reads of the interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backread.cli.connection import Connection, with_connection
+from backread.cli.exits import UsageFailure
+from backread.cli.output import Format, write_item, write_listing
+from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, message_row, user_row
+
+__all__ = ["message", "messages", "user", "users"]
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="JSON lines as the service sent them, or columns.")
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, metavar="NUMBER", help="At most so many rows."),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help="Write here, whole or not at all."),
+]
+UserId = Annotated[int, typer.Argument(min=0, metavar="USER_ID", show_default=False)]
+MessageId = Annotated[int, typer.Argument(min=0, metavar="MESSAGE_ID", show_default=False)]
+
+
+@with_connection
+def users(
+    connection: Connection,
+    shape: FormatOption = Format.JSON,
+    limit: LimitOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Lists the users."""
+    with connection.client() as client:
+        listing = client.users.list(as_dict=True, max_items=limit)
+        write_listing(listing, shape, output, USER_COLUMNS, user_row)
+
+
+@with_connection
+def user(connection: Connection, user_id: UserId) -> None:
+    """Shows one user as a JSON object."""
+    with connection.client() as client:
+        write_item(client.users.get(user_id, as_dict=True))
+
+
+@with_connection
+def messages(
+    connection: Connection,
+    user_id: Annotated[
+        int | None, typer.Argument(min=0, metavar="[USER_ID]", show_default=False)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="The messages of every user.")] = False,
+    shape: FormatOption = Format.JSON,
+    limit: LimitOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Lists the messages of one user, oldest or newest first as the service has them."""
+    if every == (user_id is not None):
+        raise UsageFailure("name one user id, or ask for every user's messages with --all")
+    if every and shape is not Format.PARQUET:
+        raise UsageFailure("--all writes --format parquet, which names each message's user")
+
+    def row(sent: dict[str, Any]) -> list[object]:
+        return message_row(user_id, sent)
+
+    with connection.client() as client:
+        if user_id is None:
+            listing = client.messages.all(as_dict=True, max_items=limit)
+        else:
+            listing = client.messages.list(user_id, as_dict=True, max_items=limit)
+        write_listing(listing, shape, output, MESSAGE_COLUMNS, row)
+
+
+@with_connection
+def message(connection: Connection, user_id: UserId, message_id: MessageId) -> None:
+    """Shows one message of one user as a JSON object."""
+    with connection.client() as client:
+        write_item(client.messages.get(user_id, message_id, as_dict=True))

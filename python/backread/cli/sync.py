@@ -1,0 +1,144 @@
+"""``sync`` and ``report``: the mirror from a shell."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backread.cli.connection import Connection, with_connection
+from backread.cli.output import print_table
+
+if TYPE_CHECKING:
+    from backread.mirror import SyncProgress, SyncReport
+
+__all__ = ["progress", "report", "summary", "sync"]
+
+SECONDS_BETWEEN_LINES = 5.0
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", show_default=False, help="The mirror's folder.")
+]
+
+RUNS = """
+SELECT run_id AS run, mode, strftime(ended_at, '%Y-%m-%d %H:%M:%S') AS ended,
+    round(seconds, 1) AS seconds, requests, users, messages,
+    users_added + messages_added AS added, users_updated + messages_updated AS updated,
+    deleted, rejects, certificate AS users_proved,
+    array_to_string(list_transform(map_entries(lists_by_certificate),
+        lambda entry: entry.key || ' ' || entry.value), ', ') AS lists_proved
+FROM runs ORDER BY run_id DESC LIMIT ?
+"""
+
+
+@with_connection
+def sync(
+    connection: Connection,
+    folder: Folder,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also mark what a certified read shows to be gone.")
+    ] = False,
+) -> None:
+    """Reads the service into a mirror in FOLDER; a run that was stopped goes on where it was."""
+    from backread.mirror import Mirror
+
+    mirror = Mirror(folder)
+    with connection.client() as client:
+        try:
+            with progress() as tell:
+                done = mirror.sync(client, mode="full" if full else "incremental", on_progress=tell)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "stopped; what was committed is kept, and the next sync goes on from there"
+            ) from None
+    sys.stdout.write(summary(done) + "\n")
+
+
+def report(
+    folder: Folder,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="NUMBER", help="So many runs, newest first.")
+    ] = 10,
+) -> None:
+    """Shows the last finished runs of the mirror in FOLDER; times are UTC."""
+    from backread.mirror import Mirror
+
+    relation = Mirror(folder).sql(RUNS.replace("?", str(limit)))
+    print_table(relation.columns, relation.fetchall(), sys.stdout)
+
+
+def summary(done: SyncReport) -> str:
+    """One line about a finished run."""
+    proved = ", ".join(f"{count:,} {name}" for name, count in done.lists_by_certificate.items())
+    parts = [
+        f"run {done.run_id}{' (resumed)' if done.resumed else ''}: "
+        f"{done.users:,} users and {done.messages:,} messages read",
+        f"{done.users_added:,} users and {done.messages_added:,} messages added",
+        f"{done.users_updated:,} users and {done.messages_updated:,} messages updated",
+        f"{done.deleted:,} gone" if done.mode == "full" else "",
+        f"{done.rejects:,} rejects" if done.rejects else "",
+        f"{done.requests:,} requests in {done.seconds:.1f} s",
+        f"users {done.certificate}",
+        f"message lists: {proved}" if proved else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[SyncProgress], None]]:
+    """Tells stderr how a sync goes: a live line on a terminal, a line now and then elsewhere."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(
+            "users · {task.fields[messages]:,} messages · {task.fields[requests]:,} requests"
+        ),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=None, messages=0, requests=0)
+
+        def tell(now: SyncProgress) -> None:
+            bar.update(
+                task,
+                description=now.phase,
+                completed=now.users,
+                total=now.users_total,
+                messages=now.messages,
+                requests=now.requests,
+            )
+
+        yield tell
+
+
+class _Lines:
+    """Plain lines: one for each phase, and one every few seconds of reading."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._said = 0.0
+
+    def __call__(self, now: SyncProgress) -> None:
+        if now.phase == self._phase and monotonic() - self._said < SECONDS_BETWEEN_LINES:
+            return
+        self._phase, self._said = now.phase, monotonic()
+        total = f" of {now.users_total:,}" if now.users_total is not None else ""
+        sys.stderr.write(
+            f"{now.phase}: {now.users:,}{total} users, {now.messages:,} messages, "
+            f"{now.requests:,} requests, {now.seconds:.1f} s\n"
+        )
+        sys.stderr.flush()

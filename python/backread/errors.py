@@ -1,0 +1,221 @@
+"""Every error that backread raises for what happened outside of the caller's arguments.
+
+One base, `BackreadError`, catches all of them. Each also has the built-in base that fits it, keeps
+the requests that were sent for the call in ``attempts``, and pickles with all of its attributes.
+None of them holds the API secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from backread.models import Attempt
+
+if TYPE_CHECKING:
+    from backread.models import WalkReport
+
+__all__ = [
+    "Attempt",
+    "AuthenticationError",
+    "BackreadError",
+    "BadRequestError",
+    "ConfigurationError",
+    "ConnectError",
+    "DeadlineExceededError",
+    "DecodeError",
+    "IncompleteError",
+    "MirrorError",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "RateLimitError",
+    "RequestTimeoutError",
+    "ResponseTooLargeError",
+    "ServerError",
+    "StatusError",
+    "TransportError",
+    "TruncatedBodyError",
+]
+
+
+class BackreadError(Exception):
+    """The base of all. ``attempts`` has one entry for each request sent, the last one last."""
+
+    attempts: tuple[Attempt, ...]
+
+    def __init__(self, message: str, *, attempts: Iterable[Attempt] = ()) -> None:
+        super().__init__(message)
+        self.attempts = tuple(attempts)
+
+    # The inherited way calls the class with the message alone, which the subclasses refuse.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__.copy())
+
+
+def _restore(
+    kind: type[BackreadError], arguments: tuple[Any, ...], attributes: Mapping[str, Any]
+) -> BackreadError:
+    error = kind.__new__(kind, *arguments)
+    # An OSError that defines __init__ takes its arguments there, not in __new__.
+    BaseException.__init__(error, *arguments)
+    error.__dict__.update(attributes)
+    return error
+
+
+class ConfigurationError(BackreadError, ValueError):
+    """An option of the client is missing or malformed; it names the argument and the variable.
+
+    Also raised when a client is unpickled where ``BACKREAD_API_SECRET`` is not set.
+    """
+
+
+class TransportError(BackreadError):
+    """No whole response came back, also after the retries; or a redirect was refused.
+
+    Redirects to another origin are never followed, for the secret would go with them.
+    """
+
+
+class ConnectError(TransportError, ConnectionError):
+    """The connection could not be made or broke before an answer came."""
+
+
+class RequestTimeoutError(TransportError, TimeoutError):
+    """One attempt, the last one, took longer than ``timeout``."""
+
+
+class TruncatedBodyError(TransportError):
+    """The body ended before its declared end."""
+
+
+class ResponseTooLargeError(TransportError):
+    """The decoded body is larger than ``max_response_bytes``. It is not retried."""
+
+
+class DeadlineExceededError(BackreadError, TimeoutError):
+    """The whole call passed its ``deadline``, or the next wait would have.
+
+    ``wait`` is that next wait, in seconds; ``None`` where the call was not waiting to try again.
+    """
+
+    wait: float | None
+
+    def __init__(
+        self, message: str, *, wait: float | None = None, attempts: Iterable[Attempt] = ()
+    ) -> None:
+        super().__init__(message, attempts=attempts)
+        self.wait = wait
+
+
+class DecodeError(BackreadError):
+    """A successful response is not JSON, or not the shape of interface 2.
+
+    ``path`` leads to the value (such as ``$.users[3].id``), ``snippet`` shows the text around it.
+    """
+
+    path: str
+    snippet: str
+
+    def __init__(
+        self, message: str, *, path: str, snippet: str, attempts: Iterable[Attempt] = ()
+    ) -> None:
+        super().__init__(message, attempts=attempts)
+        self.path = path
+        self.snippet = snippet
+
+
+class StatusError(BackreadError):
+    """The service answered with a status that is no success, also after the retries.
+
+    The interface does not show error bodies (section 7), so ``body`` is kept as it came: bytes,
+    decompressed. ``headers`` are those of the response, names in lower case; ``request_id`` is
+    the service's own name for the request, ``None`` where it gave none.
+    """
+
+    status_code: int
+    headers: dict[str, str]
+    body: bytes
+    request_id: str | None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status_code: int,
+        headers: Mapping[str, str],
+        body: bytes,
+        request_id: str | None,
+        attempts: Iterable[Attempt] = (),
+    ) -> None:
+        super().__init__(message, attempts=attempts)
+        self.status_code = status_code
+        self.headers = dict(headers)
+        self.body = body
+        self.request_id = request_id
+
+
+class BadRequestError(StatusError):
+    """400 or 422: the service refused the request's arguments. Not retried."""
+
+
+class AuthenticationError(StatusError):
+    """401: the API secret is missing or wrong. Not retried."""
+
+
+class PermissionDeniedError(StatusError):
+    """403: the API secret may not read this. Not retried."""
+
+
+class NotFoundError(StatusError):
+    """404: there is no such user or message, or the base URL is wrong. Not retried."""
+
+
+class RateLimitError(StatusError):
+    """429: too many requests.
+
+    ``retry_after`` is the wait that the service asked for, in seconds from the answer (from
+    ``Retry-After``, RFC 9110 10.2.3, or ``X-RateLimit-Reset``); ``None`` where it named none.
+    """
+
+    retry_after: float | None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status_code: int,
+        headers: Mapping[str, str],
+        body: bytes,
+        request_id: str | None,
+        retry_after: float | None,
+        attempts: Iterable[Attempt] = (),
+    ) -> None:
+        super().__init__(
+            message,
+            status_code=status_code,
+            headers=headers,
+            body=body,
+            request_id=request_id,
+            attempts=attempts,
+        )
+        self.retry_after = retry_after
+
+
+class ServerError(StatusError):
+    """5xx: the service failed, also after the retries."""
+
+
+class IncompleteError(BackreadError):
+    """A walk with ``strict=True`` ended without a certificate; ``report`` says what is missing."""
+
+    report: WalkReport
+
+    def __init__(
+        self, message: str, *, report: WalkReport, attempts: Iterable[Attempt] = ()
+    ) -> None:
+        super().__init__(message, attempts=attempts)
+        self.report = report
+
+
+class MirrorError(BackreadError):
+    """The mirror's folder cannot be used as it is; it says why and what to do."""

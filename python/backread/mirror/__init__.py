@@ -1,0 +1,18 @@
+"""A local mirror of the service: a folder that `Mirror.sync` fills and `Mirror.sql` reads.
+
+Layers, each of which imports only those before it::
+
+    engine, report, schema, source <- lock, manifest, merge <- store <- publish <- synchronize
+    engine, manifest, schema <- views <- snapshot <- conversation
+    all of them <- mirror
+
+The folder holds ``mirror.duckdb`` (the tables and the state of the sync, opened by the writer
+alone), ``published`` (the Parquet files that readers open) and ``sync.lock``. DuckDB comes with
+``pip install "backread[mirror]"`` and is imported when a mirror is first used.
+"""
+
+from backread.mirror.conversation import Conversation
+from backread.mirror.mirror import Mirror
+from backread.mirror.report import SyncProgress, SyncReport
+
+__all__ = ["Conversation", "Mirror", "SyncProgress", "SyncReport"]

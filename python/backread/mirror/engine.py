@@ -1,0 +1,116 @@
+"""DuckDB, imported late, and its errors turned into those of the mirror."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from backread.errors import MirrorError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from duckdb import DuckDBPyConnection
+
+__all__ = [
+    "connect",
+    "from_microseconds",
+    "load_duckdb",
+    "named_errors",
+    "quoted",
+    "rows_of",
+    "timestamp",
+]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def load_duckdb() -> ModuleType:
+    """The module ``duckdb``; `MirrorError` that says how to install it where it is missing."""
+    try:
+        import duckdb
+    except ModuleNotFoundError as error:
+        if error.name != "duckdb":
+            raise
+        raise MirrorError(
+            'a mirror needs DuckDB, which is not installed; run: pip install "backread[mirror]"'
+        ) from None
+    return duckdb
+
+
+def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBPyConnection:
+    """A connection to the file, or to an empty database in memory; its time zone is UTC."""
+    duckdb = load_duckdb()
+    target = ":memory:" if path is None else str(path)
+    connection: DuckDBPyConnection = duckdb.connect(target, config=options or {})
+    connection.execute("SET TimeZone = 'UTC'").fetchall()
+    return connection
+
+
+@contextmanager
+def named_errors(folder: Path) -> Iterator[None]:
+    """Turns errors of DuckDB and of the file system into `MirrorError`, and names the folder.
+
+    DuckDB reports Ctrl-C as a RuntimeError; it becomes the KeyboardInterrupt that it was.
+    """
+    duckdb = load_duckdb()
+    try:
+        yield
+    except duckdb.Error as error:
+        raise MirrorError(_advice(folder, str(error))) from error
+    except OSError as error:
+        raise MirrorError(_advice(folder, str(error))) from error
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
+
+
+def _advice(folder: Path, text: str) -> str:
+    line = " ".join(text.split())
+    lowered = line.lower()
+    if "not a valid duckdb database" in lowered or "corrupt" in lowered:
+        advice = "its mirror.duckdb is damaged; sync into a new folder"
+    elif "lock on file" in lowered:
+        advice = "another program has mirror.duckdb open; close it and sync again"
+    elif "no space left" in lowered or "enospc" in lowered:
+        advice = "the disk is full; free some space and sync again"
+    elif "permission denied" in lowered or "read-only file system" in lowered:
+        advice = "it cannot be written; change its permissions or choose another folder"
+    else:
+        advice = "what was committed is safe; sync again, and report this if it comes back"
+    return f"the mirror in {folder}: {advice} ({line})"
+
+
+def rows_of(
+    connection: DuckDBPyConnection, statement: str, values: list[Any] | None = None
+) -> list[tuple[Any, ...]]:
+    """Runs one statement to its end and gives all of its rows."""
+    # An unfinished execute() blocks its connection in DuckDB 2.0, hence always to the end.
+    rows: list[tuple[Any, ...]] = connection.execute(statement, values or []).fetchall()
+    return rows
+
+
+def quoted(text: str) -> str:
+    """The text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def timestamp(moment: datetime) -> str:
+    """An aware datetime as a literal of SQL."""
+    return f"TIMESTAMPTZ {quoted(moment.astimezone(UTC).isoformat())}"
+
+
+@overload
+def from_microseconds(value: int) -> datetime: ...
+@overload
+def from_microseconds(value: int | None) -> datetime | None: ...
+def from_microseconds(value: int | None) -> datetime | None:
+    """Microseconds since 1970 as an aware datetime in UTC.
+
+    DuckDB needs the package pytz to give an aware datetime itself; ``epoch_us`` does without.
+    """
+    return None if value is None else EPOCH + timedelta(microseconds=value)

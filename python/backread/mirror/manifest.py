@@ -1,0 +1,132 @@
+"""The manifest: one small file that names the Parquet files of the published snapshot.
+
+Readers open the manifest and then the files it names; the files never change, so swapping the
+manifest swaps the whole snapshot at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from backread.errors import MirrorError
+
+__all__ = [
+    "FORMAT",
+    "PUBLISHED",
+    "Manifest",
+    "file_name",
+    "flush_directory",
+    "flush_file",
+    "read_manifest",
+    "stored_files",
+    "write_manifest",
+]
+
+FORMAT = 1
+"""Raised whenever the manifest changes; a snapshot of a higher one is refused."""
+
+PUBLISHED = "published"
+MANIFEST_NAME = "manifest.json"
+# The number of the snapshot that wrote the file comes last, so a name never comes twice.
+DATA_FILE = re.compile(r"^[a-z_]+(?:-\d+-of-\d+)?\.(\d+)\.parquet$")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One published snapshot.
+
+    ``sequence`` counts the snapshots. ``run_id`` is the newest finished run in it, and ``seen_at``
+    the end of that run (ISO 8601): what a row's null ``last_seen_at`` stands for. ``files`` are
+    names by table, those of a split table in the order of their parts. ``retired`` are files of
+    earlier snapshots that a reader may still have open, with the time from which they were not
+    needed any more (ISO 8601).
+    """
+
+    format: int
+    mirror_id: str
+    sequence: int
+    run_id: int
+    seen_at: str
+    published_at: str
+    files: dict[str, list[str]]
+    retired: dict[str, str]
+
+    @property
+    def seen(self) -> datetime:
+        """``seen_at`` as an aware datetime."""
+        return datetime.fromisoformat(self.seen_at)
+
+    def names(self) -> set[str]:
+        """All files of the snapshot."""
+        return {name for names in self.files.values() for name in names}
+
+
+def file_name(table: str, sequence: int, part: int | None = None, parts: int = 1) -> str:
+    """The name of a data file; ``part`` counts from 0 where the table is split."""
+    split = "" if part is None else f"-{part:04}-of-{parts:04}"
+    return f"{table}{split}.{sequence:08}.parquet"
+
+
+def stored_files(directory: Path) -> dict[str, int]:
+    """The data files in the directory, named by a manifest or not, with their snapshot's number."""
+    found = ((entry.name, DATA_FILE.match(entry.name)) for entry in directory.iterdir())
+    return {name: int(match[1]) for name, match in found if match}
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The folder's published snapshot, None where there is none.
+
+    `MirrorError` where it cannot be read or a newer backread wrote it.
+    """
+    path = folder / PUBLISHED / MANIFEST_NAME
+    try:
+        document = json.loads(path.read_bytes())
+        written = document["format"]
+        if not isinstance(written, int) or written <= FORMAT:
+            return Manifest(**document)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise MirrorError(f"the mirror in {folder}: {path} cannot be read: {error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise MirrorError(
+            f"the mirror in {folder}: {path} is damaged; delete that one file and sync again"
+        ) from error
+    raise MirrorError(
+        f"the mirror in {folder} was published by a newer backread (format {written}, this one "
+        f"reads up to {FORMAT}); upgrade backread"
+    )
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Puts the manifest in the place of the one before, atomically and on the disk."""
+    directory = folder / PUBLISHED
+    fresh = directory / f".{MANIFEST_NAME}.new"
+    fresh.write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
+    flush_file(fresh)
+    # The files it names must be on the disk under their names before it is.
+    flush_directory(directory)
+    fresh.replace(directory / MANIFEST_NAME)
+    flush_directory(directory)
+
+
+def flush_file(path: Path) -> None:
+    """Waits until the file's bytes are on the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def flush_directory(directory: Path) -> None:
+    """Waits until the directory's entries are on the disk; Windows has no such call."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

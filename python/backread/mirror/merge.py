@@ -1,0 +1,124 @@
+"""Rows of one batch into a table: each stands once by its key, unchanged ones are left alone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from backread.mirror.engine import rows_of
+from backread.mirror.schema import Table, bucket_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from backread.mirror.source import ArrowTable
+
+__all__ = ["mark_dirty", "merge_rows", "stage", "update_where"]
+
+
+def stage(connection: DuckDBPyConnection, rows: ArrowTable, columns: tuple[str, ...]) -> None:
+    """Copies Arrow rows into the temporary table ``staged``."""
+    connection.register("incoming", rows)
+    try:
+        rows_of(
+            connection,
+            f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM incoming",
+        )
+    finally:
+        connection.unregister("incoming")
+
+
+def merge_rows(
+    connection: DuckDBPyConnection, table: Table, rows: ArrowTable, now: datetime
+) -> tuple[int, int]:
+    """Adds what is new, updates what differs, notes the keys as seen; gives (added, updated).
+
+    A row that had been marked as gone loses the mark. Runs inside the caller's transaction.
+    """
+    stage(connection, rows, table.names)
+    key = ", ".join(table.key)
+    user = table.user_column
+    [(count, distinct, low, high)] = rows_of(
+        connection,
+        f"SELECT count(*), count(DISTINCT ({key})), min({user}), max({user}) FROM staged",
+    )
+    if distinct < count:
+        rows_of(
+            connection,
+            f"DELETE FROM staged WHERE rowid NOT IN (SELECT max(rowid) FROM staged GROUP BY {key})",
+        )
+    # The bounds let DuckDB skip the row groups that cannot hold these users.
+    rows_of(
+        connection,
+        f"""
+        CREATE OR REPLACE TEMP TABLE changed AS
+        SELECT staged.*, held.rowid AS held_row
+        FROM staged LEFT JOIN (
+            SELECT rowid, * FROM {table.name} WHERE {user} BETWEEN ? AND ?
+        ) AS held ON {" AND ".join(f"held.{name} = staged.{name}" for name in table.key)}
+        WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR held.deleted_at IS NOT NULL
+           OR {" OR ".join(_differs(name) for name in table.names if name not in table.key)}
+        """,
+        [low, high],
+    )
+    [(added,)] = rows_of(
+        connection,
+        f"INSERT INTO {table.name} ({_names(table.names)}, first_seen_at) "
+        f"SELECT {_names(table.names)}, ? FROM changed WHERE held_row IS NULL",
+        [now],
+    )
+    assignments = ", ".join(
+        f'"{name}" = changed."{name}"' for name in table.names if name not in table.key
+    )
+    [(updated,)] = rows_of(
+        connection,
+        f"UPDATE {table.name} SET {assignments}, last_seen_at = NULL, deleted_at = NULL "
+        f"FROM changed WHERE {table.name}.rowid = changed.held_row",
+    )
+    mark_dirty(connection, table, "changed")
+    rows_of(connection, f"INSERT INTO seen_{table.name} SELECT {key} FROM staged")
+    return added, updated
+
+
+def update_where(
+    connection: DuckDBPyConnection,
+    table: Table,
+    condition: str,
+    assignments: str,
+    values: list[Any],
+) -> int:
+    """Updates the rows that meet the condition, marks their buckets, and gives their number.
+
+    ``values`` fill the parameters of the assignments.
+    """
+    rows_of(
+        connection,
+        f"CREATE OR REPLACE TEMP TABLE touched AS SELECT rowid AS held_row, {table.user_column} "
+        f"FROM {table.name} WHERE {condition}",
+    )
+    mark_dirty(connection, table, "touched")
+    [(count,)] = rows_of(
+        connection,
+        f"UPDATE {table.name} SET {assignments} FROM touched "
+        f"WHERE {table.name}.rowid = touched.held_row",
+        values,
+    )
+    return int(count)
+
+
+def mark_dirty(connection: DuckDBPyConnection, table: Table, source: str) -> None:
+    """Notes that the buckets of the rows in ``source`` have to be published anew."""
+    rows_of(
+        connection,
+        f"INSERT INTO dirty SELECT DISTINCT ?, {bucket_of(table.user_column)} FROM {source} "
+        "EXCEPT SELECT table_name, bucket FROM dirty",
+        [table.name],
+    )
+
+
+def _names(columns: tuple[str, ...]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+def _differs(name: str) -> str:
+    return f'held."{name}" IS DISTINCT FROM staged."{name}"'

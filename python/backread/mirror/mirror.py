@@ -1,0 +1,129 @@
+"""`Mirror`: the folder as its users see it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from backread.mirror.conversation import Conversation, read_conversation
+from backread.mirror.report import Mode, SyncProgress, SyncReport
+from backread.mirror.snapshot import SnapshotReader
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+    from backread._client import Client
+
+__all__ = ["Mirror"]
+
+
+class Mirror:
+    """A local copy of every user and every message, kept in ``folder``.
+
+    Making one touches nothing; `sync` makes the folder and fills it, `sql` and `conversation` read
+    what a sync published. Reading and syncing never wait for each other, in one process or in
+    several. Any number of mirrors may look at one folder. Needs DuckDB:
+    ``pip install "backread[mirror]"``; `MirrorError` says so where it is missing.
+    """
+
+    __slots__ = ("__weakref__", "_folder", "_reader")
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        self._reader = SnapshotReader(self._folder)
+
+    @property
+    def folder(self) -> Path:
+        """The folder, as it was given."""
+        return self._folder
+
+    def sync(
+        self,
+        client: Client,
+        *,
+        mode: Mode = "incremental",
+        on_progress: Callable[[SyncProgress], object] | None = None,
+    ) -> SyncReport:
+        """Reads the service into the mirror and publishes the result.
+
+        Rows are committed in batches together with the state of the run. A sync that was killed,
+        interrupted or ended by an error leaves the mirror whole, and the next one resumes its run:
+        message lists that were read to their end in the last 24 hours are not read again. Readers
+        see nothing of a run before its end.
+
+        - ``mode="incremental"`` adds what is new and updates what differs; it removes nothing.
+        - ``mode="full"`` also marks with ``deleted_at`` what a certified read no longer shows:
+          users where the sweep over the users is certified, messages where their list is, and the
+          messages of users that are gone. A row that comes back loses the mark. If either the
+          unfinished run or this call is ``full``, the resumed run is.
+        - ``on_progress`` is called after each commit, in this thread; what it raises ends the sync.
+
+        Raises the errors of `backread.errors` that the client raises, after what had been fetched
+        was committed; `MirrorError` where another sync of the folder runs (with its pid), where the
+        folder holds something else, is damaged or cannot be written, or was written by a newer
+        backread; TypeError for anything but a `Client`; ValueError for another mode.
+        """
+        from backread._client import Client
+        from backread.mirror.synchronize import synchronize
+
+        if mode not in get_args(Mode):
+            raise ValueError(f"mode is 'incremental' or 'full', not {mode!r}")
+        if not isinstance(client, Client):
+            raise TypeError(
+                f"Mirror.sync takes a Client, not {_article(type(client).__name__)}: make a "
+                "Client with the same arguments, and call sync from a thread if you await elsewhere"
+            )
+        return synchronize(self._folder, client, mode, on_progress)
+
+    def sql(self, query: str) -> DuckDBPyRelation:
+        """A query over the published snapshot, as a DuckDB relation that is run when it is read.
+
+        ``relation.df()``, ``.pl()``, ``.to_arrow_table()`` and ``.fetchall()`` read it; in a
+        notebook it draws itself. It keeps to the snapshot that was the newest when it was made;
+        the files of that snapshot stay for at least 15 minutes after they are replaced. All times
+        are UTC, ids are those of the service. The tables:
+
+        - ``users``, ``messages`` (key: ``user_id, id``): the fields of interface 2, a message's
+          sender in the columns ``sender_…``, fields that the interface does not name as JSON in
+          ``extra`` and ``sender_extra``. Besides them ``first_seen_at`` (when the row was first
+          committed), ``last_seen_at`` (the end of the last finished run that read the row) and
+          ``deleted_at`` (when a full sync found it gone; null while it is there).
+        - ``conversations``, one row a user that is not gone, counting messages that are not gone:
+          ``user_id, name, email, messages, user_messages, operator_messages`` (automatic
+          invitations apart), ``auto_invitations, files, first_message_at, last_message_at,
+          last_sender_type, first_response_seconds`` (from the user's first message to the first
+          operator message after it that is no automatic invitation; null where there is none),
+          ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages).
+        - ``lists``, one row a user: how the user's message list was last read, and its certificate.
+        - ``rejects``: records that did not fit, with their JSON and the reason.
+        - ``runs``: the finished runs, with the counts of `SyncReport`.
+
+        Raises `MirrorError` where nothing is published yet; the query's own errors are DuckDB's.
+        """
+        relation: DuckDBPyRelation = self._reader.cursor().sql(query)
+        return relation
+
+    def conversation(self, user_id: int) -> Conversation:
+        """One user and the user's messages in the order of time, from the published snapshot.
+
+        Raises `MirrorError` where nothing is published yet or there is no such user in it.
+        """
+        return read_conversation(self._reader, user_id)
+
+    def __repr__(self) -> str:
+        return f"Mirror({str(self._folder)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mirror) and other._folder == self._folder
+
+    def __hash__(self) -> int:
+        return hash((Mirror, self._folder))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Mirror, (self._folder,)
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"

@@ -1,0 +1,181 @@
+"""The tables of the mirror, declared once: the writer, the publication and the views use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "BUCKETS",
+    "CONTENT_TABLES",
+    "LISTS",
+    "MESSAGES",
+    "REJECTS",
+    "RUNS",
+    "SCHEMA_VERSION",
+    "SIDE_TABLES",
+    "TECHNICAL",
+    "USERS",
+    "Column",
+    "Table",
+    "bucket_of",
+    "create_statements",
+]
+
+SCHEMA_VERSION = 1
+"""Raised whenever the tables change; a mirror of a higher one is refused."""
+
+BUCKETS = 4096
+"""Rows fall into this many buckets by user id; a change marks its bucket for publication."""
+
+Column = tuple[str, str]
+"""Name and SQL type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: the columns that the core fills, its key, and how it is split and sorted."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    user_column: str
+    order: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order, without the technical ones."""
+        return tuple(name for name, _ in self.columns)
+
+
+# Nullable, except by meaning: first_seen_at always stands; last_seen_at is null while the newest
+# finished run showed the row, so that a run need not rewrite the rows it saw unchanged.
+TECHNICAL: tuple[Column, ...] = (
+    ("first_seen_at", "TIMESTAMPTZ"),
+    ("last_seen_at", "TIMESTAMPTZ"),
+    ("deleted_at", "TIMESTAMPTZ"),
+)
+
+USERS = Table(
+    name="users",
+    columns=(
+        ("id", "BIGINT"),
+        ("name", "VARCHAR"),
+        ("email", "VARCHAR"),
+        ("reference", "VARCHAR"),
+        ("created_at", "TIMESTAMPTZ"),
+        ("updated_at", "TIMESTAMPTZ"),
+        ("online_at", "TIMESTAMPTZ"),
+        ("last_url", "VARCHAR"),
+        ("user_attributes", 'STRUCT("name" VARCHAR, "value" VARCHAR, extra VARCHAR)[]'),
+        ("extra", "VARCHAR"),
+    ),
+    key=("id",),
+    user_column="id",
+    order="id",
+)
+
+MESSAGES = Table(
+    name="messages",
+    columns=(
+        ("user_id", "BIGINT"),
+        ("id", "BIGINT"),
+        ("body", "VARCHAR"),
+        ("read_by_user", "BOOLEAN"),
+        ("read_by_operator", "BOOLEAN"),
+        ("created_at", "TIMESTAMPTZ"),
+        ("file_url", "VARCHAR"),
+        ("auto_invitation", "BOOLEAN"),
+        ("sender_type", "VARCHAR"),
+        ("sender_id", "BIGINT"),
+        ("sender_name", "VARCHAR"),
+        ("sender_email", "VARCHAR"),
+        ("sender_forename", "VARCHAR"),
+        ("sender_surname", "VARCHAR"),
+        ("sender_picture_thumb_url", "VARCHAR"),
+        ("sender_extra", "VARCHAR"),
+        ("extra", "VARCHAR"),
+    ),
+    # The interface does not say that message ids are unique across users.
+    key=("user_id", "id"),
+    user_column="user_id",
+    order="user_id, created_at, id",
+)
+
+CONTENT_TABLES = (USERS, MESSAGES)
+
+LISTS: tuple[Column, ...] = (
+    ("user_id", "BIGINT"),
+    ("run_id", "BIGINT"),
+    ("rows", "BIGINT"),
+    ("total", "BIGINT"),
+    ("requests", "BIGINT"),
+    ("certificate", "VARCHAR"),
+    ("reason", "VARCHAR"),
+    ("started_at", "TIMESTAMPTZ"),
+    ("ended_at", "TIMESTAMPTZ"),
+)
+
+REJECTS: tuple[Column, ...] = (
+    ("resource", "VARCHAR"),
+    ("user_id", "BIGINT"),
+    ("json", "VARCHAR"),
+    ("reason", "VARCHAR"),
+    ("run_id", "BIGINT"),
+    ("first_seen_at", "TIMESTAMPTZ"),
+    ("last_seen_at", "TIMESTAMPTZ"),
+)
+
+RUNS: tuple[Column, ...] = (
+    ("run_id", "BIGINT"),
+    ("mode", "VARCHAR"),
+    ("state", "VARCHAR"),
+    ("resumptions", "BIGINT"),
+    ("started_at", "TIMESTAMPTZ"),
+    ("ended_at", "TIMESTAMPTZ"),
+    ("seconds", "DOUBLE"),
+    ("requests", "BIGINT"),
+    ("users", "BIGINT"),
+    ("messages", "BIGINT"),
+    ("users_added", "BIGINT"),
+    ("users_updated", "BIGINT"),
+    ("messages_added", "BIGINT"),
+    ("messages_updated", "BIGINT"),
+    ("deleted", "BIGINT"),
+    ("rejects", "BIGINT"),
+    ("certificate", "VARCHAR"),
+    ("certificate_reason", "VARCHAR"),
+    ("lists_by_certificate", "MAP(VARCHAR, BIGINT)"),
+    ("error", "VARCHAR"),
+)
+
+SIDE_TABLES: dict[str, tuple[Column, ...]] = {"lists": LISTS, "rejects": REJECTS, "runs": RUNS}
+"""Small tables that are published whole."""
+
+
+def bucket_of(column: str) -> str:
+    """The SQL expression for the bucket of a user id: 0 to BUCKETS - 1.
+
+    Multiplicative hashing, spelled out: DuckDB's own hash may change with its version, and then
+    the marks of one version would name other rows in the next.
+    """
+    return f"(abs({column} % 2147483647) * 2654435761 % 4294967296 // {4294967296 // BUCKETS})"
+
+
+def create_statements(mirror_id: str) -> list[str]:
+    """The statements that make an empty mirror. No keys and no indexes: MERGE keeps rows single."""
+    statements = [
+        "CREATE TABLE meta (key VARCHAR, value VARCHAR)",
+        f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}')",
+        f"INSERT INTO meta VALUES ('mirror_id', '{mirror_id}')",
+        "CREATE TABLE dirty (table_name VARCHAR, bucket BIGINT)",
+    ]
+    for table in CONTENT_TABLES:
+        statements.append(_create(table.name, table.columns + TECHNICAL))
+        key = tuple(column for column in table.columns if column[0] in table.key)
+        statements.append(_create(f"seen_{table.name}", key))
+    statements.extend(_create(name, columns) for name, columns in SIDE_TABLES.items())
+    return statements
+
+
+def _create(name: str, columns: tuple[Column, ...]) -> str:
+    return f"CREATE TABLE {name} ({', '.join(f'{column} {kind}' for column, kind in columns)})"

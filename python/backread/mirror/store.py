@@ -1,0 +1,370 @@
+"""The writer's database: what is held, and where the run stands, in the same transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from backread.errors import MirrorError
+from backread.mirror.engine import connect, from_microseconds, rows_of
+from backread.mirror.lock import LOCK_NAME
+from backread.mirror.manifest import PUBLISHED, flush_directory, flush_file
+from backread.mirror.merge import merge_rows, stage, update_where
+from backread.mirror.report import Mode, SyncReport
+from backread.mirror.schema import (
+    CONTENT_TABLES,
+    MESSAGES,
+    SCHEMA_VERSION,
+    USERS,
+    create_statements,
+)
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from backread.mirror.source import ArrowTable, Batch
+
+__all__ = ["RESUME_WITHIN", "Run", "Store", "open_store"]
+
+DATABASE_NAME = "mirror.duckdb"
+OWN_NAMES = {DATABASE_NAME, f"{DATABASE_NAME}.new", f"{DATABASE_NAME}.wal", LOCK_NAME, PUBLISHED}
+MEMORY_LIMIT = "1GB"
+# The fields of a report that are not columns of `runs`, or not in the shape they have there.
+DERIVED = {"resumed", "lists_by_certificate", "uncertified_users", "started_at", "ended_at"}
+
+RESUME_WITHIN = timedelta(hours=24)
+"""A resumed run reads a list again that it finished longer ago than this."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One run as it stands in the table ``runs``; the counters are those of committed work."""
+
+    run_id: int
+    mode: Mode
+    resumed: bool
+    started_at: datetime
+    done: list[int]
+    seconds: float = 0.0
+    requests: int = 0
+    users: int = 0
+    messages: int = 0
+
+
+@contextmanager
+def open_store(folder: Path) -> Iterator[Store]:
+    """The store of the folder, made where there is none; the caller holds the folder's lock.
+
+    `MirrorError` where the folder holds something else or has a newer schema. DuckDB's own errors
+    pass; the caller names them.
+    """
+    path = folder / DATABASE_NAME
+    if not path.exists():
+        _refuse_foreign(folder)
+        _create(path)
+    connection = _connect(path)
+    try:
+        _check_schema(folder, connection)
+        yield Store(folder, connection)
+    finally:
+        connection.close()
+
+
+def _connect(path: Path) -> DuckDBPyConnection:
+    return connect(path, {"memory_limit": MEMORY_LIMIT})
+
+
+def _refuse_foreign(folder: Path) -> None:
+    foreign = sorted(
+        entry.name
+        for entry in folder.iterdir()
+        if entry.name not in OWN_NAMES and not entry.name.startswith(".")
+    )
+    if foreign:
+        raise MirrorError(
+            f"{folder} holds no mirror but other files ({foreign[0]}); sync into an empty folder"
+        )
+
+
+def _create(path: Path) -> None:
+    # Made aside and renamed, so that a kill leaves no half-made database under its name.
+    fresh = path.with_name(f"{path.name}.new")
+    for leftover in (fresh, fresh.with_name(f"{fresh.name}.wal")):
+        leftover.unlink(missing_ok=True)
+    connection = _connect(fresh)
+    try:
+        for statement in create_statements(uuid4().hex):
+            rows_of(connection, statement)
+        rows_of(connection, "CHECKPOINT")
+    finally:
+        connection.close()
+    flush_file(fresh)
+    fresh.replace(path)
+    flush_directory(path.parent)
+
+
+def _check_schema(folder: Path, connection: DuckDBPyConnection) -> None:
+    tables = {name for (name,) in rows_of(connection, "SELECT table_name FROM duckdb_tables()")}
+    version = None
+    if {"meta", *(table.name for table in CONTENT_TABLES)} <= tables:
+        found = rows_of(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
+        version = found[0][0] if found else None
+    if version is None or not version.isdecimal():
+        raise MirrorError(
+            f"{folder} holds a {DATABASE_NAME} that backread did not make; sync into a new folder"
+        )
+    if int(version) > SCHEMA_VERSION:
+        raise MirrorError(
+            f"the mirror in {folder} was written by a newer backread (schema {version}, this one "
+            f"knows up to {SCHEMA_VERSION}); upgrade backread"
+        )
+
+
+class Store:
+    """The tables, opened for writing. Its methods commit or leave everything as it was."""
+
+    def __init__(self, folder: Path, connection: DuckDBPyConnection) -> None:
+        self.folder = folder
+        self.connection = connection
+
+    def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Runs one statement and gives its rows."""
+        return rows_of(self.connection, statement, values)
+
+    def meta(self, key: str) -> str | None:
+        """A value of the table ``meta``."""
+        found = self.rows("SELECT value FROM meta WHERE key = ?", [key])
+        return found[0][0] if found else None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commits the block as one, or rolls it back, on Ctrl-C too."""
+        self.rows("BEGIN TRANSACTION")
+        try:
+            yield
+            self.rows("COMMIT")
+        except BaseException:
+            # A failed COMMIT has rolled back by itself.
+            with suppress(Exception):
+                self.rows("ROLLBACK")
+            raise
+
+    def begin_run(self, mode: Mode) -> Run:
+        """A new run, or the unfinished one, which becomes ``full`` if either asks for it."""
+        now = datetime.now(UTC)
+        unfinished = self.rows(
+            "SELECT run_id, mode, epoch_us(started_at), seconds, requests, users, messages "
+            "FROM runs WHERE state = 'unfinished' ORDER BY run_id DESC LIMIT 1"
+        )
+        with self.transaction():
+            if not unfinished:
+                [(run_id,)] = self.rows("SELECT coalesce(max(run_id), 0) + 1 FROM runs")
+                self._insert_run(run_id, mode, now)
+                return Run(run_id, mode, resumed=False, started_at=now, done=[])
+            [(run_id, held_mode, started, seconds, requests, users, messages)] = unfinished
+            if held_mode == "full":
+                mode = "full"
+            done = self._resume(run_id, mode, now)
+        began = from_microseconds(started) or now
+        return Run(run_id, mode, True, began, done, seconds, requests, users, messages)
+
+    def _insert_run(self, run_id: int, mode: Mode, now: datetime) -> None:
+        # Whatever an earlier run left; a finished run leaves nothing.
+        for table in CONTENT_TABLES:
+            self.rows(f"DELETE FROM seen_{table.name}")
+        self.rows(
+            "INSERT INTO runs (run_id, mode, state, started_at, resumptions, seconds, requests, "
+            "users, messages, users_added, users_updated, messages_added, messages_updated, "
+            "deleted, rejects) VALUES (?, ?, 'unfinished', ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+            [run_id, mode, now],
+        )
+
+    def _resume(self, run_id: int, mode: Mode, now: datetime) -> list[int]:
+        # What follows is read again from its start: the users, and each list without an end.
+        self.rows(
+            "DELETE FROM lists WHERE run_id = ? AND ended_at < ?", [run_id, now - RESUME_WITHIN]
+        )
+        self.rows("DELETE FROM seen_users")
+        self.rows(
+            "DELETE FROM seen_messages WHERE user_id NOT IN "
+            "(SELECT user_id FROM lists WHERE run_id = ?)",
+            [run_id],
+        )
+        self.rows(
+            "UPDATE runs SET mode = ?, resumptions = resumptions + 1, certificate = NULL, "
+            "certificate_reason = NULL WHERE run_id = ?",
+            [mode, run_id],
+        )
+        done = self.rows(
+            "SELECT DISTINCT user_id FROM lists WHERE run_id = ? ORDER BY user_id", [run_id]
+        )
+        return [user_id for (user_id,) in done]
+
+    def commit(self, run: Run, batch: Batch, requests: int, seconds: float) -> None:
+        """One batch in one transaction: its rows, its finished lists, its rejects, the counters.
+
+        ``requests`` and ``seconds`` are what was spent since the commit before.
+        """
+        now = datetime.now(UTC)
+        counts = dict.fromkeys(
+            ("users_added", "users_updated", "messages_added", "messages_updated"), 0
+        )
+        read = {"users": 0, "messages": 0}
+        with self.transaction():
+            for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
+                if rows is not None and rows.num_rows:
+                    read[table.name] = rows.num_rows
+                    added, updated = merge_rows(self.connection, table, rows, now)
+                    counts[f"{table.name}_added"] = added
+                    counts[f"{table.name}_updated"] = updated
+            if batch.lists is not None and batch.lists.num_rows:
+                self._append_lists(run, batch.lists)
+            if batch.rejects is not None and batch.rejects.num_rows:
+                self._merge_rejects(run, batch.rejects)
+            if batch.users_report is not None:
+                self.rows(
+                    "UPDATE runs SET certificate = ?, certificate_reason = ? WHERE run_id = ?",
+                    [batch.users_report.certificate, batch.users_report.reason, run.run_id],
+                )
+            increments = counts | read | {"requests": requests}
+            self.rows(
+                f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
+                "seconds = seconds + ? WHERE run_id = ?",
+                [*increments.values(), seconds, run.run_id],
+            )
+        run.users += read["users"]
+        run.messages += read["messages"]
+        run.requests += requests
+        run.seconds += seconds
+
+    def _append_lists(self, run: Run, rows: ArrowTable) -> None:
+        names = ("user_id", "rows", "total", "requests", "certificate", "reason")
+        columns = (*names, "started_at", "ended_at")
+        stage(self.connection, rows, columns)
+        self.rows(
+            f"INSERT INTO lists (run_id, {', '.join(columns)}) "
+            f"SELECT ?, {', '.join(columns)} FROM staged",
+            [run.run_id],
+        )
+
+    def _merge_rejects(self, run: Run, rows: ArrowTable) -> None:
+        stage(self.connection, rows, ("resource", "user_id", "json", "reason", "seen_at"))
+        # Null user ids are equal here: a reject of the list of users has none.
+        same = " AND ".join(
+            f"held.{name} IS NOT DISTINCT FROM seen.{name}"
+            for name in ("resource", "user_id", "json", "reason")
+        )
+        self.rows(
+            f"""
+            MERGE INTO rejects AS held USING (
+                SELECT resource, user_id, json, reason, min(seen_at) AS first, max(seen_at) AS last
+                FROM staged GROUP BY ALL
+            ) AS seen ON {same}
+            WHEN MATCHED THEN UPDATE SET run_id = ?, last_seen_at = seen.last
+            WHEN NOT MATCHED THEN INSERT
+                (resource, user_id, json, reason, run_id, first_seen_at, last_seen_at)
+                VALUES (seen.resource, seen.user_id, seen.json, seen.reason, ?,
+                        seen.first, seen.last)
+            """,
+            [run.run_id, run.run_id],
+        )
+
+    def record_error(self, run: Run, error: BaseException) -> None:
+        """Keeps in the run what stopped it, for whoever looks at the mirror later."""
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        with self.transaction():
+            self.rows("UPDATE runs SET error = ? WHERE run_id = ?", [text, run.run_id])
+
+    def finish(self, run: Run, requests: int, seconds: float) -> SyncReport:
+        """Closes the run in one transaction: notes what it did not see, marks what is gone."""
+        now = datetime.now(UTC)
+        with self.transaction():
+            self._note_unseen()
+            deleted = self._mark_deleted(run, now) if run.mode == "full" else 0
+            self.rows(
+                "DELETE FROM lists WHERE run_id <> ? AND user_id IN "
+                "(SELECT user_id FROM lists WHERE run_id = ?)",
+                [run.run_id, run.run_id],
+            )
+            for table in CONTENT_TABLES:
+                self.rows(f"DELETE FROM seen_{table.name}")
+            self.rows(
+                """
+                UPDATE runs SET state = 'finished', ended_at = ?, requests = requests + ?,
+                    seconds = seconds + ?, deleted = ?, error = NULL,
+                    certificate = coalesce(certificate, 'uncertified'),
+                    rejects = (SELECT count(*) FROM rejects WHERE run_id = $run),
+                    lists_by_certificate = (
+                        SELECT map_from_entries(list((certificate, rows) ORDER BY certificate))
+                        FROM (SELECT certificate, count(*) AS rows FROM lists
+                              WHERE run_id = $run GROUP BY certificate))
+                WHERE run_id = $run
+                """.replace("$run", str(run.run_id)),
+                [now, requests, seconds, deleted],
+            )
+        return self.report(run.run_id)
+
+    def _note_unseen(self) -> None:
+        # A row without last_seen_at was seen by the run before this one, or came in this one.
+        [(before,)] = self.rows("SELECT max(ended_at)::VARCHAR FROM runs WHERE state = 'finished'")
+        for table in CONTENT_TABLES:
+            same = " AND ".join(f"seen.{name} = {table.name}.{name}" for name in table.key)
+            update_where(
+                self.connection,
+                table,
+                f"last_seen_at IS NULL AND NOT EXISTS "
+                f"(SELECT 1 FROM seen_{table.name} AS seen WHERE {same})",
+                "last_seen_at = greatest(first_seen_at, CAST(? AS TIMESTAMPTZ))",
+                [before],
+            )
+
+    def _mark_deleted(self, run: Run, now: datetime) -> int:
+        # After _note_unseen, a row with last_seen_at is one that this run did not show.
+        unseen = "deleted_at IS NULL AND last_seen_at IS NOT NULL"
+        [(certificate,)] = self.rows("SELECT certificate FROM runs WHERE run_id = ?", [run.run_id])
+        deleted = 0
+        if certificate not in (None, "uncertified"):
+            deleted += update_where(self.connection, USERS, unseen, "deleted_at = ?", [now])
+        deleted += update_where(
+            self.connection,
+            MESSAGES,
+            f"{unseen} AND user_id IN (SELECT user_id FROM lists WHERE run_id = {run.run_id} "
+            "AND certificate <> 'uncertified')",
+            "deleted_at = ?",
+            [now],
+        )
+        deleted += update_where(
+            self.connection,
+            MESSAGES,
+            "deleted_at IS NULL AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)",
+            "deleted_at = ?, last_seen_at = coalesce(messages.last_seen_at, ?)",
+            [now, now],
+        )
+        return deleted
+
+    def report(self, run_id: int) -> SyncReport:
+        """The report of a finished run."""
+        names = [each.name for each in fields(SyncReport) if each.name not in DERIVED]
+        [(*values, resumptions, lists, started, ended)] = self.rows(
+            f"SELECT {', '.join(names)}, resumptions, lists_by_certificate, "
+            "epoch_us(started_at), epoch_us(ended_at) FROM runs WHERE run_id = ?",
+            [run_id],
+        )
+        uncertified = self.rows(
+            "SELECT DISTINCT user_id FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
+            "ORDER BY user_id",
+            [run_id],
+        )
+        return SyncReport(
+            **dict(zip(names, values, strict=True)),
+            resumed=resumptions > 0,
+            lists_by_certificate=lists or {},
+            uncertified_users=tuple(user_id for (user_id,) in uncertified),
+            started_at=from_microseconds(started),
+            ended_at=from_microseconds(ended),
+        )

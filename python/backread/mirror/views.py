@@ -1,0 +1,98 @@
+"""The tables that a reader sees, as views over the files of one snapshot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backread.mirror.engine import quoted, timestamp
+from backread.mirror.manifest import PUBLISHED, Manifest
+from backread.mirror.schema import CONTENT_TABLES, SIDE_TABLES, Table
+
+__all__ = ["view_statements"]
+
+CONVERSATIONS = """
+CREATE VIEW conversations AS
+WITH spoken AS (
+    SELECT user_id, id, created_at, read_by_user, read_by_operator, file_url, sender_type,
+        coalesce(auto_invitation, false) AS automatic
+    FROM messages WHERE deleted_at IS NULL
+), opening AS (
+    SELECT user_id, min(created_at) AS asked_at
+    FROM spoken WHERE sender_type = 'user' GROUP BY user_id
+), answer AS (
+    SELECT spoken.user_id, opening.asked_at, min(spoken.created_at) AS answered_at
+    FROM spoken JOIN opening USING (user_id)
+    WHERE spoken.sender_type = 'operator' AND NOT spoken.automatic
+        AND spoken.created_at >= opening.asked_at
+    GROUP BY ALL
+), counted AS (
+    SELECT user_id,
+        count(*) AS messages,
+        count(*) FILTER (WHERE sender_type = 'user') AS user_messages,
+        count(*) FILTER (WHERE sender_type = 'operator' AND NOT automatic) AS operator_messages,
+        count(*) FILTER (WHERE automatic) AS auto_invitations,
+        count(file_url) AS files,
+        min(created_at) AS first_message_at,
+        max(created_at) AS last_message_at,
+        arg_max(sender_type, (created_at, id)) AS last_sender_type,
+        count(*) FILTER (WHERE sender_type = 'operator' AND NOT read_by_user) AS unread_by_user,
+        count(*) FILTER (WHERE sender_type = 'user' AND NOT read_by_operator)
+            AS unread_by_operator
+    FROM spoken GROUP BY user_id
+)
+SELECT
+    users.id AS user_id,
+    users.name,
+    users.email,
+    coalesce(counted.messages, 0) AS messages,
+    coalesce(counted.user_messages, 0) AS user_messages,
+    coalesce(counted.operator_messages, 0) AS operator_messages,
+    coalesce(counted.auto_invitations, 0) AS auto_invitations,
+    coalesce(counted.files, 0) AS files,
+    counted.first_message_at,
+    counted.last_message_at,
+    counted.last_sender_type,
+    date_diff('millisecond', answer.asked_at, answer.answered_at) / 1000
+        AS first_response_seconds,
+    coalesce(counted.unread_by_user, 0) AS unread_by_user,
+    coalesce(counted.unread_by_operator, 0) AS unread_by_operator
+FROM users
+LEFT JOIN counted ON counted.user_id = users.id
+LEFT JOIN answer ON answer.user_id = users.id
+WHERE users.deleted_at IS NULL
+"""
+
+
+def view_statements(folder: Path, manifest: Manifest) -> list[str]:
+    """The statements that make the views over the snapshot."""
+    statements = [
+        f"CREATE VIEW {table.name} AS SELECT {_columns(table, manifest)} "
+        f"FROM {_scan(folder, manifest.files[table.name])}"
+        for table in CONTENT_TABLES
+    ]
+    statements.extend(
+        f"CREATE VIEW {name} AS SELECT * FROM {_scan(folder, manifest.files[name])}"
+        for name in SIDE_TABLES
+    )
+    return [*statements, CONVERSATIONS]
+
+
+def _columns(table: Table, manifest: Manifest) -> str:
+    names = ", ".join(f'"{name}"' for name in table.names)
+    # Null stands for the newest finished run, so that a run need not touch what it saw unchanged.
+    seen = f"coalesce(last_seen_at, {timestamp(manifest.seen)}) AS last_seen_at"
+    return f"{names}, first_seen_at, {seen}, deleted_at"
+
+
+def _scan(folder: Path, names: list[str]) -> str:
+    paths = ", ".join(_pattern(folder / PUBLISHED / name) for name in names)
+    # A folder called day=1 would otherwise add a column `day`.
+    return f"read_parquet([{paths}], hive_partitioning = false)"
+
+
+def _pattern(path: Path) -> str:
+    # read_parquet takes patterns; a bracket around a special character makes it an ordinary one.
+    plain = str(path.absolute())
+    for special in "[*?":
+        plain = plain.replace(special, f"\0{special}\1")
+    return quoted(plain.replace("\0", "[").replace("\1", "]"))

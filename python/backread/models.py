@@ -1,0 +1,247 @@
+"""What the service holds, as frozen values: users, messages, pages, and the report of a walk.
+
+The order of the fields is a contract: the native module builds each class by position. A new
+field goes to the end, and the native module follows.
+
+``None`` means that the service sent null, or nothing at all: the interface leaves open which
+fields may be null, so each but ``id`` may be. ``extra`` holds what the interface does not name, as
+sent. Timestamps are aware datetimes in UTC, to the microsecond.
+
+All of them compare, copy, pickle and go through `dataclasses.asdict`; all hash, and a hash leaves
+out the dictionaries in them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
+
+__all__ = [
+    "Attempt",
+    "Certificate",
+    "Message",
+    "OperatorSender",
+    "OtherSender",
+    "Page",
+    "Sender",
+    "User",
+    "UserAttribute",
+    "UserSender",
+    "WalkReport",
+]
+
+T_co = TypeVar("T_co", covariant=True)
+
+Certificate: TypeAlias = Literal["snapshot", "counted", "linked", "uncertified"]
+"""What a walk proved of its list, the strongest first; see `WalkReport.certificate`."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserAttribute:
+    """One custom property of a user, set by the widget's code (interface 2.1)."""
+
+    name: str | None
+    value: str | None
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One visitor of the chat widget (interface 2.1).
+
+    ``user_attributes`` is a tuple of any length; it is ``None`` when the service sent null or
+    left it out, and empty when it sent an empty array.
+    """
+
+    id: int
+    name: str | None
+    email: str | None
+    reference: str | None
+    created_at: datetime | None
+    updated_at: datetime | None
+    online_at: datetime | None
+    last_url: str | None
+    user_attributes: tuple[UserAttribute, ...] | None
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def _repr_html_(self) -> str:
+        from backread.display import user_html
+
+        return user_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class UserSender:
+    """The sender of a message whose ``sender_type`` is ``user`` (interface 2.2)."""
+
+    id: int
+    name: str | None
+    email: str | None
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSender:
+    """The sender of a message whose ``sender_type`` is ``operator`` (interface 2.2)."""
+
+    id: int
+    forename: str | None
+    surname: str | None
+    email: str | None
+    picture_thumb_url: str | None
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSender:
+    """A sender that the interface does not describe.
+
+    Its ``sender_type`` is another value than the two documented ones, or a documented one whose
+    sender came without an integer id. All of its fields but ``id`` are in ``extra``, as sent.
+    """
+
+    sender_type: str | None
+    id: int | None
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+Sender: TypeAlias = UserSender | OperatorSender | OtherSender
+"""Whoever wrote a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message (interface 2.2).
+
+    ``user_id`` is the user whose list holds the message; it is part of the path that was asked,
+    not of the answer. ``sender_type`` is as sent, also where ``sender`` is ``None``.
+    """
+
+    id: int
+    body: str | None
+    read_by_user: bool | None
+    read_by_operator: bool | None
+    created_at: datetime | None
+    file_url: str | None
+    auto_invitation: bool | None
+    sender_type: str | None
+    sender: Sender | None
+    user_id: int
+    extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def _repr_html_(self) -> str:
+        from backread.display import message_html
+
+        return message_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T_co]):
+    """One list response (interface 2.3): its rows, and the envelope as sent.
+
+    ``limit`` is the page size the server applied (rows), ``offset`` the position it applied
+    (rows), ``total`` the size of the list (rows) by its own account. A page iterates its items,
+    has their length and is indexed by position; an empty page is false.
+    """
+
+    limit: int | None
+    offset: int | None
+    total: int | None
+    items: tuple[T_co, ...]
+
+    def __iter__(self) -> Iterator[T_co]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, position: int) -> T_co: ...
+    @overload
+    def __getitem__(self, position: slice) -> tuple[T_co, ...]: ...
+    def __getitem__(self, position: int | slice) -> T_co | tuple[T_co, ...]:
+        return self.items[position]
+
+    def _repr_html_(self) -> str:
+        from backread.display import page_html
+
+        return page_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class WalkReport:
+    """What one walk over a list asked, got and proved. All numbers are counts.
+
+    - ``requests`` were sent, retries among them; ``pages`` were read to their end.
+    - ``rows`` came back; ``distinct`` of them by id; ``repeats`` came more than once and were
+      given once.
+    - ``total_first`` and ``total_last`` are the service's own counts of the list, in the first
+      and in the last response; ``None`` where it sent none.
+    - ``sweeps`` counts the passes over the list; ``repaired_text`` the strings whose text was not
+      valid Unicode and now holds U+FFFD.
+    - ``certificate``: ``snapshot`` (one response held it all), ``counted``, ``linked``, or
+      ``uncertified`` (nothing is proved); ``reason`` says in words why it is uncertified.
+    - ``started_at`` and ``ended_at`` are UTC; ``ended_at`` is ``None`` while the walk is under way
+      and ``started_at`` before it begins.
+    - Only a walk over every user's messages fills ``lists_by_certificate`` (how many lists earned
+      each certificate; ``certificate`` is then the weakest) and ``uncertified_users`` (ids).
+    """
+
+    requests: int
+    pages: int
+    rows: int
+    distinct: int
+    repeats: int
+    total_first: int | None
+    total_last: int | None
+    sweeps: int
+    repaired_text: int
+    certificate: Certificate
+    started_at: datetime | None
+    ended_at: datetime | None
+    reason: str | None
+    lists_by_certificate: dict[str, int] = field(default_factory=dict, hash=False)
+    uncertified_users: tuple[int, ...] = ()
+
+    def _repr_html_(self) -> str:
+        from backread.display import report_html
+
+        return report_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request that was sent on behalf of a call.
+
+    ``status`` is the HTTP status, ``None`` when no answer came; ``error`` says what went wrong
+    then, or with the answer. ``seconds_waited`` is the wait before the request was sent,
+    ``seconds_taken`` the time from sending it to its end.
+    """
+
+    status: int | None
+    error: str | None
+    seconds_taken: float
+    seconds_waited: float
+
+
+def _refuse_assignment(record: object, name: str, value: object) -> NoReturn:
+    raise FrozenInstanceError(
+        f"cannot assign {name!r}: a {type(record).__name__} is frozen; "
+        "dataclasses.replace() makes a changed copy"
+    )
+
+
+# What dataclass() generates calls super() of the class that slots=True replaced: an unknown name,
+# and the one that Page[int](...) sets, get its TypeError instead (cpython, all versions so far).
+for _record in (
+    UserAttribute,
+    User,
+    UserSender,
+    OperatorSender,
+    OtherSender,
+    Message,
+    Page,
+    WalkReport,
+    Attempt,
+):
+    _record.__setattr__ = _refuse_assignment  # type: ignore[method-assign]

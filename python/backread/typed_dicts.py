@@ -1,0 +1,79 @@
+"""The JSON objects of the service as sent, for ``as_dict=True``.
+
+Keys come in the order of the answer. A field may be missing, may be null, and others than these may
+be there: only ``id`` is sure (interface 2). Timestamps are the strings that the service sent.
+"""
+
+from typing import Required, TypedDict
+
+__all__ = [
+    "MessageDict",
+    "OperatorSenderDict",
+    "PageDict",
+    "UserAttributeDict",
+    "UserDict",
+    "UserSenderDict",
+]
+
+
+class UserAttributeDict(TypedDict, total=False):
+    """One custom property of a user (interface 2.1)."""
+
+    name: str | None
+    value: str | None
+
+
+class UserDict(TypedDict, total=False):
+    """A user (interface 2.1)."""
+
+    id: Required[int]
+    name: str | None
+    email: str | None
+    reference: str | None
+    created_at: str | None
+    updated_at: str | None
+    online_at: str | None
+    last_url: str | None
+    user_attributes: list[UserAttributeDict] | None
+
+
+class UserSenderDict(TypedDict, total=False):
+    """The sender where ``sender_type`` is ``user`` (interface 2.2)."""
+
+    id: Required[int]
+    name: str | None
+    email: str | None
+
+
+class OperatorSenderDict(TypedDict, total=False):
+    """The sender where ``sender_type`` is ``operator`` (interface 2.2)."""
+
+    id: Required[int]
+    forename: str | None
+    surname: str | None
+    email: str | None
+    picture_thumb_url: str | None
+
+
+class MessageDict(TypedDict, total=False):
+    """A message (interface 2.2); it does not name the user in whose list it stands."""
+
+    id: Required[int]
+    body: str | None
+    read_by_user: bool | None
+    read_by_operator: bool | None
+    created_at: str | None
+    file_url: str | None
+    auto_invitation: bool | None
+    sender_type: str | None
+    sender: UserSenderDict | OperatorSenderDict | None
+
+
+class PageDict(TypedDict, total=False):
+    """A list response (interface 2.3): ``users`` or ``messages`` is there, by what was listed."""
+
+    limit: int | None
+    offset: int | None
+    total: int | None
+    users: list[UserDict]
+    messages: list[MessageDict]

@@ -1,0 +1,304 @@
+//! The four reads: each under the shared pace, retried, and within its budget.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{Instant, sleep, timeout};
+
+use super::budget::Budget;
+use super::config::{Options, Origin, Settings};
+use super::error::{Attempt, Error, ErrorKind, StatusFailure};
+use super::interface::{Endpoint, Limit, List, Natural};
+use super::json::{self, Fault, Text};
+use super::model::{Page, Record};
+use super::pace::Pace;
+use super::process::PerProcess;
+use super::retry::{self, Situation, Verdict};
+use super::transport::{Answer, Transport};
+
+const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
+
+/// A client of one service; cheap to clone, and each clone shares pool and pace.
+#[derive(Debug, Clone)]
+pub struct Client {
+    origin: Arc<Origin>,
+    options: Arc<Options>,
+    transport: Arc<PerProcess<Arc<Transport>>>,
+    pace: Arc<PerProcess<Arc<Pace>>>,
+    closed: Arc<AtomicBool>,
+}
+
+/// What one read gave, and how many requests it took.
+#[derive(Debug)]
+pub struct Read<T> {
+    pub value: T,
+    pub requests: u64,
+}
+
+impl Client {
+    pub fn new(settings: Settings, options: Options) -> Result<Self, Error> {
+        let client = Self {
+            origin: Arc::new(Origin::new(settings)?),
+            options: Arc::new(options.check()?),
+            transport: Arc::default(),
+            pace: Arc::default(),
+            closed: Arc::default(),
+        };
+        // What can be wrong with proxy and certificates is said now, not at the first request.
+        client.transport()?;
+        Ok(client)
+    }
+
+    /// A client with other options over the same pool; its pace is shared unless it is what differs.
+    pub fn with_options(&self, options: Options) -> Result<Self, Error> {
+        let options = options.check()?;
+        let same_pace = options.max_concurrency == self.options.max_concurrency
+            && options.rate_limit == self.options.rate_limit;
+        Ok(Self {
+            options: Arc::new(options),
+            pace: if same_pace {
+                Arc::clone(&self.pace)
+            } else {
+                Arc::default()
+            },
+            ..self.clone()
+        })
+    }
+
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub fn budget(&self) -> Budget {
+        Budget::start(self.options.deadline)
+    }
+
+    /// Ends the client, and all that share its pool: further calls fail.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    pub async fn user<T: Record>(&self, user_id: Natural) -> Result<T, Error> {
+        self.single(Endpoint::User { user_id }).await
+    }
+
+    pub async fn message<T: Record>(
+        &self,
+        user_id: Natural,
+        message_id: Natural,
+    ) -> Result<T, Error> {
+        self.single(Endpoint::Message {
+            user_id,
+            message_id,
+        })
+        .await
+    }
+
+    /// One page of a list, by exactly one request unless it must be retried.
+    pub async fn page(
+        &self,
+        list: List,
+        offset: u64,
+        limit: Limit,
+        budget: &Budget,
+    ) -> Result<Read<Page>, Error> {
+        let endpoint = list.page(offset, limit);
+        self.read(endpoint, budget, |text| Page::read(text, list.resource()))
+            .await
+    }
+
+    async fn single<T: Record>(&self, endpoint: Endpoint) -> Result<T, Error> {
+        let read = self
+            .read(endpoint, &self.budget(), |text| {
+                json::check(&text.json)?;
+                json::check_object(&text.json)?;
+                T::read(&text.json)
+            })
+            .await?;
+        Ok(read.value)
+    }
+
+    fn transport(&self) -> Result<Arc<Transport>, Error> {
+        self.transport.with(
+            || Transport::new(Arc::clone(&self.origin)).map(Arc::new),
+            Arc::clone,
+        )
+    }
+
+    fn pace(&self) -> Result<Arc<Pace>, Error> {
+        self.pace.with(
+            || {
+                let options = &self.options;
+                Ok(Arc::new(Pace::new(
+                    options.max_concurrency,
+                    options.rate_limit,
+                )))
+            },
+            Arc::clone,
+        )
+    }
+
+    /// The one loop that sends requests: admission, attempt, verdict, wait.
+    async fn read<T>(
+        &self,
+        endpoint: Endpoint,
+        budget: &Budget,
+        parse: impl Fn(Text) -> Result<T, Fault>,
+    ) -> Result<Read<T>, Error> {
+        let mut attempts = Vec::new();
+        let fail = |kind: ErrorKind, attempts: &Vec<Attempt>| {
+            Error::new(kind).during(endpoint.to_string(), attempts.clone())
+        };
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(fail(ErrorKind::Closed, &attempts));
+        }
+        let (transport, pace) = (self.transport()?, self.pace()?);
+        let mut wait_began = Instant::now();
+        loop {
+            let admission = pace.admit(budget.remaining()).await;
+            let place = admission
+                .map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;
+            let seconds_waited = wait_began.elapsed().as_secs_f64();
+            let began = Instant::now();
+            let outcome = self.attempt(&transport, &endpoint, budget, &parse).await;
+            drop(place);
+            let failure = outcome.as_ref().err();
+            attempts.push(Attempt {
+                status: match (&outcome, failure) {
+                    (Ok((status, _)), _) => Some(*status),
+                    (_, Some(failure)) => failure.status,
+                    _ => None,
+                },
+                error: failure.map(|failure| failure.kind.to_string()),
+                seconds_taken: began.elapsed().as_secs_f64(),
+                seconds_waited,
+            });
+            let failure = match outcome {
+                Ok((_, value)) => {
+                    return Ok(Read {
+                        value,
+                        requests: attempts.len() as u64,
+                    });
+                }
+                Err(failure) => failure,
+            };
+            if !failure.transient {
+                return Err(fail(failure.kind, &attempts));
+            }
+            let verdict = retry::decide(
+                &failure.kind,
+                Situation {
+                    retries_done: attempts.len().saturating_sub(1).try_into().unwrap_or(u32::MAX),
+                    max_retries: self.options.max_retries,
+                    on_rate_limit: self.options.on_rate_limit,
+                    remaining: budget.remaining(),
+                    chance: fastrand::f64(),
+                },
+            );
+            match verdict {
+                Verdict::GiveUp => return Err(fail(failure.kind, &attempts)),
+                Verdict::PastDeadline { wait } => {
+                    let cause = fail(failure.kind, &attempts);
+                    return Err(fail(past_deadline(budget, Some(wait)), &attempts).because(cause));
+                }
+                Verdict::Retry { wait } => {
+                    wait_began = Instant::now();
+                    if failure.status == Some(429) {
+                        pace.hold(wait);
+                    } else {
+                        sleep(wait).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn attempt<T>(
+        &self,
+        transport: &Transport,
+        endpoint: &Endpoint,
+        budget: &Budget,
+        parse: impl Fn(Text) -> Result<T, Fault>,
+    ) -> Result<(u16, T), Failure> {
+        let get = transport.get(endpoint, self.options.max_response_bytes);
+        let (limit, by_deadline) = budget.attempt_limit(self.options.timeout);
+        let answer = match limit {
+            None => get.await,
+            Some(limit) => match timeout(limit, get).await {
+                Ok(answer) => answer,
+                Err(_) if by_deadline => Err(past_deadline(budget, None)),
+                Err(_) => Err(ErrorKind::Timeout(limit)),
+            },
+        }
+        .map_err(Failure::from)?;
+        if !(200..300).contains(&answer.status) {
+            return Err(status_failure(answer).into());
+        }
+        parse(Text::repair(&answer.body))
+            .map(|value| (answer.status, value))
+            .map_err(|fault| Failure {
+                status: Some(answer.status),
+                transient: fault.not_json,
+                kind: decode_failure(fault),
+            })
+    }
+}
+
+/// How one attempt failed.
+struct Failure {
+    kind: ErrorKind,
+    status: Option<u16>,
+    transient: bool,
+}
+
+impl From<ErrorKind> for Failure {
+    fn from(kind: ErrorKind) -> Self {
+        let status = match &kind {
+            ErrorKind::Status(failure) => Some(failure.status),
+            _ => None,
+        };
+        Self {
+            transient: retry::is_transient(&kind),
+            status,
+            kind,
+        }
+    }
+}
+
+fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKind {
+    ErrorKind::DeadlineExceeded {
+        deadline: budget.deadline().unwrap_or_default(),
+        wait,
+    }
+}
+
+fn status_failure(answer: Answer) -> ErrorKind {
+    let retry_after = matches!(answer.status, 429 | 503)
+        .then(|| retry::asked_wait(|name| answer.header(name), SystemTime::now()))
+        .flatten();
+    let request_id = REQUEST_ID_HEADERS
+        .iter()
+        .find_map(|name| answer.header(name))
+        .map(str::to_owned);
+    ErrorKind::Status(Box::new(StatusFailure {
+        status: answer.status,
+        headers: answer.headers,
+        body: answer.body,
+        request_id,
+        retry_after,
+    }))
+}
+
+/// The fault of an answer's JSON as the error that a caller sees.
+pub fn decode_failure(fault: Fault) -> ErrorKind {
+    ErrorKind::Decode {
+        path: fault.path,
+        snippet: fault.snippet,
+        reason: fault.reason,
+    }
+}

@@ -1,0 +1,395 @@
+//! What a client is told: where the service is, the secret, and how to behave.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use url::{Host, Url};
+
+use super::error::Error;
+use super::retry::OnRateLimit;
+
+const MOCK_SECRET_PREFIX: &str = "mock_";
+
+/// The settings as the caller gave them, not checked yet; `None` was given nowhere.
+#[derive(Debug, Default)]
+pub struct Settings {
+    pub base_url: Option<String>,
+    pub api_secret: Option<SecretString>,
+    pub vendor: Option<String>,
+    pub proxy: Option<String>,
+    pub ca_bundle: Option<PathBuf>,
+    pub allow_http: bool,
+    pub user_agent: Option<String>,
+}
+
+/// Where requests go and who sends them: what a pool of connections is made for.
+pub struct Origin {
+    /// Without a slash at its end, so that an endpoint's path can follow.
+    pub base_url: String,
+    pub url: Url,
+    pub vendor: String,
+    pub api_secret: SecretString,
+    pub proxy: Option<Url>,
+    pub ca_bundle: Option<PathBuf>,
+    pub user_agent: String,
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Origin")
+            .field("base_url", &self.base_url)
+            .field("vendor", &self.vendor)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a client behaves; may differ between clients that share a pool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// For one attempt, from connecting to the last byte; `None` waits for ever.
+    pub timeout: Option<Duration>,
+    /// For a whole call with its retries, waits and pages.
+    pub deadline: Option<Duration>,
+    pub max_retries: u32,
+    pub max_concurrency: usize,
+    /// Requests a second; `None` sets no cap.
+    pub rate_limit: Option<f64>,
+    pub on_rate_limit: OnRateLimit,
+    /// Of one answer, decoded.
+    pub max_response_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            timeout: Some(Duration::from_secs(30)),
+            deadline: None,
+            max_retries: 5,
+            max_concurrency: 16,
+            rate_limit: None,
+            on_rate_limit: OnRateLimit::Wait,
+            max_response_bytes: 64 * 1024 * 1024,
+        }
+    }
+}
+
+impl Origin {
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let url = base_url(settings.base_url)?;
+        let api_secret = api_secret(settings.api_secret)?;
+        let vendor = vendor(settings.vendor)?;
+        let loopback = is_loopback(&url);
+        if url.scheme() == "http" && !loopback && !settings.allow_http {
+            return Err(Error::configuration(format!(
+                "base_url (BACKREAD_BASE_URL) {url} is plain http, which would show the secret on \
+                 the way; use https, or pass allow_http=True if the network is yours"
+            )));
+        }
+        if api_secret.expose_secret().starts_with(MOCK_SECRET_PREFIX) && !loopback {
+            return Err(Error::configuration(format!(
+                "api_secret (BACKREAD_API_SECRET) is a mock's, but base_url {url} is not on \
+                 loopback; pass the service's own secret"
+            )));
+        }
+        let proxy = settings.proxy.as_deref().map(proxy_url).transpose()?;
+        if let Some(path) = &settings.ca_bundle
+            && !path.is_file()
+        {
+            return Err(Error::configuration(format!(
+                "ca_bundle {} is not a file; pass a PEM file of certificates",
+                path.display()
+            )));
+        }
+        Ok(Self {
+            base_url: url.as_str().trim_end_matches('/').to_owned(),
+            url,
+            vendor,
+            api_secret,
+            proxy,
+            ca_bundle: settings.ca_bundle,
+            user_agent: user_agent(settings.user_agent)?,
+        })
+    }
+
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(&self.url)
+    }
+}
+
+impl Options {
+    pub fn check(self) -> Result<Self, Error> {
+        if self.max_concurrency == 0 {
+            return Err(Error::configuration("max_concurrency must be 1 or more, not 0"));
+        }
+        if self.max_response_bytes == 0 {
+            return Err(Error::configuration(
+                "max_response_bytes must be 1 or more, not 0",
+            ));
+        }
+        match self.rate_limit {
+            Some(rate) if !(rate.is_finite() && rate > 0.0) => Err(Error::configuration(format!(
+                "rate_limit must be more than 0 requests a second, not {rate}"
+            ))),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// What a 429 does, by its name: `wait` or `raise`.
+pub fn on_rate_limit(name: &str) -> Result<OnRateLimit, Error> {
+    match name {
+        "wait" => Ok(OnRateLimit::Wait),
+        "raise" => Ok(OnRateLimit::Raise),
+        other => Err(Error::configuration(format!(
+            "on_rate_limit must be \"wait\" or \"raise\", not {other:?}"
+        ))),
+    }
+}
+
+/// A whole number from 0 given as `name`.
+pub fn count<T: TryFrom<i64>>(name: &str, value: i64) -> Result<T, Error> {
+    T::try_from(value)
+        .map_err(|_| Error::configuration(format!("{name} must be 0 or more, not {value}")))
+}
+
+/// A number of seconds given as `name`; it must be more than 0.
+pub fn duration(name: &str, seconds: f64) -> Result<Duration, Error> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err(Error::configuration(format!(
+            "{name} must be more than 0 seconds and finite, not {seconds}; None sets no limit"
+        ))),
+    }
+}
+
+fn missing(argument: &str, variable: &str, what: &str) -> Error {
+    Error::configuration(format!(
+        "no {argument}: pass {argument}= or set the environment variable {variable} to {what}"
+    ))
+}
+
+fn base_url(given: Option<String>) -> Result<Url, Error> {
+    const WHAT: &str = "the service's address, such as https://chat.example.com";
+    let text = given
+        .filter(|text| !text.trim().is_empty())
+        .ok_or_else(|| missing("base_url", "BACKREAD_BASE_URL", WHAT))?;
+    // The text itself may hold a password, so no message shows it before it is known to hold none.
+    let malformed = |reason: &str| {
+        Error::configuration(format!(
+            "base_url (BACKREAD_BASE_URL) {reason}; pass {WHAT}"
+        ))
+    };
+    let url =
+        Url::parse(text.trim()).map_err(|error| malformed(&format!("is not a URL: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(malformed(&format!(
+            "begins with {:?}, not with http or https",
+            url.scheme()
+        )));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(malformed(
+            "holds a user name or password; the secret goes into api_secret",
+        ));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(malformed("has a query or a fragment"));
+    }
+    Ok(url)
+}
+
+fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
+    let secret = given
+        .filter(|secret| !secret.expose_secret().is_empty())
+        .ok_or_else(|| {
+            missing(
+                "api_secret",
+                "BACKREAD_API_SECRET",
+                "the API Secret Key of the service's console (interface 5.2)",
+            )
+        })?;
+    if secret
+        .expose_secret()
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic())
+    {
+        return Ok(secret);
+    }
+    Err(Error::configuration(
+        "api_secret (BACKREAD_API_SECRET) has a blank, a line break or a character that is not \
+         ASCII; copy the API Secret Key again, without what stands around it",
+    ))
+}
+
+fn vendor(given: Option<String>) -> Result<String, Error> {
+    const WHAT: &str = "the vendor word of the service's media type (interface 5.3)";
+    let vendor = given
+        .filter(|vendor| !vendor.is_empty())
+        .ok_or_else(|| missing("vendor", "BACKREAD_VENDOR", WHAT))?;
+    // The characters of a media type's name (RFC 6838, 4.2).
+    let fits = vendor
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.".contains(&byte))
+        && vendor
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if fits {
+        return Ok(vendor);
+    }
+    Err(Error::configuration(format!(
+        "vendor (BACKREAD_VENDOR) {vendor:?} cannot stand in a media type; pass {WHAT}: letters, \
+         digits and -_. only"
+    )))
+}
+
+fn proxy_url(text: &str) -> Result<Url, Error> {
+    // A proxy's URL may hold a password: no message shows it.
+    let url = Url::parse(text)
+        .map_err(|error| Error::configuration(format!("proxy is not a URL: {error}")))?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() {
+        return Ok(url);
+    }
+    Err(Error::configuration(format!(
+        "proxy begins with {:?}; only http and https proxies are known",
+        url.scheme()
+    )))
+}
+
+fn user_agent(given: Option<String>) -> Result<String, Error> {
+    let user_agent =
+        given.unwrap_or_else(|| concat!("backread/", env!("CARGO_PKG_VERSION")).to_owned());
+    if !user_agent.is_empty()
+        && user_agent
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() || byte == b' ')
+    {
+        return Ok(user_agent);
+    }
+    Err(Error::configuration(format!(
+        "user_agent {user_agent:?} cannot stand in a header; pass printable ASCII"
+    )))
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "Zm9vYmFyYmF6";
+
+    fn settings(base_url: &str) -> Settings {
+        Settings {
+            base_url: Some(base_url.to_owned()),
+            api_secret: Some(SECRET.into()),
+            vendor: Some("acme".to_owned()),
+            ..Settings::default()
+        }
+    }
+
+    fn refusal(settings: Settings) -> String {
+        Origin::new(settings).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_variable() {
+        for (argument, variable, cleared) in [
+            (
+                "base_url",
+                "BACKREAD_BASE_URL",
+                Settings { base_url: None, ..settings("https://a.example") },
+            ),
+            (
+                "api_secret",
+                "BACKREAD_API_SECRET",
+                Settings { api_secret: None, ..settings("https://a.example") },
+            ),
+            (
+                "vendor",
+                "BACKREAD_VENDOR",
+                Settings { vendor: None, ..settings("https://a.example") },
+            ),
+        ] {
+            let message = refusal(cleared);
+            assert!(message.contains(argument) && message.contains(variable), "{message}");
+        }
+    }
+
+    #[test]
+    fn base_urls_that_cannot_be_right_are_refused() {
+        for refused in [
+            "", " ", "chat.example.com", "ftp://a.example", "https://", "https://u:p@a.example",
+            "https://a.example/?q=1", "https://a.example/#x", "http://a.example", "https://a b/",
+        ] {
+            let message = refusal(settings(refused));
+            assert!(message.contains("base_url"), "{refused}: {message}");
+            assert!(!message.contains("u:p"), "{message}");
+        }
+    }
+
+    #[test]
+    fn plain_http_is_for_loopback_or_on_demand() {
+        for loopback in ["http://127.0.0.1:8080", "http://localhost:1/", "http://[::1]:9/api"] {
+            assert!(Origin::new(settings(loopback)).is_ok(), "{loopback}");
+        }
+        let allowed = Settings { allow_http: true, ..settings("http://chat.example.com") };
+        assert!(Origin::new(allowed).is_ok());
+    }
+
+    #[test]
+    fn a_path_below_the_origin_is_kept() {
+        let origin = Origin::new(settings("https://a.example/chat/api/")).unwrap();
+        assert_eq!(origin.base_url, "https://a.example/chat/api");
+    }
+
+    #[test]
+    fn a_mock_secret_stays_on_loopback() {
+        let mock = Settings {
+            api_secret: Some("mock_secret".into()),
+            ..settings("https://chat.example.com")
+        };
+        assert!(refusal(mock).contains("mock"));
+    }
+
+    #[test]
+    fn nothing_can_be_smuggled_into_a_header() {
+        for secret in ["xy\r\nX: y", "xy zz", "xyä", "xyz\n"] {
+            let message = refusal(Settings {
+                api_secret: Some(secret.into()),
+                ..settings("https://a.example")
+            });
+            assert!(message.contains("api_secret") && !message.contains(secret));
+        }
+        for vendor in ["a/b", "a+json", "a b", "a\r\n", "-a", "ä"] {
+            let message = refusal(Settings {
+                vendor: Some(vendor.to_owned()),
+                ..settings("https://a.example")
+            });
+            assert!(message.contains("vendor"), "{message}");
+        }
+        let message = refusal(Settings {
+            user_agent: Some("a\r\nb".to_owned()),
+            ..settings("https://a.example")
+        });
+        assert!(message.contains("user_agent"));
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let origin = Origin::new(settings("https://a.example")).unwrap();
+        assert!(!format!("{origin:?}").contains(SECRET));
+        assert!(!format!("{:?}", settings("https://a.example")).contains(SECRET));
+    }
+}

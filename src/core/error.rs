@@ -1,0 +1,209 @@
+//! The error tree: what happened, to which request, after which attempts, and what to do.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::report::WalkReport;
+
+/// One request that was sent, and how it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// The HTTP status, when an answer came.
+    pub status: Option<u16>,
+    /// What went wrong, when something did.
+    pub error: Option<String>,
+    pub seconds_taken: f64,
+    /// How long the client waited before it sent this one.
+    pub seconds_waited: f64,
+}
+
+/// An answer whose status is not a success, as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatusFailure {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Bytes,
+    pub request_id: Option<String>,
+    /// What `Retry-After` or `X-RateLimit-Reset` asked for.
+    pub retry_after: Option<Duration>,
+}
+
+/// What went wrong; each becomes one exception class in Python.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ErrorKind {
+    /// The interface rules the argument out; nothing was sent.
+    InvalidArgument(String),
+    Configuration(String),
+    /// No answer began: refused, reset, DNS, TLS.
+    Connect(String),
+    Timeout(Duration),
+    TruncatedBody(String),
+    ResponseTooLarge {
+        limit: u64,
+    },
+    /// A redirect that is not followed, and other transport trouble.
+    Transport(String),
+    DeadlineExceeded {
+        deadline: Duration,
+        /// The wait that would have passed the deadline, when the call gave up ahead of it.
+        wait: Option<Duration>,
+    },
+    Decode {
+        path: String,
+        snippet: String,
+        reason: String,
+    },
+    Status(Box<StatusFailure>),
+    Incomplete(Box<WalkReport>),
+    Closed,
+    /// The walk was begun by another process: a fork came between.
+    OtherProcess,
+}
+
+/// The error of every operation of the core.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Error {
+    pub kind: ErrorKind,
+    /// The request, relative to the base URL: `/external/users/42`.
+    pub request: Option<String>,
+    pub attempts: Vec<Attempt>,
+    /// What was being waited out or retried when the deadline ended it.
+    pub cause: Option<Box<Error>>,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind) -> Self {
+        Self {
+            kind,
+            request: None,
+            attempts: Vec::new(),
+            cause: None,
+        }
+    }
+
+    pub fn invalid_argument(message: String) -> Self {
+        Self::new(ErrorKind::InvalidArgument(message))
+    }
+
+    pub fn configuration(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Configuration(message.into()))
+    }
+
+    pub fn during(mut self, request: String, attempts: Vec<Attempt>) -> Self {
+        self.request = Some(request);
+        self.attempts = attempts;
+        self
+    }
+
+    pub fn because(mut self, cause: Self) -> Self {
+        self.cause = Some(Box::new(cause));
+        self
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(request) = &self.request {
+            write!(formatter, "GET {request}: ")?;
+        }
+        self.kind.fmt(formatter)?;
+        match self.attempts.len() {
+            0 => Ok(()),
+            1 => formatter.write_str(" (after 1 attempt)"),
+            count => write!(formatter, " (after {count} attempts)"),
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidArgument(message) | Self::Configuration(message) => {
+                formatter.write_str(message)
+            }
+            Self::Connect(reason) => write!(
+                formatter,
+                "no answer: {reason}; check base_url, the network and the proxy"
+            ),
+            Self::Timeout(timeout) => write!(
+                formatter,
+                "no whole answer within {} s; raise timeout= if the service is this slow",
+                timeout.as_secs_f64()
+            ),
+            Self::TruncatedBody(reason) => {
+                write!(formatter, "the answer's body ended early: {reason}")
+            }
+            Self::ResponseTooLarge { limit } => write!(
+                formatter,
+                "the answer is larger than {limit} bytes once decoded; raise max_response_bytes= or \
+                 ask for smaller pages"
+            ),
+            Self::Transport(reason) => formatter.write_str(reason),
+            Self::DeadlineExceeded {
+                deadline,
+                wait: Some(wait),
+            } => write!(
+                formatter,
+                "the next attempt would have to wait {:.3} s, past the deadline of {} s; raise \
+                 deadline= or call again later",
+                wait.as_secs_f64(),
+                deadline.as_secs_f64()
+            ),
+            Self::DeadlineExceeded {
+                deadline,
+                wait: None,
+            } => write!(
+                formatter,
+                "not finished within the deadline of {} s; raise deadline= to allow more",
+                deadline.as_secs_f64()
+            ),
+            Self::Decode {
+                path,
+                snippet,
+                reason,
+            } => write!(
+                formatter,
+                "the answer is not what the interface says at {path}: {reason}, near {snippet:?}"
+            ),
+            Self::Status(failure) => failure.fmt(formatter),
+            Self::Incomplete(report) => write!(
+                formatter,
+                "the list is not proved complete: {}; read it again, or without strict=True",
+                report.reason.as_deref().unwrap_or("no reason is known")
+            ),
+            Self::Closed => formatter.write_str("this client is closed; make a new one"),
+            Self::OtherProcess => formatter.write_str(
+                "this walk was begun before a fork, in another process; iterate the listing again",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for StatusFailure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the service answered {}", self.status)?;
+        let advice = match self.status {
+            400 | 422 => "it did not take the request's arguments; its body says what it minds",
+            401 => "it did not take the secret; check api_secret or BACKREAD_API_SECRET",
+            403 => "the secret may not read this",
+            404 => "there is no such user or message, or base_url is not the service's",
+            406 => "it does not know the media type; check vendor or BACKREAD_VENDOR",
+            429 => "it asks for fewer requests; call again later or set rate_limit=",
+            300..=399 => "a redirect that names no target",
+            500..=599 => "it failed; call again later",
+            _ => "its body may say why",
+        };
+        write!(formatter, ": {advice}")?;
+        if let Some(wait) = self.retry_after {
+            write!(formatter, "; it asked to wait {} s", wait.as_secs_f64())?;
+        }
+        match &self.request_id {
+            Some(request_id) => write!(formatter, "; request id {request_id}"),
+            None => Ok(()),
+        }
+    }
+}

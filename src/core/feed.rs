@@ -1,0 +1,131 @@
+//! Work that goes on ahead of its reader, by a bounded number of items.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::AbortHandle;
+
+use super::error::{Error, ErrorKind};
+
+// Items made ahead, besides the one in the making and the one in the reader's hands.
+const AHEAD: usize = 1;
+
+/// Where a feed's work puts what it made; it waits while the reader is behind.
+pub struct Outlet<T>(mpsc::Sender<Result<T, Error>>);
+
+impl<T> Clone for Outlet<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Outlet<T> {
+    /// False when nobody reads any more, and the work may end.
+    pub async fn put(&self, item: T) -> bool {
+        self.0.send(Ok(item)).await.is_ok()
+    }
+}
+
+type Work<T> = Box<dyn FnOnce(Outlet<T>) -> BoxFuture<'static, Result<(), Error>> + Send>;
+
+enum State<T> {
+    Idle(Work<T>),
+    Running(mpsc::Receiver<Result<T, Error>>),
+    Ended,
+}
+
+/// A stream of items whose work begins at the first `next` and is aborted on drop.
+pub struct Feed<T> {
+    state: Mutex<State<T>>,
+    task: OnceLock<AbortHandle>,
+    stopped: AtomicBool,
+    process: u32,
+}
+
+impl<T> fmt::Debug for Feed<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Feed")
+            .field("stopped", &self.stopped)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + 'static> Feed<T> {
+    pub fn new<F>(work: impl FnOnce(Outlet<T>) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        Self {
+            state: Mutex::new(State::Idle(Box::new(move |outlet| Box::pin(work(outlet))))),
+            task: OnceLock::new(),
+            stopped: AtomicBool::new(false),
+            process: std::process::id(),
+        }
+    }
+
+    /// The next item; `None` at the end, after an error and once stopped. Nothing is lost when the
+    /// future is dropped before it is done.
+    pub async fn next(&self) -> Result<Option<T>, Error> {
+        if self.process != std::process::id() {
+            return Err(Error::new(ErrorKind::OtherProcess));
+        }
+        let mut state = self.state.lock().await;
+        if self.stopped.load(Ordering::Acquire) {
+            *state = State::Ended;
+        }
+        if matches!(*state, State::Idle(_))
+            && let State::Idle(work) = std::mem::replace(&mut *state, State::Ended)
+        {
+            *state = State::Running(self.begin(work));
+        }
+        let State::Running(receiver) = &mut *state else {
+            return Ok(None);
+        };
+        match receiver.recv().await {
+            Some(Ok(item)) => Ok(Some(item)),
+            Some(Err(error)) => {
+                *state = State::Ended;
+                Err(error)
+            }
+            None => {
+                *state = State::Ended;
+                Ok(None)
+            }
+        }
+    }
+
+    fn begin(&self, work: Work<T>) -> mpsc::Receiver<Result<T, Error>> {
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let task = tokio::spawn(async move {
+            if let Err(error) = work(Outlet(sender.clone())).await {
+                // Nobody may be reading any more, which is no matter.
+                let _ = sender.send(Err(error)).await;
+            }
+        });
+        let _ = self.task.set(task.abort_handle());
+        receiver
+    }
+}
+
+impl<T> Feed<T> {
+    /// Ends the work; what was made ahead is dropped.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        // A forked child holds a copy of the handle, but the task is its parent's.
+        if self.process == std::process::id()
+            && let Some(task) = self.task.get()
+        {
+            task.abort();
+        }
+    }
+}
+
+impl<T> Drop for Feed<T> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,194 @@
+//! The interface document as code: paths, headers and the limit rule.
+
+use std::fmt;
+
+use super::error::Error;
+
+/// The largest `limit` that the interface allows (8.1: greater than 0 and lower than 100).
+pub const LARGEST_LIMIT: u8 = 99;
+
+/// A `limit` that the interface allows, 1 to 99 (interface 4 and 8.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(u8);
+
+impl Limit {
+    pub const LARGEST: Self = Self(LARGEST_LIMIT);
+
+    /// `name` is what the caller calls this argument.
+    pub fn new(name: &str, value: i64) -> Result<Self, Error> {
+        match u8::try_from(value) {
+            Ok(limit @ 1..=LARGEST_LIMIT) => Ok(Self(limit)),
+            _ => Err(Error::invalid_argument(format!(
+                "{name} must be 1 to {LARGEST_LIMIT} (interface 8.1), not {value}; nothing was sent"
+            ))),
+        }
+    }
+
+    pub fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// A whole number from 0: an offset, or the id of a user or a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Natural(u64);
+
+impl Natural {
+    pub const ZERO: Self = Self(0);
+
+    /// `name` is what the caller calls this argument.
+    pub fn new(name: &str, value: i64) -> Result<Self, Error> {
+        u64::try_from(value).map(Self).map_err(|_| {
+            Error::invalid_argument(format!(
+                "{name} must be 0 or more, not {value}; nothing was sent"
+            ))
+        })
+    }
+
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u64> for Natural {
+    fn from(value: u64) -> Self {
+        Self(value)
+    }
+}
+
+/// The two resources, by the key of their list in a page envelope (interface 2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    Users,
+    Messages,
+}
+
+impl Resource {
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Users => "users",
+            Self::Messages => "messages",
+        }
+    }
+}
+
+/// A list that can be paged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    Users,
+    Messages { user_id: Natural },
+}
+
+impl List {
+    pub fn resource(self) -> Resource {
+        match self {
+            Self::Users => Resource::Users,
+            Self::Messages { .. } => Resource::Messages,
+        }
+    }
+
+    pub fn page(self, offset: u64, limit: Limit) -> Endpoint {
+        Endpoint::Page {
+            list: self,
+            offset,
+            limit,
+        }
+    }
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Users => formatter.write_str("/external/users"),
+            Self::Messages { user_id } => {
+                write!(formatter, "/external/users/{}/messages", user_id.get())
+            }
+        }
+    }
+}
+
+/// One of the four reads (interface 4); its display is path and query, relative to the base URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    User {
+        user_id: Natural,
+    },
+    Message {
+        user_id: Natural,
+        message_id: Natural,
+    },
+    Page {
+        list: List,
+        offset: u64,
+        limit: Limit,
+    },
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User { user_id } => write!(formatter, "/external/users/{}", user_id.get()),
+            Self::Message {
+                user_id,
+                message_id,
+            } => write!(
+                formatter,
+                "/external/users/{}/messages/{}",
+                user_id.get(),
+                message_id.get()
+            ),
+            Self::Page {
+                list,
+                offset,
+                limit,
+            } => write!(formatter, "{list}?offset={offset}&limit={}", limit.get()),
+        }
+    }
+}
+
+/// The versioned media type that every request accepts (interface 5.3).
+pub fn accept(vendor: &str) -> String {
+    format!("application/vnd.{vendor}.v1+json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_outside_the_interface_are_refused() {
+        for refused in [i64::MIN, -1, 0, 100, i64::MAX] {
+            assert!(Limit::new("limit", refused).is_err(), "{refused}");
+        }
+        for allowed in [1, 25, 99] {
+            assert_eq!(
+                i64::from(Limit::new("limit", allowed).unwrap().get()),
+                allowed
+            );
+        }
+    }
+
+    #[test]
+    fn paths_are_those_of_the_interface() {
+        let user_id = Natural::new("user_id", 42).unwrap();
+        let message_id = Natural::new("message_id", 7).unwrap();
+        let page = List::Messages { user_id }.page(198, Limit::LARGEST);
+        assert_eq!(
+            page.to_string(),
+            "/external/users/42/messages?offset=198&limit=99"
+        );
+        assert_eq!(
+            Endpoint::Message {
+                user_id,
+                message_id
+            }
+            .to_string(),
+            "/external/users/42/messages/7"
+        );
+        assert_eq!(
+            Endpoint::User { user_id }.to_string(),
+            "/external/users/42"
+        );
+        assert_eq!(accept("acme"), "application/vnd.acme.v1+json");
+    }
+}

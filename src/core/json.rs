@@ -1,0 +1,240 @@
+//! From a body's bytes to JSON text that can be read: repaired, and with faults that have a path.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+const SNIPPET_CHARACTERS: usize = 80;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Why some JSON is not what was expected, and where: `$.users[3].name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub path: String,
+    pub reason: String,
+    pub snippet: String,
+    /// The text is no JSON at all; the same request may well give JSON the next time.
+    pub not_json: bool,
+}
+
+impl Fault {
+    pub fn new(path: &str, reason: &str, json: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+            snippet: snippet(json, 0),
+            not_json: false,
+        }
+    }
+
+    /// The same fault, seen from the value that holds this one at `parent` (`$.users[3]`).
+    pub fn below(mut self, parent: &str) -> Self {
+        let rest = self.path.strip_prefix('$').unwrap_or(&self.path);
+        self.path = format!("{parent}{rest}");
+        self
+    }
+}
+
+/// A body that is valid Unicode: what was not became U+FFFD and is counted.
+#[derive(Debug, Clone)]
+pub struct Text {
+    pub json: Arc<String>,
+    pub repaired: u64,
+}
+
+impl Text {
+    /// Replaces bad UTF-8 and lone surrogate escapes, and drops a byte order mark (RFC 8259, 8.1).
+    pub fn repair(body: &Bytes) -> Self {
+        let bytes = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+        let mut repaired = 0;
+        let mut json = match String::from_utf8_lossy(bytes) {
+            Cow::Borrowed(valid) => valid.to_owned(),
+            Cow::Owned(lossy) => {
+                repaired += bytes
+                    .utf8_chunks()
+                    .filter(|chunk| !chunk.invalid().is_empty())
+                    .count() as u64;
+                lossy
+            }
+        };
+        let lone = lone_surrogates(json.as_bytes());
+        repaired += lone.len() as u64;
+        for position in lone.into_iter().rev() {
+            json.replace_range(position..position + ESCAPE_LENGTH, r"\ufffd");
+        }
+        Self {
+            json: Arc::new(json),
+            repaired,
+        }
+    }
+}
+
+const ESCAPE_LENGTH: usize = r"\ud800".len();
+
+/// Where escapes of half a surrogate pair begin (RFC 8259, 8.2).
+fn lone_surrogates(json: &[u8]) -> Vec<usize> {
+    let mut lone = Vec::new();
+    let mut position = 0;
+    while let Some(step) = json
+        .get(position..)
+        .and_then(|rest| rest.iter().position(|byte| *byte == b'\\'))
+    {
+        position += step;
+        match unit(json, position) {
+            Some(0xD800..=0xDBFF) => {
+                if matches!(unit(json, position + ESCAPE_LENGTH), Some(0xDC00..=0xDFFF)) {
+                    position += ESCAPE_LENGTH;
+                } else {
+                    lone.push(position);
+                }
+                position += ESCAPE_LENGTH;
+            }
+            Some(0xDC00..=0xDFFF) => {
+                lone.push(position);
+                position += ESCAPE_LENGTH;
+            }
+            Some(_) => position += ESCAPE_LENGTH,
+            // Some other escape, of two characters; an escaped backslash must not begin another.
+            None => position += 2,
+        }
+    }
+    lone
+}
+
+/// The UTF-16 unit that the escape at `position` stands for, if one begins there.
+fn unit(json: &[u8], position: usize) -> Option<u16> {
+    let escape = json.get(position..position + ESCAPE_LENGTH)?;
+    let digits = escape.strip_prefix(b"\\u")?;
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// Reads JSON as `T`; the fault of a text that is no `T` has the path to the place.
+pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
+    serde_json::from_str(json).map_err(|error| {
+        let not_json = !error.is_data();
+        // Only a text that failed is read again with its path tracked, which is slower.
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        let path = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+            Err(located) => match located.path().to_string().as_str() {
+                "." => "$".to_owned(),
+                path if path.starts_with('[') => format!("${path}"),
+                path => format!("$.{path}"),
+            },
+            Ok(_) => "$".to_owned(),
+        };
+        Fault {
+            path,
+            reason: reason(&error),
+            snippet: snippet(json, position(json, &error)),
+            not_json,
+        }
+    })
+}
+
+/// Refuses a text that is no JSON at all.
+pub fn check(json: &str) -> Result<(), Fault> {
+    parse::<&RawValue>(json).map(|_| ())
+}
+
+/// Refuses a text that is no JSON object; serde would take an array for a struct.
+pub fn check_object(json: &str) -> Result<(), Fault> {
+    if json.trim_start().starts_with('{') {
+        return Ok(());
+    }
+    check(json)?;
+    Err(Fault::new("$", "not an object", json))
+}
+
+// serde_json ends its message with " at line 1 column 7", which the snippet says better.
+fn reason(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    match message.rfind(" at line ") {
+        Some(end) => message.get(..end).unwrap_or(&message).to_owned(),
+        None => message,
+    }
+}
+
+fn position(json: &str, error: &serde_json::Error) -> usize {
+    let before: usize = json
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1))
+        .map(str::len)
+        .sum();
+    before + error.column().saturating_sub(1)
+}
+
+/// At most `SNIPPET_CHARACTERS` characters around the byte at `position`.
+pub fn snippet(json: &str, position: usize) -> String {
+    let start = json.floor_char_boundary(position.saturating_sub(SNIPPET_CHARACTERS / 2));
+    json.get(start..)
+        .unwrap_or_default()
+        .chars()
+        .take(SNIPPET_CHARACTERS)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn repair(body: &[u8]) -> (String, u64) {
+        let text = Text::repair(&Bytes::copy_from_slice(body));
+        (text.json.as_ref().clone(), text.repaired)
+    }
+
+    #[test]
+    fn what_is_not_unicode_is_replaced_and_counted() {
+        assert_eq!(repair(b"\"a\xff\xfeb\""), ("\"a\u{fffd}\u{fffd}b\"".into(), 2));
+        assert_eq!(repair(br#""\ud83d""#), (r#""\ufffd""#.into(), 1));
+        assert_eq!(repair(br#""\ude00\ud83d""#), (r#""\ufffd\ufffd""#.into(), 2));
+        assert_eq!(repair(b"\xef\xbb\xbf1"), ("1".into(), 0));
+    }
+
+    #[test]
+    fn what_is_unicode_stays() {
+        for whole in [r#""\ud83d\ude00""#, r#""\\ud83d""#, "\"é😀\"", r#""\u00e9\n""#] {
+            assert_eq!(repair(whole.as_bytes()), (whole.to_owned(), 0));
+        }
+    }
+
+    #[test]
+    fn a_fault_has_a_path_and_a_snippet() {
+        let fault = parse::<std::collections::BTreeMap<String, Vec<u8>>>(r#"{"a": [1, "x"]}"#)
+            .unwrap_err();
+        assert_eq!(fault.path, "$.a[1]");
+        assert!(fault.snippet.contains("\"x\""), "{}", fault.snippet);
+        assert!(!fault.not_json);
+        assert_eq!(fault.below("$.users[3]").path, "$.users[3].a[1]");
+    }
+
+    #[test]
+    fn half_a_json_is_no_json() {
+        for text in ["", "<html>", "{\"a\": ", "NaN", "[1,]", "{} {}"] {
+            assert!(check(text).unwrap_err().not_json, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_become_unicode_that_serde_takes(body in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let _ = check(&repair(&body).0);
+        }
+
+        #[test]
+        fn any_escapes_become_text(units in proptest::collection::vec(any::<u16>(), 0..20)) {
+            let json: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            let (json, repaired) = repair(format!("\"{json}\"").as_bytes());
+            let text: String = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(text, String::from_utf16_lossy(&units));
+            let lone = char::decode_utf16(units.iter().copied()).filter(Result::is_err).count();
+            prop_assert_eq!(repaired, lone as u64);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The client, without Python: `model, error <- config, budget, retry, pace <- transport <- client
+//! <- walk <- crawl <- sync`; `columns` knows the model alone. Imports go only downwards.
+
+pub mod budget;
+pub mod client;
+pub mod columns;
+pub mod config;
+pub mod crawl;
+pub mod error;
+pub mod feed;
+pub mod interface;
+pub mod json;
+pub mod model;
+pub mod pace;
+pub mod process;
+pub mod report;
+pub mod retry;
+pub mod sync;
+pub mod timestamp;
+pub mod transport;
+pub mod walk;

@@ -1,0 +1,350 @@
+//! Users, messages and pages as the interface names them (2.1 to 2.3), tolerant of what it leaves
+//! open: any field but `id` may be null or missing, and unknown fields survive in `extra`.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::interface::Resource;
+use super::json::{self, Fault, Text};
+use super::timestamp::Timestamp;
+
+/// The fields that the interface does not name, as sent.
+pub type Extra = Map<String, Value>;
+
+/// A struct read from a JSON object: required fields, then those that may be null or missing, then
+/// `extra`. Of a key that comes twice the last one rules, as in Python's json.
+macro_rules! record {
+    (
+        $(#[$attribute:meta])*
+        $name:ident { $($required:ident: $required_type:ty,)* } { $($field:ident: $type:ty,)* }
+    ) => {
+        $(#[$attribute])*
+        pub struct $name {
+            $(pub $required: $required_type,)*
+            $(pub $field: Option<$type>,)*
+            pub extra: Extra,
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[allow(non_camel_case_types)]
+                enum Key { $($required,)* $($field,)* Unknown(String) }
+
+                impl<'de> Deserialize<'de> for Key {
+                    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                        struct KeyVisitor;
+                        impl Visitor<'_> for KeyVisitor {
+                            type Value = Key;
+                            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                                formatter.write_str("a key")
+                            }
+                            fn visit_str<E: de::Error>(self, key: &str) -> Result<Key, E> {
+                                Ok(match key {
+                                    $(stringify!($required) => Key::$required,)*
+                                    $(stringify!($field) => Key::$field,)*
+                                    unknown => Key::Unknown(unknown.to_owned()),
+                                })
+                            }
+                        }
+                        deserializer.deserialize_identifier(KeyVisitor)
+                    }
+                }
+
+                struct RecordVisitor;
+                impl<'de> Visitor<'de> for RecordVisitor {
+                    type Value = $name;
+                    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        formatter.write_str("an object")
+                    }
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        $(let mut $required: Option<$required_type> = None;)*
+                        $(let mut $field: Option<$type> = None;)*
+                        let mut extra = Extra::new();
+                        while let Some(key) = map.next_key::<Key>()? {
+                            match key {
+                                $(Key::$required => $required = Some(map.next_value()?),)*
+                                $(Key::$field => $field = map.next_value()?,)*
+                                Key::Unknown(key) => {
+                                    extra.insert(key, map.next_value()?);
+                                }
+                            }
+                        }
+                        Ok($name {
+                            $($required: $required
+                                .ok_or_else(|| de::Error::missing_field(stringify!($required)))?,)*
+                            $($field,)*
+                            extra,
+                        })
+                    }
+                }
+                deserializer.deserialize_map(RecordVisitor)
+            }
+        }
+    };
+}
+
+record! {
+    /// A visitor of the widget (interface 2.1).
+    #[derive(Debug, Clone, PartialEq)]
+    User { id: i64, } {
+        name: String,
+        email: String,
+        reference: String,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+        online_at: Timestamp,
+        last_url: String,
+        user_attributes: Vec<UserAttribute>,
+    }
+}
+
+record! {
+    /// A custom property that the widget's code set (interface 2.1).
+    #[derive(Debug, Clone, PartialEq)]
+    UserAttribute {} { name: String, value: String, }
+}
+
+record! {
+    /// The sender of a message whose sender_type is `user` (interface 2.2).
+    #[derive(Debug, Clone, PartialEq)]
+    UserSender { id: i64, } { name: String, email: String, }
+}
+
+record! {
+    /// The sender of a message whose sender_type is `operator` (interface 2.2).
+    #[derive(Debug, Clone, PartialEq)]
+    OperatorSender { id: i64, } {
+        forename: String,
+        surname: String,
+        email: String,
+        picture_thumb_url: String,
+    }
+}
+
+record! {
+    /// Any other sender: of a type that the interface does not show, or without an id.
+    #[derive(Debug, Clone, PartialEq)]
+    OtherSender {} { id: i64, }
+}
+
+record! {
+    /// A message before its sender is read, which may stand ahead of its sender_type.
+    #[derive(Debug)]
+    MessageFields { id: i64, } {
+        body: String,
+        read_by_user: bool,
+        read_by_operator: bool,
+        created_at: Timestamp,
+        file_url: String,
+        auto_invitation: bool,
+        sender_type: String,
+        sender: Box<RawValue>,
+    }
+}
+
+/// Who wrote a message, by its sender_type (interface 2.2).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sender {
+    User(UserSender),
+    Operator(OperatorSender),
+    Other(OtherSender),
+}
+
+/// What a visitor or an operator wrote (interface 2.2).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    pub id: i64,
+    pub body: Option<String>,
+    pub read_by_user: Option<bool>,
+    pub read_by_operator: Option<bool>,
+    pub created_at: Option<Timestamp>,
+    pub file_url: Option<String>,
+    pub auto_invitation: Option<bool>,
+    pub sender_type: Option<String>,
+    pub sender: Option<Sender>,
+    pub extra: Extra,
+}
+
+/// A row of a list: what its JSON is read as.
+pub trait Record: Sized {
+    fn read(json: &str) -> Result<Self, Fault>;
+}
+
+impl Record for User {
+    fn read(json: &str) -> Result<Self, Fault> {
+        json::parse(json)
+    }
+}
+
+impl Record for Message {
+    fn read(json: &str) -> Result<Self, Fault> {
+        let fields: MessageFields = json::parse(json)?;
+        let sender = match &fields.sender {
+            Some(sender) => Some(
+                Sender::read(fields.sender_type.as_deref(), sender.get())
+                    .map_err(|fault| fault.below("$.sender"))?,
+            ),
+            None => None,
+        };
+        Ok(Self {
+            id: fields.id,
+            body: fields.body,
+            read_by_user: fields.read_by_user,
+            read_by_operator: fields.read_by_operator,
+            created_at: fields.created_at,
+            file_url: fields.file_url,
+            auto_invitation: fields.auto_invitation,
+            sender_type: fields.sender_type,
+            sender,
+            extra: fields.extra,
+        })
+    }
+}
+
+/// The JSON object as sent.
+impl Record for Extra {
+    fn read(json: &str) -> Result<Self, Fault> {
+        json::parse(json)
+    }
+}
+
+impl Sender {
+    fn read(sender_type: Option<&str>, json: &str) -> Result<Self, Fault> {
+        #[derive(Deserialize)]
+        struct Named {
+            id: Option<IgnoredAny>,
+        }
+
+        json::check_object(json)?;
+        let identified = json::parse::<Named>(json)?.id.is_some();
+        match sender_type {
+            Some("user") if identified => json::parse(json).map(Self::User),
+            Some("operator") if identified => json::parse(json).map(Self::Operator),
+            _ => json::parse(json).map(Self::Other),
+        }
+    }
+}
+
+/// One row of a page, not read yet: a slice of the page's text, and its id if it has one.
+#[derive(Debug, Clone)]
+pub struct Row {
+    page: Arc<String>,
+    slice: Range<usize>,
+    /// `None` when the row is no object or has no whole number as its id.
+    pub id: Option<i64>,
+    /// Where the row stood in its page: `$.users[3]`.
+    pub index: usize,
+    pub resource: Resource,
+}
+
+impl Row {
+    pub fn json(&self) -> &str {
+        self.page.get(self.slice.clone()).unwrap_or_default()
+    }
+
+    pub fn read<T: Record>(&self) -> Result<T, Fault> {
+        T::read(self.json()).map_err(|fault| {
+            fault.below(&format!("$.{}[{}]", self.resource.key(), self.index))
+        })
+    }
+}
+
+/// A list response (interface 2.3), its rows not read yet.
+#[derive(Debug, Clone)]
+pub struct Page {
+    pub limit: Option<i64>,
+    pub offset: Option<i64>,
+    pub total: Option<i64>,
+    pub rows: Vec<Row>,
+    pub text: Text,
+}
+
+impl Page {
+    pub fn read(text: Text, resource: Resource) -> Result<Self, Fault> {
+        json::check_object(&text.json)?;
+        let envelope: Envelope<'_> = match resource {
+            Resource::Users => json::parse::<UsersEnvelope<'_>>(&text.json)?.into(),
+            Resource::Messages => json::parse::<MessagesEnvelope<'_>>(&text.json)?.into(),
+        };
+        let Some(items) = envelope.items else {
+            let path = format!("$.{}", resource.key());
+            return Err(Fault::new(&path, "the array is null or missing", &text.json));
+        };
+        let start = text.json.as_ptr() as usize;
+        let rows = items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| {
+                let from = item.get().as_ptr() as usize - start;
+                Row {
+                    page: Arc::clone(&text.json),
+                    slice: from..from + item.get().len(),
+                    id: Identity::of(item.get()),
+                    index,
+                    resource,
+                }
+            })
+            .collect();
+        Ok(Self {
+            limit: envelope.limit,
+            offset: envelope.offset,
+            total: envelope.total,
+            rows,
+            text,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Identity {
+    id: i64,
+}
+
+impl Identity {
+    fn of(json: &str) -> Option<i64> {
+        json::check_object(json).ok()?;
+        serde_json::from_str::<Self>(json)
+            .ok()
+            .map(|identity| identity.id)
+    }
+}
+
+struct Envelope<'a> {
+    limit: Option<i64>,
+    offset: Option<i64>,
+    total: Option<i64>,
+    items: Option<Vec<&'a RawValue>>,
+}
+
+macro_rules! envelope {
+    ($name:ident, $key:ident) => {
+        #[derive(Deserialize)]
+        struct $name<'a> {
+            limit: Option<i64>,
+            offset: Option<i64>,
+            total: Option<i64>,
+            #[serde(borrow)]
+            $key: Option<Vec<&'a RawValue>>,
+        }
+
+        impl<'a> From<$name<'a>> for Envelope<'a> {
+            fn from(envelope: $name<'a>) -> Self {
+                Self {
+                    limit: envelope.limit,
+                    offset: envelope.offset,
+                    total: envelope.total,
+                    items: envelope.$key,
+                }
+            }
+        }
+    };
+}
+
+envelope!(UsersEnvelope, users);
+envelope!(MessagesEnvelope, messages);

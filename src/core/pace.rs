@@ -1,0 +1,101 @@
+//! The pace that all requests of a client share: how many at once, how many a second.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, sleep_until};
+
+/// Admits requests one after another, as `max_concurrency` and `rate_limit` allow.
+#[derive(Debug)]
+pub struct Pace {
+    places: Semaphore,
+    /// The time between two requests; none without a `rate_limit`.
+    interval: Duration,
+    next: Mutex<Option<Instant>>,
+}
+
+/// A place among the requests under way; given back when dropped.
+#[derive(Debug)]
+pub struct Admission<'a>(#[allow(dead_code)] Option<SemaphorePermit<'a>>);
+
+impl Pace {
+    pub fn new(max_concurrency: usize, rate_limit: Option<f64>) -> Self {
+        Self {
+            places: Semaphore::new(max_concurrency.min(Semaphore::MAX_PERMITS)),
+            interval: rate_limit.map_or(Duration::ZERO, |rate| {
+                Duration::try_from_secs_f64(rate.recip()).unwrap_or(Duration::MAX)
+            }),
+            next: Mutex::new(None),
+        }
+    }
+
+    /// Waits for a place and for this request's turn; the error is the wait that would take longer
+    /// than `remaining`, which is not begun.
+    pub async fn admit(&self, remaining: Option<Duration>) -> Result<Admission<'_>, Duration> {
+        let permit = self.places.acquire().await.ok();
+        if let Some(turn) = self.turn() {
+            let wait = turn.saturating_duration_since(Instant::now());
+            if remaining.is_some_and(|remaining| wait > remaining) {
+                return Err(wait);
+            }
+            sleep_until(turn).await;
+        }
+        Ok(Admission(permit))
+    }
+
+    fn turn(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = next.map_or(now, |next| next.max(now));
+        if !self.interval.is_zero() {
+            *next = turn.checked_add(self.interval).or(Some(turn));
+        }
+        (turn > now).then_some(turn)
+    }
+
+    /// Holds all requests back until `wait` from now: the service asked one of them for it.
+    pub fn hold(&self, wait: Duration) {
+        if let Some(until) = Instant::now().checked_add(wait) {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            *next = Some(next.map_or(until, |next| next.max(until)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_are_spaced_by_the_rate_limit() {
+        let pace = Pace::new(16, Some(10.0));
+        let start = Instant::now();
+        for _ in 0..11 {
+            let _place = pace.admit(None).await.unwrap();
+        }
+        assert_eq!(start.elapsed().as_millis(), 1000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_one_was_asked_for_holds_all() {
+        let pace = Pace::new(16, None);
+        let start = Instant::now();
+        pace.hold(Duration::from_secs(30));
+        let refused = pace.admit(Some(Duration::from_secs(10))).await.unwrap_err();
+        assert_eq!(refused.as_secs(), 30);
+        let _place = pace.admit(None).await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_are_under_way_than_allowed() {
+        let pace = Pace::new(2, None);
+        let first = pace.admit(None).await.unwrap();
+        let _second = pace.admit(None).await.unwrap();
+        let third = tokio::time::timeout(Duration::from_secs(1), pace.admit(None)).await;
+        assert!(third.is_err());
+        drop(first);
+        let _third = pace.admit(None).await.unwrap();
+    }
+}

@@ -1,0 +1,97 @@
+//! What a walk did and what it proves.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::timestamp::Timestamp;
+
+/// What a list that was read is proved to be, the strongest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Certificate {
+    /// Nothing is proved; the report's reason says why.
+    Uncertified,
+    /// One response held the whole list.
+    Snapshot,
+}
+
+impl Certificate {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uncertified => "uncertified",
+            Self::Snapshot => "snapshot",
+        }
+    }
+}
+
+impl fmt::Display for Certificate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// The account of one walk; live while the walk runs, final when `ended_at` is set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WalkReport {
+    pub requests: u64,
+    pub pages: u64,
+    pub rows: u64,
+    pub distinct: u64,
+    pub repeats: u64,
+    pub total_first: Option<i64>,
+    pub total_last: Option<i64>,
+    pub sweeps: u64,
+    pub repaired_text: u64,
+    pub certificate: Certificate,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// Why the list is uncertified, in words; `None` once it is certified.
+    pub reason: Option<String>,
+    /// Message lists by certificate; only a walk over every user's messages fills it.
+    pub lists_by_certificate: BTreeMap<&'static str, u64>,
+    pub uncertified_users: Vec<i64>,
+}
+
+impl WalkReport {
+    pub fn not_read_yet() -> Self {
+        Self {
+            requests: 0,
+            pages: 0,
+            rows: 0,
+            distinct: 0,
+            repeats: 0,
+            total_first: None,
+            total_last: None,
+            sweeps: 0,
+            repaired_text: 0,
+            certificate: Certificate::Uncertified,
+            started_at: None,
+            ended_at: None,
+            reason: Some("not read yet".to_owned()),
+            lists_by_certificate: BTreeMap::new(),
+            uncertified_users: Vec::new(),
+        }
+    }
+
+    pub fn start() -> Self {
+        Self {
+            sweeps: 1,
+            started_at: Some(Timestamp::now()),
+            reason: Some("not read to its end".to_owned()),
+            ..Self::not_read_yet()
+        }
+    }
+
+    pub fn certify(&mut self, certificate: Certificate) {
+        self.certificate = certificate;
+        self.reason = None;
+    }
+
+    pub fn doubt(&mut self, reason: String) {
+        self.certificate = Certificate::Uncertified;
+        self.reason = Some(reason);
+    }
+
+    pub fn end(&mut self) {
+        self.ended_at = Some(Timestamp::now());
+    }
+}

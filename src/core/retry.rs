@@ -1,0 +1,242 @@
+//! Whether to try again, and after how long: a pure decision, without clock or chance of its own.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::error::ErrorKind;
+
+/// The longest backoff before the first retry; it doubles with each one.
+pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
+/// No backoff is longer; what the service asks for may be.
+pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
+
+// Values from here on are an epoch, below it a number of seconds (2001-09-09 as either).
+const EPOCH_FROM: u64 = 1_000_000_000;
+
+/// What a 429 does: wait and try again, or fail at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnRateLimit {
+    Wait,
+    Raise,
+}
+
+/// All that the decision rests on.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation {
+    pub retries_done: u32,
+    pub max_retries: u32,
+    pub on_rate_limit: OnRateLimit,
+    /// Time left before the deadline; `None` without one.
+    pub remaining: Option<Duration>,
+    /// A random number from 0 to 1, for full jitter.
+    pub chance: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Retry { wait: Duration },
+    GiveUp,
+    PastDeadline { wait: Duration },
+}
+
+/// What may be tried again: reads are idempotent (RFC 9110, 9.2.2), so all that may pass by itself.
+pub fn is_transient(failure: &ErrorKind) -> bool {
+    match failure {
+        ErrorKind::Connect(_) | ErrorKind::Timeout(_) | ErrorKind::TruncatedBody(_) => true,
+        ErrorKind::Status(failure) => matches!(failure.status, 408 | 429 | 500..=599),
+        _ => false,
+    }
+}
+
+/// Decides on a failure that is transient, or on a success whose body was not JSON.
+pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
+    let asked = match failure {
+        ErrorKind::Status(failure) => {
+            if failure.status == 429 && situation.on_rate_limit == OnRateLimit::Raise {
+                return Verdict::GiveUp;
+            }
+            failure.retry_after.filter(|wait| !wait.is_zero())
+        }
+        _ => None,
+    };
+    if situation.retries_done >= situation.max_retries {
+        return Verdict::GiveUp;
+    }
+    let wait = asked.unwrap_or_else(|| backoff(situation.retries_done, situation.chance));
+    match situation.remaining {
+        Some(remaining) if wait >= remaining => Verdict::PastDeadline { wait },
+        _ => Verdict::Retry { wait },
+    }
+}
+
+/// Full jitter: any wait from none to the doubled bound, so that clients do not return together.
+fn backoff(retries_done: u32, chance: f64) -> Duration {
+    let doubled = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(retries_done));
+    doubled.min(LONGEST_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
+}
+
+/// The wait that a 429 or 503 asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3),
+/// else `X-RateLimit-Reset` as an epoch or a number of seconds.
+pub fn asked_wait<'a>(
+    header: impl Fn(&str) -> Option<&'a str>,
+    now: SystemTime,
+) -> Option<Duration> {
+    header("retry-after")
+        .and_then(|value| retry_after(value.trim(), now))
+        .or_else(|| {
+            ["x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset"]
+                .iter()
+                .find_map(|name| header(name))
+                .and_then(|value| reset(value.trim(), now))
+        })
+}
+
+fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    seconds(value).or_else(|| {
+        let date = httpdate::parse_http_date(value).ok()?;
+        Some(date.duration_since(now).unwrap_or(Duration::ZERO))
+    })
+}
+
+fn reset(value: &str, now: SystemTime) -> Option<Duration> {
+    let length = seconds(value)?;
+    if length.as_secs() < EPOCH_FROM {
+        return Some(length);
+    }
+    let elapsed = now.duration_since(UNIX_EPOCH).ok()?;
+    Some(length.saturating_sub(elapsed))
+}
+
+// Fractions are outside RFC 9110, but are sent.
+fn seconds(value: &str) -> Option<Duration> {
+    let plain = value
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number: f64 = if plain { value.parse().ok()? } else { return None };
+    Duration::try_from_secs_f64(number).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::error::StatusFailure;
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    fn status(status: u16, retry_after: Option<u64>) -> ErrorKind {
+        ErrorKind::Status(Box::new(StatusFailure {
+            status,
+            headers: Vec::new(),
+            body: Bytes::new(),
+            request_id: None,
+            retry_after: retry_after.map(Duration::from_secs),
+        }))
+    }
+
+    fn situation() -> Situation {
+        Situation {
+            retries_done: 0,
+            max_retries: 5,
+            on_rate_limit: OnRateLimit::Wait,
+            remaining: None,
+            chance: 1.0,
+        }
+    }
+
+    fn asked(name: &'static str, value: &'static str) -> Option<Duration> {
+        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        asked_wait(|header| (header == name).then_some(value), now)
+    }
+
+    #[test]
+    fn what_the_service_asks_for_is_read_in_every_form() {
+        let thirty = Some(Duration::from_secs(30));
+        assert_eq!(asked("retry-after", "30"), thirty);
+        assert_eq!(asked("retry-after", " 30 "), thirty);
+        assert_eq!(
+            asked("retry-after", "Tue, 14 Nov 2023 22:13:50 GMT"),
+            thirty
+        );
+        assert_eq!(asked("x-ratelimit-reset", "30"), thirty);
+        assert_eq!(asked("x-ratelimit-reset", "1700000030"), thirty);
+        assert_eq!(
+            asked("retry-after", "Tue, 14 Nov 2023 00:00:00 GMT"),
+            Some(Duration::ZERO)
+        );
+        for nonsense in ["", "-1", "soon", "NaN", "inf", "1e3"] {
+            assert_eq!(asked("retry-after", nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_was_asked_for_is_obeyed_to_the_second() {
+        let verdict = decide(&status(429, Some(30)), situation());
+        assert_eq!(
+            verdict,
+            Verdict::Retry {
+                wait: Duration::from_secs(30)
+            }
+        );
+    }
+
+    #[test]
+    fn a_wait_past_the_deadline_is_not_begun() {
+        let late = Situation {
+            remaining: Some(Duration::from_secs(10)),
+            ..situation()
+        };
+        let verdict = decide(&status(429, Some(30)), late);
+        assert_eq!(
+            verdict,
+            Verdict::PastDeadline {
+                wait: Duration::from_secs(30)
+            }
+        );
+    }
+
+    #[test]
+    fn a_worker_that_wants_to_reschedule_is_told_at_once() {
+        let raise = Situation {
+            on_rate_limit: OnRateLimit::Raise,
+            ..situation()
+        };
+        assert_eq!(decide(&status(429, Some(1)), raise), Verdict::GiveUp);
+        assert!(matches!(
+            decide(&status(503, Some(1)), raise),
+            Verdict::Retry { .. }
+        ));
+    }
+
+    #[test]
+    fn only_what_may_pass_by_itself_is_transient() {
+        for passing in [408, 429, 500, 502, 503, 504, 599] {
+            assert!(is_transient(&status(passing, None)), "{passing}");
+        }
+        for lasting in [301, 400, 401, 403, 404, 405, 406, 422] {
+            assert!(!is_transient(&status(lasting, None)), "{lasting}");
+        }
+        assert!(is_transient(&ErrorKind::TruncatedBody(String::new())));
+        assert!(!is_transient(&ErrorKind::ResponseTooLarge { limit: 1 }));
+    }
+
+    proptest! {
+        #[test]
+        fn a_backoff_never_passes_its_bound(done in 0_u32..100, chance in 0.0_f64..=1.0) {
+            let wait = backoff(done, chance);
+            prop_assert!(wait <= LONGEST_BACKOFF);
+            prop_assert!(wait <= FIRST_BACKOFF * 2_u32.saturating_pow(done.min(20)));
+        }
+
+        #[test]
+        fn retries_never_pass_their_number(done in 0_u32..10, max in 0_u32..10, chance in 0.0_f64..=1.0) {
+            let verdict = decide(&status(503, None), Situation {
+                retries_done: done, max_retries: max, chance, ..situation()
+            });
+            prop_assert_eq!(matches!(verdict, Verdict::Retry { .. }), done < max);
+        }
+
+        #[test]
+        fn no_header_makes_it_panic(value in ".{0,30}") {
+            let _ = asked_wait(|_| Some(value.as_str()), SystemTime::now());
+        }
+    }
+}

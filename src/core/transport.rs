@@ -1,0 +1,227 @@
+//! The wire: the only file that names reqwest, and GET is the only verb it has.
+
+use std::error::Error as _;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::redirect::{self, Policy};
+use reqwest::{Certificate, Proxy, Response};
+use secrecy::ExposeSecret;
+
+use super::config::Origin;
+use super::error::{Error, ErrorKind};
+use super::interface::{Endpoint, accept};
+
+const REDIRECTS: usize = 5;
+const POOL_IDLE: Duration = Duration::from_secs(60);
+
+/// An answer, whatever its status, read to its end and decoded.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// The first value of a header; `name` is in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(header, _)| header == name)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// A pool of connections to one origin.
+pub struct Transport {
+    http: reqwest::Client,
+    origin: Arc<Origin>,
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Transport")
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Transport {
+    pub fn new(origin: Arc<Origin>) -> Result<Self, Error> {
+        // An error says that a provider is installed already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .default_headers(headers(&origin)?)
+            .user_agent(&origin.user_agent)
+            .redirect(Policy::custom(within_origin))
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .pool_idle_timeout(POOL_IDLE);
+        if let Some(proxy) = &origin.proxy {
+            let proxy = Proxy::all(proxy.clone())
+                .map_err(|error| configuration("proxy cannot be used", &error))?;
+            builder = builder.proxy(proxy);
+        } else if origin.is_loopback() {
+            // A proxy of the environment has no way to this machine's own loopback.
+            builder = builder.no_proxy();
+        }
+        if let Some(path) = &origin.ca_bundle {
+            let shown = path.display();
+            let pem = std::fs::read(path).map_err(|error| {
+                Error::configuration(format!("ca_bundle {shown} cannot be read: {error}"))
+            })?;
+            let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| {
+                configuration(&format!("ca_bundle {shown} holds no PEM certificates"), &error)
+            })?;
+            builder = builder.tls_certs_merge(certificates);
+        }
+        let http = builder
+            .build()
+            .map_err(|error| configuration("the HTTP client cannot be set up", &error))?;
+        Ok(Self { http, origin })
+    }
+
+    /// Sends one GET and reads its answer, of at most `max_bytes` once decoded.
+    pub async fn get(&self, endpoint: &Endpoint, max_bytes: u64) -> Result<Answer, ErrorKind> {
+        let response = self
+            .http
+            .get(format!("{}{endpoint}", self.origin.base_url))
+            .send()
+            .await
+            .map_err(send_failure)?;
+        let status = response.status();
+        let headers = response
+            .headers()
+            .iter()
+            .map(|(name, value)| {
+                let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+                (name.as_str().to_owned(), value)
+            })
+            .collect();
+        let (body, failure) = read_body(response, max_bytes).await;
+        match failure {
+            // The status of an error says more than that its body is not whole.
+            Some(failure) if status.is_success() => Err(failure),
+            _ => Ok(Answer {
+                status: status.as_u16(),
+                headers,
+                body,
+            }),
+        }
+    }
+}
+
+fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
+    let unfit = |_| Error::configuration("api_secret or vendor cannot stand in a header");
+    let bearer = format!("Bearer {}", origin.api_secret.expose_secret());
+    let mut authorization = HeaderValue::from_str(&bearer).map_err(unfit)?;
+    authorization.set_sensitive(true);
+    let accept = HeaderValue::from_str(&accept(&origin.vendor)).map_err(unfit)?;
+    Ok(HeaderMap::from_iter([
+        (AUTHORIZATION, authorization),
+        (ACCEPT, accept),
+    ]))
+}
+
+/// Why a redirect is not followed.
+#[derive(Debug)]
+struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let target = attempt.url().origin();
+    if attempt
+        .previous()
+        .first()
+        .is_some_and(|first| first.origin() != target)
+    {
+        let refused = Refused(format!(
+            "a redirect to another origin, {}, was refused: the secret stays with the service; if \
+             it has moved, set base_url to its new address",
+            target.ascii_serialization()
+        ));
+        return attempt.error(refused);
+    }
+    if attempt.previous().len() > REDIRECTS {
+        return attempt.error(Refused(format!(
+            "more than {REDIRECTS} redirects, one after another; check base_url"
+        )));
+    }
+    attempt.follow()
+}
+
+async fn read_body(mut response: Response, max_bytes: u64) -> (Bytes, Option<ErrorKind>) {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => {
+                let room = max_bytes.saturating_sub(body.len() as u64);
+                if chunk.len() as u64 > room {
+                    let limit = max_bytes;
+                    return (body.into(), Some(ErrorKind::ResponseTooLarge { limit }));
+                }
+                body.extend_from_slice(&chunk);
+            }
+            Ok(None) => return (body.into(), None),
+            Err(error) => {
+                let reason = format!("{} bytes came, then: {}", body.len(), root_cause(&error));
+                return (body.into(), Some(ErrorKind::TruncatedBody(reason)));
+            }
+        }
+    }
+}
+
+fn send_failure(error: reqwest::Error) -> ErrorKind {
+    if error.is_redirect() {
+        return ErrorKind::Transport(root_cause(&error));
+    }
+    if error.is_builder() {
+        return ErrorKind::Transport(format!("the request cannot be made: {}", chain(&error)));
+    }
+    ErrorKind::Connect(chain(&error))
+}
+
+fn configuration(what: &str, error: &reqwest::Error) -> Error {
+    Error::configuration(format!("{what}: {}", root_cause(error)))
+}
+
+/// What lies at the bottom of an error: the layers above repeat it, and some show the URL.
+fn root_cause(error: &reqwest::Error) -> String {
+    let mut deepest: &dyn std::error::Error = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    if error.source().is_some() {
+        return deepest.to_string();
+    }
+    "unknown".to_owned()
+}
+
+/// The causes from the outside in, without reqwest's own line, which shows the URL.
+fn chain(error: &reqwest::Error) -> String {
+    let mut causes: Vec<String> = Vec::new();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if causes.last() != Some(&text) {
+            causes.push(text);
+        }
+        cause = inner.source();
+    }
+    match causes.is_empty() {
+        true => "unknown".to_owned(),
+        false => causes.join(": "),
+    }
+}

@@ -1,0 +1,48 @@
+//! Exact counts of what was answered.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::routes::Route;
+
+/// Requests by route and by status. Each request is counted before its answer is sent.
+#[derive(Debug, Default)]
+pub struct Counters {
+    requests: AtomicU64,
+    routes: [AtomicU64; Route::ALL.len()],
+    statuses: Mutex<BTreeMap<u16, u64>>,
+}
+
+impl Counters {
+    /// Gives a request its number, from 1 on.
+    pub fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts one answer.
+    pub fn count(&self, route: Route, status: u16) {
+        if let Some(counter) = self.routes.get(route as usize) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        *statuses.entry(status).or_default() += 1;
+    }
+
+    /// Requests by route; every route is there, also those that nobody asked for.
+    pub fn by_route(&self) -> Vec<(Route, u64)> {
+        let counts = self
+            .routes
+            .iter()
+            .map(|counter| counter.load(Ordering::Relaxed));
+        Route::ALL.into_iter().zip(counts).collect()
+    }
+
+    /// Requests by status of the answer.
+    pub fn by_status(&self) -> BTreeMap<u16, u64> {
+        self.statuses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

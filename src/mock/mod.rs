@@ -1,0 +1,14 @@
+//! The service, faked: a world of made-up users and messages, and a server that answers for it.
+//!
+//! Shares no type with the core: its JSON is written from the interface document.
+
+pub mod counters;
+#[cfg(feature = "python")]
+pub mod face;
+pub mod refusal;
+pub mod routes;
+pub mod server;
+pub mod service;
+#[cfg(test)]
+mod tests;
+pub mod world;

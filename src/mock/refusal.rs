@@ -1,0 +1,112 @@
+//! What the mock answers where it does not answer with data. The interface says nothing on errors,
+//! so all of this is a guess, and every body says so.
+
+use std::fmt;
+
+use serde_json::json;
+
+/// An answer that is not data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub status: u16,
+    /// One word for programs.
+    pub code: &'static str,
+    /// One sentence for people: which part of the request was wrong, and what would be right.
+    pub message: String,
+}
+
+impl Refusal {
+    fn new(status: u16, code: &'static str, message: String) -> Self {
+        Self {
+            status,
+            code,
+            message,
+        }
+    }
+
+    pub fn unknown_path(path: &str) -> Self {
+        let message = format!(
+            "there is nothing at {}; the paths are /external/users, /external/users/USER_ID, \
+             /external/users/USER_ID/messages and /external/users/USER_ID/messages/MESSAGE_ID, \
+             with plain integers for the ids",
+            Shown(path)
+        );
+        Self::new(404, "unknown_path", message)
+    }
+
+    pub fn wrong_method(method: &str) -> Self {
+        Self::new(
+            405,
+            "wrong_method",
+            format!("only GET is answered, not {}", Shown(method)),
+        )
+    }
+
+    pub fn unauthorized() -> Self {
+        let message = "send exactly one header Authorization: Bearer API_SECRET, with this \
+                       service's secret";
+        Self::new(401, "unauthorized", message.into())
+    }
+
+    pub fn not_acceptable(media_type: &str) -> Self {
+        let message = format!("the header Accept must name {media_type}; a wildcard is not enough");
+        Self::new(406, "not_acceptable", message)
+    }
+
+    pub fn invalid_argument(code: &'static str, rule: &str, value: &str) -> Self {
+        Self::new(422, code, format!("{rule}, not {}", Shown(value)))
+    }
+
+    pub fn unknown_argument(name: &str, rule: &str) -> Self {
+        Self::new(
+            422,
+            "unknown_argument",
+            format!("unknown argument {}; {rule}", Shown(name)),
+        )
+    }
+
+    pub fn repeated_argument(name: &str) -> Self {
+        Self::new(
+            422,
+            "repeated_argument",
+            format!("{} was given more than once", Shown(name)),
+        )
+    }
+
+    pub fn unknown_user(user_id: u64) -> Self {
+        Self::new(404, "unknown_user", format!("there is no user {user_id}"))
+    }
+
+    pub fn unknown_message(user_id: u64, message_id: u64) -> Self {
+        let message = format!("user {user_id} has no message {message_id}");
+        Self::new(404, "unknown_message", message)
+    }
+
+    /// The body as it is sent.
+    #[must_use]
+    pub fn body(&self) -> String {
+        let Self {
+            status,
+            code,
+            message,
+        } = self;
+        json!({"error": {"status": status, "code": code, "message": message, "guess": true}})
+            .to_string()
+    }
+}
+
+/// A piece of the request in quotes, cut where it gets long.
+struct Shown<'text>(&'text str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LONGEST: usize = 60;
+        let more = if self.0.chars().nth(LONGEST).is_some() {
+            "…"
+        } else {
+            ""
+        };
+        let start: String = self.0.chars().take(LONGEST).collect();
+        write!(formatter, "{:?}{more}", start)
+    }
+}

@@ -1,0 +1,281 @@
+//! The socket below the service: one thread, one runtime, no Python.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+use super::counters::Counters;
+use super::service::{Answer, Call, Service};
+use super::world::World;
+
+/// The vendor word of a server that was given none.
+pub const DEFAULT_VENDOR: &str = "example";
+
+/// Why a server could not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error("{argument}: {problem}")]
+    Argument {
+        argument: &'static str,
+        problem: String,
+    },
+    #[error("cannot listen on {host}:{port}: {source}; choose another port, or 0 for a free one")]
+    Listen {
+        host: String,
+        port: u16,
+        source: io::Error,
+    },
+    #[error("cannot start the mock's thread: {0}")]
+    Thread(io::Error),
+}
+
+/// Where a server listens and what it asks of requests.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// An IP address, or `localhost`.
+    pub host: String,
+    /// 0 for a free port.
+    pub port: u16,
+    /// `None` for one that is derived from the port.
+    pub secret: Option<String>,
+    /// `None` for [`DEFAULT_VENDOR`].
+    pub vendor: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            host: "127.0.0.1".into(),
+            port: 0,
+            secret: None,
+            vendor: None,
+        }
+    }
+}
+
+/// A running mock service. It stops when it is dropped.
+#[derive(Debug)]
+pub struct MockServer {
+    address: SocketAddr,
+    service: Arc<Service>,
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+    process: u32,
+}
+
+impl MockServer {
+    /// Starts a server over `world`; it answers when this returns.
+    ///
+    /// # Errors
+    /// `Argument` for a host that is no address, a secret or a vendor that no header can carry;
+    /// `Listen` when the port is taken or not allowed.
+    pub fn start(world: Arc<World>, options: Options) -> Result<Self, StartError> {
+        let Options {
+            host,
+            port,
+            secret,
+            vendor,
+        } = options;
+        let vendor = vendor.unwrap_or_else(|| DEFAULT_VENDOR.into());
+        check_word("vendor", &vendor, |byte| {
+            byte.is_ascii_alphanumeric() || b"-_".contains(&byte)
+        })?;
+        if let Some(secret) = &secret {
+            check_word("secret", secret, |byte| byte.is_ascii_graphic())?;
+        }
+        let listen_error = |source| StartError::Listen {
+            host: host.clone(),
+            port,
+            source,
+        };
+        let listener = TcpListener::bind((read_host(&host)?, port)).map_err(listen_error)?;
+        listener.set_nonblocking(true).map_err(listen_error)?;
+        let address = listener.local_addr().map_err(listen_error)?;
+        let secret = secret.unwrap_or_else(|| format!("mock_secret_of_port_{}", address.port()));
+        let service = Arc::new(Service::new(world, secret, vendor));
+
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(StartError::Thread)?;
+        let (stop, stopped) = oneshot::channel();
+        let answering = Arc::clone(&service);
+        let thread = std::thread::Builder::new()
+            .name("backread-mock".into())
+            .spawn(move || serve(&runtime, listener, &answering, stopped))
+            .map_err(StartError::Thread)?;
+        let running = Running {
+            stop,
+            thread,
+            process: std::process::id(),
+        };
+        Ok(Self {
+            address,
+            service,
+            running: Mutex::new(Some(running)),
+        })
+    }
+
+    /// The base URL, such as `http://127.0.0.1:40123`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The port that it listens on.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// The secret that requests must carry.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        self.service.secret()
+    }
+
+    /// The vendor word of the media type.
+    #[must_use]
+    pub fn vendor(&self) -> &str {
+        self.service.vendor()
+    }
+
+    /// What was answered so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.service.counters
+    }
+
+    /// Stops listening and drops every connection; returns when the port is free. Doing it again
+    /// does nothing, and so does doing it in a forked child: the thread belongs to the parent.
+    pub fn stop(&self) {
+        let running = self
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(running) = running else { return };
+        if running.process != std::process::id() {
+            // Even dropping it would write to an event descriptor that the parent reads.
+            std::mem::forget(running);
+            return;
+        }
+        let _ = running.stop.send(());
+        let _ = running.thread.join();
+    }
+}
+
+impl Drop for MockServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn read_host(host: &str) -> Result<IpAddr, StartError> {
+    let host = if host == "localhost" {
+        "127.0.0.1"
+    } else {
+        host
+    };
+    host.parse().map_err(|_| StartError::Argument {
+        argument: "host",
+        problem: format!("{host:?} is not an IP address; use 127.0.0.1 for this machine only"),
+    })
+}
+
+fn check_word(
+    argument: &'static str,
+    word: &str,
+    allowed: impl Fn(u8) -> bool,
+) -> Result<(), StartError> {
+    if !word.is_empty() && word.bytes().all(allowed) {
+        return Ok(());
+    }
+    Err(StartError::Argument {
+        argument,
+        problem: "must not be empty, and must hold only characters that its header can carry"
+            .into(),
+    })
+}
+
+fn serve(
+    runtime: &Runtime,
+    listener: TcpListener,
+    service: &Arc<Service>,
+    stopped: oneshot::Receiver<()>,
+) {
+    runtime.block_on(async {
+        let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+            return;
+        };
+        tokio::select! {
+            _ = stopped => {}
+            () = accept(&listener, service) => {}
+        }
+    });
+}
+
+async fn accept(listener: &tokio::net::TcpListener, service: &Arc<Service>) {
+    // Long enough for descriptors to come free when there are none left.
+    const PAUSE: Duration = Duration::from_millis(5);
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(converse(stream, Arc::clone(service)));
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, service: Arc<Service>) {
+    let _ = stream.set_nodelay(true);
+    let answer = service_fn(|request: Request<Incoming>| {
+        let call = Call {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+        };
+        let response = into_response(service.answer(call));
+        async { Ok::<_, Infallible>(response) }
+    });
+    // A connection that breaks is the client's doing, and nobody is left to tell.
+    let _ = http1::Builder::new()
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
+}
+
+fn into_response(answer: Answer) -> Response<Full<Bytes>> {
+    const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+    let mut response = Response::new(Full::new(answer.body));
+    *response.status_mut() =
+        StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, JSON);
+    for (name, value) in answer.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.append(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}

@@ -1,0 +1,125 @@
+//! Counter-based randomness: every number is a pure function of (generator version, seed, stream,
+//! row), so a row can be made alone, in any order, on any machine.
+
+/// The version of everything the generator decides; rows change only together with it.
+pub const GENERATOR_VERSION: u64 = 1;
+
+/// What a sequence of draws is for. Each concern has its own, so that one more draw in one of them
+/// moves nothing in the others.
+#[derive(Clone, Copy, Debug)]
+pub enum Stream {
+    /// The digits that make user ids uneven.
+    UserId = 1,
+    /// The digits that make message ids uneven.
+    MessageId = 2,
+    /// Name, address, reference.
+    Person = 3,
+    /// Custom properties and the last page visited.
+    Profile = 4,
+    /// When the user came, and the spread of the visits.
+    Arrival = 5,
+    /// How many messages a user has.
+    Length = 6,
+    /// When a visit begins.
+    Visit = 7,
+    /// Seconds between two messages of one visit.
+    Reply = 8,
+    /// Who speaks, and what was read.
+    Turn = 9,
+    /// What is said.
+    Text = 10,
+    /// The people who answer.
+    Operator = 11,
+    /// How late the user was last seen.
+    Presence = 12,
+}
+
+/// The finaliser of splitmix64: a bijection of 64 bits whose output passes for random.
+const fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A short sequence of draws that belongs to one row and one concern.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    state: u64,
+}
+
+impl Draw {
+    /// The sequence of `stream` for the row `(row, part)`; `part` is 0 for users.
+    #[must_use]
+    pub const fn new(seed: u64, stream: Stream, row: u64, part: u64) -> Self {
+        let key = mix(seed ^ mix((GENERATOR_VERSION << 32) | stream as u64));
+        let key = mix(key.wrapping_add(row.wrapping_mul(STEP)));
+        Self {
+            state: mix(key.wrapping_add(part.wrapping_mul(STEP))),
+        }
+    }
+
+    /// Sixty-four bits.
+    pub const fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(STEP);
+        mix(self.state)
+    }
+
+    /// A number in `0..bound`, or 0 when `bound` is 0.
+    pub const fn below(&mut self, bound: u64) -> u64 {
+        ((self.bits() as u128 * bound as u128) >> 64) as u64
+    }
+
+    /// True in `per_mille` of a thousand cases.
+    pub const fn chance(&mut self, per_mille: u64) -> bool {
+        self.below(1000) < per_mille
+    }
+
+    /// One of `choices`, or the empty text when there is none.
+    pub fn pick(&mut self, choices: &[&'static str]) -> &'static str {
+        let at = self.below(choices.len() as u64) as usize;
+        choices.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// A 64-bit digest of what is fed to it, the same on every machine.
+#[derive(Clone, Debug)]
+pub struct Digest {
+    state: u64,
+}
+
+impl Digest {
+    /// An empty digest under the generator's version.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            state: mix(GENERATOR_VERSION),
+        }
+    }
+
+    /// Feeds one number.
+    pub const fn number(&mut self, value: u64) {
+        self.state = mix(self.state.wrapping_add(STEP) ^ mix(value));
+    }
+
+    /// Feeds one text; its length goes in as well, so that texts cannot run together.
+    pub fn text(&mut self, value: &str) {
+        self.number(value.len() as u64);
+        for byte in value.bytes() {
+            self.number(u64::from(byte));
+        }
+    }
+
+    /// Sixteen hexadecimal digits.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        format!("{:016x}", self.state)
+    }
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self::new()
+    }
+}

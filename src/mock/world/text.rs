@@ -1,0 +1,59 @@
+//! The few pieces of JSON text that rows are put together from.
+
+/// Writes a number in decimal.
+pub fn number(value: u64, out: &mut Vec<u8>) {
+    let start = out.len();
+    let mut rest = value;
+    loop {
+        out.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = out.get_mut(start..) {
+        digits.reverse();
+    }
+}
+
+/// Writes `true` or `false`.
+pub fn boolean(value: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+/// Writes the inside of a JSON string (RFC 8259, section 7).
+pub fn escaped(value: &str, out: &mut Vec<u8>) {
+    if !value
+        .bytes()
+        .any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+    {
+        out.extend_from_slice(value.as_bytes());
+        return;
+    }
+    for byte in value.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_reads_back(value: String, count: u64) {
+            let mut out = vec![b'"'];
+            super::escaped(&value, &mut out);
+            out.push(b'"');
+            prop_assert_eq!(serde_json::from_slice::<String>(&out).ok(), Some(value));
+            let mut out = Vec::new();
+            super::number(count, &mut out);
+            prop_assert_eq!(String::from_utf8(out).ok(), Some(count.to_string()));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Record batches handed over through the Arrow C stream interface.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use pyo3_arrow::PyRecordBatchReader;
+
+use super::runtime::block_anywhere;
+use crate::core::client::decode_failure;
+use crate::core::columns::{
+    LISTS, MESSAGES, MessageColumns, REJECTS, USERS, UserColumns, columns_failure,
+};
+use crate::core::error::Error;
+use crate::core::interface::Resource;
+use crate::core::model::{Message, User};
+use crate::core::walk::{Walk, WalkedPage};
+
+// Pages are gathered up to this many rows, so that readers are not handed crumbs.
+const BATCH_ROWS: usize = 8_192;
+
+/// Any reader of batches as the capsule that Arrow's consumers take.
+pub fn stream<'py>(
+    py: Python<'py>,
+    batches: impl RecordBatchReader + Send + 'static,
+    requested_schema: Option<Bound<'py, PyCapsule>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let reader = Bound::new(py, PyRecordBatchReader::new(Box::new(batches)))?;
+    let capsule = reader.call_method1("__arrow_c_stream__", (requested_schema,))?;
+    Ok(capsule.cast_into::<PyCapsule>()?)
+}
+
+/// A walk as record batches; it waits for pages without the GIL.
+pub struct Batches {
+    walk: Arc<Walk>,
+    resource: Resource,
+    failed: Arc<Mutex<Option<Error>>>,
+    ended: bool,
+}
+
+impl Batches {
+    pub fn new(walk: Arc<Walk>, resource: Resource, failed: Arc<Mutex<Option<Error>>>) -> Self {
+        Self {
+            walk,
+            resource,
+            failed,
+            ended: false,
+        }
+    }
+
+    fn gather(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        let (walk, resource) = (Arc::clone(&self.walk), self.resource);
+        let failed = Arc::clone(&self.failed);
+        let gathered = block_anywhere(async move {
+            let outcome = gather(&walk, resource).await;
+            if let Err(error) = &outcome {
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                *failed = Some(error.clone());
+            }
+            outcome
+        });
+        gathered.map_err(|error| ArrowError::ExternalError(Box::new(error)))
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let gathered = self.gather();
+        self.ended = !matches!(gathered, Ok(Some(_)));
+        gathered.transpose()
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        schema(self.resource)
+    }
+}
+
+fn schema(resource: Resource) -> SchemaRef {
+    match resource {
+        Resource::Users => Arc::clone(&USERS),
+        Resource::Messages => Arc::clone(&MESSAGES),
+    }
+}
+
+async fn gather(walk: &Walk, resource: Resource) -> Result<Option<RecordBatch>, Error> {
+    let mut users = UserColumns::default();
+    let mut messages = MessageColumns::default();
+    let mut rows = 0;
+    while rows < BATCH_ROWS
+        && let Some(page) = walk.feed.next().await?
+    {
+        rows += page.rows.len();
+        match resource {
+            Resource::Users => append_users(&mut users, &page)?,
+            Resource::Messages => append_messages(&mut messages, &page)?,
+        }
+    }
+    if rows == 0 {
+        return Ok(None);
+    }
+    let batch = match resource {
+        Resource::Users => users.finish(),
+        Resource::Messages => messages.finish(),
+    };
+    batch.map(Some).map_err(columns_failure)
+}
+
+fn append_users(users: &mut UserColumns, page: &WalkedPage) -> Result<(), Error> {
+    for row in &page.rows {
+        let user: User = row.read().map_err(|fault| Error::new(decode_failure(fault)))?;
+        users.append(&user);
+    }
+    Ok(())
+}
+
+fn append_messages(messages: &mut MessageColumns, page: &WalkedPage) -> Result<(), Error> {
+    for row in &page.rows {
+        let message: Message = row.read().map_err(|fault| Error::new(decode_failure(fault)))?;
+        messages
+            .append(page.user_id.unwrap_or_default(), &message)
+            .map_err(columns_failure)?;
+    }
+    Ok(())
+}
+
+/// One record batch; each call for its stream gives a new one.
+#[pyclass(frozen, module = "backread._backread")]
+pub struct ArrowTable {
+    batch: RecordBatch,
+}
+
+impl ArrowTable {
+    pub fn new(batch: RecordBatch) -> Self {
+        Self { batch }
+    }
+}
+
+#[pymethods]
+impl ArrowTable {
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        stream(py, batches, requested_schema)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = pyo3_arrow::PySchema::new(self.batch.schema());
+        Bound::new(py, schema)?.call_method0("__arrow_c_schema__")
+    }
+}
+
+/// A table of no rows under the schema of `users`, `messages`, `lists` or `rejects`.
+#[pyfunction]
+pub fn empty_table(resource: &str) -> PyResult<ArrowTable> {
+    let schema = match resource {
+        "users" => &USERS,
+        "messages" => &MESSAGES,
+        "lists" => &LISTS,
+        "rejects" => &REJECTS,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "no such table: {other:?}; there are users, messages, lists and rejects"
+            )));
+        }
+    };
+    Ok(ArrowTable::new(RecordBatch::new_empty(Arc::clone(schema))))
+}

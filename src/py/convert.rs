@@ -1,0 +1,300 @@
+//! Values of the core as the dataclasses of `backread.models`, or as dicts.
+
+use jiff::tz::TimeZone;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDateTime, PyDict, PyModule, PyTuple, PyTzInfo};
+
+use crate::core::client::decode_failure;
+use crate::core::error::Error;
+use crate::core::interface::Resource;
+use crate::core::json::{self, Fault};
+use crate::core::model::{Extra, Message, Page, Record, Row, Sender, User, UserAttribute};
+use crate::core::report::WalkReport;
+use crate::core::timestamp::Timestamp;
+use crate::core::walk::WalkedPage;
+
+static MODELS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// A class of `backread.models`.
+pub fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    MODELS
+        .get_or_try_init(py, || py.import("backread.models").map(Bound::unbind))?
+        .bind(py)
+        .getattr(name)
+}
+
+/// One user or message, typed or as sent.
+pub enum Single {
+    User(User),
+    Message(i64, Message),
+    Dict(Extra),
+}
+
+impl Single {
+    pub fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::User(user) => Models::new(py)?.user(&user),
+            Self::Message(user_id, message) => Models::new(py)?.message(user_id, &message),
+            Self::Dict(object) => dict(py, &object),
+        }
+        .map(Bound::unbind)
+    }
+}
+
+/// The rows of a page, read as what the caller asked for.
+pub enum Items {
+    Users(Vec<User>),
+    Messages(i64, Vec<Message>),
+    Dicts(Vec<Extra>),
+}
+
+impl Items {
+    pub fn read(
+        rows: &[Row],
+        resource: Resource,
+        user_id: Option<i64>,
+        as_dict: bool,
+    ) -> Result<Self, Error> {
+        match (as_dict, resource) {
+            (true, _) => read(rows).map(Self::Dicts),
+            (false, Resource::Users) => read(rows).map(Self::Users),
+            (false, Resource::Messages) => {
+                read(rows).map(|rows| Self::Messages(user_id.unwrap_or_default(), rows))
+            }
+        }
+        .map_err(|fault| misfit(fault, as_dict))
+    }
+
+    fn into_python<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let models = Models::new(py)?;
+        let items = match self {
+            Self::Users(users) => users
+                .iter()
+                .map(|user| models.user(user))
+                .collect::<PyResult<Vec<_>>>()?,
+            Self::Messages(user_id, messages) => messages
+                .iter()
+                .map(|message| models.message(user_id, message))
+                .collect::<PyResult<Vec<_>>>()?,
+            Self::Dicts(objects) => objects
+                .iter()
+                .map(|object| dict(py, object))
+                .collect::<PyResult<Vec<_>>>()?,
+        };
+        PyTuple::new(py, items)
+    }
+}
+
+fn read<T: Record>(rows: &[Row]) -> Result<Vec<T>, Fault> {
+    rows.iter().map(Row::read).collect()
+}
+
+fn misfit(mut fault: Fault, as_dict: bool) -> Error {
+    if !as_dict {
+        fault
+            .reason
+            .push_str(" (as_dict=True gives the rows as they were sent)");
+    }
+    Error::new(decode_failure(fault))
+}
+
+/// A page that was walked, its rows read.
+pub struct ReadPage {
+    limit: Option<i64>,
+    offset: Option<i64>,
+    total: Option<i64>,
+    items: Items,
+}
+
+impl ReadPage {
+    pub fn from_walk(page: &WalkedPage, resource: Resource, as_dict: bool) -> Result<Self, Error> {
+        Ok(Self {
+            limit: page.limit,
+            offset: page.offset,
+            total: page.total,
+            items: Items::read(&page.rows, resource, page.user_id, as_dict)?,
+        })
+    }
+
+    pub fn from_response(
+        page: &Page,
+        resource: Resource,
+        user_id: Option<i64>,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            limit: page.limit,
+            offset: page.offset,
+            total: page.total,
+            items: Items::read(&page.rows, resource, user_id, false)?,
+        })
+    }
+
+    pub fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let items = self.items.into_python(py)?;
+        class(py, "Page")?
+            .call1((self.limit, self.offset, self.total, items))
+            .map(Bound::unbind)
+    }
+}
+
+/// A whole response as the JSON object that was sent.
+pub fn envelope(page: &Page) -> Result<Extra, Error> {
+    json::parse(&page.text.json).map_err(|fault| misfit(fault, true))
+}
+
+/// A JSON object as a dict, its keys in the order in which they were sent.
+pub fn dict<'py>(py: Python<'py>, object: &Extra) -> PyResult<Bound<'py, PyAny>> {
+    Ok(pythonize::pythonize(py, object)?)
+}
+
+/// The report as a `WalkReport`.
+pub fn report<'py>(py: Python<'py>, report: &WalkReport) -> PyResult<Bound<'py, PyAny>> {
+    let lists = PyDict::new(py);
+    for (certificate, count) in &report.lists_by_certificate {
+        lists.set_item(certificate, count)?;
+    }
+    let arguments = [
+        report.requests.into_pyobject(py)?.into_any(),
+        report.pages.into_pyobject(py)?.into_any(),
+        report.rows.into_pyobject(py)?.into_any(),
+        report.distinct.into_pyobject(py)?.into_any(),
+        report.repeats.into_pyobject(py)?.into_any(),
+        report.total_first.into_pyobject(py)?,
+        report.total_last.into_pyobject(py)?,
+        report.sweeps.into_pyobject(py)?.into_any(),
+        report.repaired_text.into_pyobject(py)?.into_any(),
+        report.certificate.name().into_pyobject(py)?.into_any(),
+        instant(py, report.started_at)?,
+        instant(py, report.ended_at)?,
+        report.reason.as_deref().into_pyobject(py)?,
+        lists.into_any(),
+        PyTuple::new(py, &report.uncertified_users)?.into_any(),
+    ];
+    class(py, "WalkReport")?.call1(PyTuple::new(py, arguments)?)
+}
+
+fn instant<'py>(py: Python<'py>, timestamp: Option<Timestamp>) -> PyResult<Bound<'py, PyAny>> {
+    let Some(timestamp) = timestamp else {
+        return Ok(py.None().into_bound(py));
+    };
+    let utc = PyTzInfo::utc(py)?;
+    let civil = jiff::Timestamp::from_microsecond(timestamp.microseconds())
+        .map(|instant| TimeZone::UTC.to_datetime(instant))
+        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+    let (date, time) = (civil.date(), civil.time());
+    let field = i8::unsigned_abs;
+    let microsecond = u32::try_from(time.subsec_nanosecond() / 1_000).unwrap_or_default();
+    let made = PyDateTime::new(
+        py,
+        date.year().into(),
+        field(date.month()),
+        field(date.day()),
+        field(time.hour()),
+        field(time.minute()),
+        field(time.second()),
+        microsecond,
+        Some(&utc),
+    )?;
+    Ok(made.into_any())
+}
+
+/// The classes that rows become, looked up once for many rows.
+struct Models<'py> {
+    py: Python<'py>,
+    user: Bound<'py, PyAny>,
+    attribute: Bound<'py, PyAny>,
+    message: Bound<'py, PyAny>,
+    user_sender: Bound<'py, PyAny>,
+    operator_sender: Bound<'py, PyAny>,
+    other_sender: Bound<'py, PyAny>,
+}
+
+impl<'py> Models<'py> {
+    fn new(py: Python<'py>) -> PyResult<Self> {
+        Ok(Self {
+            py,
+            user: class(py, "User")?,
+            attribute: class(py, "UserAttribute")?,
+            message: class(py, "Message")?,
+            user_sender: class(py, "UserSender")?,
+            operator_sender: class(py, "OperatorSender")?,
+            other_sender: class(py, "OtherSender")?,
+        })
+    }
+
+    // Each call gives the fields by position, in the order in which backread.models declares them.
+    fn user(&self, user: &User) -> PyResult<Bound<'py, PyAny>> {
+        let attributes = match &user.user_attributes {
+            None => None,
+            Some(attributes) => {
+                let made = attributes
+                    .iter()
+                    .map(|attribute| self.attribute(attribute))
+                    .collect::<PyResult<Vec<_>>>()?;
+                Some(PyTuple::new(self.py, made)?)
+            }
+        };
+        self.user.call1((
+            user.id,
+            &user.name,
+            &user.email,
+            &user.reference,
+            instant(self.py, user.created_at)?,
+            instant(self.py, user.updated_at)?,
+            instant(self.py, user.online_at)?,
+            &user.last_url,
+            attributes,
+            dict(self.py, &user.extra)?,
+        ))
+    }
+
+    fn attribute(&self, attribute: &UserAttribute) -> PyResult<Bound<'py, PyAny>> {
+        let extra = dict(self.py, &attribute.extra)?;
+        self.attribute
+            .call1((&attribute.name, &attribute.value, extra))
+    }
+
+    fn message(&self, user_id: i64, message: &Message) -> PyResult<Bound<'py, PyAny>> {
+        let sender = match &message.sender {
+            None => None,
+            Some(sender) => Some(self.sender(message.sender_type.as_deref(), sender)?),
+        };
+        self.message.call1((
+            message.id,
+            &message.body,
+            message.read_by_user,
+            message.read_by_operator,
+            instant(self.py, message.created_at)?,
+            &message.file_url,
+            message.auto_invitation,
+            &message.sender_type,
+            sender,
+            user_id,
+            dict(self.py, &message.extra)?,
+        ))
+    }
+
+    fn sender(&self, sender_type: Option<&str>, sender: &Sender) -> PyResult<Bound<'py, PyAny>> {
+        match sender {
+            Sender::User(user) => self.user_sender.call1((
+                user.id,
+                &user.name,
+                &user.email,
+                dict(self.py, &user.extra)?,
+            )),
+            Sender::Operator(operator) => self.operator_sender.call1((
+                operator.id,
+                &operator.forename,
+                &operator.surname,
+                &operator.email,
+                &operator.picture_thumb_url,
+                dict(self.py, &operator.extra)?,
+            )),
+            Sender::Other(other) => {
+                self.other_sender
+                    .call1((sender_type, other.id, dict(self.py, &other.extra)?))
+            }
+        }
+    }
+}

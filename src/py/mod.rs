@@ -1,0 +1,25 @@
+//! The face for CPython: one-line calls into the core, and the conversion of what comes back.
+
+mod arrow;
+mod client;
+mod convert;
+mod errors;
+mod runtime;
+mod sync;
+mod walk;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<client::NativeClient>()?;
+    module.add_class::<walk::NativeWalk>()?;
+    module.add_class::<sync::NativeSyncRun>()?;
+    module.add_class::<sync::SyncBatch>()?;
+    module.add_class::<arrow::ArrowTable>()?;
+    module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
+    #[cfg(feature = "mock")]
+    crate::mock::register(module)?;
+    runtime::end_at_exit(module.py())
+}

@@ -1,0 +1,79 @@
+//! A walk as both faces read it: page by page, or as an Arrow stream.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use super::arrow::{Batches, stream};
+use super::convert::{self, ReadPage};
+use super::errors::to_python;
+use super::runtime::run;
+use crate::core::error::Error;
+use crate::core::interface::Resource;
+use crate::core::walk::Walk;
+
+#[pyclass(frozen, name = "Walk", module = "backread._backread")]
+pub struct NativeWalk {
+    walk: Arc<Walk>,
+    resource: Resource,
+    /// What ended an Arrow stream, whose reader is told no more than a text.
+    failed: Arc<Mutex<Option<Error>>>,
+}
+
+impl NativeWalk {
+    pub fn new(walk: Walk, resource: Resource) -> Self {
+        Self {
+            walk: Arc::new(walk),
+            resource,
+            failed: Arc::default(),
+        }
+    }
+}
+
+#[pymethods]
+impl NativeWalk {
+    #[getter]
+    fn report(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        convert::report(py, &self.walk.report.get()).map(Bound::unbind)
+    }
+
+    /// The next page, or None at the end.
+    fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
+        let (walk, resource) = (Arc::clone(&self.walk), self.resource);
+        let next = async move {
+            match walk.feed.next().await? {
+                None => Ok(None),
+                Some(page) => ReadPage::from_walk(&page, resource, as_dict).map(Some),
+            }
+        };
+        run(py, blocking, next, |py, page| match page {
+            Some(page) => page.into_python(py),
+            None => Ok(py.None()),
+        })
+    }
+
+    fn stop(&self) {
+        self.walk.feed.stop();
+    }
+
+    /// The error that ended the Arrow stream, if one did.
+    fn take_error(&self, py: Python<'_>) -> Option<PyErr> {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.take().map(|error| to_python(py, &error))
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = Batches::new(
+            Arc::clone(&self.walk),
+            self.resource,
+            Arc::clone(&self.failed),
+        );
+        stream(py, batches, requested_schema)
+    }
+}

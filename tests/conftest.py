@@ -1,0 +1,146 @@
+"""Fixtures for all tests.
+
+``face``: one test body for both clients; the test runs once with `Client` and once with
+`AsyncClient`, and makes its calls through the face, which awaits where that is needed::
+
+    def test_get(face, backread_server):
+        client = face.client(backread_server, timeout=5)      # closed after the test
+        user = face.call(client.users.get, 42)                # client.users.get(42), or awaited
+        rows = face.collect(client.users.list())              # for, or async for
+        pages = face.pages(client.users.list())               # for, or async for, over .pages()
+        first = face.take(client.users.list(), 3)             # breaks off after three items
+        table = face.call(client.users.list().to_arrow)       # any method, async or not
+        face.close(client)                                    # close(), or await aclose()
+
+``face.name`` is "sync" or "async", ``face.kind`` the class. A test that needs more of one face,
+such as cancelling a task, is about that face alone and does not use the fixture.
+
+``scripted``: makes servers that answer with canned bytes (see scripted_server.py)::
+
+    def test_retry(face, scripted):
+        server = scripted(answer(503), answer(200, {"id": 42}))
+        assert face.call(face.client(server).users.get, 42).id == 42
+        assert len(server.requests) == 2
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from scripted_server import ScriptedServer
+
+
+class Face:
+    """One of the two clients, with its calls made alike; see the top of this file."""
+
+    name: str
+    kind: type[Any]
+
+    def __init__(self, cleanup: contextlib.ExitStack) -> None:
+        self._cleanup = cleanup
+
+    def client(self, server: Any, **options: Any) -> Any:
+        """A client of anything with ``url``, ``secret`` and ``vendor``; closed after the test."""
+        client = self.kind(server.url, server.secret, server.vendor, **options)
+        self._cleanup.callback(self.close, client)
+        return client
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        raise NotImplementedError
+
+    def collect(self, listing: Any) -> list[Any]:
+        raise NotImplementedError
+
+    def take(self, listing: Any, count: int) -> list[Any]:
+        raise NotImplementedError
+
+    def close(self, client: Any) -> None:
+        raise NotImplementedError
+
+    def pages(self, listing: Any) -> list[Any]:
+        return self.collect(listing.pages())
+
+
+class SyncFace(Face):
+    name = "sync"
+
+    def __init__(self, cleanup: contextlib.ExitStack) -> None:
+        from backread import Client
+
+        super().__init__(cleanup)
+        self.kind = Client
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        result = function(*arguments, **named)
+        assert not inspect.isawaitable(result), f"{function} of the sync face gave an awaitable"
+        return result
+
+    def collect(self, listing: Any) -> list[Any]:
+        return list(iter(listing))
+
+    def take(self, listing: Any, count: int) -> list[Any]:
+        with contextlib.closing(iter(listing)) as items:
+            return list(itertools.islice(items, count))
+
+    def close(self, client: Any) -> None:
+        client.close()
+
+
+class AsyncFace(Face):
+    name = "async"
+
+    def __init__(self, cleanup: contextlib.ExitStack) -> None:
+        from backread import AsyncClient
+
+        super().__init__(cleanup)
+        self.kind = AsyncClient
+        self._runner = cleanup.enter_context(asyncio.Runner())
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        async def main() -> Any:
+            result = function(*arguments, **named)
+            return await result if inspect.isawaitable(result) else result
+
+        return self._runner.run(main())
+
+    def collect(self, listing: Any) -> list[Any]:
+        async def main() -> list[Any]:
+            return [item async for item in listing]
+
+        return self._runner.run(main())
+
+    def take(self, listing: Any, count: int) -> list[Any]:
+        async def main() -> list[Any]:
+            taken: list[Any] = []
+            async with contextlib.aclosing(aiter(listing)) as items:
+                while len(taken) < count and (item := await anext(items, None)) is not None:
+                    taken.append(item)
+            return taken
+
+        return self._runner.run(main())
+
+    def close(self, client: Any) -> None:
+        self._runner.run(client.aclose())
+
+
+@pytest.fixture(params=[SyncFace, AsyncFace], ids=["sync", "async"])
+def face(request: pytest.FixtureRequest) -> Iterator[Face]:
+    with contextlib.ExitStack() as cleanup:
+        yield request.param(cleanup)
+
+
+@pytest.fixture
+def scripted() -> Iterator[Callable[..., ScriptedServer]]:
+    with contextlib.ExitStack() as cleanup:
+
+        def make(*script: Any) -> ScriptedServer:
+            return cleanup.enter_context(ScriptedServer(*script))
+
+        yield make

@@ -1,0 +1,192 @@
+"""The error tree: what catches what, what each error carries, and that it survives a process."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import copy
+import multiprocessing
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backread import errors
+from backread.errors import (
+    Attempt,
+    AuthenticationError,
+    BackreadError,
+    BadRequestError,
+    ConfigurationError,
+    ConnectError,
+    DeadlineExceededError,
+    DecodeError,
+    IncompleteError,
+    MirrorError,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitError,
+    RequestTimeoutError,
+    ResponseTooLargeError,
+    ServerError,
+    StatusError,
+    TransportError,
+    TruncatedBodyError,
+)
+from backread.models import WalkReport
+
+ATTEMPTS = (Attempt(503, None, 0.1, 0.0), Attempt(None, "connection reset", 0.2, 1.5))
+REPORT = WalkReport(3, 3, 250, 250, 0, 251, 251, 1, 0, "uncertified", None, None, "1 row short")
+MESSAGE = "GET /external/users/42: it went wrong"
+
+ANSWER: dict[str, Any] = {
+    "status_code": 429,
+    "headers": {"retry-after": "30", "content-type": "text/plain"},
+    "body": b"slow \xff down",
+    "request_id": "r-17",
+}
+
+CASES: list[tuple[type[BackreadError], dict[str, Any]]] = [
+    (BackreadError, {}),
+    (ConfigurationError, {}),
+    (TransportError, {}),
+    (ConnectError, {}),
+    (RequestTimeoutError, {}),
+    (TruncatedBodyError, {}),
+    (ResponseTooLargeError, {}),
+    (DeadlineExceededError, {}),
+    (DeadlineExceededError, {"wait": 30.0}),
+    (DecodeError, {"path": "$.users[3].id", "snippet": '{"id": "x"}'}),
+    (StatusError, ANSWER),
+    (BadRequestError, ANSWER),
+    (AuthenticationError, ANSWER),
+    (PermissionDeniedError, ANSWER),
+    (NotFoundError, ANSWER),
+    (RateLimitError, {**ANSWER, "retry_after": 30.0}),
+    (ServerError, {**ANSWER, "request_id": None}),
+    (IncompleteError, {"report": REPORT}),
+    (MirrorError, {}),
+]
+
+each = pytest.mark.parametrize(
+    ("kind", "attributes"), CASES, ids=lambda value: getattr(value, "__name__", "")
+)
+
+
+def made(kind: type[BackreadError], attributes: dict[str, Any]) -> BackreadError:
+    return kind(MESSAGE, attempts=ATTEMPTS, **attributes)
+
+
+def check(error: BaseException, kind: type[BackreadError], attributes: dict[str, Any]) -> None:
+    assert type(error) is kind
+    assert str(error) == MESSAGE
+    assert repr(error) == f"{kind.__name__}({MESSAGE!r})"
+    assert error.attempts == ATTEMPTS
+    for name, value in attributes.items():
+        assert getattr(error, name) == value
+
+
+def raise_it(kind: type[BackreadError], attributes: dict[str, Any]) -> None:
+    raise made(kind, attributes)
+
+
+def test_every_error_of_the_module_is_tested_here() -> None:
+    assert {kind.__name__ for kind, _ in CASES} == set(errors.__all__) - {"Attempt"}
+
+
+@each
+@pytest.mark.parametrize(
+    "duplicate",
+    [
+        lambda error: error,
+        copy.copy,
+        copy.deepcopy,
+        *(
+            lambda error, protocol=protocol: pickle.loads(pickle.dumps(error, protocol))
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+        ),
+    ],
+)
+def test_a_copy_carries_all_that_the_error_did(
+    kind: type[BackreadError], attributes: dict[str, Any], duplicate: Callable[[Any], Any]
+) -> None:
+    check(duplicate(made(kind, attributes)), kind, attributes)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Any:
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        yield pool
+
+
+@each
+def test_an_error_comes_back_whole_from_a_process_pool(
+    pool: concurrent.futures.ProcessPoolExecutor,
+    kind: type[BackreadError],
+    attributes: dict[str, Any],
+) -> None:
+    error = pool.submit(raise_it, kind, attributes).exception()
+    assert error is not None
+    check(error, kind, attributes)
+
+
+@each
+def test_one_base_catches_all(kind: type[BackreadError], attributes: dict[str, Any]) -> None:
+    with pytest.raises(BackreadError):
+        raise_it(kind, attributes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "base"),
+    [
+        (ConfigurationError, ValueError),
+        (ConnectError, TransportError),
+        (ConnectError, ConnectionError),
+        (RequestTimeoutError, TransportError),
+        (RequestTimeoutError, TimeoutError),
+        (TruncatedBodyError, TransportError),
+        (ResponseTooLargeError, TransportError),
+        (DeadlineExceededError, TimeoutError),
+        (BadRequestError, StatusError),
+        (AuthenticationError, StatusError),
+        (PermissionDeniedError, StatusError),
+        (NotFoundError, StatusError),
+        (RateLimitError, StatusError),
+        (ServerError, StatusError),
+    ],
+)
+def test_the_built_in_error_of_the_same_meaning_catches_it_too(
+    kind: type[BackreadError], base: type[BaseException]
+) -> None:
+    assert issubclass(kind, base)
+
+
+def test_a_deadline_is_not_taken_for_trouble_with_the_transport() -> None:
+    assert not issubclass(DeadlineExceededError, TransportError)
+
+
+def test_notes_survive_pickling() -> None:
+    error = made(ConnectError, {})
+    error.add_note("while syncing chats/")
+    assert pickle.loads(pickle.dumps(error)).__notes__ == ["while syncing chats/"]
+
+
+def test_an_error_has_no_attempts_where_nothing_was_sent() -> None:
+    assert ConfigurationError("base_url is missing").attempts == ()
+
+
+def test_an_error_of_the_operating_system_has_no_number_of_its_own() -> None:
+    error = made(ConnectError, {})
+    assert isinstance(error, OSError)
+    assert error.errno is None
+    assert error.strerror is None
+
+
+def test_a_deadline_that_passed_by_itself_names_no_wait() -> None:
+    assert DeadlineExceededError(MESSAGE).wait is None
+
+
+def test_what_a_status_error_carries_is_required() -> None:
+    with pytest.raises(TypeError, match="status_code"):
+        StatusError(MESSAGE)  # type: ignore[call-arg]

@@ -1,0 +1,213 @@
+"""Models as values: compare, hash, copy, pickle, take apart, and how they look in a notebook."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from backread import models
+from backread.models import (
+    Attempt,
+    Message,
+    OperatorSender,
+    OtherSender,
+    Page,
+    User,
+    UserAttribute,
+    UserSender,
+    WalkReport,
+)
+
+MOMENT = datetime(2024, 3, 5, 9, 31, 7, 42000, tzinfo=UTC)
+
+
+def user(identifier: int = 42, **changes: Any) -> User:
+    made = User(
+        identifier,
+        "Ada <b>Byron</b>",
+        "ada@example.com",
+        None,
+        MOMENT,
+        MOMENT,
+        None,
+        "https://example.com/?a=1&b=2",
+        (UserAttribute("plan", "pro"), UserAttribute("seats", None, {"unit": "people"})),
+        {"vip": True, "tags": ["a", "b"]},
+    )
+    return dataclasses.replace(made, **changes)
+
+
+def message(sender: Any) -> Message:
+    return Message(7, "Hello 👋", True, None, MOMENT, None, False, "operator", sender, 42, {"x": 1})
+
+
+OPERATOR = OperatorSender(3, "Grace", "Hopper", "grace@example.com", None, {"team": "blue"})
+
+REPORT = WalkReport(
+    6, 5, 450, 448, 2, 448, 450, 1, 3, "counted", MOMENT, MOMENT, None, {"snapshot": 4}, (9, 11)
+)
+
+EVERYTHING = [
+    user(),
+    message(UserSender(42, "Ada", None)),
+    message(OPERATOR),
+    message(OtherSender("bot", None, {"name": "Robby"})),
+    message(None),
+    Page(99, 0, 2, (user(1), user(2))),
+    Page(None, None, None, ()),
+    REPORT,
+    Attempt(503, None, 0.25, 1.5),
+]
+
+each = pytest.mark.parametrize("value", EVERYTHING, ids=lambda value: type(value).__name__)
+
+
+@each
+@pytest.mark.parametrize(
+    "duplicate",
+    [
+        copy.copy,
+        copy.deepcopy,
+        *(
+            lambda value, protocol=protocol: pickle.loads(pickle.dumps(value, protocol))
+            for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)
+        ),
+    ],
+)
+def test_a_copy_is_equal_and_hashes_alike(value: Any, duplicate: Callable[[Any], Any]) -> None:
+    twin = duplicate(value)
+    assert twin == value
+    assert hash(twin) == hash(value)
+    assert type(twin) is type(value)
+    assert repr(twin) == repr(value)
+
+
+@each
+def test_nothing_can_be_assigned(value: Any) -> None:
+    for name in (dataclasses.fields(value)[0].name, "a_new_name"):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=name):
+            setattr(value, name, 1)
+    assert not hasattr(value, "__dict__")
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (UserAttribute, "name value extra"),
+        (
+            User,
+            (
+                "id name email reference created_at updated_at online_at last_url user_attributes "
+                "extra"
+            ),
+        ),
+        (UserSender, "id name email extra"),
+        (OperatorSender, "id forename surname email picture_thumb_url extra"),
+        (OtherSender, "sender_type id extra"),
+        (
+            Message,
+            (
+                "id body read_by_user read_by_operator created_at file_url auto_invitation "
+                "sender_type sender user_id extra"
+            ),
+        ),
+        (Page, "limit offset total items"),
+        (
+            WalkReport,
+            (
+                "requests pages rows distinct repeats total_first total_last sweeps repaired_text "
+                "certificate started_at ended_at reason lists_by_certificate uncertified_users"
+            ),
+        ),
+        (Attempt, "status error seconds_taken seconds_waited"),
+    ],
+)
+def test_the_order_of_the_fields_that_the_native_module_builds_by(kind: Any, names: str) -> None:
+    assert [column.name for column in dataclasses.fields(kind)] == names.split()
+
+
+def test_users_that_differ_in_what_the_interface_does_not_name_differ() -> None:
+    assert user() != user(extra={})
+    assert {user(): "known"}[user()] == "known"
+
+
+def test_asdict_goes_all_the_way_down() -> None:
+    taken_apart = dataclasses.asdict(user())
+    assert taken_apart["user_attributes"] == (
+        {"name": "plan", "value": "pro", "extra": {}},
+        {"name": "seats", "value": None, "extra": {"unit": "people"}},
+    )
+    assert taken_apart["extra"] == {"vip": True, "tags": ["a", "b"]}
+    assert dataclasses.asdict(message(OPERATOR))["sender"]["forename"] == "Grace"
+
+
+def test_extra_is_not_shared_between_models() -> None:
+    assert OtherSender("bot", 1).extra is not OtherSender("bot", 1).extra
+
+
+def test_a_sender_can_be_matched_on() -> None:
+    match message(OPERATOR):
+        case Message(sender=OperatorSender(forename=str() as forename)):
+            assert forename == "Grace"
+        case other:
+            pytest.fail(f"no match: {other}")
+
+
+def test_a_page_is_read_like_a_sequence() -> None:
+    page = Page(99, 0, 2, (user(1), user(2)))
+    assert [item.id for item in page] == [1, 2]
+    assert len(page) == 2
+    assert page[0] == user(1)
+    assert page[-1:] == (user(2),)
+    assert user(2) in page
+    assert page
+    assert not Page(99, 198, 2, ())
+
+
+def test_a_page_can_be_made_with_the_type_of_its_items() -> None:
+    assert Page[int](2, 0, 2, (5, 6)) == Page(2, 0, 2, (5, 6))
+
+
+@pytest.mark.parametrize(
+    "value", [user(), message(OPERATOR), message(None), Page(9, 0, 1, (user(),)), REPORT]
+)
+def test_html_for_a_notebook_is_a_table(value: Any) -> None:
+    html = value._repr_html_()
+    assert html.startswith("<table>")
+    assert html.endswith("</table>")
+
+
+def test_html_shows_what_is_there_and_escapes_it() -> None:
+    html = user()._repr_html_()
+    assert "Ada &lt;b&gt;Byron&lt;/b&gt;" in html
+    assert "<b>" not in html
+    assert "2024-03-05 09:31:07.042+00:00" in html
+    assert "vip" in html
+    assert "seats" in html
+    assert "Hello 👋" in message(OPERATOR)._repr_html_()
+    assert "Hopper" in message(OPERATOR)._repr_html_()
+    assert "team" in message(OPERATOR)._repr_html_()
+    assert "counted" in REPORT._repr_html_()
+
+
+def test_html_escapes_names_of_fields_too() -> None:
+    assert "<script>" not in user(extra={"<script>": 1})._repr_html_()
+    assert "<script>" not in Page(9, 0, 1, ({"<script>": "<script>"},))._repr_html_()
+
+
+def test_html_of_a_page_is_short_where_its_text_is_long() -> None:
+    page = Page(99, 0, 1, (user(name="n" * 100_000),))
+    assert len(page._repr_html_()) < 3_000
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    for name in models.__all__:
+        if isinstance(getattr(models, name), type):
+            # dataclass() writes one of its own, the signature, where there is none.
+            assert not getattr(models, name).__doc__.startswith(f"{name}(")

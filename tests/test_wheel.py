@@ -1,0 +1,52 @@
+"""What the installed distribution holds and says of itself."""
+
+import importlib.metadata
+import json
+import re
+from importlib.resources import files
+
+import backread
+
+METADATA = importlib.metadata.metadata("backread")
+
+
+def test_the_package_brings_its_types_and_the_interface() -> None:
+    package = files("backread")
+    assert (package / "py.typed").is_file()
+    assert (package / "_backread.pyi").is_file()
+    document = json.loads((package / "openapi.json").read_text(encoding="utf-8"))
+    assert document["openapi"].startswith("3.1")
+
+
+def test_nothing_is_required_and_the_extras_are_there() -> None:
+    required = importlib.metadata.requires("backread") or []
+    assert [line for line in required if "extra ==" not in line] == []
+    assert set(METADATA.get_all("Provides-Extra", [])) == {
+        "airflow",
+        "all",
+        "cli",
+        "mirror",
+        "spark",
+    }
+
+
+def test_the_version_is_one() -> None:
+    assert backread.__version__ == METADATA["Version"]
+    assert METADATA["Requires-Python"] == ">=3.11"
+    assert METADATA["License-Expression"] == "MIT"
+
+
+def test_one_wheel_serves_every_python_from_311_on() -> None:
+    wheel = importlib.metadata.distribution("backread").read_text("WHEEL")
+    assert wheel is not None
+    assert re.findall(r"^Tag: (cp311-abi3)-", wheel, re.MULTILINE)
+
+
+def test_the_command_and_the_pytest_plugin_are_registered() -> None:
+    points = importlib.metadata.distribution("backread").entry_points
+    assert {(point.group, point.name) for point in points} == {
+        ("console_scripts", "backread"),
+        ("pytest11", "backread"),
+    }
+    for point in points.select(group="pytest11"):
+        assert point.load()

@@ -1,0 +1,433 @@
+"""Every public signature, used as a user would, for mypy --strict and basedpyright.
+
+Nothing here runs. A line that stops type-checking is a change that breaks users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, assert_type
+
+import backread
+from backread import (
+    AsyncClient,
+    AsyncListing,
+    Attempt,
+    AuthenticationError,
+    BackreadError,
+    BadRequestError,
+    Client,
+    ConfigurationError,
+    ConnectError,
+    DeadlineExceededError,
+    DecodeError,
+    IncompleteError,
+    Listing,
+    Message,
+    Mirror,
+    MirrorError,
+    NotFoundError,
+    OperatorSender,
+    OtherSender,
+    Page,
+    PermissionDeniedError,
+    RateLimitError,
+    RequestTimeoutError,
+    ResponseTooLargeError,
+    ServerError,
+    StatusError,
+    SyncReport,
+    TransportError,
+    TruncatedBodyError,
+    User,
+    UserAttribute,
+    UserSender,
+    WalkReport,
+)
+from backread.mirror import Conversation, SyncProgress
+from backread.models import Certificate
+from backread.pytest_plugin import backread_async_client, backread_client, backread_server
+from backread.testing import MockServer, World
+from backread.typed_dicts import (
+    MessageDict,
+    OperatorSenderDict,
+    PageDict,
+    UserAttributeDict,
+    UserDict,
+    UserSenderDict,
+)
+
+
+def construction() -> None:
+    Client()
+    AsyncClient()
+    Client("https://chat.example.com", "secret", "example")
+    every_option = Client(
+        base_url="https://chat.example.com",
+        api_secret="secret",
+        vendor="example",
+        timeout=timedelta(seconds=30),
+        deadline=None,
+        max_retries=5,
+        max_concurrency=16,
+        rate_limit=None,
+        on_rate_limit="raise",
+        max_response_bytes=64 * 1024 * 1024,
+        proxy=None,
+        ca_bundle=Path("bundle.pem"),
+        allow_http=False,
+        user_agent=None,
+    )
+    changed = every_option.with_options(
+        timeout=10,
+        deadline=timedelta(minutes=5),
+        max_retries=0,
+        max_concurrency=4,
+        rate_limit=2.5,
+        on_rate_limit="wait",
+        max_response_bytes=1024,
+    )
+    assert_type(changed, Client)
+    assert_type(changed.base_url, str)
+    assert_type(changed.vendor, str)
+    assert_type(AsyncClient().with_options(timeout=1.5), AsyncClient)
+    changed.close()
+    with Client() as client:
+        assert_type(client, Client)
+    assert_type(backread.__version__, str)
+
+
+def sync_users(client: Client, undecided: bool) -> None:
+    assert_type(client.users.get(42), User)
+    assert_type(client.users.get(user_id=42, as_dict=False), User)
+    assert_type(client.users.get(42, as_dict=True), UserDict)
+    assert_type(client.users.get(42, as_dict=undecided), User | UserDict)
+    assert_type(client.users.page(), Page[User])
+    assert_type(client.users.page(99, 10), Page[User])
+    assert_type(client.users.page(offset=99, limit=10, as_dict=True), PageDict)
+    assert_type(client.users.page(as_dict=undecided), Page[User] | PageDict)
+    assert_type(client.users.list(), Listing[User])
+    assert_type(client.users.list(as_dict=True), Listing[UserDict])
+    assert_type(client.users.list(as_dict=undecided), Listing[User] | Listing[UserDict])
+    assert_type(client.users.list(strict=True, page_size=50, max_items=None), Listing[User])
+
+
+def sync_messages(client: Client, undecided: bool) -> None:
+    assert_type(client.messages.get(42, 7), Message)
+    assert_type(client.messages.get(user_id=42, message_id=7, as_dict=True), MessageDict)
+    assert_type(client.messages.get(42, 7, as_dict=undecided), Message | MessageDict)
+    assert_type(client.messages.page(42), Page[Message])
+    assert_type(client.messages.page(42, 99, 10), Page[Message])
+    assert_type(client.messages.page(42, offset=99, limit=10, as_dict=True), PageDict)
+    assert_type(client.messages.page(42, as_dict=undecided), Page[Message] | PageDict)
+    assert_type(client.messages.list(42), Listing[Message])
+    assert_type(client.messages.list(user_id=42, as_dict=True), Listing[MessageDict])
+    assert_type(
+        client.messages.list(42, as_dict=undecided), Listing[Message] | Listing[MessageDict]
+    )
+    assert_type(client.messages.list(42, strict=True, page_size=50, max_items=1), Listing[Message])
+    assert_type(client.messages.all(), Listing[Message])
+    assert_type(client.messages.all(users=[1, 2], as_dict=True), Listing[MessageDict])
+    assert_type(client.messages.all(users=range(9)), Listing[Message])
+    assert_type(client.messages.all(as_dict=undecided), Listing[Message] | Listing[MessageDict])
+    assert_type(client.messages.all(strict=True, page_size=50, max_items=1), Listing[Message])
+
+
+async def async_users(undecided: bool) -> None:
+    async with AsyncClient() as client:
+        assert_type(client, AsyncClient)
+        assert_type(await client.users.get(42), User)
+        assert_type(await client.users.get(42, as_dict=True), UserDict)
+        assert_type(await client.users.get(42, as_dict=undecided), User | UserDict)
+        assert_type(await client.users.page(0, 99), Page[User])
+        assert_type(await client.users.page(offset=0, limit=9, as_dict=True), PageDict)
+        assert_type(await client.users.page(as_dict=undecided), Page[User] | PageDict)
+        assert_type(client.users.list(), AsyncListing[User])
+        assert_type(client.users.list(as_dict=True), AsyncListing[UserDict])
+        assert_type(
+            client.users.list(as_dict=undecided), AsyncListing[User] | AsyncListing[UserDict]
+        )
+        assert_type(
+            client.users.list(strict=True, page_size=50, max_items=None), AsyncListing[User]
+        )
+    await client.aclose()
+
+
+async def async_messages(client: AsyncClient, undecided: bool) -> None:
+    assert_type(await client.messages.get(42, 7), Message)
+    assert_type(await client.messages.get(42, 7, as_dict=True), MessageDict)
+    assert_type(await client.messages.get(42, 7, as_dict=undecided), Message | MessageDict)
+    assert_type(await client.messages.page(42, 0, 99), Page[Message])
+    assert_type(await client.messages.page(42, offset=0, limit=9, as_dict=True), PageDict)
+    assert_type(await client.messages.page(42, as_dict=undecided), Page[Message] | PageDict)
+    assert_type(client.messages.list(42), AsyncListing[Message])
+    assert_type(client.messages.list(42, as_dict=True), AsyncListing[MessageDict])
+    assert_type(
+        client.messages.list(42, as_dict=undecided),
+        AsyncListing[Message] | AsyncListing[MessageDict],
+    )
+    assert_type(
+        client.messages.list(42, strict=True, page_size=50, max_items=1), AsyncListing[Message]
+    )
+    assert_type(client.messages.all(users=(1, 2)), AsyncListing[Message])
+    assert_type(client.messages.all(as_dict=True), AsyncListing[MessageDict])
+    assert_type(
+        client.messages.all(as_dict=undecided), AsyncListing[Message] | AsyncListing[MessageDict]
+    )
+    assert_type(client.messages.all(strict=True, page_size=50, max_items=1), AsyncListing[Message])
+
+
+def sync_listing(listing: Listing[User]) -> None:
+    for user in listing:
+        assert_type(user, User)
+    for page in listing.pages():
+        assert_type(page, Page[User])
+    iterator: Iterator[User] = iter(listing)
+    assert_type(next(iterator), User)
+    assert_type(listing.to_list(), list[User])
+    assert_type(listing.report, WalkReport)
+    assert_type(listing.__arrow_c_stream__(), object)
+    listing.__arrow_c_stream__(requested_schema=None)
+    listing.to_arrow()
+    listing.to_polars()
+    listing.to_pandas()
+    assert_type(wider(listing), list[User | Message])
+
+
+def wider(listing: Listing[User | Message]) -> list[User | Message]:
+    return listing.to_list()
+
+
+async def async_listing(listing: AsyncListing[Message]) -> None:
+    async for message in listing:
+        assert_type(message, Message)
+    async for page in listing.pages():
+        assert_type(page, Page[Message])
+    iterator: AsyncIterator[Message] = aiter(listing)
+    assert_type(await anext(iterator), Message)
+    assert_type(await listing.to_list(), list[Message])
+    assert_type(listing.report, WalkReport)
+    assert_type(listing.__arrow_c_stream__(), object)
+    await listing.to_arrow()
+    await listing.to_polars()
+    await listing.to_pandas()
+
+
+def a_page(page: Page[User]) -> None:
+    assert_type(page.limit, int | None)
+    assert_type(page.offset, int | None)
+    assert_type(page.total, int | None)
+    assert_type(page.items, tuple[User, ...])
+    assert_type(page[0], User)
+    assert_type(page[:2], tuple[User, ...])
+    assert_type(len(page), int)
+    assert_type([user.id for user in page], list[int])
+    assert_type(Page[int](99, 0, None, (1, 2)), Page[int])
+
+
+def a_user(user: User) -> None:
+    assert_type(user.id, int)
+    assert_type(user.name, str | None)
+    assert_type(user.email, str | None)
+    assert_type(user.reference, str | None)
+    assert_type(user.created_at, datetime | None)
+    assert_type(user.updated_at, datetime | None)
+    assert_type(user.online_at, datetime | None)
+    assert_type(user.last_url, str | None)
+    assert_type(user.user_attributes, tuple[UserAttribute, ...] | None)
+    assert_type(user.extra, dict[str, Any])
+    for attribute in user.user_attributes or ():
+        assert_type(attribute.name, str | None)
+        assert_type(attribute.value, str | None)
+        assert_type(attribute.extra, dict[str, Any])
+
+
+def a_message(message: Message) -> None:
+    assert_type(message.id, int)
+    assert_type(message.user_id, int)
+    assert_type(message.body, str | None)
+    assert_type(message.read_by_user, bool | None)
+    assert_type(message.read_by_operator, bool | None)
+    assert_type(message.created_at, datetime | None)
+    assert_type(message.file_url, str | None)
+    assert_type(message.auto_invitation, bool | None)
+    assert_type(message.sender_type, str | None)
+    assert_type(message.extra, dict[str, Any])
+    match message.sender:
+        case UserSender() as sender:
+            assert_type(sender.id, int)
+            assert_type(sender.name, str | None)
+            assert_type(sender.email, str | None)
+            assert_type(sender.extra, dict[str, Any])
+        case OperatorSender() as sender:
+            assert_type(sender.id, int)
+            assert_type(sender.forename, str | None)
+            assert_type(sender.surname, str | None)
+            assert_type(sender.email, str | None)
+            assert_type(sender.picture_thumb_url, str | None)
+            assert_type(sender.extra, dict[str, Any])
+        case OtherSender() as sender:
+            assert_type(sender.id, int | None)
+            assert_type(sender.sender_type, str | None)
+            assert_type(sender.extra, dict[str, Any])
+        case nobody:
+            assert_type(nobody, None)
+
+
+def a_report(report: WalkReport) -> None:
+    counts: Sequence[int] = [
+        report.requests,
+        report.pages,
+        report.rows,
+        report.distinct,
+        report.repeats,
+        report.sweeps,
+        report.repaired_text,
+        *report.uncertified_users,
+        *report.lists_by_certificate.values(),
+    ]
+    assert counts
+    assert_type(report.total_first, int | None)
+    assert_type(report.total_last, int | None)
+    certificate: Certificate = report.certificate
+    assert certificate == "snapshot"
+    assert_type(report.started_at, datetime | None)
+    assert_type(report.ended_at, datetime | None)
+    assert_type(report.reason, str | None)
+    assert_type(report.lists_by_certificate, dict[str, int])
+    assert_type(report.uncertified_users, tuple[int, ...])
+
+
+def objects_as_sent(user: UserDict, message: MessageDict, page: PageDict) -> None:
+    assert_type(user["id"], int)
+    assert_type(user.get("name"), str | None)
+    attributes: list[UserAttributeDict] = user.get("user_attributes") or []
+    assert_type([attribute.get("value") for attribute in attributes], list[str | None])
+    assert_type(message["id"], int)
+    assert_type(message.get("created_at"), str | None)
+    assert_type(message.get("sender"), UserSenderDict | OperatorSenderDict | None)
+    assert_type(page.get("total"), int | None)
+    assert_type(page.get("users"), list[UserDict] | None)
+    assert_type(page.get("messages"), list[MessageDict] | None)
+
+
+def failures(client: Client) -> None:
+    try:
+        client.users.get(42)
+    except RateLimitError as error:
+        assert_type(error.retry_after, float | None)
+    except (
+        BadRequestError,
+        AuthenticationError,
+        PermissionDeniedError,
+        NotFoundError,
+        ServerError,
+    ) as error:
+        status: StatusError = error
+        assert_type(status.status_code, int)
+        assert_type(status.headers, dict[str, str])
+        assert_type(status.body, bytes)
+        assert_type(status.request_id, str | None)
+    except (
+        ConnectError,
+        RequestTimeoutError,
+        TruncatedBodyError,
+        ResponseTooLargeError,
+    ) as error:
+        transport: TransportError = error
+        assert_type(transport.attempts, tuple[Attempt, ...])
+    except DecodeError as error:
+        assert_type(error.path, str)
+        assert_type(error.snippet, str)
+    except IncompleteError as error:
+        assert_type(error.report, WalkReport)
+    except DeadlineExceededError as error:
+        assert_type(error.wait, float | None)
+    except (ConfigurationError, MirrorError) as error:
+        base: BackreadError = error
+        for attempt in base.attempts:
+            assert_type(attempt.status, int | None)
+            assert_type(attempt.error, str | None)
+            assert_type(attempt.seconds_taken, float)
+            assert_type(attempt.seconds_waited, float)
+
+
+def built_in_bases(
+    configuration: ConfigurationError,
+    connect: ConnectError,
+    timeout: RequestTimeoutError,
+    deadline: DeadlineExceededError,
+) -> None:
+    value: ValueError = configuration
+    connection: ConnectionError = connect
+    one_attempt: TimeoutError = timeout
+    whole_call: TimeoutError = deadline
+    assert [value, connection, one_attempt, whole_call]
+
+
+def the_mock() -> None:
+    world = World(seed=7, users=200, messages_per_user=(0, 120))
+    assert_type(world.seed, int)
+    assert_type(world.users, int)
+    assert_type(world.messages_per_user, tuple[int, int])
+    assert_type(world.total_users, int)
+    assert_type(world.total_messages, int)
+    assert_type(world.user_ids(), list[int])
+    assert_type(world.message_ids(42), list[int])
+    assert_type(world.user(42), UserDict)
+    assert_type(world.message(42, 7), MessageDict)
+    assert_type(world.add_users(3), list[int])
+    assert_type(world.add_messages(42, 3), list[int])
+    world.edit_user(42, name=None)
+    world.edit_message(42, 7, body="edited")
+    world.remove_message(42, 7)
+    world.remove_user(42)
+    assert_type(world.fingerprint(), str)
+    with MockServer(world, host="127.0.0.1", port=0, secret=None, vendor=None) as server:
+        assert_type(server, MockServer)
+        assert_type(server.url, str)
+        assert_type(server.port, int)
+        assert_type(server.secret, str)
+        assert_type(server.vendor, str)
+        assert_type(server.world, World)
+        assert_type(server.client(), Client)
+        assert_type(server.client(timeout=1, max_retries=0, user_agent="tests"), Client)
+        assert_type(server.async_client(deadline=timedelta(seconds=5)), AsyncClient)
+        assert_type(server.counts(), dict[str, int])
+        assert_type(server.statuses(), dict[int, int])
+    server.stop()
+    MockServer()
+    assert [backread_server, backread_client, backread_async_client]
+
+
+def the_mirror(client: Client) -> None:
+    mirror = Mirror("chats/")
+    assert_type(Mirror(Path("chats")).folder, Path)
+    assert_type(mirror.sync(client), SyncReport)
+    assert_type(mirror.sync(client, mode="full", on_progress=print), SyncReport)
+    assert_type(mirror.sync(client, mode="incremental", on_progress=progress), SyncReport)
+    mirror.sql("SELECT count(*) FROM messages")
+    conversation = mirror.conversation(42)
+    assert_type(conversation, Conversation)
+    assert_type(conversation.user, User)
+    assert_type([message.id for message in conversation], list[int])
+
+
+def progress(state: SyncProgress) -> None:
+    assert_type(state.users, int)
+    assert_type(state.users_total, int | None)
+    assert_type(state.messages, int)
+    assert_type(state.requests, int)
+    assert_type(state.seconds, float)
+
+
+def a_sync_report(report: SyncReport) -> None:
+    assert_type(report.run_id, int)
+    assert_type(report.resumed, bool)
+    assert_type(report.seconds, float)
+    assert_type(report.started_at, datetime)
+    assert_type(report.ended_at, datetime)
+    assert_type(report.lists_by_certificate, dict[str, int])
+    assert_type(report.uncertified_users, tuple[int, ...])
