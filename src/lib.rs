@@ -3,16 +3,6 @@
 //! `core` is the client and knows nothing of Python, `py` is its face for CPython, `mock` is the
 //! service, faked; `mock` and `core` share no type.
 
-#![cfg_attr(
-    test,
-    allow(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::unwrap_used
-    )
-)]
-
 pub mod core;
 #[cfg(feature = "mock")]
 pub mod mock;

@@ -14,8 +14,7 @@ impl Budget {
     pub fn start(deadline: Option<Duration>) -> Self {
         Self {
             // A deadline past what the clock can hold is no deadline.
-            limit: deadline
-                .and_then(|length| Some((length, Instant::now().checked_add(length)?))),
+            limit: deadline.and_then(|length| Some((length, Instant::now().checked_add(length)?))),
         }
     }
 

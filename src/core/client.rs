@@ -161,8 +161,8 @@ impl Client {
         let mut wait_began = Instant::now();
         loop {
             let admission = pace.admit(budget.remaining()).await;
-            let place = admission
-                .map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;
+            let place =
+                admission.map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;
             let seconds_waited = wait_began.elapsed().as_secs_f64();
             let began = Instant::now();
             let outcome = self.attempt(&transport, &endpoint, budget, &parse).await;
@@ -193,7 +193,11 @@ impl Client {
             let verdict = retry::decide(
                 &failure.kind,
                 Situation {
-                    retries_done: attempts.len().saturating_sub(1).try_into().unwrap_or(u32::MAX),
+                    retries_done: attempts
+                        .len()
+                        .saturating_sub(1)
+                        .try_into()
+                        .unwrap_or(u32::MAX),
                     max_retries: self.options.max_retries,
                     on_rate_limit: self.options.on_rate_limit,
                     remaining: budget.remaining(),
@@ -302,3 +306,6 @@ pub fn decode_failure(fault: Fault) -> ErrorKind {
         reason: fault.reason,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,7 +53,11 @@ pub static USERS: LazyLock<SchemaRef> = LazyLock::new(|| {
         ("updated_at", instant(), true),
         ("online_at", instant(), true),
         ("last_url", DataType::Utf8, true),
-        ("user_attributes", DataType::List(Arc::new(attribute_item())), true),
+        (
+            "user_attributes",
+            DataType::List(Arc::new(attribute_item())),
+            true,
+        ),
         ("extra", DataType::Utf8, true),
     ])
 });

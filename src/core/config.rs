@@ -123,7 +123,9 @@ impl Origin {
 impl Options {
     pub fn check(self) -> Result<Self, Error> {
         if self.max_concurrency == 0 {
-            return Err(Error::configuration("max_concurrency must be 1 or more, not 0"));
+            return Err(Error::configuration(
+                "max_concurrency must be 1 or more, not 0",
+            ));
         }
         if self.max_response_bytes == 0 {
             return Err(Error::configuration(
@@ -309,29 +311,49 @@ mod tests {
             (
                 "base_url",
                 "BACKREAD_BASE_URL",
-                Settings { base_url: None, ..settings("https://a.example") },
+                Settings {
+                    base_url: None,
+                    ..settings("https://a.example")
+                },
             ),
             (
                 "api_secret",
                 "BACKREAD_API_SECRET",
-                Settings { api_secret: None, ..settings("https://a.example") },
+                Settings {
+                    api_secret: None,
+                    ..settings("https://a.example")
+                },
             ),
             (
                 "vendor",
                 "BACKREAD_VENDOR",
-                Settings { vendor: None, ..settings("https://a.example") },
+                Settings {
+                    vendor: None,
+                    ..settings("https://a.example")
+                },
             ),
         ] {
             let message = refusal(cleared);
-            assert!(message.contains(argument) && message.contains(variable), "{message}");
+            assert!(
+                message.contains(argument) && message.contains(variable),
+                "{message}"
+            );
         }
     }
 
     #[test]
     fn base_urls_that_cannot_be_right_are_refused() {
         for refused in [
-            "", " ", "chat.example.com", "ftp://a.example", "https://", "https://u:p@a.example",
-            "https://a.example/?q=1", "https://a.example/#x", "http://a.example", "https://a b/",
+            "",
+            " ",
+            "chat.example.com",
+            "ftp://a.example",
+            "https://",
+            "https://u:p@a.example",
+            "https://a.example/?q=1",
+            "https://a.example/#x",
+            "http://a.example",
+            "https://a b/",
         ] {
             let message = refusal(settings(refused));
             assert!(message.contains("base_url"), "{refused}: {message}");
@@ -341,10 +363,17 @@ mod tests {
 
     #[test]
     fn plain_http_is_for_loopback_or_on_demand() {
-        for loopback in ["http://127.0.0.1:8080", "http://localhost:1/", "http://[::1]:9/api"] {
+        for loopback in [
+            "http://127.0.0.1:8080",
+            "http://localhost:1/",
+            "http://[::1]:9/api",
+        ] {
             assert!(Origin::new(settings(loopback)).is_ok(), "{loopback}");
         }
-        let allowed = Settings { allow_http: true, ..settings("http://chat.example.com") };
+        let allowed = Settings {
+            allow_http: true,
+            ..settings("http://chat.example.com")
+        };
         assert!(Origin::new(allowed).is_ok());
     }
 

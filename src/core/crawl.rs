@@ -120,7 +120,16 @@ async fn read_list(
 ) -> Result<(), Error> {
     let report = SharedReport::new(WalkReport::not_read_yet());
     let list = List::Messages { user_id };
-    let read = sweep_into(client, list, settings, budget, &report, outlet, Event::Messages).await;
+    let read = sweep_into(
+        client,
+        list,
+        settings,
+        budget,
+        &report,
+        outlet,
+        Event::Messages,
+    )
+    .await;
     let id = user_id.get().try_into().unwrap_or(i64::MAX);
     match read {
         Ok(()) => {
@@ -165,14 +174,13 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
         };
         let crawl = crawl(client, users, lists, |_| false);
         let mut cut = room == Some(0);
-        while !cut
-            && let Some(event) = crawl.next().await?
-        {
+        while !cut && let Some(event) = crawl.next().await? {
             let page = summary.take(event);
             shared.set(summary.report.clone());
             let Some(mut page) = page else { continue };
             if let Some(room) = &mut room {
-                page.rows.truncate(usize::try_from(*room).unwrap_or(usize::MAX));
+                page.rows
+                    .truncate(usize::try_from(*room).unwrap_or(usize::MAX));
                 *room -= page.rows.len() as u64;
                 cut = *room == 0;
             }
@@ -274,7 +282,10 @@ impl Summary {
             reasons.push(format!("the messages of {count} users are uncertified"));
         }
         if self.users_gone > 0 {
-            reasons.push(format!("{} users were gone when their messages were asked for", self.users_gone));
+            reasons.push(format!(
+                "{} users were gone when their messages were asked for",
+                self.users_gone
+            ));
         }
         if cut || self.weakest == Certificate::Uncertified {
             report.doubt(reasons.join("; "));

@@ -1,6 +1,7 @@
 //! The error tree: what happened, to which request, after which attempts, and what to do.
 
 use std::fmt;
+use std::ops::Deref;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -62,25 +63,36 @@ pub enum ErrorKind {
     OtherProcess,
 }
 
-/// The error of every operation of the core.
+/// The error of every operation of the core; boxed, for results are moved far more often than read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Error {
+pub struct Error(Box<Details>);
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Details {
     pub kind: ErrorKind,
     /// The request, relative to the base URL: `/external/users/42`.
     pub request: Option<String>,
     pub attempts: Vec<Attempt>,
     /// What was being waited out or retried when the deadline ended it.
-    pub cause: Option<Box<Error>>,
+    pub cause: Option<Error>,
+}
+
+impl Deref for Error {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
 }
 
 impl Error {
     pub fn new(kind: ErrorKind) -> Self {
-        Self {
+        Self(Box::new(Details {
             kind,
             request: None,
             attempts: Vec::new(),
             cause: None,
-        }
+        }))
     }
 
     pub fn invalid_argument(message: String) -> Self {
@@ -92,13 +104,13 @@ impl Error {
     }
 
     pub fn during(mut self, request: String, attempts: Vec<Attempt>) -> Self {
-        self.request = Some(request);
-        self.attempts = attempts;
+        self.0.request = Some(request);
+        self.0.attempts = attempts;
         self
     }
 
     pub fn because(mut self, cause: Self) -> Self {
-        self.cause = Some(Box::new(cause));
+        self.0.cause = Some(cause);
         self
     }
 }

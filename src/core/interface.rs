@@ -185,10 +185,7 @@ mod tests {
             .to_string(),
             "/external/users/42/messages/7"
         );
-        assert_eq!(
-            Endpoint::User { user_id }.to_string(),
-            "/external/users/42"
-        );
+        assert_eq!(Endpoint::User { user_id }.to_string(), "/external/users/42");
         assert_eq!(accept("acme"), "application/vnd.acme.v1+json");
     }
 }

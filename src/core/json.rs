@@ -191,23 +191,34 @@ mod tests {
 
     #[test]
     fn what_is_not_unicode_is_replaced_and_counted() {
-        assert_eq!(repair(b"\"a\xff\xfeb\""), ("\"a\u{fffd}\u{fffd}b\"".into(), 2));
+        assert_eq!(
+            repair(b"\"a\xff\xfeb\""),
+            ("\"a\u{fffd}\u{fffd}b\"".into(), 2)
+        );
         assert_eq!(repair(br#""\ud83d""#), (r#""\ufffd""#.into(), 1));
-        assert_eq!(repair(br#""\ude00\ud83d""#), (r#""\ufffd\ufffd""#.into(), 2));
+        assert_eq!(
+            repair(br#""\ude00\ud83d""#),
+            (r#""\ufffd\ufffd""#.into(), 2)
+        );
         assert_eq!(repair(b"\xef\xbb\xbf1"), ("1".into(), 0));
     }
 
     #[test]
     fn what_is_unicode_stays() {
-        for whole in [r#""\ud83d\ude00""#, r#""\\ud83d""#, "\"é😀\"", r#""\u00e9\n""#] {
+        for whole in [
+            r#""\ud83d\ude00""#,
+            r#""\\ud83d""#,
+            "\"é😀\"",
+            r#""\u00e9\n""#,
+        ] {
             assert_eq!(repair(whole.as_bytes()), (whole.to_owned(), 0));
         }
     }
 
     #[test]
     fn a_fault_has_a_path_and_a_snippet() {
-        let fault = parse::<std::collections::BTreeMap<String, Vec<u8>>>(r#"{"a": [1, "x"]}"#)
-            .unwrap_err();
+        let fault =
+            parse::<std::collections::BTreeMap<String, Vec<u8>>>(r#"{"a": [1, "x"]}"#).unwrap_err();
         assert_eq!(fault.path, "$.a[1]");
         assert!(fault.snippet.contains("\"x\""), "{}", fault.snippet);
         assert!(!fault.not_json);

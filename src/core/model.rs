@@ -249,9 +249,8 @@ impl Row {
     }
 
     pub fn read<T: Record>(&self) -> Result<T, Fault> {
-        T::read(self.json()).map_err(|fault| {
-            fault.below(&format!("$.{}[{}]", self.resource.key(), self.index))
-        })
+        T::read(self.json())
+            .map_err(|fault| fault.below(&format!("$.{}[{}]", self.resource.key(), self.index)))
     }
 }
 
@@ -274,7 +273,11 @@ impl Page {
         };
         let Some(items) = envelope.items else {
             let path = format!("$.{}", resource.key());
-            return Err(Fault::new(&path, "the array is null or missing", &text.json));
+            return Err(Fault::new(
+                &path,
+                "the array is null or missing",
+                &text.json,
+            ));
         };
         let start = text.json.as_ptr() as usize;
         let rows = items

@@ -111,7 +111,11 @@ fn seconds(value: &str) -> Option<Duration> {
     let plain = value
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let number: f64 = if plain { value.parse().ok()? } else { return None };
+    let number: f64 = if plain {
+        value.parse().ok()?
+    } else {
+        return None;
+    };
     Duration::try_from_secs_f64(number).ok()
 }
 

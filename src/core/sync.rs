@@ -9,9 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use super::client::Client;
-use super::columns::{
-    ListColumns, MessageColumns, RejectColumns, UserColumns, columns_failure,
-};
+use super::columns::{ListColumns, MessageColumns, RejectColumns, UserColumns, columns_failure};
 use super::crawl::{Event, Users, crawl};
 use super::error::Error;
 use super::feed::Feed;

@@ -88,7 +88,12 @@ mod tests {
 
     #[test]
     fn what_is_no_instant_is_refused() {
-        for refused in ["", "yesterday", "0000-00-00T00:00:00Z", "-000044-03-15T00:00:00Z"] {
+        for refused in [
+            "",
+            "yesterday",
+            "0000-00-00T00:00:00Z",
+            "-000044-03-15T00:00:00Z",
+        ] {
             assert_eq!(Timestamp::parse(refused), None, "{refused}");
         }
     }

@@ -76,7 +76,10 @@ impl Transport {
                 Error::configuration(format!("ca_bundle {shown} cannot be read: {error}"))
             })?;
             let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| {
-                configuration(&format!("ca_bundle {shown} holds no PEM certificates"), &error)
+                configuration(
+                    &format!("ca_bundle {shown} holds no PEM certificates"),
+                    &error,
+                )
             })?;
             builder = builder.tls_certs_merge(certificates);
         }

@@ -80,7 +80,10 @@ impl Walk {
         let shared = report.clone();
         let feed = Feed::new(move |outlet| async move {
             let budget = client.budget();
-            sweep_into(&client, list, settings, &budget, &shared, &outlet, |page| page).await
+            sweep_into(&client, list, settings, &budget, &shared, &outlet, |page| {
+                page
+            })
+            .await
         });
         Self { feed, report }
     }
@@ -262,8 +265,13 @@ impl Sweep {
                          came or went can make up for one another",
                         self.report.pages
                     ),
-                    short @ 1.. => format!("{held} rows are held of a total of {total}: {short} short"),
-                    more => format!("{held} rows are held, {} more than the total", more.unsigned_abs()),
+                    short @ 1.. => {
+                        format!("{held} rows are held of a total of {total}: {short} short")
+                    }
+                    more => format!(
+                        "{held} rows are held, {} more than the total",
+                        more.unsigned_abs()
+                    ),
                 }
             }
         };
@@ -285,7 +293,10 @@ impl Sweep {
         let cut_here = rows.len() > keep;
         rows.truncate(keep);
         self.given += rows.len() as u64;
-        let full = self.settings.max_items.is_some_and(|most| self.given >= most);
+        let full = self
+            .settings
+            .max_items
+            .is_some_and(|most| self.given >= most);
         if cut_here || (full && !self.ended) {
             self.cut();
         }
@@ -295,6 +306,10 @@ impl Sweep {
         self.ended = true;
         self.cut = true;
         let most = self.settings.max_items.unwrap_or_default();
-        self.report.doubt(format!("stopped after max_items={most} rows, as asked"));
+        self.report
+            .doubt(format!("stopped after max_items={most} rows, as asked"));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -117,7 +117,9 @@ async fn gather(walk: &Walk, resource: Resource) -> Result<Option<RecordBatch>, 
 
 fn append_users(users: &mut UserColumns, page: &WalkedPage) -> Result<(), Error> {
     for row in &page.rows {
-        let user: User = row.read().map_err(|fault| Error::new(decode_failure(fault)))?;
+        let user: User = row
+            .read()
+            .map_err(|fault| Error::new(decode_failure(fault)))?;
         users.append(&user);
     }
     Ok(())
@@ -125,7 +127,9 @@ fn append_users(users: &mut UserColumns, page: &WalkedPage) -> Result<(), Error>
 
 fn append_messages(messages: &mut MessageColumns, page: &WalkedPage) -> Result<(), Error> {
     for row in &page.rows {
-        let message: Message = row.read().map_err(|fault| Error::new(decode_failure(fault)))?;
+        let message: Message = row
+            .read()
+            .map_err(|fault| Error::new(decode_failure(fault)))?;
         messages
             .append(page.user_id.unwrap_or_default(), &message)
             .map_err(columns_failure)?;

@@ -20,6 +20,6 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::ArrowTable>()?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     #[cfg(feature = "mock")]
-    crate::mock::register(module)?;
+    crate::mock::face::register(module)?;
     runtime::end_at_exit(module.py())
 }

@@ -41,7 +41,9 @@ impl NativeSyncRun {
         let run_under_way = Arc::clone(&self.run);
         let next = async move { run_under_way.next().await };
         run(py, blocking, next, |py, batch| match batch {
-            Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?.into_any().unbind()),
+            Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?
+                .into_any()
+                .unbind()),
             None => Ok(py.None()),
         })
     }

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
 
 import typer
 
-from backread.cli.exits import UsageFailure
+from backread.cli.exits import UnusableArgumentError
 
 __all__ = ["Connection", "with_connection"]
 
@@ -94,12 +94,12 @@ class Connection:
             secret = self.secret_file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise UsageFailure(
+            raise UnusableArgumentError(
                 f"--secret-file {self.secret_file} cannot be read: {reason}; name a file that "
                 "holds the API secret alone"
             ) from None
         if not secret:
-            raise UsageFailure(
+            raise UnusableArgumentError(
                 f"--secret-file {self.secret_file} is empty; put the API secret in it"
             )
         return secret

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread.cli.exits import UsageFailure
+from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import print_table
-from backread.cli.sync import progress, summary
+from backread.cli.sync import DEMO_MARKER, progress, summary
+from backread.mirror.store import OWN_NAMES
 
 if TYPE_CHECKING:
     from backread.mirror import Mirror, SyncReport
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-MARKER = ".backread-demo"
 SEED = 7
 USERS = 2_000
 LONGEST = 400
@@ -87,15 +87,26 @@ def demo(
 
 
 def _prepare(folder: Path) -> None:
-    if folder.is_dir() and (folder / MARKER).is_file():
-        # A demo before this one made all that is in it.
-        shutil.rmtree(folder)
+    if (folder / DEMO_MARKER).is_file():
+        _remove_mirror(folder)
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageFailure(
+        raise UnusableArgumentError(
             f"{folder} is there already and no demo made it; name another: backread demo FOLDER"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / MARKER).write_text("made by backread demo, which may remove it\n", encoding="utf-8")
+    (folder / DEMO_MARKER).write_text(
+        "made by backread demo, which may remove it\n", encoding="utf-8"
+    )
+
+
+def _remove_mirror(folder: Path) -> None:
+    # What a user put beside it stays.
+    for name in OWN_NAMES:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _sync(mirror: Mirror, server: MockServer) -> SyncReport:
@@ -107,7 +118,7 @@ def _tell_run(done: SyncReport, server: MockServer) -> None:
     rows = done.users + done.messages
     _say(f"  {summary(done)}")
     _say(
-        f"  {rows:,} rows in {done.seconds:.2f} s ({rows / max(done.seconds, 1e-9):,.0f} a second); "
+        f"  {rows:,} rows in {done.seconds:.2f} s, {rows / max(done.seconds, 1e-9):,.0f} a second; "
         f"the mock has answered {sum(server.counts().values()):,} requests so far"
     )
 

@@ -41,7 +41,7 @@ __all__ = [
     "REFUSED",
     "SERVICE",
     "USAGE",
-    "UsageFailure",
+    "UnusableArgumentError",
     "exit_code",
     "say_failure",
 ]
@@ -74,7 +74,7 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-class UsageFailure(Exception):
+class UnusableArgumentError(Exception):
     """The command cannot do what it was asked; the text says what to change."""
 
 
@@ -88,7 +88,7 @@ def exit_code(error: BaseException) -> int:
     code = getattr(error, "exit_code", None)
     if isinstance(code, int):
         return code
-    if isinstance(error, UsageFailure):
+    if isinstance(error, UnusableArgumentError):
         return USAGE
     return next((code for kind, code in CODES if isinstance(error, kind)), FAULT)
 
@@ -112,7 +112,9 @@ def _text(error: BaseException, code: int) -> str:
         return f"{str(describe()).rstrip('.')}; --help shows what there is"
     if code == REFUSED:
         return f"{error}; check BACKREAD_API_SECRET or --secret-file"
-    known = isinstance(error, (BackreadError, UsageFailure, OSError, ValueError, ImportError))
+    known = isinstance(
+        error, (BackreadError, UnusableArgumentError, OSError, ValueError, ImportError)
+    )
     if known and str(error):
         return str(error)
     return (

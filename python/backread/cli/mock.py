@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from backread.cli.exits import UsageFailure
+from backread.cli.exits import UnusableArgumentError
 
 __all__ = ["mock", "parse_range"]
 
@@ -71,10 +71,12 @@ def mock(
 
 
 def parse_range(text: str) -> tuple[int, int]:
-    """``MIN:MAX`` as two numbers; `UsageFailure` for anything else."""
+    """``MIN:MAX`` as two numbers; `UnusableArgumentError` for anything else."""
     low, colon, high = text.partition(":")
     if not (colon and low.isdecimal() and high.isdecimal() and int(low) <= int(high)):
-        raise UsageFailure(f"--messages is MIN:MAX with MIN <= MAX, such as 0:40, not {text!r}")
+        raise UnusableArgumentError(
+            f"--messages is MIN:MAX with MIN <= MAX, such as 0:40, not {text!r}"
+        )
     return int(low), int(high)
 
 

@@ -10,11 +10,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from backread.cli.exits import UsageFailure
+from backread.cli.exits import UnusableArgumentError
 from backread.cli.rows import as_json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["Format", "print_table", "write_item", "write_listing"]
 Row = Callable[[dict[str, Any]], list[object]]
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """The values of ``--format``."""
 
     JSON = "json"
@@ -50,7 +50,9 @@ def write_listing(
     """All rows of the listing in the shape that was asked; a table is held in memory first."""
     if shape is Format.PARQUET:
         if output is None and sys.stdout.isatty():
-            raise UsageFailure("--format parquet is not text: name a file with --output FILE")
+            raise UnusableArgumentError(
+                "--format parquet is not text: name a file with --output FILE"
+            )
         with _destination(output) as stream:
             _write_parquet(listing, stream)
         return
@@ -158,7 +160,13 @@ def _destination(output: Path | None) -> Iterator[IO[bytes]]:
         return
     unfinished = output.with_name(f".{output.name}.{os.getpid()}.unfinished")
     try:
-        with unfinished.open("wb") as file:
+        file = unfinished.open("wb")
+    except OSError as error:
+        raise UnusableArgumentError(
+            f"--output {output} cannot be written: {error.strerror}; name another file"
+        ) from None
+    try:
+        with file:
             yield file
         unfinished.replace(output)
     finally:

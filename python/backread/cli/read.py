@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from backread.cli.connection import Connection, with_connection
-from backread.cli.exits import UsageFailure
+from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Format, write_item, write_listing
 from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, message_row, user_row
 
@@ -62,9 +62,11 @@ def messages(
 ) -> None:
     """Lists the messages of one user, oldest or newest first as the service has them."""
     if every == (user_id is not None):
-        raise UsageFailure("name one user id, or ask for every user's messages with --all")
+        raise UnusableArgumentError("name one user id, or ask for every user's messages with --all")
     if every and shape is not Format.PARQUET:
-        raise UsageFailure("--all writes --format parquet, which names each message's user")
+        raise UnusableArgumentError(
+            "--all writes --format parquet, which names each message's user"
+        )
 
     def row(sent: dict[str, Any]) -> list[object]:
         return message_row(user_id, sent)

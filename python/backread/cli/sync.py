@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backread.cli.connection import Connection, with_connection
+from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import print_table
 
 if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport
 
-__all__ = ["progress", "report", "summary", "sync"]
+__all__ = ["DEMO_MARKER", "progress", "report", "summary", "sync"]
 
 SECONDS_BETWEEN_LINES = 5.0
+
+DEMO_MARKER = ".backread-demo"
+"""A file in the folders that ``backread demo`` made, and that only it may fill and remove."""
 
 Folder = Annotated[
     Path, typer.Argument(metavar="FOLDER", show_default=False, help="The mirror's folder.")
@@ -47,6 +51,10 @@ def sync(
     """Reads the service into a mirror in FOLDER; a run that was stopped goes on where it was."""
     from backread.mirror import Mirror
 
+    if (folder / DEMO_MARKER).exists():
+        raise UnusableArgumentError(
+            f"{folder} is the folder of `backread demo`, whose rows are made up; name another"
+        )
     mirror = Mirror(folder)
     with connection.client() as client:
         try:
@@ -75,9 +83,9 @@ def report(
 def summary(done: SyncReport) -> str:
     """One line about a finished run."""
     proved = ", ".join(f"{count:,} {name}" for name, count in done.lists_by_certificate.items())
+    run = f"run {done.run_id}{' (resumed)' if done.resumed else ''}"
     parts = [
-        f"run {done.run_id}{' (resumed)' if done.resumed else ''}: "
-        f"{done.users:,} users and {done.messages:,} messages read",
+        f"{run}: {done.users:,} users and {done.messages:,} messages read",
         f"{done.users_added:,} users and {done.messages_added:,} messages added",
         f"{done.users_updated:,} users and {done.messages_updated:,} messages updated",
         f"{done.deleted:,} gone" if done.mode == "full" else "",

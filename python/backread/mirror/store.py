@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from backread.mirror.source import ArrowTable, Batch
 
-__all__ = ["RESUME_WITHIN", "Run", "Store", "open_store"]
+__all__ = ["OWN_NAMES", "RESUME_WITHIN", "Run", "Store", "open_store"]
 
 DATABASE_NAME = "mirror.duckdb"
 OWN_NAMES = {DATABASE_NAME, f"{DATABASE_NAME}.new", f"{DATABASE_NAME}.wal", LOCK_NAME, PUBLISHED}

@@ -222,7 +222,7 @@ fn write_reference(person: &Person, index: u64, out: &mut Vec<u8>) {
             out.extend_from_slice(b"crm:");
             out.extend_from_slice(person.locale.tag.as_bytes());
             out.push(b':');
-            out.extend_from_slice(format!("{:010x}", person.mailbox >> 24).as_bytes());
+            text::hexadecimal(person.mailbox >> 24, 10, out);
         }
     }
 }
@@ -279,7 +279,7 @@ fn write_attributes(person: &Person, draw: &mut Draw, out: &mut Vec<u8>) {
             "cart_value" => {
                 text::number(draw.below(400), out);
                 out.push(b'.');
-                out.extend_from_slice(format!("{:02}", draw.below(100)).as_bytes());
+                text::padded(draw.below(100), 2, out);
             }
             "last_order" => text::number(person.order, out),
             "newsletter" => text::boolean(draw.chance(400), out),
@@ -358,7 +358,8 @@ fn write_file_url(turn: Turn, draw: &mut Draw, out: &mut Vec<u8>) {
         "video.mp4",
     ];
     out.extend_from_slice(b"\"https://files.example.com/chat/");
-    out.extend_from_slice(format!("{:012x}/", draw.bits() >> 16).as_bytes());
+    text::hexadecimal(draw.bits() >> 16, 12, out);
+    out.push(b'/');
     out.extend_from_slice(draw.pick(&FILES).as_bytes());
     out.push(b'"');
 }

@@ -16,6 +16,27 @@ pub fn number(value: u64, out: &mut Vec<u8>) {
     }
 }
 
+/// Writes a number in decimal, with zeros in front up to `width` digits.
+pub fn padded(value: u64, width: u32, out: &mut Vec<u8>) {
+    let missing = (1..width)
+        .rev()
+        .take_while(|digits| value < 10_u64.pow(*digits));
+    out.extend(missing.map(|_| b'0'));
+    number(value, out);
+}
+
+/// Writes the lowest `digits` hexadecimal digits of a number.
+pub fn hexadecimal(value: u64, digits: u32, out: &mut Vec<u8>) {
+    out.extend(
+        (0..digits)
+            .rev()
+            .map(|place| match (value >> (4 * place)) as u8 & 15 {
+                digit @ 0..10 => b'0' + digit,
+                digit => b'a' + digit - 10,
+            }),
+    );
+}
+
 /// Writes `true` or `false`.
 pub fn boolean(value: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
@@ -54,6 +75,11 @@ mod tests {
             let mut out = Vec::new();
             super::number(count, &mut out);
             prop_assert_eq!(String::from_utf8(out).ok(), Some(count.to_string()));
+            let mut out = Vec::new();
+            super::padded(count % 100_000, 3, &mut out);
+            super::hexadecimal(count, 12, &mut out);
+            let expected = format!("{:03}{:012x}", count % 100_000, count & 0xffff_ffff_ffff);
+            prop_assert_eq!(String::from_utf8(out).ok(), Some(expected));
         }
     }
 }

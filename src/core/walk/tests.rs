@@ -1,0 +1,258 @@
+//! The walk against simulated lists: what they may do, and what must never happen.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::core::interface::Resource;
+use crate::core::json::Text;
+
+/// A list of users as a service might serve it; nobody changes it unless a test does.
+#[derive(Debug, Clone)]
+struct Simulated {
+    ids: Vec<i64>,
+    largest_page: usize,
+    says_what_it_applied: bool,
+    total: Total,
+    repeats_last_page_past_end: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Total {
+    Exact,
+    Null,
+    TooSmall,
+    TooLarge,
+}
+
+impl Simulated {
+    fn new(rows: i64) -> Self {
+        Self {
+            ids: (1..=rows).collect(),
+            largest_page: 99,
+            says_what_it_applied: true,
+            total: Total::Exact,
+            repeats_last_page_past_end: false,
+        }
+    }
+
+    fn answer(&self, offset: u64, limit: Limit) -> Page {
+        let size = usize::from(limit.get()).min(self.largest_page);
+        let count = self.ids.len();
+        let mut start = usize::try_from(offset).unwrap().min(count);
+        if start == count && self.repeats_last_page_past_end {
+            start = count.saturating_sub(size);
+        }
+        let rows = &self.ids[start..(start + size).min(count)];
+        let total = match self.total {
+            Total::Exact => Some(count),
+            Total::Null => None,
+            Total::TooSmall => Some(count / 2),
+            Total::TooLarge => Some(count * 2 + 7),
+        };
+        let applied = match self.says_what_it_applied {
+            true => size,
+            false => limit.get().into(),
+        };
+        page(json!({
+            "limit": applied,
+            "offset": offset,
+            "total": total,
+            "users": rows.iter().map(|id| json!({"id": id})).collect::<Vec<_>>(),
+        }))
+    }
+}
+
+fn page(body: serde_json::Value) -> Page {
+    let text = Text::repair(&Bytes::from(body.to_string()));
+    Page::read(text, Resource::Users).unwrap()
+}
+
+fn ids(page: &WalkedPage) -> Vec<i64> {
+    page.rows.iter().filter_map(|row| row.id).collect()
+}
+
+/// Walks to the end, changing the list after each answer; gives the ids, the report, the requests.
+fn walk_while(
+    mut list: Simulated,
+    settings: WalkSettings,
+    mut change: impl FnMut(&mut Simulated),
+) -> (Vec<i64>, WalkReport, usize) {
+    let mut sweep = Sweep::new(List::Users, settings);
+    let mut given = Vec::new();
+    let mut requests = 0;
+    while let Some((offset, limit)) = sweep.request() {
+        requests += 1;
+        assert!(requests < 10_000, "the walk does not end");
+        given.extend(ids(&sweep.take(list.answer(offset, limit))));
+        change(&mut list);
+    }
+    (given, sweep.report, requests)
+}
+
+fn walk(list: Simulated) -> (Vec<i64>, WalkReport, usize) {
+    walk_while(list, WalkSettings::WHOLE, |_| {})
+}
+
+#[test]
+fn a_list_that_fits_one_page_is_a_snapshot_by_one_request() {
+    for rows in [0, 1, 98, 99] {
+        let (given, report, requests) = walk(Simulated::new(rows));
+        assert_eq!(given.len() as i64, rows);
+        assert_eq!(report.certificate, Certificate::Snapshot);
+        assert_eq!(report.reason, None);
+        assert_eq!(requests, 1);
+    }
+}
+
+#[test]
+fn a_longer_list_is_read_whole_and_not_certified() {
+    let (given, report, requests) = walk(Simulated::new(250));
+    assert_eq!(given, (1..=250).collect::<Vec<_>>());
+    assert_eq!(report.certificate, Certificate::Uncertified);
+    assert_eq!((report.pages, report.rows, requests), (3, 250, 3));
+    assert_eq!(
+        (report.total_first, report.total_last),
+        (Some(250), Some(250))
+    );
+}
+
+#[test]
+fn a_row_that_is_short_is_counted_in_words() {
+    let mut list = Simulated::new(250);
+    list.total = Total::TooLarge;
+    let (_, report, _) = walk(list);
+    assert!(report.reason.unwrap().contains("257 short"));
+}
+
+#[test]
+fn a_snapshot_needs_every_row_to_be_another() {
+    let twice =
+        page(json!({"limit": 99, "offset": 0, "total": 2, "users": [{"id": 1}, {"id": 1}]}));
+    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+    assert_eq!(ids(&sweep.take(twice)), [1]);
+    assert_eq!(sweep.report.certificate, Certificate::Uncertified);
+    assert_eq!(sweep.report.repeats, 1);
+}
+
+#[test]
+fn a_page_from_elsewhere_is_no_snapshot() {
+    let moved = page(json!({"limit": 99, "offset": 5, "total": 1, "users": [{"id": 1}]}));
+    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+    sweep.take(moved);
+    assert_eq!(sweep.report.certificate, Certificate::Uncertified);
+}
+
+#[test]
+fn rows_that_come_at_the_front_come_twice_and_are_given_once() {
+    let mut newest = 1000;
+    let (given, report, _) = walk_while(Simulated::new(300), WalkSettings::WHOLE, |list| {
+        if newest < 1003 {
+            list.ids.insert(0, newest);
+            newest += 1;
+        }
+    });
+    assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), given.len());
+    assert!((1..=300).all(|id| given.contains(&id)));
+    assert_eq!(report.repeats, 3);
+}
+
+#[test]
+fn max_items_ends_a_walk_early_and_asks_for_no_more_than_it_needs() {
+    let settings = WalkSettings {
+        max_items: Some(120),
+        ..WalkSettings::WHOLE
+    };
+    let (given, report, requests) = walk_while(Simulated::new(500), settings, |_| {});
+    assert_eq!((given.len(), requests, report.rows), (120, 2, 120));
+    assert!(report.reason.unwrap().contains("max_items=120"));
+}
+
+#[test]
+fn max_items_takes_nothing_from_a_list_that_is_shorter() {
+    let settings = WalkSettings {
+        max_items: Some(120),
+        ..WalkSettings::WHOLE
+    };
+    let (given, report, _) = walk_while(Simulated::new(50), settings, |_| {});
+    assert_eq!(given.len(), 50);
+    assert_eq!(report.certificate, Certificate::Snapshot);
+}
+
+fn simulated() -> impl Strategy<Value = Simulated> {
+    let totals = prop::sample::select(vec![
+        Total::Exact,
+        Total::Null,
+        Total::TooSmall,
+        Total::TooLarge,
+    ]);
+    (
+        0_i64..400,
+        1_usize..=99,
+        any::<bool>(),
+        totals,
+        any::<bool>(),
+    )
+        .prop_map(
+            |(rows, largest_page, says_what_it_applied, total, repeats_last_page_past_end)| {
+                Simulated {
+                    largest_page,
+                    // A small total and pages that come short in silence cannot be told from a short list.
+                    says_what_it_applied: says_what_it_applied || total == Total::TooSmall,
+                    total,
+                    repeats_last_page_past_end,
+                    ..Simulated::new(rows)
+                }
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn no_habit_of_a_service_loses_or_repeats_a_row_of_a_list_at_rest(list in simulated()) {
+        let expected = list.ids.clone();
+        let pages = expected.len() / list.largest_page + 1;
+        let (mut given, report, requests) = walk(list);
+        given.sort_unstable();
+        prop_assert_eq!(given, expected);
+        prop_assert!(requests <= pages + BARREN_PAGES as usize, "{requests} for {pages}");
+        prop_assert_eq!(report.rows, report.distinct + report.repeats);
+    }
+
+    #[test]
+    fn a_snapshot_is_never_false(
+        list in simulated().prop_filter("an honest total", |list| list.total == Total::Exact),
+    ) {
+        let expected = list.ids.clone();
+        let (given, report, _) = walk(list);
+        if report.certificate == Certificate::Snapshot {
+            prop_assert_eq!(given, expected);
+        }
+    }
+
+    #[test]
+    fn a_list_that_changes_at_every_request_neither_loops_nor_gives_a_row_twice(
+        rows in 0_i64..400,
+        changes in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..60),
+    ) {
+        let mut changes = changes.into_iter();
+        let mut newest = 1_000;
+        let (given, report, _) = walk_while(Simulated::new(rows), WalkSettings::WHOLE, |list| {
+            match changes.next() {
+                Some((true, place)) => {
+                    newest += 1;
+                    list.ids.insert(place.index(list.ids.len() + 1), newest);
+                }
+                Some((false, place)) if !list.ids.is_empty() => {
+                    list.ids.remove(place.index(list.ids.len()));
+                }
+                _ => {}
+            }
+        });
+        prop_assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), given.len());
+        prop_assert_eq!(report.distinct as usize, given.len());
+    }
+}
