@@ -196,9 +196,7 @@ def test_mock(block: Block, environment: dict[str, str], tmp_path: Path) -> None
                     settings[match[1].lower()] = match[2]
                 if settings.keys() == {"base_url", "api_secret", "vendor"}:
                     break
-            with Client(
-                settings["base_url"], settings["api_secret"], settings["vendor"]
-            ) as client:
+            with Client(settings["base_url"], settings["api_secret"], settings["vendor"]) as client:
                 assert client.users.page(limit=1).total == int(users[1])
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=SECONDS) in (0, 130)
@@ -243,6 +241,13 @@ def test_the_table_of_errors_names_every_error() -> None:
     documented = set(table("error")) | {"BackreadError", "TransportError"}
     public = set(backread.errors.__all__) - {"Attempt"}
     assert documented == public
+
+
+def test_the_table_of_errors_gives_the_exit_codes() -> None:
+    exits = pytest.importorskip("backread.cli.exits")
+    for name, cells in table("error").items():
+        kind = getattr(backread.errors, name)
+        assert exits.exit_code(kind.__new__(kind)) == int(cells[-1].rstrip(" |")), name
 
 
 def test_the_table_of_certificates_is_what_this_release_earns() -> None:

@@ -1,7 +1,7 @@
 //! The four reads: each under the shared pace, retried, and within its budget.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep, timeout};
@@ -27,6 +27,7 @@ pub struct Client {
     transport: Arc<PerProcess<Arc<Transport>>>,
     pace: Arc<PerProcess<Arc<Pace>>>,
     closed: Arc<AtomicBool>,
+    sent: Arc<AtomicU64>,
 }
 
 /// What one read gave, and how many requests it took.
@@ -44,6 +45,7 @@ impl Client {
             transport: Arc::default(),
             pace: Arc::default(),
             closed: Arc::default(),
+            sent: Arc::default(),
         };
         // What can be wrong with proxy and certificates is said now, not at the first request.
         client.transport()?;
@@ -64,6 +66,19 @@ impl Client {
             },
             ..self.clone()
         })
+    }
+
+    /// The same client with a count of its own of the requests sent.
+    pub fn counted(&self) -> Self {
+        Self {
+            sent: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Requests sent by this client and its clones, retries among them.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
     }
 
     pub fn origin(&self) -> &Origin {
@@ -165,6 +180,7 @@ impl Client {
                 admission.map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;
             let seconds_waited = wait_began.elapsed().as_secs_f64();
             let began = Instant::now();
+            self.sent.fetch_add(1, Ordering::Relaxed);
             let outcome = self.attempt(&transport, &endpoint, budget, &parse).await;
             drop(place);
             let failure = outcome.as_ref().err();

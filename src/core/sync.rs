@@ -1,6 +1,7 @@
 //! One run of the mirror's reading: what to ask, and batches in the order they may be committed.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -17,7 +18,7 @@ use super::interface::Resource;
 use super::json::Fault;
 use super::model::{Message, Record, Row, User};
 use super::report::WalkReport;
-use super::walk::{SharedReport, WalkSettings, WalkedPage};
+use super::walk::{WalkSettings, WalkedPage};
 
 /// A batch is given out at this many rows, or when its first row is this old.
 pub const BATCH_ROWS: u64 = 5_000;
@@ -38,8 +39,9 @@ pub struct Batch {
 pub struct SyncRun {
     feed: Feed<Event>,
     state: Mutex<State>,
-    /// What was read so far, over users and messages.
-    pub progress: SharedReport,
+    client: Client,
+    /// The total of users that the service last gave; -1 where it gave none.
+    users_total: AtomicI64,
 }
 
 #[derive(Default)]
@@ -52,13 +54,29 @@ struct State {
 impl SyncRun {
     /// Reads all users, and the messages of all but those whose lists are `done`.
     pub fn new(client: Client, done: HashSet<i64>) -> Self {
+        let client = client.counted();
         Self {
-            feed: crawl(client, Users::Listed, WalkSettings::WHOLE, move |user_id| {
-                done.contains(&user_id)
-            }),
+            feed: crawl(
+                client.clone(),
+                Users::Listed,
+                WalkSettings::WHOLE,
+                move |user_id| done.contains(&user_id),
+            ),
             state: Mutex::default(),
-            progress: SharedReport::new(WalkReport::start()),
+            client,
+            users_total: AtomicI64::new(-1),
         }
+    }
+
+    /// Requests sent so far, retries among them.
+    pub fn requests(&self) -> u64 {
+        self.client.sent()
+    }
+
+    /// How many users there are, as the service last said.
+    pub fn users_total(&self) -> Option<i64> {
+        let total = self.users_total.load(Ordering::Relaxed);
+        (total >= 0).then_some(total)
     }
 
     pub fn stop(&self) {
@@ -83,7 +101,10 @@ impl SyncRun {
             };
             match event {
                 Ok(Some(event)) => {
-                    self.account(&event);
+                    if let Event::Users(page) = &event {
+                        let total = page.total.unwrap_or(-1);
+                        self.users_total.store(total, Ordering::Relaxed);
+                    }
                     state.pending.take(event).map_err(columns_failure)?;
                     due = due.or_else(|| Instant::now().checked_add(BATCH_AGE));
                 }
@@ -106,21 +127,6 @@ impl SyncRun {
             .finish()
             .map(Some)
             .map_err(columns_failure)
-    }
-
-    fn account(&self, event: &Event) {
-        self.progress.update(|progress| match event {
-            Event::Users(page) => {
-                progress.total_first = progress.total_first.or(page.total);
-                progress.total_last = page.total;
-                progress.requests += 1;
-            }
-            Event::Messages(page) => {
-                progress.requests += 1;
-                progress.rows += page.rows.len() as u64;
-            }
-            _ => {}
-        });
     }
 }
 

@@ -212,10 +212,14 @@ fn root_cause(error: &reqwest::Error) -> String {
     "unknown".to_owned()
 }
 
-/// The causes from the outside in, without reqwest's own line, which shows the URL.
+/// The causes from the outside in, without those of reqwest, which shows the URL, and of the layer
+/// below it, which says no more than that connecting failed.
 fn chain(error: &reqwest::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut cause = error.source();
+    if let Some(inner) = cause.and_then(std::error::Error::source) {
+        cause = Some(inner);
+    }
     while let Some(inner) = cause {
         let text = inner.to_string();
         if causes.last() != Some(&text) {

@@ -47,6 +47,18 @@ impl From<StartError> for PyErr {
     }
 }
 
+/// An id as it comes from Python.
+#[derive(Clone, Copy)]
+struct Id(u64);
+
+impl FromPyObject<'_, '_> for Id {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        count("id", &value, u64::MAX).map(Self)
+    }
+}
+
 /// A whole number from 0 on, or an error that names the argument.
 fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u64> {
     let range_error = || {
@@ -168,25 +180,25 @@ impl World {
     }
 
     /// The ids of a user's messages, in the order of the list. KeyError if there is no such user.
-    fn message_ids(&self, py: Python<'_>, user_id: u64) -> PyResult<Vec<u64>> {
-        let ids = py.detach(|| self.inner.view().message_ids(user_id));
-        Ok(ids.ok_or(WorldError::NoUser { user_id })?)
+    fn message_ids(&self, py: Python<'_>, user_id: Id) -> PyResult<Vec<u64>> {
+        let ids = py.detach(|| self.inner.view().message_ids(user_id.0));
+        Ok(ids.ok_or(WorldError::NoUser { user_id: user_id.0 })?)
     }
 
     /// The user, just as the service sends it. KeyError if there is none.
-    fn user(&self, py: Python<'_>, user_id: u64) -> PyResult<Py<PyAny>> {
-        let text = py.detach(|| self.inner.user_json(user_id));
-        parse_json(py, &text.ok_or(WorldError::NoUser { user_id })?)
+    fn user(&self, py: Python<'_>, user_id: Id) -> PyResult<Py<PyAny>> {
+        let text = py.detach(|| self.inner.user_json(user_id.0));
+        parse_json(py, &text.ok_or(WorldError::NoUser { user_id: user_id.0 })?)
     }
 
     /// The message, just as the service sends it. KeyError if there is none.
-    fn message(&self, py: Python<'_>, user_id: u64, message_id: u64) -> PyResult<Py<PyAny>> {
-        let text = py.detach(|| self.inner.message_json(user_id, message_id));
+    fn message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<Py<PyAny>> {
+        let text = py.detach(|| self.inner.message_json(user_id.0, message_id.0));
         parse_json(
             py,
             &text.ok_or(WorldError::NoMessage {
-                user_id,
-                message_id,
+                user_id: user_id.0,
+                message_id: message_id.0,
             })?,
         )
     }
@@ -205,49 +217,49 @@ impl World {
     fn add_messages(
         &self,
         py: Python<'_>,
-        user_id: u64,
+        user_id: Id,
         count: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<u64>> {
         let count = how_many(count, world::MAX_LIST)?;
-        Ok(py.detach(|| self.inner.add_messages(user_id, count))?)
+        Ok(py.detach(|| self.inner.add_messages(user_id.0, count))?)
     }
 
     /// Removes a user with all messages; the id never comes back. KeyError if there is none.
-    fn remove_user(&self, py: Python<'_>, user_id: u64) -> PyResult<()> {
-        Ok(py.detach(|| self.inner.remove_user(user_id))?)
+    fn remove_user(&self, py: Python<'_>, user_id: Id) -> PyResult<()> {
+        Ok(py.detach(|| self.inner.remove_user(user_id.0))?)
     }
 
     /// Removes a message; the id never comes back. KeyError if there is none.
-    fn remove_message(&self, py: Python<'_>, user_id: u64, message_id: u64) -> PyResult<()> {
-        Ok(py.detach(|| self.inner.remove_message(user_id, message_id))?)
+    fn remove_message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<()> {
+        Ok(py.detach(|| self.inner.remove_message(user_id.0, message_id.0))?)
     }
 
     /// Sets fields of a user to any JSON values; fields that the interface does not name are sent
     /// too. Nothing else moves. KeyError if there is no such user; ValueError for the field id and
     /// for values that are not JSON.
-    #[pyo3(signature = (user_id, /, **fields), text_signature = "($self, user_id, /, **fields)")]
+    #[pyo3(signature = (user_id, **fields), text_signature = "($self, user_id, **fields)")]
     fn edit_user(
         &self,
         py: Python<'_>,
-        user_id: u64,
+        user_id: Id,
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let fields = json_fields(fields)?;
-        Ok(py.detach(|| self.inner.edit_user(user_id, fields))?)
+        Ok(py.detach(|| self.inner.edit_user(user_id.0, fields))?)
     }
 
     /// Sets fields of a message to any JSON values, as edit_user does.
-    #[pyo3(signature = (user_id, message_id, /, **fields))]
-    #[pyo3(text_signature = "($self, user_id, message_id, /, **fields)")]
+    #[pyo3(signature = (user_id, message_id, **fields))]
+    #[pyo3(text_signature = "($self, user_id, message_id, **fields)")]
     fn edit_message(
         &self,
         py: Python<'_>,
-        user_id: u64,
-        message_id: u64,
+        user_id: Id,
+        message_id: Id,
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let fields = json_fields(fields)?;
-        Ok(py.detach(|| self.inner.edit_message(user_id, message_id, fields))?)
+        Ok(py.detach(|| self.inner.edit_message(user_id.0, message_id.0, fields))?)
     }
 
     /// Sixteen hexadecimal digits over the generator's version, the arguments and all changes:

@@ -28,12 +28,12 @@ impl NativeSyncRun {
 impl NativeSyncRun {
     #[getter]
     fn requests(&self) -> u64 {
-        self.run.progress.get().requests
+        self.run.requests()
     }
 
     #[getter]
     fn users_total(&self) -> Option<i64> {
-        self.run.progress.get().total_last
+        self.run.users_total()
     }
 
     /// The next batch, or None at the end.

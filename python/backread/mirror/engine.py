@@ -46,7 +46,8 @@ def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBP
     duckdb = load_duckdb()
     target = ":memory:" if path is None else str(path)
     connection: DuckDBPyConnection = duckdb.connect(target, config=options or {})
-    connection.execute("SET TimeZone = 'UTC'").fetchall()
+    # Global, because a cursor is a session of its own.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
     return connection
 
 

@@ -35,7 +35,8 @@ pub struct Chat<'conversation> {
     conversation: &'conversation Conversation,
     moments: Moments<'conversation>,
     person: Person,
-    usual_operator: u64,
+    user_sender: Vec<u8>,
+    usual_sender: Vec<u8>,
 }
 
 impl Generator {
@@ -98,13 +99,25 @@ impl Generator {
         index: u64,
         conversation: &'conversation Conversation,
     ) -> Chat<'conversation> {
+        let person = self.person(index);
+        let mut user_sender = b",\"sender_type\":\"user\",\"sender\":{\"id\":".to_vec();
+        text::number(identity::user_id(self.seed, index), &mut user_sender);
+        user_sender.extend_from_slice(b",\"name\":\"");
+        write_name(&person, &mut user_sender);
+        user_sender.extend_from_slice(b"\",\"email\":\"");
+        write_email(&person, &mut user_sender);
+        user_sender.extend_from_slice(b"\"}}");
+        let usual_operator = Draw::new(self.seed, Stream::Operator, index, 0).below(OPERATORS);
+        let mut usual_sender = Vec::with_capacity(256);
+        write_operator_sender(self.seed, usual_operator, &mut usual_sender);
         Chat {
             seed: self.seed,
             index,
             conversation,
             moments: Moments::new(conversation),
-            person: self.person(index),
-            usual_operator: Draw::new(self.seed, Stream::Operator, index, 0).below(OPERATORS),
+            person,
+            user_sender,
+            usual_sender,
         }
     }
 }
@@ -129,51 +142,41 @@ impl Chat<'_> {
         out.extend_from_slice(b",\"auto_invitation\":");
         text::boolean(turn.auto_invitation, out);
         if turn.by_user {
-            out.extend_from_slice(b",\"sender_type\":\"user\",\"sender\":{\"id\":");
-            text::number(identity::user_id(self.seed, self.index), out);
-            out.extend_from_slice(b",\"name\":\"");
-            write_name(&self.person, out);
-            out.extend_from_slice(b"\",\"email\":\"");
-            write_email(&self.person, out);
-            out.extend_from_slice(b"\"}}");
+            return out.extend_from_slice(&self.user_sender);
+        }
+        let mut operator = Draw::new(self.seed, Stream::Operator, self.index, 1 + position);
+        if operator.chance(80) {
+            write_operator_sender(self.seed, operator.below(OPERATORS), out);
         } else {
-            out.extend_from_slice(b",\"sender_type\":\"operator\",\"sender\":");
-            self.write_operator(position, out);
-            out.push(b'}');
+            out.extend_from_slice(&self.usual_sender);
         }
     }
+}
 
-    fn write_operator(&self, index: u64, position: u64, out: &mut Vec<u8>) {
-        let usual = Draw::new(self.seed, Stream::Operator, index, 0).below(OPERATORS);
-        let mut now = Draw::new(self.seed, Stream::Operator, index, 1 + position);
-        let number = if now.chance(80) {
-            now.below(OPERATORS)
-        } else {
-            usual
-        };
-        // Operators have rows of their own, past those of all users.
-        let mut draw = Draw::new(self.seed, Stream::Operator, identity::MAX_USERS + number, 0);
-        let locale = locale::choose(&mut draw);
-        let given = locale::choose_name(&mut draw, locale.given);
-        let family = locale::choose_name(&mut draw, locale.family);
-        out.extend_from_slice(b"{\"id\":");
+/// Writes the end of a message that operator `number` sent.
+fn write_operator_sender(seed: u64, number: u64, out: &mut Vec<u8>) {
+    // Operators have rows of their own, past those of all users.
+    let mut draw = Draw::new(seed, Stream::Operator, identity::MAX_USERS + number, 0);
+    let locale = locale::choose(&mut draw);
+    let given = locale::choose_name(&mut draw, locale.given);
+    let family = locale::choose_name(&mut draw, locale.family);
+    out.extend_from_slice(b",\"sender_type\":\"operator\",\"sender\":{\"id\":");
+    text::number(OPERATOR_BASE + number * 3, out);
+    out.extend_from_slice(b",\"forename\":\"");
+    text::escaped(given.0, out);
+    out.extend_from_slice(b"\",\"surname\":\"");
+    text::escaped(family.0, out);
+    out.extend_from_slice(b"\",\"email\":\"");
+    out.extend_from_slice(given.1.as_bytes());
+    out.push(b'.');
+    out.extend_from_slice(family.1.as_bytes());
+    out.extend_from_slice(b"@support.example.com\",\"picture_thumb_url\":");
+    if number.is_multiple_of(3) {
+        out.extend_from_slice(b"null}}");
+    } else {
+        out.extend_from_slice(b"\"https://cdn.example.net/operators/");
         text::number(OPERATOR_BASE + number * 3, out);
-        out.extend_from_slice(b",\"forename\":\"");
-        text::escaped(given.0, out);
-        out.extend_from_slice(b"\",\"surname\":\"");
-        text::escaped(family.0, out);
-        out.extend_from_slice(b"\",\"email\":\"");
-        out.extend_from_slice(given.1.as_bytes());
-        out.push(b'.');
-        out.extend_from_slice(family.1.as_bytes());
-        out.extend_from_slice(b"@support.example.com\",\"picture_thumb_url\":");
-        if number.is_multiple_of(3) {
-            out.extend_from_slice(b"null}");
-        } else {
-            out.extend_from_slice(b"\"https://cdn.example.net/operators/");
-            text::number(OPERATOR_BASE + number * 3, out);
-            out.extend_from_slice(b"/thumb.png\"}");
-        }
+        out.extend_from_slice(b"/thumb.png\"}}");
     }
 }
 

@@ -2,18 +2,17 @@
 
 /// Writes a number in decimal.
 pub fn number(value: u64, out: &mut Vec<u8>) {
-    let start = out.len();
-    let mut rest = value;
-    loop {
-        out.push(b'0' + (rest % 10) as u8);
+    let mut digits = [0; 20];
+    let (mut rest, mut start) = (value, digits.len());
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
+        start -= 1;
         if rest == 0 {
             break;
         }
     }
-    if let Some(digits) = out.get_mut(start..) {
-        digits.reverse();
-    }
+    out.extend_from_slice(digits.get(start..).unwrap_or_default());
 }
 
 /// Writes a number in decimal, with zeros in front up to `width` digits.

@@ -1,0 +1,135 @@
+//! What a client is told wrongly, and what it says of it.
+
+use super::*;
+
+const SECRET: &str = "Zm9vYmFyYmF6";
+
+fn settings(base_url: &str) -> Settings {
+    Settings {
+        base_url: Some(base_url.to_owned()),
+        api_secret: Some(SECRET.into()),
+        vendor: Some("acme".to_owned()),
+        ..Settings::default()
+    }
+}
+
+fn refusal(settings: Settings) -> String {
+    Origin::new(settings).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_variable() {
+    for (argument, variable, cleared) in [
+        (
+            "base_url",
+            "BACKREAD_BASE_URL",
+            Settings {
+                base_url: None,
+                ..settings("https://a.example")
+            },
+        ),
+        (
+            "api_secret",
+            "BACKREAD_API_SECRET",
+            Settings {
+                api_secret: None,
+                ..settings("https://a.example")
+            },
+        ),
+        (
+            "vendor",
+            "BACKREAD_VENDOR",
+            Settings {
+                vendor: None,
+                ..settings("https://a.example")
+            },
+        ),
+    ] {
+        let message = refusal(cleared);
+        assert!(
+            message.contains(argument) && message.contains(variable),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn base_urls_that_cannot_be_right_are_refused() {
+    for refused in [
+        "",
+        " ",
+        "chat.example.com",
+        "ftp://a.example",
+        "https://",
+        "https://u:p@a.example",
+        "https://a.example/?q=1",
+        "https://a.example/#x",
+        "http://a.example",
+        "https://a b/",
+    ] {
+        let message = refusal(settings(refused));
+        assert!(message.contains("base_url"), "{refused}: {message}");
+        assert!(!message.contains("u:p"), "{message}");
+    }
+}
+
+#[test]
+fn plain_http_is_for_loopback_or_on_demand() {
+    for loopback in [
+        "http://127.0.0.1:8080",
+        "http://localhost:1/",
+        "http://[::1]:9/api",
+    ] {
+        assert!(Origin::new(settings(loopback)).is_ok(), "{loopback}");
+    }
+    let allowed = Settings {
+        allow_http: true,
+        ..settings("http://chat.example.com")
+    };
+    assert!(Origin::new(allowed).is_ok());
+}
+
+#[test]
+fn a_path_below_the_origin_is_kept() {
+    let origin = Origin::new(settings("https://a.example/chat/api/")).unwrap();
+    assert_eq!(origin.base_url, "https://a.example/chat/api");
+}
+
+#[test]
+fn a_mock_secret_stays_on_loopback() {
+    let mock = Settings {
+        api_secret: Some("mock_secret".into()),
+        ..settings("https://chat.example.com")
+    };
+    assert!(refusal(mock).contains("mock"));
+}
+
+#[test]
+fn nothing_can_be_smuggled_into_a_header() {
+    for secret in ["xy\r\nX: y", "xy zz", "xyä", "xyz\n"] {
+        let message = refusal(Settings {
+            api_secret: Some(secret.into()),
+            ..settings("https://a.example")
+        });
+        assert!(message.contains("api_secret") && !message.contains(secret));
+    }
+    for vendor in ["a/b", "a+json", "a b", "a\r\n", "-a", "ä"] {
+        let message = refusal(Settings {
+            vendor: Some(vendor.to_owned()),
+            ..settings("https://a.example")
+        });
+        assert!(message.contains("vendor"), "{message}");
+    }
+    let message = refusal(Settings {
+        user_agent: Some("a\r\nb".to_owned()),
+        ..settings("https://a.example")
+    });
+    assert!(message.contains("user_agent"));
+}
+
+#[test]
+fn debug_shows_no_secret() {
+    let origin = Origin::new(settings("https://a.example")).unwrap();
+    assert!(!format!("{origin:?}").contains(SECRET));
+    assert!(!format!("{:?}", settings("https://a.example")).contains(SECRET));
+}

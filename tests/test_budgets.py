@@ -1,0 +1,313 @@
+"""What bounds a call: timeout, deadline, the waits that the service asks for, size and pace."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from collections.abc import Iterator
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+
+from backread import (
+    DeadlineExceededError,
+    RateLimitError,
+    RequestTimeoutError,
+    ResponseTooLargeError,
+    ServerError,
+)
+from canned import envelope, paged, user, users
+from scripted_server import HANG_UP, answer
+
+FINE = answer(200, user(42))
+AGES = 30
+
+
+def failure(face: Any, server: Any, kind: type[Exception], **options: Any) -> Any:
+    client = face.client(server, **{"timeout": AGES, **options})
+    with pytest.raises(kind) as caught:
+        face.call(client.users.get, 42)
+    return caught.value
+
+
+def drip(pause: float) -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
+    while True:
+        time.sleep(pause)
+        yield b" "
+
+
+@pytest.mark.parametrize("silence", ["before the answer", "in the head", "in the body", "drip"])
+def test_the_timeout_is_for_the_whole_attempt(face: Any, scripted: Any, silence: str) -> None:
+    server = scripted(
+        lambda request: {
+            "before the answer": server.stall(),
+            "in the head": server.stall(b"HTTP/1.1 200 OK\r\ncontent-le"),
+            "in the body": server.stall(FINE[:-10]),
+            "drip": drip(0.02),
+        }[silence]
+    )
+    began = time.monotonic()
+    error = failure(face, server, RequestTimeoutError, timeout=0.3, max_retries=0)
+    assert 0.3 <= time.monotonic() - began < 2
+    assert isinstance(error, TimeoutError)
+    assert [one.status for one in error.attempts] == [None]
+    assert error.attempts[0].seconds_taken >= 0.29
+    assert "timeout=" in str(error)
+    assert "0.3" in str(error)
+
+
+def test_a_timeout_is_tried_again(face: Any, scripted: Any) -> None:
+    stalls = scripted(lambda request: FINE if len(stalls.requests) > 1 else stalls.stall())
+    client = face.client(stalls, timeout=0.3, max_retries=1)
+    assert face.call(client.users.get, 42).id == 42
+    assert len(stalls.requests) == 2
+
+
+def test_the_deadline_ends_an_attempt_under_way(face: Any, scripted: Any) -> None:
+    server = scripted(lambda request: server.stall())
+    began = time.monotonic()
+    error = failure(face, server, DeadlineExceededError, deadline=0.3)
+    assert 0.3 <= time.monotonic() - began < 2
+    assert isinstance(error, TimeoutError)
+    assert error.wait is None
+    assert len(error.attempts) == 1
+    assert "deadline=" in str(error)
+
+
+@pytest.mark.parametrize("failing", [answer(503), HANG_UP, answer(200, "<html>")])
+def test_the_deadline_is_over_all_attempts(face: Any, scripted: Any, failing: bytes) -> None:
+    server = scripted(lambda request: failing)
+    began = time.monotonic()
+    error = failure(face, server, DeadlineExceededError, deadline=0.5, max_retries=10_000)
+    assert time.monotonic() - began < 2
+    assert len(error.attempts) == len(server.requests) > 1
+    assert error.__cause__ is not None or error.wait is None
+
+
+def test_the_deadline_is_over_the_pages_of_a_walk(face: Any, scripted: Any) -> None:
+    def slow(request: Any) -> Any:
+        time.sleep(0.05)
+        return paged(users(500))(request)
+
+    listing = face.client(scripted(slow), deadline=0.4).users.list(page_size=1)
+    began = time.monotonic()
+    with pytest.raises(DeadlineExceededError, match="deadline="):
+        face.collect(listing)
+    assert time.monotonic() - began < 2
+    assert 1 < listing.report.rows < 20
+    assert listing.report.certificate == "uncertified"
+
+
+def test_the_deadline_is_over_the_lists_of_all_messages(face: Any, scripted: Any) -> None:
+    def service(request: Any) -> Any:
+        if request.path == "/external/users":
+            return paged(users(3))(request)
+        return server.stall()
+
+    server = scripted(service)
+    began = time.monotonic()
+    with pytest.raises(DeadlineExceededError):
+        face.collect(face.client(server, deadline=0.4).messages.all())
+    assert time.monotonic() - began < 2
+
+
+def test_the_deadline_runs_while_a_call_waits_for_its_turn(scripted: Any) -> None:
+    """One place, and another call has it: the deadline of the one that waits is kept."""
+    from backread import Client
+
+    server = scripted(lambda request: server.stall())
+    client = Client(server.url, server.secret, server.vendor, max_concurrency=1, timeout=3)
+    client = client.with_options(max_retries=0)
+
+    def hold() -> None:
+        with pytest.raises(RequestTimeoutError):
+            client.users.get(1)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    while not server.requests:
+        time.sleep(0.01)
+    began = time.monotonic()
+    with pytest.raises(DeadlineExceededError):
+        client.with_options(deadline=0.3).users.get(2)
+    took = time.monotonic() - began
+    holder.join()
+    client.close()
+    assert took < 2
+
+
+def in_thirty_seconds() -> dict[str, dict[str, str]]:
+    then = time.time() + 30
+    return {
+        "seconds": {"retry-after": "30"},
+        "date": {"retry-after": formatdate(then, usegmt=True)},
+        "reset delta": {"x-ratelimit-reset": "30"},
+        "reset epoch": {"x-ratelimit-reset": str(int(then))},
+        "both": {"retry-after": "30", "x-ratelimit-reset": "5000"},
+    }
+
+
+@pytest.mark.parametrize("form", in_thirty_seconds())
+def test_a_wait_past_the_deadline_fails_at_once_and_says_how_long_it_is(
+    face: Any, scripted: Any, form: str
+) -> None:
+    server = scripted(answer(429, b"slow down", in_thirty_seconds()[form]))
+    began = time.monotonic()
+    error = failure(face, server, DeadlineExceededError, deadline=10)
+    assert time.monotonic() - began < 2
+    assert 28 <= error.wait <= 30
+    assert type(error.__cause__) is RateLimitError
+    assert 28 <= error.__cause__.retry_after <= 30
+    assert error.__cause__.body == b"slow down"
+    assert [one.status for one in error.attempts] == [429]
+    assert len(server.requests) == 1
+    assert "deadline" in str(error)
+
+
+def test_a_503_may_ask_for_a_wait_too(face: Any, scripted: Any) -> None:
+    server = scripted(answer(503, b"", {"retry-after": "30"}))
+    error = failure(face, server, DeadlineExceededError, deadline=10)
+    assert error.wait == 30
+    assert type(error.__cause__) is ServerError
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", [429, 503])
+def test_the_wait_that_was_asked_for_is_kept(face: Any, scripted: Any, status: int) -> None:
+    server = scripted(answer(status, b"", {"retry-after": "1"}), FINE)
+    began = time.monotonic()
+    assert face.call(face.client(server, deadline=20).users.get, 42).id == 42
+    assert 1 <= time.monotonic() - began < 5
+
+
+def test_the_wait_stands_in_the_attempts(face: Any, scripted: Any) -> None:
+    server = scripted(answer(429, b"", {"retry-after": "0.3"}), answer(404))
+    client = face.client(server)
+    with pytest.raises(Exception, match="404") as caught:
+        face.call(client.users.get, 42)
+    assert [one.status for one in caught.value.attempts] == [429, 404]
+    assert 0.29 <= caught.value.attempts[1].seconds_waited < 2
+
+
+@pytest.mark.parametrize(
+    "nonsense", ["soon", "-5", "", "1e9999", "nan", "99999999999999999999999", "0"]
+)
+def test_a_wait_that_makes_no_sense_breaks_nothing(
+    face: Any, scripted: Any, nonsense: str
+) -> None:
+    server = scripted(lambda request: answer(429, b"", {"retry-after": nonsense}))
+    client = face.client(server, max_retries=1, deadline=5)
+    with pytest.raises((RateLimitError, DeadlineExceededError)):
+        face.call(client.users.get, 42)
+
+
+def test_on_rate_limit_raise_gives_the_wait_to_the_caller(face: Any, scripted: Any) -> None:
+    server = scripted(answer(429, b"slow down", {"retry-after": "30"}), answer(429), FINE)
+    error = failure(face, server, RateLimitError, on_rate_limit="raise")
+    assert error.retry_after == 30
+    assert error.body == b"slow down"
+    assert "30" in str(error)
+    assert len(server.requests) == 1
+    assert failure(face, server, RateLimitError, on_rate_limit="raise").retry_after is None
+
+
+def test_on_rate_limit_raise_still_tries_other_failures_again(face: Any, scripted: Any) -> None:
+    server = scripted(answer(503), FINE)
+    client = face.client(server, on_rate_limit="raise")
+    assert face.call(client.users.get, 42).id == 42
+
+
+def test_a_rate_limit_error_at_the_end_of_the_retries_has_its_wait(
+    face: Any, scripted: Any
+) -> None:
+    server = scripted(answer(429, b"", {"retry-after": "7"}))
+    assert failure(face, server, RateLimitError, max_retries=0).retry_after == 7
+
+
+def test_an_answer_that_is_too_large_is_refused(face: Any, scripted: Any) -> None:
+    server = scripted(answer(200, user(42, name="n" * 5_000)), FINE)
+    error = failure(face, server, ResponseTooLargeError, max_response_bytes=4_000, max_retries=3)
+    assert "4000" in str(error)
+    assert "max_response_bytes=" in str(error)
+    assert len(server.requests) == 1
+
+
+def test_the_bound_on_the_size_counts_decoded_bytes(face: Any, scripted: Any) -> None:
+    body = gzip.compress(b'{"id": 42, "name": "%s"}' % (b"n" * 5_000_000))
+    packed = answer(200, body, {"content-encoding": "gzip"})
+    assert len(packed) < 20_000
+    failure(face, scripted(packed), ResponseTooLargeError, max_response_bytes=1_000_000)
+    client = face.client(scripted(packed))
+    assert len(face.call(client.users.get, 42).name) == 5_000_000
+
+
+def test_an_answer_of_just_the_bound_is_taken(face: Any, scripted: Any) -> None:
+    body = b'{"id": 42}'
+    server = scripted(lambda request: answer(200, body))
+    client = face.client(server, max_response_bytes=len(body))
+    assert face.call(client.users.get, 42).id == 42
+    failure(face, server, ResponseTooLargeError, max_response_bytes=len(body) - 1)
+
+
+def test_an_answer_without_an_end_is_cut_off(face: Any, scripted: Any) -> None:
+    def endless() -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n\r\n"
+        while True:
+            yield b" " * 65_536
+
+    server = scripted(lambda request: endless())
+    failure(face, server, ResponseTooLargeError, max_response_bytes=1_000_000)
+
+
+def test_a_page_of_a_walk_that_is_too_large_is_an_error_and_no_end(
+    face: Any, scripted: Any
+) -> None:
+    server = scripted(answer(200, envelope([user(1), user(2, name="n" * 5_000)])))
+    with pytest.raises(ResponseTooLargeError, match="/external/users"):
+        face.collect(face.client(server, max_response_bytes=2_000).users.list())
+
+
+def test_no_more_requests_are_under_way_than_allowed(face: Any, scripted: Any) -> None:
+    lock = threading.Lock()
+    under_way = most = 0
+
+    def service(request: Any) -> bytes:
+        nonlocal under_way, most
+        if request.path == "/external/users":
+            return paged(users(12))(request)
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.03)
+        with lock:
+            under_way -= 1
+        return answer(200, envelope([], key="messages"))
+
+    client = face.client(scripted(service), max_concurrency=3)
+    assert face.collect(client.messages.all()) == []
+    assert most == 3
+
+
+def test_the_rate_limit_spaces_requests(face: Any, scripted: Any) -> None:
+    server = scripted(lambda request: FINE)
+    client = face.client(server, rate_limit=20)
+    began = time.monotonic()
+    for _ in range(9):
+        face.call(client.users.get, 42)
+    assert 0.39 <= time.monotonic() - began < 3
+
+
+def test_the_rate_limit_is_over_all_lists(face: Any, scripted: Any) -> None:
+    def service(request: Any) -> bytes:
+        if request.path == "/external/users":
+            return paged(users(8))(request)
+        return answer(200, envelope([], key="messages"))
+
+    server = scripted(service)
+    began = time.monotonic()
+    face.collect(face.client(server, rate_limit=20).messages.all())
+    assert len(server.requests) == 9
+    assert 0.39 <= time.monotonic() - began < 3

@@ -1,0 +1,296 @@
+"""What a client is told: taken from arguments and the environment, refused where it makes no sense.
+
+Nothing here sends a request but where a test says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import AsyncClient, Client, ConfigurationError
+from canned import user
+from scripted_server import answer
+
+URL, SECRET, VENDOR = "https://chat.example.com", "5ecretOfTheService", "acme"
+
+both = pytest.mark.parametrize("kind", [Client, AsyncClient])
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("BACKREAD_")]:
+        monkeypatch.delenv(name)
+
+
+def refused(kind: Any, *words: str, **changes: Any) -> str:
+    """The message of the ConfigurationError, which holds these words and no secret."""
+    arguments = {"base_url": URL, "api_secret": SECRET, "vendor": VENDOR, **changes}
+    with pytest.raises(ConfigurationError) as caught:
+        kind(**arguments)
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.attempts == ()
+    message = str(caught.value)
+    for word in words:
+        assert word in message
+    assert SECRET not in message
+    assert "\n" not in message
+    return message
+
+
+@both
+@pytest.mark.parametrize("given", [None, ""])
+@pytest.mark.parametrize(
+    ("argument", "variable"),
+    [
+        ("base_url", "BACKREAD_BASE_URL"),
+        ("api_secret", "BACKREAD_API_SECRET"),
+        ("vendor", "BACKREAD_VENDOR"),
+    ],
+)
+def test_what_is_missing_is_named_with_its_variable(
+    kind: Any, argument: str, variable: str, given: str | None
+) -> None:
+    refused(kind, argument, variable, **{argument: given})
+
+
+@both
+def test_what_is_not_given_comes_from_the_environment(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BACKREAD_BASE_URL", "https://environment.example.com/api/")
+    monkeypatch.setenv("BACKREAD_API_SECRET", SECRET)
+    monkeypatch.setenv("BACKREAD_VENDOR", "environment")
+    client = kind()
+    assert client.base_url == "https://environment.example.com/api"
+    assert client.vendor == "environment"
+    given = kind(URL, vendor=VENDOR)
+    assert (given.base_url, given.vendor) == (URL, VENDOR)
+
+
+def test_the_secret_of_the_environment_is_sent(
+    face: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = scripted(answer(200, user(42)))
+    monkeypatch.setenv("BACKREAD_API_SECRET", SECRET)
+    client = face.kind(server.url, vendor="acme")
+    face.call(client.users.get, 42)
+    face.close(client)
+    assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert server.requests[0].headers["accept"] == "application/vnd.acme.v1+json"
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "chat.example.com",
+        "/external",
+        "ftp://chat.example.com",
+        "https://",
+        "https://chat example.com",
+        "https://chat.example.com:99999",
+        "https://chat.example.com/?page=1",
+        "https://chat.example.com/#top",
+        "https://chat.example.com\r\nX-Header: 1/\x7f ",
+    ],
+)
+def test_a_malformed_base_url_is_refused(base_url: str) -> None:
+    refused(Client, "base_url", "BACKREAD_BASE_URL", base_url=base_url)
+
+
+def test_a_password_in_the_base_url_is_refused_and_not_shown() -> None:
+    message = refused(Client, "api_secret", base_url="https://ada:hunter2@chat.example.com")
+    assert "hunter2" not in message
+
+
+@pytest.mark.parametrize("vendor", ["a/b", "a+json", "a b", "acme\r\nX-Header: 1", "ü", "-a", ";"])
+def test_a_vendor_that_no_media_type_can_hold_is_refused(vendor: str) -> None:
+    refused(Client, "vendor", "BACKREAD_VENDOR", vendor=vendor)
+
+
+@pytest.mark.parametrize("addition", ["\r\nX-Header: 1", "\n", " ", " two", "é", "\0", "\t"])
+def test_a_secret_that_no_header_can_hold_is_refused_and_not_shown(addition: str) -> None:
+    refused(Client, "api_secret", "BACKREAD_API_SECRET", api_secret=SECRET + addition)
+
+
+@pytest.mark.parametrize("user_agent", ["", "a\r\nX-Header: 1", "é", "\0"])
+def test_a_user_agent_that_no_header_can_hold_is_refused(user_agent: str) -> None:
+    refused(Client, "user_agent", user_agent=user_agent)
+
+
+@both
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "http://chat.example.com",
+        "http://10.0.0.1",
+        "http://localhost.example.com",
+        "http://127.0.0.1.example.com",
+        "http://0.0.0.0:8080",
+        "http://[::2]",
+    ],
+)
+def test_plain_http_is_refused_off_this_machine_unless_it_is_allowed(
+    kind: Any, base_url: str
+) -> None:
+    refused(kind, "base_url", "https", "allow_http=True", base_url=base_url)
+    assert kind(base_url, SECRET, VENDOR, allow_http=True).base_url == base_url
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    ["http://127.0.0.1:8080", "http://127.8.9.1", "http://localhost:1", "http://[::1]:8080"],
+)
+def test_plain_http_to_this_machine_is_taken(base_url: str) -> None:
+    assert Client(base_url, SECRET, VENDOR).base_url == base_url
+
+
+@both
+def test_the_secret_of_a_mock_is_refused_off_this_machine(kind: Any) -> None:
+    refused(kind, "api_secret", "mock", "loopback", api_secret="mock_secret_of_port_1")
+    refused(
+        kind,
+        "mock",
+        api_secret="mock_secret_of_port_1",
+        base_url="http://10.0.0.1",
+        allow_http=True,
+    )
+
+
+@both
+@pytest.mark.parametrize("name", ["timeout", "deadline"])
+@pytest.mark.parametrize(
+    "length",
+    [0, -1, 0.0, -0.5, float("nan"), float("inf"), 1e300, timedelta(0), timedelta(seconds=-1)],
+    ids=repr,
+)
+def test_a_duration_that_makes_no_sense_is_refused(kind: Any, name: str, length: Any) -> None:
+    refused(kind, name, **{name: length})
+    with pytest.raises(ConfigurationError, match=name):
+        kind(URL, SECRET, VENDOR).with_options(**{name: length})
+
+
+@pytest.mark.parametrize("name", ["timeout", "deadline"])
+@pytest.mark.parametrize("length", ["30", b"30", True, [30]], ids=repr)
+def test_a_duration_of_another_type_is_a_type_error(name: str, length: Any) -> None:
+    with pytest.raises(TypeError, match=name):
+        Client(URL, SECRET, VENDOR, **{name: length})
+
+
+@pytest.mark.parametrize(
+    "length", [None, 5, 0.25, timedelta(milliseconds=250), timedelta(days=400)], ids=repr
+)
+def test_durations_are_seconds_timedeltas_or_none(length: Any) -> None:
+    Client(URL, SECRET, VENDOR, timeout=length, deadline=length)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_retries", -1),
+        ("max_retries", 2**70),
+        ("max_concurrency", 0),
+        ("max_concurrency", -1),
+        ("max_response_bytes", 0),
+        ("max_response_bytes", -1),
+        ("rate_limit", 0),
+        ("rate_limit", -1.0),
+        ("rate_limit", float("nan")),
+        ("rate_limit", float("inf")),
+        ("on_rate_limit", "explode"),
+        ("proxy", "not a url"),
+        ("proxy", "ftp://proxy.example.com"),
+        ("proxy", "socks5://proxy.example.com:1080"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(name: str, value: Any) -> None:
+    refused(Client, name, **{name: value})
+
+
+def test_a_proxys_password_is_not_shown() -> None:
+    message = refused(Client, "proxy", proxy="ftp://ada:hunter2@proxy.example.com")
+    assert "hunter2" not in message
+
+
+def test_a_ca_bundle_must_be_a_file_of_certificates(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pem"
+    assert str(missing) in refused(Client, "ca_bundle", "PEM", ca_bundle=missing)
+    refused(Client, "ca_bundle", ca_bundle=str(tmp_path))
+    for name, content in {"empty": b"", "text": b"no certificate", "binary": b"\xff\x00"}.items():
+        (tmp_path / name).write_bytes(content)
+        assert name in refused(Client, "ca_bundle", ca_bundle=tmp_path / name)
+
+
+def test_a_proxy_is_asked_in_place_of_the_service(face: Any, scripted: Any) -> None:
+    proxy = scripted(answer(200, user(42)))
+    client = face.kind("http://127.0.0.1:9", SECRET, VENDOR, proxy=proxy.url)
+    assert face.call(client.users.get, 42).id == 42
+    face.close(client)
+    assert proxy.requests[0].target == "http://127.0.0.1:9/external/users/42"
+
+
+def test_the_proxy_of_the_environment_is_asked_but_for_this_machine(
+    scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy, server = scripted(answer(200, user(42))), scripted(answer(200, user(43)))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, proxy.url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with Client("http://chat.example.com", SECRET, VENDOR, allow_http=True) as client:
+        assert client.users.get(42).id == 42
+    assert proxy.requests[0].target == "http://chat.example.com/external/users/42"
+    with Client(server.url, SECRET, VENDOR) as client:
+        assert client.users.get(43).id == 43
+    assert len(proxy.requests) == 1
+
+
+def test_with_options_changes_a_copy(face: Any, scripted: Any) -> None:
+    server = scripted(answer(503), answer(503), answer(200, user(42)))
+    client = face.client(server, max_retries=1)
+    changed = client.with_options(max_retries=0, timeout=timedelta(seconds=5))
+    assert type(changed) is face.kind
+    assert repr(changed) == repr(client)
+    with pytest.raises(Exception, match="503"):
+        face.call(changed.users.get, 42)
+    assert len(server.requests) == 1
+    assert face.call(client.users.get, 42).id == 42
+
+
+@both
+@pytest.mark.parametrize("name", ["base_url", "api_secret", "proxy", "allow_http", "no_such"])
+def test_with_options_refuses_what_belongs_to_the_connections(kind: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=name):
+        kind(URL, SECRET, VENDOR).with_options(**{name: None})
+
+
+@both
+def test_the_signature_is_the_designs(kind: Any) -> None:
+    parameters = inspect.signature(kind).parameters
+    assert {name: parameter.default for name, parameter in parameters.items()} == {
+        "base_url": None,
+        "api_secret": None,
+        "vendor": None,
+        "timeout": 30.0,
+        "deadline": None,
+        "max_retries": 5,
+        "max_concurrency": 16,
+        "rate_limit": None,
+        "on_rate_limit": "wait",
+        "max_response_bytes": 64 * 1024 * 1024,
+        "proxy": None,
+        "ca_bundle": None,
+        "allow_http": False,
+        "user_agent": None,
+    }
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    assert [name for name, one in parameters.items() if one.kind is not keyword_only] == [
+        "base_url",
+        "api_secret",
+        "vendor",
+    ]

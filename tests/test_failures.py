@@ -1,0 +1,284 @@
+"""Statuses and broken answers: which error each becomes, what it carries, and what is tried again."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pytest
+
+from backread import (
+    AuthenticationError,
+    BadRequestError,
+    ConnectError,
+    DecodeError,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitError,
+    ServerError,
+    StatusError,
+    TransportError,
+    TruncatedBodyError,
+)
+from canned import envelope, user
+from scripted_server import HANG_UP, RESET, answer
+
+FINE = answer(200, user(42))
+HALF = b'HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"id": 42, '
+HALF_CHUNKED = b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{"id": 42\r\n'
+HALF_GZIP = answer(200, gzip.compress(b'{"id": 42}')[:-9], {"content-encoding": "gzip"})
+
+
+def failure(face: Any, server: Any, kind: type[Exception] = Exception, **options: Any) -> Any:
+    """The error of getting user 42, which is of exactly this class."""
+    client = face.client(server, **{"max_retries": 0, "timeout": 10, **options})
+    with pytest.raises(kind) as caught:
+        face.call(client.users.get, 42)
+    assert type(caught.value) is kind
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "advice"),
+    [
+        (301, StatusError, "redirect"),
+        (400, BadRequestError, "arguments"),
+        (401, AuthenticationError, "BACKREAD_API_SECRET"),
+        (402, StatusError, "body"),
+        (403, PermissionDeniedError, "may not read"),
+        (404, NotFoundError, "no such user"),
+        (405, StatusError, "body"),
+        (406, StatusError, "BACKREAD_VENDOR"),
+        (408, StatusError, "body"),
+        (418, StatusError, "body"),
+        (422, BadRequestError, "arguments"),
+        (429, RateLimitError, "rate_limit="),
+        (500, ServerError, "later"),
+        (503, ServerError, "later"),
+        (599, ServerError, "later"),
+    ],
+)
+def test_each_status_is_its_error_and_carries_the_answer(
+    face: Any, scripted: Any, status: int, kind: type[StatusError], advice: str
+) -> None:
+    body = b'{"why": "\xff\x00 <b>"}'
+    headers = {"X-Request-Id": "r-17", "X-Twice": "a\r\nx-twice: b"}
+    error = failure(face, scripted(answer(status, body, headers)), kind)
+    assert error.status_code == status
+    assert error.body == body
+    assert error.headers["x-request-id"] == "r-17"
+    assert error.headers["x-twice"] == "a, b"
+    assert error.request_id == "r-17"
+    assert [one.status for one in error.attempts] == [status]
+    assert error.attempts[0].seconds_taken > 0
+    message = str(error)
+    for part in ("GET /external/users/42", str(status), "1 attempt", "r-17", advice):
+        assert part in message
+    assert "\n" not in message
+
+
+def test_an_error_body_is_decompressed_and_else_as_it_came(face: Any, scripted: Any) -> None:
+    body = b"plain \xfe words"
+    packed = answer(404, gzip.compress(body), {"content-encoding": "gzip"})
+    error = failure(face, scripted(packed), NotFoundError)
+    assert error.body == body
+    assert error.request_id is None
+
+
+def test_an_error_whose_body_breaks_off_is_still_that_status(face: Any, scripted: Any) -> None:
+    server = scripted(b"HTTP/1.1 404 Not Found\r\ncontent-length: 500\r\n\r\nno such")
+    assert failure(face, server, NotFoundError).body == b"no such"
+
+
+def test_the_answers_of_the_mock_become_errors_too(face: Any, backread_server: Any) -> None:
+    client = face.client(backread_server)
+    with pytest.raises(NotFoundError) as caught:
+        face.call(client.users.get, 2)
+    assert b"unknown_user" in caught.value.body
+    with pytest.raises(NotFoundError):
+        face.call(client.messages.get, 42, 1)
+    with pytest.raises(NotFoundError, match="/external/users/2/messages"):
+        face.collect(client.messages.list(2))
+    stranger = face.kind(backread_server.url, "mock_of_another", backread_server.vendor)
+    with pytest.raises(AuthenticationError):
+        face.call(stranger.users.get, 42)
+    face.close(stranger)
+    other = face.kind(backread_server.url, backread_server.secret, "another")
+    with pytest.raises(StatusError, match="BACKREAD_VENDOR"):
+        face.call(other.users.page)
+    face.close(other)
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 405, 406, 409, 418, 422])
+def test_what_will_not_pass_by_itself_is_not_tried_again(
+    face: Any, scripted: Any, status: int
+) -> None:
+    server = scripted(answer(status), FINE)
+    client = face.client(server, max_retries=5)
+    with pytest.raises(StatusError) as caught:
+        face.call(client.users.get, 42)
+    assert len(server.requests) == 1
+    assert len(caught.value.attempts) == 1
+
+
+PASSING = {
+    "408": answer(408),
+    "429": answer(429),
+    "500": answer(500),
+    "502": answer(502),
+    "503": answer(503),
+    "504": answer(504),
+    "no answer": HANG_UP,
+    "a reset": RESET,
+    "half a body": HALF,
+    "half a chunked body": HALF_CHUNKED,
+    "half a gzip body": HALF_GZIP,
+    "HTML": answer(200, "<!doctype html><title>Please wait</title>"),
+    "an empty body": answer(200, ""),
+    "half a JSON": answer(200, '{"id": 42, "name": "A'),
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_what_may_pass_by_itself_is_tried_again(face: Any, scripted: Any, name: str) -> None:
+    server = scripted(PASSING[name], FINE)
+    client = face.client(server, max_retries=1, timeout=10)
+    assert face.call(client.users.get, 42).id == 42
+    assert [one.target for one in server.requests] == ["/external/users/42"] * 2
+
+
+def test_a_walk_tries_again_and_its_report_counts_it(face: Any, scripted: Any) -> None:
+    page = answer(200, envelope([user(1), user(2)]))
+    listing = face.client(scripted(answer(503), HALF, page), max_retries=2).users.list()
+    assert [one.id for one in face.collect(listing)] == [1, 2]
+    assert listing.report.requests == 3
+    assert listing.report.pages == 1
+    assert listing.report.certificate == "snapshot"
+
+
+def test_the_last_failure_is_raised_and_carries_every_attempt(face: Any, scripted: Any) -> None:
+    server = scripted(answer(503, b"first"), HANG_UP, HALF, answer(500, b"last"))
+    error = failure(face, server, ServerError, max_retries=3)
+    assert (error.status_code, error.body) == (500, b"last")
+    assert [one.status for one in error.attempts] == [503, None, None, 500]
+    assert all(one.error for one in error.attempts)
+    assert all(one.seconds_taken >= 0 for one in error.attempts)
+    assert error.attempts[0].seconds_waited < 0.1
+    assert "4 attempts" in str(error)
+    assert len(server.requests) == 4
+
+
+def test_max_retries_0_sends_one_request(face: Any, scripted: Any) -> None:
+    server = scripted(answer(503), FINE)
+    failure(face, server, ServerError, max_retries=0)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("body", [HALF, HALF_CHUNKED, HALF_GZIP])
+def test_a_body_that_breaks_off_is_truncated_and_never_the_end(
+    face: Any, scripted: Any, body: bytes
+) -> None:
+    error = failure(face, scripted(body), TruncatedBodyError)
+    assert isinstance(error, TransportError)
+    assert "/external/users/42" in str(error)
+
+
+def test_a_list_that_breaks_off_is_no_short_list(face: Any, scripted: Any) -> None:
+    whole = answer(200, envelope([user(1), user(2)]))
+    client = face.client(scripted(whole[:-40]), max_retries=0)
+    with pytest.raises(TruncatedBodyError):
+        face.collect(client.users.list())
+
+
+@pytest.mark.parametrize("broken", [HANG_UP, RESET, b"\x16\x03\x01 no HTTP\r\n\r\n"])
+def test_a_connection_that_breaks_before_the_answer(
+    face: Any, scripted: Any, broken: Any
+) -> None:
+    error = failure(face, scripted(broken), ConnectError)
+    assert isinstance(error, ConnectionError)
+    assert [one.status for one in error.attempts] == [None]
+    assert "base_url" in str(error)
+
+
+def test_nobody_listens(face: Any, scripted: Any) -> None:
+    server = scripted()
+    server.close()
+    error = failure(face, server, ConnectError, max_retries=2)
+    assert len(error.attempts) == 3
+    assert "refused" in str(error).lower()
+
+
+def test_a_name_that_is_nowhere(face: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    # RFC 6761, 6.4: nothing resolves this.
+    client = face.kind("http://service.invalid", "s", "v", allow_http=True, max_retries=0)
+    with pytest.raises(ConnectError):
+        face.call(client.users.get, 42)
+    face.close(client)
+
+
+def test_tls_to_a_port_that_speaks_none(face: Any, scripted: Any) -> None:
+    server = scripted(lambda request: FINE)
+    client = face.kind(server.url.replace("http:", "https:"), "s", "v", max_retries=0, timeout=5)
+    with pytest.raises(ConnectError):
+        face.call(client.users.get, 42)
+    face.close(client)
+
+
+def test_a_200_that_is_never_json_is_a_decode_error_after_the_retries(
+    face: Any, scripted: Any
+) -> None:
+    html = answer(200, "<html>Sign in</html>", content_type="text/html")
+    error = failure(face, scripted(html, html), DecodeError, max_retries=1)
+    assert error.path == "$"
+    assert "<html>Sign in" in error.snippet
+    assert [one.status for one in error.attempts] == [200, 200]
+    for part in ("GET /external/users/42", "<html>", "2 attempts"):
+        assert part in str(error)
+
+
+def test_json_of_the_wrong_shape_is_not_tried_again(face: Any, scripted: Any) -> None:
+    server = scripted(answer(200, {"id": "42"}), FINE)
+    error = failure(face, server, DecodeError, max_retries=3)
+    assert len(server.requests) == 1
+    assert len(error.attempts) == 1
+
+
+def test_the_content_type_plays_no_part(face: Any, scripted: Any) -> None:
+    server = scripted(answer(200, user(42), content_type="text/html"))
+    assert face.call(face.client(server).users.get, 42).id == 42
+
+
+@pytest.mark.parametrize("status", [201, 203, 206])
+def test_any_success_with_a_user_in_it_is_a_success(
+    face: Any, scripted: Any, status: int
+) -> None:
+    server = scripted(answer(status, user(42)))
+    assert face.call(face.client(server).users.get, 42).id == 42
+
+
+def test_an_error_in_the_middle_of_a_walk_comes_after_the_rows_before_it(
+    face: Any, scripted: Any
+) -> None:
+    first = envelope([user(one) for one in range(1, 100)], total=150)
+    server = scripted(answer(200, first), answer(403))
+    listing = face.client(server).users.list()
+    seen: list[int] = []
+
+    async def read_async() -> None:
+        async for one in listing:
+            seen.append(one.id)
+
+    def read() -> None:
+        for one in listing:
+            seen.append(one.id)
+
+    with pytest.raises(PermissionDeniedError, match="offset=99"):
+        face.call(read if face.name == "sync" else read_async)
+    assert seen == list(range(1, 100))
+    report = listing.report
+    assert (report.requests, report.pages, report.rows) == (2, 1, 99)
+    assert report.certificate == "uncertified"
+    assert report.reason
+    assert report.ended_at is not None

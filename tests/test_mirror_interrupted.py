@@ -1,0 +1,363 @@
+"""Syncs that are killed, interrupted, broken off or met by others; the mirror stays whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import ConnectError, MirrorError
+from backread.testing import MockServer, World
+
+pytest.importorskip("duckdb")
+
+from backread.mirror import Mirror, SyncProgress, SyncReport
+
+CHILD = Path(__file__).with_name("mirror_child.py")
+SECONDS = 60
+
+posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    """About ten commits' worth of messages."""
+    with MockServer(World(seed=5, users=300, messages_per_user=(150, 200))) as running:
+        yield running
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Mirror:
+    return Mirror(tmp_path / "chats")
+
+
+def sync(mirror: Mirror, server: MockServer, **options: Any) -> SyncReport:
+    with server.client() as client:
+        return mirror.sync(client, **options)
+
+
+def rows(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
+    return mirror.sql(query).fetchall()
+
+
+@contextmanager
+def child(
+    mirror: Mirror, server: MockServer, mode: str = "incremental"
+) -> Iterator[subprocess.Popen[str]]:
+    """A sync in another process; see mirror_child.py."""
+    settings = {
+        "BACKREAD_BASE_URL": server.url,
+        "BACKREAD_API_SECRET": server.secret,
+        "BACKREAD_VENDOR": server.vendor,
+    }
+    with subprocess.Popen(
+        [sys.executable, str(CHILD), str(mirror.folder), mode],
+        env=os.environ | settings,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def step(process: subprocess.Popen[str], wanted: str = "reading", times: int = 1) -> list[Any]:
+    """Lets the sync go on until it has told the phase so often; it then waits once more."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    while True:
+        line = process.stdout.readline()
+        assert line, process.stderr.read() if process.stderr else ""
+        progress: list[Any] = json.loads(line)
+        times -= progress[0] == wanted
+        if times == 0:
+            return progress
+        go_on(process)
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def assert_is_the_world(mirror: Mirror, world: World) -> None:
+    """Exactly the service's rows, once each."""
+    held = rows(mirror, "SELECT user_id, id FROM messages ORDER BY ALL")
+    assert held == sorted(
+        (user_id, message_id)
+        for user_id in world.user_ids()
+        for message_id in world.message_ids(user_id)
+    )
+    assert rows(mirror, "SELECT id FROM users ORDER BY id") == [
+        (user_id,) for user_id in sorted(world.user_ids())
+    ]
+    for user_id in world.user_ids()[::50]:
+        for message in mirror.conversation(user_id):
+            assert message.body == world.message(user_id, message.id)["body"]
+
+
+@pytest.mark.slow
+def test_killed_three_times_then_exactly_the_rows(mirror: Mirror, server: MockServer) -> None:
+    committed = 0
+    for commits, delay in ((2, 0.0), (3, 0.004), (4, 0.012)):
+        with child(mirror, server) as process:
+            _, _, messages, _ = step(process, times=commits)
+            # Each run goes on from what the one before it had committed.
+            assert messages >= committed
+            committed = messages
+            go_on(process)
+            # Somewhere in the reading, the merging or the commit of the next batch.
+            time.sleep(delay)
+            process.kill()
+        assert process.returncode != 0
+    report = sync(mirror, server)
+    assert (report.run_id, report.resumed) == (1, True)
+    assert report.messages_added == server.world.total_messages
+    assert_is_the_world(mirror, server.world)
+    assert rows(mirror, "SELECT state, resumptions FROM runs") == [("finished", 3)]
+    again = sync(mirror, server)
+    assert (again.run_id, again.resumed, again.messages_added) == (2, False, 0)
+
+
+@pytest.mark.slow
+def test_finished_lists_are_not_read_again(mirror: Mirror, server: MockServer) -> None:
+    with child(mirror, server) as process:
+        step(process, times=5)
+        process.kill()
+    before = server.counts()["messages"]
+    report = sync(mirror, server)
+    after = server.counts()["messages"] - before
+    whole = sum(-(-len(server.world.message_ids(each)) // 99) for each in server.world.user_ids())
+    assert after < whole
+    assert report.requests <= before + after + server.counts()["users"]
+    assert_is_the_world(mirror, server.world)
+
+
+@pytest.mark.slow
+def test_killed_between_the_end_of_a_run_and_its_publication(
+    mirror: Mirror, server: MockServer
+) -> None:
+    with child(mirror, server) as process:
+        step(process, "publishing")
+        process.kill()
+    with pytest.raises(MirrorError, match="nothing is published"):
+        mirror.sql("SELECT 1")
+    published: list[Any] = []
+
+    def tell(now: SyncProgress) -> None:
+        # What the kill left undone comes before anything is read.
+        published.extend(rows(mirror, "SELECT max(run_id) FROM runs"))
+        raise InterruptedSyncError
+
+    with pytest.raises(InterruptedSyncError):
+        sync(mirror, server, on_progress=tell)
+    assert published == [(1,)]
+    assert_is_the_world(mirror, server.world)
+
+
+class InterruptedSyncError(Exception):
+    """What a test's callback raises."""
+
+
+@pytest.mark.slow
+def test_full_run_that_was_killed_marks_only_what_is_gone(
+    mirror: Mirror, server: MockServer
+) -> None:
+    world = World(seed=5, users=90, messages_per_user=(60, 90))
+    with MockServer(world) as small:
+        sync(mirror, small)
+        gone = world.user_ids()[3]
+        expected = 1 + len(world.message_ids(gone))
+        world.remove_user(gone)
+        with child(mirror, small, "full") as process:
+            step(process, times=2)
+            process.kill()
+        # The resumed run stays full although this call does not ask for it.
+        report = sync(mirror, small)
+    assert (report.mode, report.resumed, report.deleted) == ("full", True, expected)
+
+
+def test_what_a_callback_raises_ends_the_sync_and_keeps_the_rows(
+    mirror: Mirror, server: MockServer
+) -> None:
+    def tell(now: SyncProgress) -> None:
+        if now.messages:
+            raise InterruptedSyncError("enough")
+
+    with pytest.raises(InterruptedSyncError, match="enough"):
+        sync(mirror, server, on_progress=tell)
+    report = sync(mirror, server)
+    assert report.resumed
+    assert_is_the_world(mirror, server.world)
+
+
+def test_error_of_the_service_passes_unchanged_and_the_next_sync_goes_on(
+    mirror: Mirror, server: MockServer
+) -> None:
+    def tell(now: SyncProgress) -> None:
+        if now.messages:
+            server.stop()
+
+    with server.client(max_retries=0) as client, pytest.raises(ConnectError) as caught:
+        mirror.sync(client, on_progress=tell)
+    assert caught.value.attempts
+    with MockServer(server.world) as other:
+        report = sync(mirror, other)
+    assert report.resumed
+    assert_is_the_world(mirror, server.world)
+
+
+@posix_only
+@pytest.mark.slow
+def test_ctrl_c_leaves_the_mirror_resumable(mirror: Mirror, server: MockServer) -> None:
+    with child(mirror, server) as process:
+        step(process, times=3)
+        go_on(process)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=SECONDS)
+    assert "KeyboardInterrupt" in error
+    report = sync(mirror, server)
+    assert report.resumed
+    assert_is_the_world(mirror, server.world)
+
+
+def test_second_sync_of_a_folder_fails_at_once_and_names_the_first(
+    mirror: Mirror, server: MockServer
+) -> None:
+    failures: list[str] = []
+
+    def tell(now: SyncProgress) -> None:
+        if not failures:
+            with pytest.raises(MirrorError) as caught:
+                sync(Mirror(mirror.folder), server)
+            failures.append(str(caught.value))
+
+    sync(mirror, server, on_progress=tell)
+    assert f"this process (pid {os.getpid()})" in failures[0]
+
+
+@pytest.mark.slow
+def test_second_sync_in_another_process_is_refused_too(mirror: Mirror, server: MockServer) -> None:
+    with child(mirror, server) as process:
+        step(process)
+        started = time.monotonic()
+        with pytest.raises(MirrorError, match=rf"another process \(pid {process.pid}\)"):
+            sync(mirror, server)
+        assert time.monotonic() - started < 5
+        process.kill()
+    # The lock goes with its holder.
+    sync(mirror, server)
+
+
+def test_reader_sees_the_snapshot_before_until_the_sync_has_ended(
+    mirror: Mirror, server: MockServer
+) -> None:
+    sync(mirror, server)
+    before = server.world.total_messages
+    held_open = mirror.sql("SELECT count(*) FROM messages")
+    server.world.add_messages(server.world.user_ids()[0], 10)
+    seen: list[Any] = []
+
+    def tell(now: SyncProgress) -> None:
+        if now.phase != "finished":
+            seen.extend(rows(Mirror(mirror.folder), "SELECT count(*) FROM messages"))
+
+    sync(mirror, server, on_progress=tell)
+    assert len(seen) > 5
+    assert set(seen) == {(before,)}
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(before + 10,)]
+    # A relation keeps to the snapshot it was made on.
+    assert held_open.fetchall() == [(before,)]
+
+
+@pytest.mark.slow
+def test_reader_never_sees_half_a_snapshot(mirror: Mirror) -> None:
+    world = World(seed=9, users=30, messages_per_user=(5, 20))
+    states: set[tuple[int, int, int]] = set()
+    failures: list[BaseException] = []
+    ended = threading.Event()
+
+    def read() -> None:
+        reader = Mirror(mirror.folder)
+        query = (
+            "SELECT (SELECT max(run_id) FROM runs), (SELECT count(*) FROM messages), "
+            "(SELECT sum(messages) FROM conversations)::BIGINT"
+        )
+        while not ended.is_set():
+            try:
+                states.update(reader.sql(query).fetchall())
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    expected = set()
+    with MockServer(world) as server:
+        sync(mirror, server)
+        expected.add((1, world.total_messages, world.total_messages))
+        thread = threading.Thread(target=read)
+        thread.start()
+        try:
+            for run in range(2, 9):
+                for user_id in world.user_ids():
+                    world.add_messages(user_id, 1)
+                sync(mirror, server)
+                expected.add((run, world.total_messages, world.total_messages))
+        finally:
+            ended.set()
+            thread.join()
+    assert not failures
+    assert states <= expected
+    assert len(states) > 1
+
+
+def test_files_that_no_snapshot_names_are_removed(mirror: Mirror, server: MockServer) -> None:
+    sync(mirror, server)
+    directory = mirror.folder / "published"
+    (directory / "messages-0001-of-0016.00000099.parquet").write_bytes(b"left by a kill")
+    first = {entry.name for entry in directory.glob("*.parquet")}
+    server.world.add_messages(server.world.user_ids()[0], 1)
+    sync(mirror, server)
+    manifest = json.loads((directory / "manifest.json").read_bytes())
+    named = {name for names in manifest["files"].values() for name in names}
+    stored = {entry.name for entry in directory.glob("*.parquet")}
+    # The files of the snapshot before stay for readers that have them open.
+    assert stored == named | set(manifest["retired"])
+    assert set(manifest["retired"]) == first - named - {"messages-0001-of-0016.00000099.parquet"}
+
+
+@posix_only
+@pytest.mark.slow
+def test_reading_works_in_a_forked_child(mirror: Mirror, server: MockServer) -> None:
+    sync(mirror, server)
+    query = "SELECT count(*) FROM messages"
+    expected = rows(mirror, query)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os._exit(0 if rows(mirror, query) == expected else 1)
+        finally:
+            os._exit(2)
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            assert os.waitstatus_to_exitcode(status) == 0
+            return
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    pytest.fail("the child hangs")
