@@ -218,14 +218,6 @@ def test_a_name_that_is_nowhere(face: Any, monkeypatch: pytest.MonkeyPatch) -> N
     face.close(client)
 
 
-def test_tls_to_a_port_that_speaks_none(face: Any, scripted: Any) -> None:
-    server = scripted(lambda request: FINE)
-    client = face.kind(server.url.replace("http:", "https:"), "s", "v", max_retries=0, timeout=5)
-    with pytest.raises(ConnectError):
-        face.call(client.users.get, 42)
-    face.close(client)
-
-
 def test_a_200_that_is_never_json_is_a_decode_error_after_the_retries(
     face: Any, scripted: Any
 ) -> None:

@@ -93,12 +93,17 @@ def test_a_walk_is_refused_at_another_origin_too(face: Any, scripted: Any) -> No
     assert other.requests == []
 
 
-@pytest.mark.parametrize("location", ["file:///etc/hosts", "data:application/json,{}", "ftp://a.example/"])
-def test_a_redirect_out_of_http_is_no_success(face: Any, scripted: Any, location: str) -> None:
+@pytest.mark.parametrize(
+    "location", ["file:///etc/hosts", "data:application/json,{}", "ftp://service.example/"]
+)
+def test_a_redirect_out_of_http_is_an_error_that_names_it(
+    face: Any, scripted: Any, location: str
+) -> None:
     server = scripted(moved(location))
-    with pytest.raises(TransportError):
+    with pytest.raises((TransportError, StatusError)) as caught:
         face.call(face.client(server, max_retries=0).users.get, 42)
     assert len(server.requests) == 1
+    assert "names no target" not in str(caught.value)
 
 
 def test_a_redirect_without_a_target_is_its_status(face: Any, scripted: Any) -> None:

@@ -30,11 +30,26 @@ pub struct Client {
     sent: Arc<AtomicU64>,
 }
 
-/// What one read gave, and how many requests it took.
+/// What one read gave, and what was sent for it.
 #[derive(Debug)]
 pub struct Read<T> {
     pub value: T,
-    pub requests: u64,
+    pub sent: Sent,
+}
+
+/// A request that was answered, and the attempts that it took.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    pub endpoint: Endpoint,
+    pub attempts: Vec<Attempt>,
+}
+
+impl Sent {
+    /// The error of an answer that is JSON, but not what the interface says.
+    pub fn misfit(&self, fault: Fault) -> Error {
+        let request = self.endpoint.to_string();
+        Error::new(decode_failure(fault)).during(request, self.attempts.clone())
+    }
 }
 
 impl Client {
@@ -198,7 +213,7 @@ impl Client {
                 Ok((_, value)) => {
                     return Ok(Read {
                         value,
-                        requests: attempts.len() as u64,
+                        sent: Sent { endpoint, attempts },
                     });
                 }
                 Err(failure) => failure,
@@ -315,11 +330,12 @@ fn status_failure(answer: Answer) -> ErrorKind {
 }
 
 /// The fault of an answer's JSON as the error that a caller sees.
-pub fn decode_failure(fault: Fault) -> ErrorKind {
+fn decode_failure(fault: Fault) -> ErrorKind {
     ErrorKind::Decode {
         path: fault.path,
         snippet: fault.snippet,
         reason: fault.reason,
+        not_json: fault.not_json,
     }
 }
 

@@ -55,6 +55,8 @@ pub enum ErrorKind {
         path: String,
         snippet: String,
         reason: String,
+        /// It is no JSON at all, or it is JSON of another shape.
+        not_json: bool,
     },
     Status(Box<StatusFailure>),
     Incomplete(Box<WalkReport>),
@@ -177,9 +179,21 @@ impl fmt::Display for ErrorKind {
                 path,
                 snippet,
                 reason,
+                not_json: false,
             } => write!(
                 formatter,
-                "the answer is not what the interface says at {path}: {reason}, near {snippet:?}"
+                "the answer is not what the interface says at {path}: {reason}, near {snippet:?}; \
+                 as_dict=True gives rows as they were sent"
+            ),
+            Self::Decode {
+                snippet,
+                reason,
+                not_json: true,
+                ..
+            } => write!(
+                formatter,
+                "the answer is not JSON: {reason}, near {snippet:?}; check base_url, or call again \
+                 later"
             ),
             Self::Status(failure) => failure.fmt(formatter),
             Self::Incomplete(report) => write!(

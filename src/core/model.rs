@@ -178,13 +178,13 @@ pub trait Record: Sized {
 
 impl Record for User {
     fn read(json: &str) -> Result<Self, Fault> {
-        json::parse(json)
+        identified(json)
     }
 }
 
 impl Record for Message {
     fn read(json: &str) -> Result<Self, Fault> {
-        let fields: MessageFields = json::parse(json)?;
+        let fields: MessageFields = identified(json)?;
         let sender = match &fields.sender {
             Some(sender) => Some(
                 Sender::read(fields.sender_type.as_deref(), sender.get())
@@ -214,18 +214,30 @@ impl Record for Extra {
     }
 }
 
+#[derive(Deserialize)]
+struct Named {
+    id: Option<IgnoredAny>,
+}
+
+/// Reads a record that must have an id; where there is none, that is what the fault points at.
+fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
+    json::parse(json).map_err(|fault| {
+        let unnamed = json::check_object(json).is_ok()
+            && json::parse::<Named>(json).is_ok_and(|named| named.id.is_none());
+        match unnamed {
+            true => Fault::new("$.id", "the id is null or missing", json),
+            false => fault,
+        }
+    })
+}
+
 impl Sender {
     fn read(sender_type: Option<&str>, json: &str) -> Result<Self, Fault> {
-        #[derive(Deserialize)]
-        struct Named {
-            id: Option<IgnoredAny>,
-        }
-
         json::check_object(json)?;
-        let identified = json::parse::<Named>(json)?.id.is_some();
+        let named = json::parse::<Named>(json)?.id.is_some();
         match sender_type {
-            Some("user") if identified => json::parse(json).map(Self::User),
-            Some("operator") if identified => json::parse(json).map(Self::Operator),
+            Some("user") if named => json::parse(json).map(Self::User),
+            Some("operator") if named => json::parse(json).map(Self::Operator),
             _ => json::parse(json).map(Self::Other),
         }
     }

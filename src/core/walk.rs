@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringTreemap;
 
 use super::budget::Budget;
-use super::client::Client;
+use super::client::{Client, Read, Sent};
 use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
 use super::interface::{Limit, List};
@@ -43,6 +43,7 @@ pub struct WalkedPage {
     pub rows: Vec<Row>,
     /// Whose messages these are; `None` for users.
     pub user_id: Option<i64>,
+    pub sent: Sent,
 }
 
 /// The report of a walk under way, shared between the walk and those who look at it.
@@ -112,8 +113,7 @@ pub async fn sweep_into<T>(
                 return Err(error);
             }
         };
-        sweep.report.requests += read.requests;
-        let page = sweep.take(read.value);
+        let page = sweep.take(read);
         report.set(sweep.report.clone());
         if !page.rows.is_empty() && !outlet.put(wrap(page)).await {
             return Ok(());
@@ -136,6 +136,7 @@ pub struct Sweep {
     offset: u64,
     seen: RoaringTreemap,
     short_pages: bool,
+    full_snapshot: bool,
     barren_pages: u32,
     unnamed_rows: u64,
     given: u64,
@@ -153,6 +154,7 @@ impl Sweep {
             offset: 0,
             seen: RoaringTreemap::new(),
             short_pages: false,
+            full_snapshot: false,
             barren_pages: 0,
             unnamed_rows: 0,
             given: 0,
@@ -179,7 +181,9 @@ impl Sweep {
     }
 
     /// Takes the answer to the last request; gives it without the rows that came before.
-    pub fn take(&mut self, page: Page) -> WalkedPage {
+    pub fn take(&mut self, read: Read<Page>) -> WalkedPage {
+        let Read { value: page, sent } = read;
+        self.report.requests += sent.attempts.len() as u64;
         let received = page.rows.len() as u64;
         self.report.pages += 1;
         self.report.rows += received;
@@ -204,7 +208,7 @@ impl Sweep {
             }
         }
         self.report.distinct += fresh;
-        let snapshot = self.offset == 0
+        let held_it_all = self.offset == 0
             && page.offset.unwrap_or(0) == 0
             && page.total == i64::try_from(received).ok()
             && fresh == received;
@@ -214,16 +218,21 @@ impl Sweep {
             .filter(|limit| *limit > 0)
             .unwrap_or_else(|| self.request().map_or(0, |(_, limit)| limit.get().into()));
         self.step(received, fresh, applied, page.total);
-        if snapshot {
+        // A full page whose total ends just there may hide more behind a total that is too small:
+        // it is the whole list once a further request brings nothing new.
+        let confirmed = self.full_snapshot && fresh == 0 && page.total == self.report.total_first;
+        if confirmed || (held_it_all && received < applied) {
             self.report.certify(Certificate::Snapshot);
             self.ended = true;
         }
+        self.full_snapshot = held_it_all;
         self.cut_to_max_items(&mut rows);
         WalkedPage {
             limit: page.limit,
             offset: page.offset,
             total: page.total,
             rows,
+            sent,
             user_id: match self.list {
                 List::Users => None,
                 List::Messages { user_id } => user_id.get().try_into().ok(),

@@ -10,7 +10,6 @@ use pyo3::types::PyCapsule;
 use pyo3_arrow::PyRecordBatchReader;
 
 use super::runtime::block_anywhere;
-use crate::core::client::decode_failure;
 use crate::core::columns::{
     LISTS, MESSAGES, MessageColumns, REJECTS, USERS, UserColumns, columns_failure,
 };
@@ -117,9 +116,7 @@ async fn gather(walk: &Walk, resource: Resource) -> Result<Option<RecordBatch>, 
 
 fn append_users(users: &mut UserColumns, page: &WalkedPage) -> Result<(), Error> {
     for row in &page.rows {
-        let user: User = row
-            .read()
-            .map_err(|fault| Error::new(decode_failure(fault)))?;
+        let user: User = row.read().map_err(|fault| page.sent.misfit(fault))?;
         users.append(&user);
     }
     Ok(())
@@ -127,9 +124,7 @@ fn append_users(users: &mut UserColumns, page: &WalkedPage) -> Result<(), Error>
 
 fn append_messages(messages: &mut MessageColumns, page: &WalkedPage) -> Result<(), Error> {
     for row in &page.rows {
-        let message: Message = row
-            .read()
-            .map_err(|fault| Error::new(decode_failure(fault)))?;
+        let message: Message = row.read().map_err(|fault| page.sent.misfit(fault))?;
         messages
             .append(page.user_id.unwrap_or_default(), &message)
             .map_err(columns_failure)?;

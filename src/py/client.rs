@@ -248,16 +248,13 @@ impl NativeClient {
         let read = async move {
             let page = client.page(list, offset, limit, &client.budget()).await?;
             Ok(match as_dict {
-                true => Response::Dict(envelope(&page.value)?),
+                true => Response::Dict(envelope(&page)?),
                 false => {
                     let user_id = match list {
                         List::Users => None,
                         List::Messages { user_id } => Some(signed(user_id)),
                     };
-                    let page = ReadPage::from_response(&page.value, list.resource(), user_id);
-                    Response::Page(page.map_err(|error| {
-                        error.during(list.page(offset, limit).to_string(), Vec::new())
-                    })?)
+                    Response::Page(ReadPage::from_response(&page, list.resource(), user_id)?)
                 }
             })
         };

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDateTime, PyDict, PyModule, PyTuple, PyTzInfo};
 
-use crate::core::client::decode_failure;
+use crate::core::client::{Read, Sent};
 use crate::core::error::Error;
 use crate::core::interface::Resource;
 use crate::core::json::{self, Fault};
@@ -55,6 +55,7 @@ impl Items {
         resource: Resource,
         user_id: Option<i64>,
         as_dict: bool,
+        sent: &Sent,
     ) -> Result<Self, Error> {
         match (as_dict, resource) {
             (true, _) => read(rows).map(Self::Dicts),
@@ -63,7 +64,7 @@ impl Items {
                 read(rows).map(|rows| Self::Messages(user_id.unwrap_or_default(), rows))
             }
         }
-        .map_err(|fault| misfit(fault, as_dict))
+        .map_err(|fault| sent.misfit(fault))
     }
 
     fn into_python<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -90,15 +91,6 @@ fn read<T: Record>(rows: &[Row]) -> Result<Vec<T>, Fault> {
     rows.iter().map(Row::read).collect()
 }
 
-fn misfit(mut fault: Fault, as_dict: bool) -> Error {
-    if !as_dict {
-        fault
-            .reason
-            .push_str(" (as_dict=True gives the rows as they were sent)");
-    }
-    Error::new(decode_failure(fault))
-}
-
 /// A page that was walked, its rows read.
 pub struct ReadPage {
     limit: Option<i64>,
@@ -113,20 +105,21 @@ impl ReadPage {
             limit: page.limit,
             offset: page.offset,
             total: page.total,
-            items: Items::read(&page.rows, resource, page.user_id, as_dict)?,
+            items: Items::read(&page.rows, resource, page.user_id, as_dict, &page.sent)?,
         })
     }
 
     pub fn from_response(
-        page: &Page,
+        read: &Read<Page>,
         resource: Resource,
         user_id: Option<i64>,
     ) -> Result<Self, Error> {
+        let page = &read.value;
         Ok(Self {
             limit: page.limit,
             offset: page.offset,
             total: page.total,
-            items: Items::read(&page.rows, resource, user_id, false)?,
+            items: Items::read(&page.rows, resource, user_id, false, &read.sent)?,
         })
     }
 
@@ -139,8 +132,8 @@ impl ReadPage {
 }
 
 /// A whole response as the JSON object that was sent.
-pub fn envelope(page: &Page) -> Result<Extra, Error> {
-    json::parse(&page.text.json).map_err(|fault| misfit(fault, true))
+pub fn envelope(read: &Read<Page>) -> Result<Extra, Error> {
+    json::parse(&read.value.text.json).map_err(|fault| read.sent.misfit(fault))
 }
 
 /// A JSON object as a dict, its keys in the order in which they were sent.

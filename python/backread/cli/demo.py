@@ -12,7 +12,7 @@ import typer
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import print_table
 from backread.cli.sync import DEMO_MARKER, progress, summary
-from backread.mirror.store import OWN_NAMES
+from backread.mirror.database import OWN_NAMES
 
 if TYPE_CHECKING:
     from backread.mirror import Mirror, SyncReport
@@ -43,7 +43,7 @@ QUERIES = (
         """,
     ),
     (
-        "Who still waits for an answer, and how much is unread?",
+        "Who had the last word, and how much is unread?",
         """
         SELECT last_sender_type AS last_word, count(*) AS conversations,
             sum(unread_by_operator)::BIGINT AS unread_by_operator,

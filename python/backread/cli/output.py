@@ -182,4 +182,4 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else as_json(value)
+    return as_json(value) if isinstance(value, (list, dict)) else str(value)

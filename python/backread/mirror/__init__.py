@@ -2,7 +2,8 @@
 
 Layers, each of which imports only those before it::
 
-    engine, report, schema, source <- lock, manifest, merge <- store <- publish <- synchronize
+    engine, report, schema, source <- lock, manifest, merge <- database, store <- publish
+    publish <- synchronize
     engine, manifest, schema <- views <- snapshot <- conversation
     all of them <- mirror
 

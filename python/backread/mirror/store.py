@@ -8,32 +8,19 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-from backread.errors import MirrorError
-from backread.mirror.engine import connect, from_microseconds, rows_of
-from backread.mirror.lock import LOCK_NAME
-from backread.mirror.manifest import PUBLISHED, flush_directory, flush_file
+from backread.mirror.engine import from_microseconds, rows_of
 from backread.mirror.merge import merge_rows, stage, update_where
 from backread.mirror.report import Mode, SyncReport
-from backread.mirror.schema import (
-    CONTENT_TABLES,
-    MESSAGES,
-    SCHEMA_VERSION,
-    USERS,
-    create_statements,
-)
+from backread.mirror.schema import CONTENT_TABLES, MESSAGES, USERS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from backread.mirror.source import ArrowTable, Batch
 
-__all__ = ["OWN_NAMES", "RESUME_WITHIN", "Run", "Store", "open_store"]
+__all__ = ["RESUME_WITHIN", "Run", "Store"]
 
-DATABASE_NAME = "mirror.duckdb"
-OWN_NAMES = {DATABASE_NAME, f"{DATABASE_NAME}.new", f"{DATABASE_NAME}.wal", LOCK_NAME, PUBLISHED}
-MEMORY_LIMIT = "1GB"
 # The fields of a report that are not columns of `runs`, or not in the shape they have there.
 DERIVED = {"resumed", "lists_by_certificate", "uncertified_users", "started_at", "ended_at"}
 
@@ -54,75 +41,6 @@ class Run:
     requests: int = 0
     users: int = 0
     messages: int = 0
-
-
-@contextmanager
-def open_store(folder: Path) -> Iterator[Store]:
-    """The store of the folder, made where there is none; the caller holds the folder's lock.
-
-    `MirrorError` where the folder holds something else or has a newer schema. DuckDB's own errors
-    pass; the caller names them.
-    """
-    path = folder / DATABASE_NAME
-    if not path.exists():
-        _refuse_foreign(folder)
-        _create(path)
-    connection = _connect(path)
-    try:
-        _check_schema(folder, connection)
-        yield Store(folder, connection)
-    finally:
-        connection.close()
-
-
-def _connect(path: Path) -> DuckDBPyConnection:
-    return connect(path, {"memory_limit": MEMORY_LIMIT})
-
-
-def _refuse_foreign(folder: Path) -> None:
-    foreign = sorted(
-        entry.name
-        for entry in folder.iterdir()
-        if entry.name not in OWN_NAMES and not entry.name.startswith(".")
-    )
-    if foreign:
-        raise MirrorError(
-            f"{folder} holds no mirror but other files ({foreign[0]}); sync into an empty folder"
-        )
-
-
-def _create(path: Path) -> None:
-    # Made aside and renamed, so that a kill leaves no half-made database under its name.
-    fresh = path.with_name(f"{path.name}.new")
-    for leftover in (fresh, fresh.with_name(f"{fresh.name}.wal")):
-        leftover.unlink(missing_ok=True)
-    connection = _connect(fresh)
-    try:
-        for statement in create_statements(uuid4().hex):
-            rows_of(connection, statement)
-        rows_of(connection, "CHECKPOINT")
-    finally:
-        connection.close()
-    flush_file(fresh)
-    fresh.replace(path)
-    flush_directory(path.parent)
-
-
-def _check_schema(folder: Path, connection: DuckDBPyConnection) -> None:
-    tables = {name for (name,) in rows_of(connection, "SELECT table_name FROM duckdb_tables()")}
-    version = None
-    if {"meta", *(table.name for table in CONTENT_TABLES)} <= tables:
-        found = rows_of(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
-        version = found[0][0] if found else None
-    if version is None or not version.isdecimal():
-        raise MirrorError(
-            f"{folder} holds a {DATABASE_NAME} that backread did not make; sync into a new folder"
-        )
-    if int(version) > SCHEMA_VERSION:
-        raise MirrorError(
-            f"the mirror in {folder} was written by a newer backread (schema {version}, this one "
-            f"knows up to {SCHEMA_VERSION}); upgrade backread"
-        )
 
 
 class Store:
@@ -211,9 +129,8 @@ class Store:
         ``requests`` and ``seconds`` are what was spent since the commit before.
         """
         now = datetime.now(UTC)
-        counts = dict.fromkeys(
-            ("users_added", "users_updated", "messages_added", "messages_updated"), 0
-        )
+        names = ("users_added", "users_updated", "messages_added", "messages_updated")
+        counts: dict[str, int] = dict.fromkeys(names, 0)
         read = {"users": 0, "messages": 0}
         with self.transaction():
             for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
@@ -365,6 +282,6 @@ class Store:
             resumed=resumptions > 0,
             lists_by_certificate=lists or {},
             uncertified_users=tuple(user_id for (user_id,) in uncertified),
-            started_at=from_microseconds(started),
-            ended_at=from_microseconds(ended),
+            started_at=from_microseconds(int(started)),
+            ended_at=from_microseconds(int(ended)),
         )

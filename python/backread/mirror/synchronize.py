@@ -8,12 +8,13 @@ from pathlib import Path
 from time import monotonic
 
 from backread.errors import MirrorError
+from backread.mirror.database import open_database, refuse_foreign
 from backread.mirror.engine import load_duckdb, named_errors
 from backread.mirror.lock import writer_lock
 from backread.mirror.publish import publish, published_behind
 from backread.mirror.report import Mode, Phase, SyncProgress, SyncReport
 from backread.mirror.source import Reading, Source
-from backread.mirror.store import Run, Store, open_store
+from backread.mirror.store import Run, Store
 
 __all__ = ["synchronize"]
 
@@ -28,8 +29,9 @@ def synchronize(
     _make_folder(folder)
     with ExitStack() as held:
         with named_errors(folder):
+            refuse_foreign(folder)
             held.enter_context(writer_lock(folder))
-            store = held.enter_context(open_store(folder))
+            store = Store(folder, held.enter_context(open_database(folder)))
             # A kill between the end of a run and its publication left this to do.
             if published_behind(store) and not _has_unfinished(store):
                 publish(store)

@@ -39,7 +39,7 @@ impl Simulated {
         }
     }
 
-    fn answer(&self, offset: u64, limit: Limit) -> Page {
+    fn answer(&self, offset: u64, limit: Limit) -> Read<Page> {
         let size = usize::from(limit.get()).min(self.largest_page);
         let count = self.ids.len();
         let mut start = usize::try_from(offset).unwrap().min(count);
@@ -66,9 +66,15 @@ impl Simulated {
     }
 }
 
-fn page(body: serde_json::Value) -> Page {
+fn page(body: serde_json::Value) -> Read<Page> {
     let text = Text::repair(&Bytes::from(body.to_string()));
-    Page::read(text, Resource::Users).unwrap()
+    Read {
+        value: Page::read(text, Resource::Users).unwrap(),
+        sent: Sent {
+            endpoint: List::Users.page(0, Limit::LARGEST),
+            attempts: Vec::new(),
+        },
+    }
 }
 
 fn ids(page: &WalkedPage) -> Vec<i64> {
@@ -99,13 +105,33 @@ fn walk(list: Simulated) -> (Vec<i64>, WalkReport, usize) {
 
 #[test]
 fn a_list_that_fits_one_page_is_a_snapshot_by_one_request() {
-    for rows in [0, 1, 98, 99] {
+    for rows in [0, 1, 98] {
         let (given, report, requests) = walk(Simulated::new(rows));
         assert_eq!(given.len() as i64, rows);
         assert_eq!(report.certificate, Certificate::Snapshot);
         assert_eq!(report.reason, None);
         assert_eq!(requests, 1);
     }
+}
+
+#[test]
+fn a_list_that_just_fills_its_page_is_a_snapshot_once_nothing_follows() {
+    for repeats_last_page_past_end in [false, true] {
+        let mut list = Simulated::new(99);
+        list.repeats_last_page_past_end = repeats_last_page_past_end;
+        let (given, report, requests) = walk(list);
+        assert_eq!((given.len(), requests), (99, 2));
+        assert_eq!(report.certificate, Certificate::Snapshot);
+    }
+}
+
+#[test]
+fn a_full_page_with_a_total_that_is_too_small_is_no_snapshot() {
+    let mut list = Simulated::new(198);
+    list.total = Total::TooSmall;
+    let (given, report, _) = walk(list);
+    assert_eq!(given.len(), 198);
+    assert_eq!(report.certificate, Certificate::Uncertified);
 }
 
 #[test]

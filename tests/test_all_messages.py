@@ -1,0 +1,281 @@
+"""``messages.all``: every user's messages, lists read side by side, and one report over them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from backread import IncompleteError, NotFoundError, PermissionDeniedError
+from canned import envelope, ids, message, paged, user, users
+from scripted_server import Request, answer
+
+
+class Service:
+    """Users with so many messages each; ``gone`` are listed, and 404 when their list is asked."""
+
+    def __init__(self, counts: dict[int, int], gone: tuple[int, ...] = (), **paging: Any) -> None:
+        self.counts = counts
+        self.gone = gone
+        self.paging = paging
+
+    def __call__(self, request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged([user(one) for one in self.counts])(request)
+        user_id = int(request.path.split("/")[3])
+        if user_id in self.gone or user_id not in self.counts:
+            return answer(404, b"gone")
+        rows = [message(user_id * 1000 + one) for one in range(self.counts[user_id])]
+        return paged(rows, key="messages", **self.paging)(request)
+
+    @property
+    def expected(self) -> Counter[tuple[int, int]]:
+        return Counter(
+            (user_id, user_id * 1000 + one)
+            for user_id, count in self.counts.items()
+            if user_id not in self.gone
+            for one in range(count)
+        )
+
+
+def pairs(messages: list[Any]) -> Counter[tuple[int, int]]:
+    return Counter((one.user_id, one.id) for one in messages)
+
+
+def test_every_message_of_the_mock_once(face: Any, backread_server: Any) -> None:
+    world = backread_server.world
+    listing = face.client(backread_server).messages.all()
+    read = face.collect(listing)
+    assert pairs(read) == Counter(
+        (user_id, one) for user_id in world.user_ids() for one in world.message_ids(user_id)
+    )
+    for one in read[:: len(read) // 50]:
+        assert one.body == world.message(one.user_id, one.id)["body"]
+    lists = [len(world.message_ids(user_id)) for user_id in world.user_ids()]
+    report = listing.report
+    assert (report.rows, report.distinct, report.repeats) == (sum(lists), sum(lists), 0)
+    assert (report.total_first, report.total_last) == (sum(lists), sum(lists))
+    assert report.pages == sum(max(1, -(-count // 99)) for count in lists)
+    assert report.requests == report.pages + 3
+    long = [one for one in world.user_ids() if len(world.message_ids(one)) > 99]
+    assert long
+    assert report.uncertified_users == tuple(sorted(long))
+    assert report.lists_by_certificate == {
+        "snapshot": len(lists) - len(long),
+        "uncertified": len(long),
+    }
+    assert report.certificate == "uncertified"
+
+
+def test_the_messages_of_one_user_come_in_the_order_of_the_list(
+    face: Any, backread_server: Any
+) -> None:
+    world = backread_server.world
+    lists: dict[int, list[int]] = {}
+    for one in face.collect(face.client(backread_server).messages.all()):
+        lists.setdefault(one.user_id, []).append(one.id)
+    assert lists == {
+        user_id: found for user_id in world.user_ids() if (found := world.message_ids(user_id))
+    }
+
+
+def test_short_lists_of_few_users_are_certified(face: Any, scripted: Any) -> None:
+    service = Service({1: 0, 2: 5, 3: 99})
+    server = scripted(service)
+    listing = face.client(server).messages.all(strict=True)
+    assert pairs(face.collect(listing)) == service.expected
+    report = listing.report
+    assert (report.certificate, report.reason) == ("snapshot", None)
+    assert report.lists_by_certificate == {"snapshot": 3}
+    assert report.uncertified_users == ()
+    assert (report.requests, report.rows, report.total_last) == (4, 104, 104)
+    assert len(server.requests) == 4
+    assert report.ended_at is not None
+
+
+def test_no_users_no_messages(face: Any, scripted: Any) -> None:
+    listing = face.client(scripted(Service({}))).messages.all()
+    assert face.collect(listing) == []
+    assert (listing.report.certificate, listing.report.requests) == ("snapshot", 1)
+
+
+def test_the_users_may_be_named(face: Any, scripted: Any) -> None:
+    service = Service({one: 2 for one in range(1, 30)})
+    server = scripted(service)
+    for named in ([3, 5], (3, 5), {3, 5}, iter([3, 5]), range(3, 6, 2)):
+        listing = face.client(server).messages.all(users=named)
+        assert pairs(face.collect(listing)) == Counter(
+            {key: 1 for key in service.expected if key[0] in (3, 5)}
+        )
+        assert listing.report.requests == 2
+        assert listing.report.certificate == "snapshot"
+    assert "/external/users" not in {one.path for one in server.requests}
+    assert "2 users" in repr(listing)
+
+
+def test_named_users_can_be_walked_twice(face: Any, scripted: Any) -> None:
+    """An iterator is used up by the first walk, unless it was kept."""
+    listing = face.client(scripted(Service({1: 2, 2: 2}))).messages.all(users=iter([1, 2]))
+    assert len(face.collect(listing)) == len(face.collect(listing)) == 4
+
+
+def test_no_named_users_is_no_messages(face: Any, scripted: Any) -> None:
+    server = scripted(Service({1: 2}))
+    assert face.collect(face.client(server).messages.all(users=[])) == []
+    assert server.requests == []
+
+
+def test_a_user_named_twice_is_read_once(face: Any, scripted: Any) -> None:
+    service = Service({1: 2, 2: 3})
+    listing = face.client(scripted(service)).messages.all(users=[1, 2, 1])
+    assert pairs(face.collect(listing)) == service.expected
+
+
+def test_a_named_user_that_does_not_exist_is_an_error(face: Any, scripted: Any) -> None:
+    with pytest.raises(NotFoundError, match="/external/users/9/messages"):
+        face.collect(face.client(scripted(Service({1: 1}))).messages.all(users=[1, 9]))
+
+
+def test_a_user_that_goes_away_is_no_error_and_is_reported(face: Any, scripted: Any) -> None:
+    service = Service({1: 2, 2: 3, 3: 4}, gone=(2,))
+    listing = face.client(scripted(service)).messages.all()
+    assert pairs(face.collect(listing)) == service.expected
+    assert listing.report.requests == 4
+    assert listing.report.rows == 6
+    assert listing.report.lists_by_certificate == {"snapshot": 2}
+    assert 2 not in listing.report.uncertified_users
+
+
+def test_another_error_ends_the_walk(face: Any, scripted: Any) -> None:
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users/2/messages":
+            return answer(403, b"not this one")
+        return Service({1: 2, 2: 3, 3: 4})(request)
+
+    listing = face.client(scripted(service)).messages.all()
+    with pytest.raises(PermissionDeniedError, match="/external/users/2/messages"):
+        face.collect(listing)
+    assert listing.report.certificate == "uncertified"
+    assert listing.report.reason
+
+
+def test_an_error_of_the_list_of_users_ends_the_walk(face: Any, scripted: Any) -> None:
+    listing = face.client(scripted(answer(401))).messages.all()
+    with pytest.raises(Exception, match="401"):
+        face.collect(listing)
+
+
+def test_uncertified_lists_are_counted_and_named(face: Any, scripted: Any) -> None:
+    service = Service({4: 120, 1: 5, 2: 130, 3: 0})
+    listing = face.client(scripted(service)).messages.all()
+    assert pairs(face.collect(listing)) == service.expected
+    report = listing.report
+    assert report.uncertified_users == (2, 4)
+    assert report.lists_by_certificate == {"snapshot": 2, "uncertified": 2}
+    assert report.certificate == "uncertified"
+    assert "2 users" in report.reason
+
+
+def test_users_on_several_pages_leave_the_whole_uncertified(face: Any, scripted: Any) -> None:
+    listing = face.client(scripted(Service({one: 0 for one in range(1, 121)}))).messages.all()
+    face.collect(listing)
+    assert listing.report.lists_by_certificate == {"snapshot": 120}
+    assert listing.report.uncertified_users == ()
+    assert listing.report.certificate == "uncertified"
+    assert "users" in listing.report.reason
+
+
+def test_a_user_without_an_integer_id_is_not_passed_over_in_silence(
+    face: Any, scripted: Any
+) -> None:
+    """Its messages cannot be asked for, so the whole cannot be proved."""
+    for odd in ("x", None, -5):
+        def service(request: Request, odd: Any = odd) -> bytes:
+            if request.path == "/external/users":
+                return paged([user(1), user(odd)])(request)
+            return answer(200, envelope([message(7)], key="messages"))
+
+        listing = face.client(scripted(service)).messages.all()
+        assert ids(face.collect(listing)) == [7]
+        assert listing.report.certificate == "uncertified"
+
+
+def test_strict_raises_at_the_end(face: Any, scripted: Any) -> None:
+    listing = face.client(scripted(Service({1: 120, 2: 3}))).messages.all(strict=True)
+    with pytest.raises(IncompleteError) as caught:
+        face.collect(listing)
+    assert caught.value.report.uncertified_users == (1,)
+    assert caught.value.report.rows == 123
+
+
+@pytest.mark.parametrize("most", [0, 1, 7, 100, 150])
+def test_max_items_is_over_all_lists(face: Any, scripted: Any, most: int) -> None:
+    service = Service({one: 20 for one in range(1, 21)})
+    server = scripted(service)
+    listing = face.client(server, max_concurrency=2).messages.all(max_items=most)
+    read = pairs(face.collect(listing))
+    assert read.total() == most
+    assert not read - service.expected
+    assert listing.report.certificate == "uncertified"
+    assert f"max_items={most}" in listing.report.reason
+    assert len(server.requests) < 21
+
+
+def test_page_size_is_that_of_the_message_lists(face: Any, scripted: Any) -> None:
+    service = Service({1: 5, 2: 3})
+    server = scripted(service)
+    read = face.collect(face.client(server).messages.all(page_size=2))
+    assert pairs(read) == service.expected
+    limits = {one.query["limit"] for one in server.requests if one.path != "/external/users"}
+    assert limits == {"2"}
+
+
+def test_all_as_dicts_and_as_pages(face: Any, scripted: Any) -> None:
+    client = face.client(scripted(Service({1: 2, 2: 1})))
+    read = face.collect(client.messages.all(as_dict=True))
+    assert sorted(ids(read)) == [1000, 1001, 2000]
+    assert read[0].keys() == message(0).keys()
+    pages = face.pages(client.messages.all())
+    assert sorted(len(page) for page in pages) == [1, 2]
+    assert all(len({one.user_id for one in page}) == 1 for page in pages)
+
+
+def test_breaking_off_ends_all_lists(face: Any, scripted: Any) -> None:
+    server = scripted(Service({one: 2 for one in range(1, 2001)}))
+    client = face.client(server, max_concurrency=2)
+    assert len(face.take(client.messages.all(), 5)) == 5
+    sent = len(server.requests)
+    assert sent < 60
+    face.call(client.users.page)
+    assert len(server.requests) <= sent + 4
+
+
+@pytest.mark.parametrize("most", [1, 2**31, 2**62])
+def test_any_concurrency_reads_all(face: Any, scripted: Any, most: int) -> None:
+    service = Service({one: 2 for one in range(1, 30)})
+    client = face.client(scripted(service), max_concurrency=most)
+    assert pairs(face.collect(client.messages.all())) == service.expected
+
+
+def test_odd_paging_loses_nothing(face: Any, scripted: Any) -> None:
+    service = Service({1: 120, 2: 7, 3: 250}, at_most=50, total=None)
+    listing = face.client(scripted(service)).messages.all()
+    assert pairs(face.collect(listing)) == service.expected
+    assert (listing.report.total_first, listing.report.total_last) == (None, None)
+
+
+def test_lists_are_read_side_by_side(face: Any, scripted: Any) -> None:
+    """Each list waits for the others to be asked for: one after another, none would be answered."""
+    import threading
+
+    barrier = threading.Barrier(4)
+
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged(users(4))(request)
+        barrier.wait(timeout=10)
+        return answer(200, envelope([message(1)], key="messages"))
+
+    client = face.client(scripted(service), max_concurrency=4, max_retries=0)
+    assert len(face.collect(client.messages.all())) == 4

@@ -1,0 +1,271 @@
+"""The secret is sent to the service, and shows nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from typing import Any
+
+import pytest
+
+from backread import AsyncClient, BackreadError, Client, ConfigurationError
+from canned import envelope, paged, user, users
+from scripted_server import HANG_UP, answer
+
+SECRET = "t0p5ecretOfTheService"
+
+
+class Place:
+    """A server's address with the secret of this file."""
+
+    def __init__(self, server: Any) -> None:
+        self.url, self.secret, self.vendor = server.url, SECRET, server.vendor
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("BACKREAD_")]:
+        monkeypatch.delenv(name)
+
+
+def everything_public(thing: Any) -> str:
+    """All that a debugger, a log or a notebook would show of an object."""
+    shown = [repr(thing), str(thing), f"{thing}", f"{thing!r:>0}"]
+    for name in dir(thing):
+        if not name.startswith("__"):
+            value = getattr(thing, name, None)
+            shown.append(repr(value))
+            shown.extend(repr(getattr(value, inner, None)) for inner in dir(value))
+    if hasattr(thing, "_repr_html_"):
+        shown.append(thing._repr_html_())
+    return "\n".join(shown)
+
+
+def test_it_is_sent(face: Any, scripted: Any) -> None:
+    server = scripted(answer(200, user(42)))
+    face.call(face.client(Place(server)).users.get, 42)
+    assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_nothing_public_shows_it(face: Any, scripted: Any) -> None:
+    client = face.client(Place(scripted(paged(users(120)))), deadline=20)
+    listing = client.users.list()
+    page = face.call(client.users.page)
+    items = face.collect(listing)
+    for thing in (
+        client,
+        client.with_options(timeout=1),
+        copy.copy(client),
+        client.users,
+        client.messages,
+        listing,
+        client.messages.all(),
+        listing.report,
+        page,
+        items[0],
+    ):
+        assert SECRET not in everything_public(thing)
+
+
+def test_no_python_object_that_hangs_on_a_client_holds_it(face: Any, scripted: Any) -> None:
+    client = face.client(Place(scripted(paged(users(3)))))
+    face.collect(client.users.list())
+    known = [client, client._native, client._options]
+    for _ in range(3):
+        known = [*known, *gc.get_referents(*known)]
+    texts = {one for one in known if isinstance(one, (str, bytes))}
+    assert "timeout" in texts
+    assert not [one for one in texts if SECRET in str(one)]
+
+
+FAILING = {
+    "401": answer(401, b"who?"),
+    "429": answer(429, b"", {"retry-after": "1"}),
+    "503": answer(503),
+    "no answer": HANG_UP,
+    "not JSON": answer(200, "<html>"),
+    "no user": answer(200, {"id": "x"}),
+    "another origin": answer(302, b"", {"location": "https://elsewhere.example.com/x"}),
+    "half a body": b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{",
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_no_error_shows_it(
+    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server = scripted(lambda request: FAILING[name])
+    client = face.client(Place(server), max_retries=1, deadline=0.9)
+    with pytest.raises(BackreadError) as caught:
+        face.call(client.users.get, 42)
+    with pytest.raises(BackreadError) as walked:
+        face.collect(client.messages.all(users=[1]))
+    for error in (caught.value, walked.value, caught.value.__cause__):
+        assert SECRET not in everything_public(error)
+        assert SECRET.encode() not in pickle.dumps(error)
+        told = traceback.TracebackException.from_exception(error, capture_locals=True) if error else ""
+        assert SECRET not in "".join(told.format() if told else "")
+    assert len(server.requests) > 1
+    assert SECRET not in caplog.text
+
+
+def test_a_service_that_sends_it_back_is_the_only_one_that_shows_it(
+    face: Any, scripted: Any
+) -> None:
+    """The body is kept as it came; the message, which ends up in logs, does not repeat it."""
+    server = scripted(lambda request: answer(400, request.headers["authorization"]))
+    with pytest.raises(BackreadError) as caught:
+        face.call(face.client(Place(server)).users.get, 42)
+    assert caught.value.body == f"Bearer {SECRET}".encode()  # type: ignore[attr-defined]
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"base_url": None},
+        {"base_url": "http://chat.example.com"},
+        {"base_url": "chat.example.com"},
+        {"vendor": "a/b"},
+        {"timeout": -1},
+        {"timeout": "30"},
+        {"max_retries": "five"},
+        {"max_retries": 2**70},
+        {"proxy": "nowhere"},
+        {"ca_bundle": "missing.pem"},
+        {"ca_bundle": 5},
+        {"api_secret": SECRET + "\n"},
+        {"api_secret": SECRET + "\ud800"},
+        {"api_secret": SECRET.encode()},
+        {"api_secret": [SECRET]},
+    ],
+    ids=repr,
+)
+def test_a_client_that_cannot_be_made_does_not_show_it(kind: Any, arguments: Any) -> None:
+    given = {"base_url": "https://chat.example.com", "vendor": "acme", **arguments}
+    given.setdefault("api_secret", SECRET)
+    told = ""
+    try:
+        kind(**given)
+    except Exception as error:
+        # Without the frame of this test, which of course knows it.
+        error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
+        assert isinstance(error, (ValueError, TypeError, OverflowError))
+        told = "".join(
+            traceback.TracebackException.from_exception(error, capture_locals=True).format()
+        )
+        told += everything_public(error)
+        assert SECRET.encode() not in pickle.dumps((type(error), error.args))
+    else:
+        pytest.fail("it was made")
+    assert SECRET not in told
+
+
+def test_a_pickled_client_does_not_hold_it(face: Any, scripted: Any) -> None:
+    client = face.client(Place(scripted()), timeout=3, max_retries=2)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        for thing in (client, client.users, client.users.list(), client.messages.all()):
+            assert SECRET.encode() not in pickle.dumps(thing, protocol)
+
+
+def test_a_pickled_client_takes_it_from_the_environment(
+    face: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = scripted(answer(503), answer(200, user(42)))
+    pickled = pickle.dumps(face.client(Place(server), max_retries=0))
+    with pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET"):
+        pickle.loads(pickled)
+    monkeypatch.setenv("BACKREAD_API_SECRET", "another")
+    client = pickle.loads(pickled)
+    assert type(client) is face.kind
+    assert (client.base_url, client.vendor) == (server.url, server.vendor)
+    with pytest.raises(BackreadError, match="503"):
+        face.call(client.users.get, 42)
+    assert server.requests[0].headers["authorization"] == "Bearer another"
+    face.close(client)
+
+
+def test_a_pickled_listing_is_read_elsewhere(
+    face: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = scripted(paged(users(120)))
+    monkeypatch.setenv("BACKREAD_API_SECRET", SECRET)
+    listing = face.client(Place(server)).users.list(page_size=50, max_items=70)
+    face.collect(listing)
+    loaded = pickle.loads(pickle.dumps(listing))
+    assert loaded.report.requests == 0
+    assert [one.id for one in face.collect(loaded)] == list(range(1, 71))
+    assert [one.query["limit"] for one in server.requests] == ["50", "20", "50", "20"]
+
+
+def test_a_client_whose_proxy_has_a_password_is_not_pickled(face: Any, scripted: Any) -> None:
+    client = face.client(Place(scripted()), proxy="http://ada:hunter2@127.0.0.1:9")
+    assert "hunter2" not in repr(client)
+    with pytest.raises(ConfigurationError, match="proxy") as caught:
+        pickle.dumps(client)
+    assert "hunter2" not in str(caught.value)
+
+
+CHATTY = """
+import logging, sys
+logging.basicConfig(level=0, stream=sys.stderr)
+from backread import Client, BackreadError
+client = Client()
+try:
+    client.users.list().to_list()
+except BackreadError as error:
+    logging.getLogger("test").exception("failed")
+print(client, vars(type(client)), sys.exc_info())
+"""
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_no_log_of_the_process_shows_it(scripted: Any, failing: bool) -> None:
+    page = answer(200, envelope([user(1)]))
+    server = scripted(lambda request: answer(403) if failing else page)
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", CHATTY],
+        env={
+            **os.environ,
+            "BACKREAD_BASE_URL": server.url,
+            "BACKREAD_API_SECRET": SECRET,
+            "BACKREAD_VENDOR": "example",
+            "RUST_LOG": "trace",
+            "RUST_BACKTRACE": "full",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) == 1
+    assert ("failed" in done.stderr) is failing
+    assert SECRET not in done.stdout + done.stderr
+
+
+def test_a_task_that_failed_unseen_does_not_show_it(
+    scripted: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """asyncio's debug mode logs the tasks whose errors nobody took."""
+    server = scripted(answer(403))
+
+    async def main() -> None:
+        async with AsyncClient(server.url, SECRET, server.vendor) as client:
+            task = asyncio.create_task(client.users.get(42))
+            while not task.done():
+                await asyncio.sleep(0.01)
+            del task
+            gc.collect()
+
+    asyncio.run(main(), debug=True)
+    assert "never retrieved" in caplog.text
+    assert SECRET not in caplog.text

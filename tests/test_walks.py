@@ -1,0 +1,439 @@
+"""Walks over one list: every row once, whatever the paging, and a report that says what is proved."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from backread import IncompleteError
+from backread.models import Page, WalkReport
+from canned import envelope, ids, message, paged, user, users
+from scripted_server import answer
+
+
+def walk(face: Any, server: Any, **options: Any) -> tuple[list[int], WalkReport]:
+    """The ids that a walk over the users gives, and its report."""
+    listing = face.client(server, max_retries=0).users.list(**options)
+    return ids(face.collect(listing)), listing.report
+
+
+def offsets(server: Any) -> list[int]:
+    return [int(request.query["offset"]) for request in server.requests]
+
+
+def test_a_list_on_one_page_is_a_snapshot_of_one_request(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(99)))
+    began = datetime.now(UTC)
+    rows, report = walk(face, server)
+    ended = datetime.now(UTC)
+    assert rows == list(range(1, 100))
+    assert len(server.requests) == 1
+    assert began <= report.started_at <= report.ended_at <= ended + timedelta(milliseconds=1)
+    assert report.started_at.tzinfo is UTC
+    assert dataclasses.replace(report, started_at=None, ended_at=None) == WalkReport(
+        requests=1,
+        pages=1,
+        rows=99,
+        distinct=99,
+        repeats=0,
+        total_first=99,
+        total_last=99,
+        sweeps=1,
+        repaired_text=0,
+        certificate="snapshot",
+        started_at=None,
+        ended_at=None,
+        reason=None,
+    )
+
+
+def test_an_empty_list_is_a_snapshot_too(face: Any, scripted: Any) -> None:
+    rows, report = walk(face, scripted(paged([])), strict=True)
+    assert rows == []
+    assert (report.certificate, report.requests) == ("snapshot", 1)
+
+
+def test_a_list_on_several_pages_is_uncertified_and_says_why(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(250)))
+    rows, report = walk(face, server)
+    assert rows == list(range(1, 251))
+    assert offsets(server) == [0, 99, 198]
+    assert (report.requests, report.pages, report.rows, report.distinct) == (3, 3, 250, 250)
+    assert (report.total_first, report.total_last) == (250, 250)
+    assert report.certificate == "uncertified"
+    assert "250 rows" in report.reason
+    assert "3 pages" in report.reason
+
+
+def test_a_report_pickles_and_draws_itself(face: Any, scripted: Any) -> None:
+    _, report = walk(face, scripted(paged(users(120))))
+    assert pickle.loads(pickle.dumps(report)) == report
+    assert "uncertified" in report._repr_html_()
+
+
+@pytest.mark.parametrize("count", [98, 99, 100, 197, 198, 199])
+def test_every_row_comes_once_at_the_edges_of_pages(
+    face: Any, scripted: Any, count: int
+) -> None:
+    rows, report = walk(face, scripted(paged(users(count))))
+    assert rows == list(range(1, count + 1))
+    assert report.repeats == 0
+
+
+def test_a_server_that_applies_a_smaller_limit_rules(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(180), at_most=50))
+    rows, report = walk(face, server)
+    assert rows == list(range(1, 181))
+    assert offsets(server) == [0, 50, 100, 150]
+    assert report.requests == 4
+
+
+@pytest.mark.parametrize("total", [..., None, 10_000])
+def test_pages_that_come_short_without_saying_so(
+    face: Any, scripted: Any, total: Any
+) -> None:
+    """It says that it applied 99, and sends 20: a short page is not the end of the list."""
+    rows, report = walk(face, scripted(paged(users(130), sent=20, total=total)))
+    assert rows == list(range(1, 131))
+    assert report.certificate == "uncertified"
+
+
+def test_a_total_of_null_is_tolerated(face: Any, scripted: Any) -> None:
+    for count in (0, 50, 99, 230):
+        rows, report = walk(face, scripted(paged(users(count), total=None)))
+        assert rows == list(range(1, count + 1))
+        assert (report.total_first, report.total_last) == (None, None)
+        assert report.certificate == "uncertified"
+        assert "no total" in report.reason
+
+
+def test_an_envelope_of_rows_alone_is_tolerated(face: Any, scripted: Any) -> None:
+    rows = users(120)
+
+    def service(request: Any) -> bytes:
+        offset = int(request.query["offset"])
+        return answer(200, {"users": rows[offset : offset + 99]})
+
+    read, report = walk(face, scripted(service))
+    assert read == list(range(1, 121))
+    assert report.certificate == "uncertified"
+
+
+@pytest.mark.parametrize("total", [0, 1, 98, 100, -5])
+def test_a_total_that_is_too_small_cuts_nothing_off(
+    face: Any, scripted: Any, total: int
+) -> None:
+    rows, report = walk(face, scripted(paged(users(250), total=total)))
+    assert rows == list(range(1, 251))
+    assert report.certificate == "uncertified"
+    assert report.total_last == total
+
+
+def test_a_total_that_is_too_large_ends_and_says_how_many_are_short(
+    face: Any, scripted: Any
+) -> None:
+    rows, report = walk(face, scripted(paged(users(250), total=260)))
+    assert rows == list(range(1, 251))
+    assert report.certificate == "uncertified"
+    assert "10 short" in report.reason
+    rows, report = walk(face, scripted(paged(users(50), total=51)))
+    assert rows == list(range(1, 51))
+    assert "1 short" in report.reason
+
+
+def test_a_total_that_moves_is_reported_as_it_was_and_as_it_is(
+    face: Any, scripted: Any
+) -> None:
+    first = envelope(users(99), total=150)
+    second = envelope([user(one) for one in range(100, 153)], offset=99, total=152)
+    rows, report = walk(face, scripted(answer(200, first), answer(200, second), answer(200, {**second, "users": []})))
+    assert rows == list(range(1, 153))
+    assert (report.total_first, report.total_last) == (150, 152)
+
+
+def test_repeats_are_dropped_and_counted(face: Any, scripted: Any) -> None:
+    """A row came in ahead of the second page, so that the last row of the first comes again."""
+    first = envelope([user(one) for one in range(1, 100)], total=110)
+    second = envelope([user(one) for one in range(99, 111)], offset=99, total=111)
+    server = scripted(answer(200, first), answer(200, second), answer(200, envelope([], total=111)))
+    rows, report = walk(face, server)
+    assert rows == list(range(1, 111))
+    assert (report.rows, report.distinct, report.repeats) == (111, 110, 1)
+    assert report.certificate == "uncertified"
+    assert "1 short" in report.reason
+
+
+def test_a_page_that_repeats_itself_is_no_snapshot(face: Any, scripted: Any) -> None:
+    server = scripted(lambda request: answer(200, envelope([user(1), user(1)], total=2)))
+    rows, report = walk(face, server)
+    assert rows == [1]
+    assert report.certificate == "uncertified"
+
+
+@pytest.mark.parametrize("total", [..., None, 10_000, 3])
+def test_a_server_that_repeats_its_last_page_past_the_end_ends(
+    face: Any, scripted: Any, total: Any
+) -> None:
+    rows = users(230)
+
+    def service(request: Any) -> bytes:
+        offset = min(int(request.query["offset"]), len(rows) - 32)
+        claimed = len(rows) if total is ... else total
+        return answer(200, envelope(rows[offset : offset + 99], offset=offset, total=claimed))
+
+    server = scripted(service)
+    read, report = walk(face, server)
+    assert read == list(range(1, 231))
+    assert report.certificate == "uncertified"
+    assert len(server.requests) < 30
+
+
+@pytest.mark.parametrize("total", [5, None, 10**12])
+def test_a_server_that_takes_no_notice_of_the_offset_ends(
+    face: Any, scripted: Any, total: int | None
+) -> None:
+    server = scripted(lambda request: answer(200, envelope(users(99), total=total)))
+    rows, report = walk(face, server)
+    assert rows == list(range(1, 100))
+    assert report.certificate == "uncertified"
+    assert report.repeats >= 99
+    assert len(server.requests) < 30
+
+
+def test_a_server_that_goes_on_with_empty_pages_ends(face: Any, scripted: Any) -> None:
+    server = scripted(lambda request: answer(200, envelope([], total=10**9)))
+    rows, report = walk(face, server)
+    assert rows == []
+    assert report.certificate == "uncertified"
+    assert len(server.requests) < 30
+
+
+def test_strict_raises_at_the_end_where_nothing_is_proved(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(120)))
+    listing = face.client(server).users.list(strict=True)
+    with pytest.raises(IncompleteError) as caught:
+        face.collect(listing)
+    report = caught.value.report
+    assert report == listing.report
+    assert (report.rows, report.certificate) == (120, "uncertified")
+    assert report.reason in str(caught.value)
+    for part in ("/external/users", "strict=True"):
+        assert part in str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).report == report
+
+
+def test_strict_gives_all_rows_before_it_raises(face: Any, scripted: Any) -> None:
+    listing = face.client(scripted(paged(users(120)))).users.list(strict=True)
+    assert ids(face.take(listing, 120)) == list(range(1, 121))
+
+
+def test_strict_is_content_with_a_snapshot_and_with_what_was_asked_for(
+    face: Any, scripted: Any
+) -> None:
+    rows, _ = walk(face, scripted(paged(users(99))), strict=True)
+    assert len(rows) == 99
+    rows, report = walk(face, scripted(paged(users(99))), strict=True, max_items=5)
+    assert rows == [1, 2, 3, 4, 5]
+    assert report.certificate == "uncertified"
+
+
+@pytest.mark.parametrize("most", [0, 1, 98, 99, 100, 198, 199])
+def test_max_items_ends_the_walk_and_asks_for_no_more(
+    face: Any, scripted: Any, most: int
+) -> None:
+    server = scripted(paged(users(250)))
+    rows, report = walk(face, server, max_items=most)
+    assert rows == list(range(1, most + 1))
+    assert [int(one.query["limit"]) for one in server.requests] == {
+        0: [],
+        1: [1],
+        98: [98],
+        99: [99],
+        100: [99, 1],
+        198: [99, 99],
+        199: [99, 99, 1],
+    }[most]
+    assert report.certificate == "uncertified"
+    assert f"max_items={most}" in report.reason
+
+
+def test_max_items_that_leaves_nothing_out_is_no_matter(face: Any, scripted: Any) -> None:
+    for most in (50, 51, 1000, 2**63 - 1):
+        rows, report = walk(face, scripted(paged(users(50))), max_items=most)
+        assert len(rows) == 50
+        assert report.certificate == "snapshot"
+
+
+def test_max_items_holds_where_the_server_sends_more(face: Any, scripted: Any) -> None:
+    server = scripted(lambda request: answer(200, envelope(users(99), total=500)))
+    rows, report = walk(face, server, max_items=7)
+    assert rows == [1, 2, 3, 4, 5, 6, 7]
+    assert "max_items=7" in report.reason
+
+
+def test_page_size_is_the_limit_of_each_request(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(20)))
+    rows, report = walk(face, server, page_size=7)
+    assert rows == list(range(1, 21))
+    assert [(one.query["offset"], one.query["limit"]) for one in server.requests] == [
+        ("0", "7"),
+        ("7", "7"),
+        ("14", "7"),
+    ]
+    assert report.pages == 3
+
+
+def test_pages_are_as_sent_but_for_repeats(face: Any, scripted: Any) -> None:
+    first = envelope([user(1), user(2)], limit=2, total=4)
+    second = envelope([user(2), user(3)], limit=2, offset=2, total=5)
+    third = envelope([user(4)], limit=2, offset=4, total=5)
+    server = scripted(*(answer(200, one) for one in (first, second, third)))
+    listing = face.client(server).users.list(page_size=2)
+    pages = face.pages(listing)
+    assert all(isinstance(page, Page) for page in pages)
+    assert [(one.limit, one.offset, one.total, ids(one)) for one in pages] == [
+        (2, 0, 4, [1, 2]),
+        (2, 2, 5, [3]),
+        (2, 4, 5, [4]),
+    ]
+    assert listing.report.repeats == 1
+
+
+def test_pages_of_dicts(face: Any, scripted: Any) -> None:
+    pages = face.pages(face.client(scripted(paged(users(3)))).users.list(as_dict=True))
+    assert [page.items for page in pages] == [tuple(users(3))]
+
+
+def test_each_iteration_is_a_fresh_walk(face: Any, scripted: Any) -> None:
+    rows = users(3)
+    server = scripted(lambda request: paged(rows)(request))
+    listing = face.client(server).users.list()
+    assert ids(face.collect(listing)) == [1, 2, 3]
+    first = listing.report
+    rows.append(user(4))
+    assert ids(face.collect(listing)) == [1, 2, 3, 4]
+    assert len(server.requests) == 2
+    assert (first.rows, listing.report.rows) == (3, 4)
+    assert ids(face.call(listing.to_list)) == [1, 2, 3, 4]
+
+
+def test_two_walks_over_one_listing_do_not_mix(face: Any, scripted: Any) -> None:
+    listing = face.client(scripted(paged(users(250)))).users.list()
+    if face.name == "sync":
+        pairs = list(zip(listing, listing, strict=True))
+    else:
+
+        async def main() -> list[Any]:
+            first, second = aiter(listing), aiter(listing)
+            return [(one, await anext(second)) async for one in first]
+
+        pairs = face.call(main)
+    assert [(one.id, other.id) for one, other in pairs] == [(n, n) for n in range(1, 251)]
+
+
+def test_breaking_off_ends_the_requests(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(10_000)))
+    listing = face.client(server).users.list(page_size=10)
+    assert ids(face.take(listing, 3)) == [1, 2, 3]
+    sent = len(server.requests)
+    # One page in hand and those fetched ahead; without an end to them there would be a thousand.
+    assert sent < 10
+    assert listing.report.certificate == "uncertified"
+    assert listing.report.ended_at is None
+    assert "end" in listing.report.reason
+    face.collect(face.client(server).users.list(max_items=1))
+    assert len(server.requests) <= sent + 2
+
+
+def test_few_pages_are_fetched_ahead_of_a_slow_reader(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(10_000)))
+    listing = face.client(server).users.list(page_size=10)
+    most_ahead = 0
+
+    def look(read: int) -> None:
+        nonlocal most_ahead
+        time.sleep(0.01)
+        most_ahead = max(most_ahead, len(server.requests) - read)
+
+    if face.name == "sync":
+        for read, _ in zip(range(10), listing.pages(), strict=False):
+            look(read)
+    else:
+
+        async def main() -> None:
+            read = 0
+            async for _ in listing.pages():
+                look(read)
+                read += 1
+                if read == 10:
+                    break
+
+        face.call(main)
+    assert 2 <= most_ahead <= 5
+
+
+def test_the_report_is_live_during_a_walk(face: Any, scripted: Any) -> None:
+    listing = face.client(scripted(paged(users(300)))).users.list()
+    before = listing.report
+    assert (before.rows, before.started_at, before.ended_at) == (0, None, None)
+    assert (before.certificate, before.reason) == ("uncertified", "not read yet")
+    seen: list[WalkReport] = []
+    if face.name == "sync":
+        for _ in listing.pages():
+            seen.append(listing.report)
+    else:
+
+        async def main() -> None:
+            async for _ in listing.pages():
+                seen.append(listing.report)
+
+        face.call(main)
+    during = seen[0]
+    assert 99 <= during.rows <= 300
+    assert during.started_at is not None
+    assert during.certificate == "uncertified"
+    assert [one.rows for one in seen] == sorted(one.rows for one in seen)
+    assert listing.report.rows == 300
+    assert listing.report.ended_at is not None
+
+
+def test_messages_are_walked_alike(face: Any, scripted: Any) -> None:
+    rows = [message(one) for one in range(1, 131)]
+    server = scripted(paged(rows, key="messages", at_most=50))
+    listing = face.client(server).messages.list(42)
+    read = face.collect(listing)
+    assert ids(read) == list(range(1, 131))
+    assert {one.user_id for one in read} == {42}
+    assert listing.report.requests == 3
+    assert {one.path for one in server.requests} == {"/external/users/42/messages"}
+
+
+def test_ids_of_any_64_bits_are_told_apart(face: Any, scripted: Any) -> None:
+    numbers = [2**63 - 1, 0, -1, -(2**63), 1, 2**62]
+    rows, report = walk(face, scripted(paged([user(one) for one in numbers])))
+    assert rows == numbers
+    assert report.certificate == "snapshot"
+
+
+def test_a_listing_of_the_other_face_is_refused_by_for(scripted: Any) -> None:
+    import asyncio
+
+    from backread import AsyncClient, Client
+
+    server = scripted(paged(users(3)))
+    arguments = (server.url, server.secret, server.vendor)
+    with pytest.raises(TypeError):
+        iter(AsyncClient(*arguments).users.list())  # type: ignore[call-overload]
+
+    async def main() -> None:
+        async for _ in Client(*arguments).users.list():  # type: ignore[attr-defined]
+            pass
+
+    with pytest.raises(TypeError):
+        asyncio.run(main())
+    assert server.requests == []
