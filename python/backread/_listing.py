@@ -49,6 +49,10 @@ class _BaseListing(Generic[T_co]):
         """
         return self._begin().__arrow_c_stream__(requested_schema)
 
+    def __arrow_c_schema__(self) -> object:
+        """The schema of the stream; nothing is sent for it."""
+        return self._start().__arrow_c_schema__()
+
     def _begin(self) -> Walk:
         self._walk = walk = self._start()
         return walk
@@ -100,15 +104,15 @@ class Listing(_BaseListing[T_co]):
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
-        return _ArrowSource(self).read(_arrow_table)
+        return ArrowSource(self).read(_arrow_table)
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
-        return _ArrowSource(self).read(_polars_frame)
+        return ArrowSource(self).read(_polars_frame)
 
     def to_pandas(self) -> pandas.DataFrame:
         """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
-        return _ArrowSource(self).read(_pandas_frame)
+        return ArrowSource(self).read(_pandas_frame)
 
 
 class AsyncListing(_BaseListing[T_co]):
@@ -141,18 +145,18 @@ class AsyncListing(_BaseListing[T_co]):
 
     async def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
-        return await _ArrowSource(self).read_in_thread(_arrow_table)
+        return await ArrowSource(self).read_in_thread(_arrow_table)
 
     async def to_polars(self) -> polars.DataFrame:
         """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
-        return await _ArrowSource(self).read_in_thread(_polars_frame)
+        return await ArrowSource(self).read_in_thread(_polars_frame)
 
     async def to_pandas(self) -> pandas.DataFrame:
         """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
-        return await _ArrowSource(self).read_in_thread(_pandas_frame)
+        return await ArrowSource(self).read_in_thread(_pandas_frame)
 
 
-class _ArrowSource:
+class ArrowSource:
     """One conversion's view of a listing: it knows which walk it started, and can end it."""
 
     def __init__(self, listing: _BaseListing[Any]) -> None:
@@ -167,7 +171,10 @@ class _ArrowSource:
             walk.stop()
         return walk.__arrow_c_stream__(requested_schema)
 
-    def read(self, convert: Callable[[_ArrowSource], Frame]) -> Frame:
+    def __arrow_c_schema__(self) -> object:
+        return self._listing.__arrow_c_schema__()
+
+    def read(self, convert: Callable[[ArrowSource], Frame]) -> Frame:
         try:
             return convert(self)
         except BaseException:
@@ -179,7 +186,7 @@ class _ArrowSource:
             self.stop()
         raise error
 
-    async def read_in_thread(self, convert: Callable[[_ArrowSource], Frame]) -> Frame:
+    async def read_in_thread(self, convert: Callable[[ArrowSource], Frame]) -> Frame:
         import asyncio
 
         try:
@@ -193,17 +200,17 @@ class _ArrowSource:
             self._walk.stop()
 
 
-def _arrow_table(source: _ArrowSource) -> pyarrow.Table:
+def _arrow_table(source: ArrowSource) -> pyarrow.Table:
     table: pyarrow.Table = _require("pyarrow", "to_arrow").table(source)
     return table
 
 
-def _polars_frame(source: _ArrowSource) -> polars.DataFrame:
+def _polars_frame(source: ArrowSource) -> polars.DataFrame:
     frame: polars.DataFrame = _require("polars", "to_polars").DataFrame(source)
     return frame
 
 
-def _pandas_frame(source: _ArrowSource) -> pandas.DataFrame:
+def _pandas_frame(source: ArrowSource) -> pandas.DataFrame:
     _require("pandas", "to_pandas")
     # pandas reads Arrow through pyarrow in any case, and this works before its version 3 too.
     frame: pandas.DataFrame = _require("pyarrow", "to_pandas").table(source).to_pandas()

@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use pyo3_arrow::PyRecordBatchReader;
+use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use super::runtime::block_anywhere;
 use crate::core::columns::{
@@ -30,6 +30,11 @@ pub fn stream<'py>(
     let reader = Bound::new(py, PyRecordBatchReader::new(Box::new(batches)))?;
     let capsule = reader.call_method1("__arrow_c_stream__", (requested_schema,))?;
     Ok(capsule.cast_into::<PyCapsule>()?)
+}
+
+/// A schema as the capsule that Arrow's consumers take.
+pub fn schema_capsule(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
+    Bound::new(py, PySchema::new(schema))?.call_method0("__arrow_c_schema__")
 }
 
 /// A walk as record batches; it waits for pages without the GIL.
@@ -84,7 +89,8 @@ impl RecordBatchReader for Batches {
     }
 }
 
-fn schema(resource: Resource) -> SchemaRef {
+/// The schema of a resource's batches.
+pub fn schema(resource: Resource) -> SchemaRef {
     match resource {
         Resource::Users => Arc::clone(&USERS),
         Resource::Messages => Arc::clone(&MESSAGES),
@@ -162,8 +168,7 @@ impl ArrowTable {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let schema = pyo3_arrow::PySchema::new(self.batch.schema());
-        Bound::new(py, schema)?.call_method0("__arrow_c_schema__")
+        schema_capsule(py, self.batch.schema())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::arrow::{Batches, stream};
+use super::arrow::{Batches, schema, schema_capsule, stream};
 use super::convert::{self, ReadPage};
 use super::errors::to_python;
 use super::runtime::run;
@@ -61,6 +61,10 @@ impl NativeWalk {
     fn take_error(&self, py: Python<'_>) -> Option<PyErr> {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.take().map(|error| to_python(py, &error))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        schema_capsule(py, schema(self.resource))
     }
 
     #[pyo3(signature = (requested_schema=None))]

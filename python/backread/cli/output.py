@@ -127,14 +127,14 @@ def _write_table(
 
 
 def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
-    from backread._listing import _ArrowSource
+    from backread._listing import ArrowSource
     from backread.mirror.engine import connect, quoted
 
     with tempfile.TemporaryDirectory(prefix="backread-") as folder:
         path = Path(folder) / "rows.parquet"
         connection = connect(None)
 
-        def copy(source: _ArrowSource) -> None:
+        def copy(source: ArrowSource) -> None:
             # The capsule itself: DuckDB asks an object for several streams, each of them a walk.
             connection.register("rows_read", source.__arrow_c_stream__())
             connection.execute(
@@ -142,7 +142,7 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
             ).fetchall()
 
         try:
-            _ArrowSource(listing).read(copy)
+            ArrowSource(listing).read(copy)
         finally:
             connection.unregister("rows_read")
             connection.close()
