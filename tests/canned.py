@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from backread.models import WalkReport
 from scripted_server import Request, answer
 
 Row = dict[str, Any]
@@ -97,3 +98,13 @@ def paged(
 def ids(rows: Sequence[Any]) -> list[Any]:
     """The ids of models or of dicts."""
     return [row["id"] if isinstance(row, dict) else row.id for row in rows]
+
+
+def walk(face: Any, server: Any, **options: Any) -> tuple[list[int], WalkReport]:
+    """The ids that a walk over the users gives, and its report."""
+    listing = face.client(server, max_retries=0).users.list(**options)
+    return ids(face.collect(listing)), listing.report
+
+
+def offsets(server: Any) -> list[int]:
+    return [int(request.query["offset"]) for request in server.requests]

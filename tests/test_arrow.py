@@ -192,9 +192,7 @@ def test_duckdb_can_leave_a_stream_half_read(face: Any, scripted: Any) -> None:
     assert len(server.requests) < 506
 
 
-def test_max_items_and_page_size_hold_in_a_stream(
-    face: Any, scripted: Any, pyarrow: Any
-) -> None:
+def test_max_items_and_page_size_hold_in_a_stream(face: Any, scripted: Any, pyarrow: Any) -> None:
     server = scripted(paged(users(100)))
     listing = face.client(server).users.list(max_items=25, page_size=10)
     assert pyarrow.table(listing)["id"].to_pylist() == list(range(1, 26))

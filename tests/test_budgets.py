@@ -119,7 +119,7 @@ def test_the_deadline_runs_while_a_call_waits_for_its_turn(scripted: Any) -> Non
     from backread import Client
 
     server = scripted(lambda request: server.stall())
-    client = Client(server.url, server.secret, server.vendor, max_concurrency=1, timeout=3)
+    client = Client(server.url, server.secret, server.vendor, max_concurrency=1, timeout=1.5)
     client = client.with_options(max_retries=0)
 
     def hold() -> None:
@@ -136,7 +136,7 @@ def test_the_deadline_runs_while_a_call_waits_for_its_turn(scripted: Any) -> Non
     took = time.monotonic() - began
     holder.join()
     client.close()
-    assert took < 2
+    assert took < 1
 
 
 def in_thirty_seconds() -> dict[str, dict[str, str]]:
@@ -175,9 +175,8 @@ def test_a_503_may_ask_for_a_wait_too(face: Any, scripted: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [429, 503])
-def test_the_wait_that_was_asked_for_is_kept(face: Any, scripted: Any, status: int) -> None:
-    server = scripted(answer(status, b"", {"retry-after": "1"}), FINE)
+def test_the_wait_that_was_asked_for_is_kept(face: Any, scripted: Any) -> None:
+    server = scripted(answer(429, b"", {"retry-after": "1"}), FINE)
     began = time.monotonic()
     assert face.call(face.client(server, deadline=20).users.get, 42).id == 42
     assert 1 <= time.monotonic() - began < 5
@@ -195,9 +194,7 @@ def test_the_wait_stands_in_the_attempts(face: Any, scripted: Any) -> None:
 @pytest.mark.parametrize(
     "nonsense", ["soon", "-5", "", "1e9999", "nan", "99999999999999999999999", "0"]
 )
-def test_a_wait_that_makes_no_sense_breaks_nothing(
-    face: Any, scripted: Any, nonsense: str
-) -> None:
+def test_a_wait_that_makes_no_sense_breaks_nothing(face: Any, scripted: Any, nonsense: str) -> None:
     server = scripted(lambda request: answer(429, b"", {"retry-after": nonsense}))
     client = face.client(server, max_retries=1, deadline=5)
     with pytest.raises((RateLimitError, DeadlineExceededError)):

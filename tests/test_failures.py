@@ -1,4 +1,4 @@
-"""Statuses and broken answers: which error each becomes, what it carries, and what is tried again."""
+"""Statuses and broken answers: what error each is, what it carries, what is tried again."""
 
 from __future__ import annotations
 
@@ -191,9 +191,7 @@ def test_a_list_that_breaks_off_is_no_short_list(face: Any, scripted: Any) -> No
 
 
 @pytest.mark.parametrize("broken", [HANG_UP, RESET, b"\x16\x03\x01 no HTTP\r\n\r\n"])
-def test_a_connection_that_breaks_before_the_answer(
-    face: Any, scripted: Any, broken: Any
-) -> None:
+def test_a_connection_that_breaks_before_the_answer(face: Any, scripted: Any, broken: Any) -> None:
     error = failure(face, scripted(broken), ConnectError)
     assert isinstance(error, ConnectionError)
     assert [one.status for one in error.attempts] == [None]
@@ -243,9 +241,7 @@ def test_the_content_type_plays_no_part(face: Any, scripted: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [201, 203, 206])
-def test_any_success_with_a_user_in_it_is_a_success(
-    face: Any, scripted: Any, status: int
-) -> None:
+def test_any_success_with_a_user_in_it_is_a_success(face: Any, scripted: Any, status: int) -> None:
     server = scripted(answer(status, user(42)))
     assert face.call(face.client(server).users.get, 42).id == 42
 

@@ -1,19 +1,13 @@
-"""Life in a process: forks, threads, Ctrl-C, tasks, event loops, and the interpreter's exit.
-
-What may hang runs in a process of its own, with a time limit.
-"""
+"""Life in a process: the import, forks, pickles, and the interpreter's exit."""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import contextlib
 import multiprocessing
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -21,43 +15,12 @@ from typing import Any
 
 import pytest
 
-from backread import AsyncClient, BackreadError, Client, NotFoundError
-from canned import ids, paged, user, users
+from backread import BackreadError, Client, NotFoundError
+from canned import paged, user, users
+from interpreter import SECONDS, check_silent, run
 from scripted_server import answer
 
-SECONDS = 60
-
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-needs_signals = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
-
-
-def environment(server: Any) -> dict[str, str]:
-    return {
-        **os.environ,
-        "BACKREAD_BASE_URL": server.url,
-        "BACKREAD_API_SECRET": server.secret,
-        "BACKREAD_VENDOR": server.vendor,
-        "PYTHONUNBUFFERED": "1",
-    }
-
-
-def run(code: str, server: Any, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs code in a fresh interpreter, and fails if it takes longer than SECONDS."""
-    return subprocess.run(
-        [sys.executable, *options, "-c", textwrap.dedent(code)],
-        env=environment(server),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-
-
-def check_silent(done: subprocess.CompletedProcess[str], said: str = "") -> None:
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.strip() == said
-
-
-# --- the import ----------------------------------------------------------------------------
 
 
 def test_the_import_brings_little_and_starts_nothing(backread_server: Any) -> None:
@@ -88,77 +51,6 @@ def test_every_public_name_is_there(backread_server: Any) -> None:
 def test_the_docstrings_may_be_stripped(backread_server: Any) -> None:
     code = "import backread; print(backread.Client().users.get(42).id)"
     check_silent(run(code, backread_server, "-OO"), "42")
-
-
-# --- threads -------------------------------------------------------------------------------
-
-
-def test_one_client_serves_many_threads(backread_server: Any) -> None:
-    world = backread_server.world
-    user_ids = world.user_ids()
-    with (
-        backread_server.client(max_concurrency=4) as client,
-        concurrent.futures.ThreadPoolExecutor(16) as pool,
-    ):
-        lists = [pool.submit(client.users.list().to_list) for _ in range(8)]
-        read = list(pool.map(lambda one: client.users.get(one, as_dict=True), user_ids))
-        assert read == [world.user(one) for one in user_ids]
-        for one in lists:
-            assert ids(one.result()) == user_ids
-
-
-def test_a_waiting_call_lets_other_threads_run(scripted: Any) -> None:
-    server = scripted(lambda request: server.stall())
-    client = Client(server.url, server.secret, server.vendor, timeout=1, max_retries=0)
-    done = threading.Event()
-
-    def call() -> None:
-        with contextlib.suppress(BackreadError):
-            client.users.get(42)
-        done.set()
-
-    thread = threading.Thread(target=call)
-    thread.start()
-    turns = 0
-    while not done.is_set():
-        turns += 1
-        time.sleep(0.001)
-    thread.join()
-    client.close()
-    assert turns > 100
-
-
-def test_two_threads_may_share_one_iterator_of_pages(backread_server: Any) -> None:
-    with backread_server.client() as client:
-        walk = client.users._walk(False, 10, None)
-        pages = []
-
-        def read() -> None:
-            while (page := walk.next_page(False, True)) is not None:
-                pages.append(page)
-
-        threads = [threading.Thread(target=read) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    read_ids = sorted(one.id for page in pages for one in page)
-    assert read_ids == backread_server.world.user_ids()
-
-
-def test_a_client_of_one_thread_is_closed_by_another(scripted: Any) -> None:
-    server = scripted(paged(users(10_000)))
-    client = Client(server.url, server.secret, server.vendor)
-    rows = iter(client.users.list(page_size=5))
-    assert next(rows).id == 1
-    closer = threading.Thread(target=client.close)
-    closer.start()
-    closer.join()
-    with pytest.raises(BackreadError, match="closed"):
-        list(rows)
-
-
-# --- forks ---------------------------------------------------------------------------------
 
 
 def in_child(work: Any) -> tuple[int, str]:
@@ -270,7 +162,7 @@ def test_forks_while_other_threads_are_at_work(backread_server: Any) -> None:
 
 @needs_fork
 def test_a_pool_of_forked_processes(backread_server: Any) -> None:
-    """As task runners do it: the client is made and used ahead of the fork, and exits are normal."""
+    """As task runners do it: used ahead of the fork, and exits are normal."""
     done = run(
         """
         import multiprocessing
@@ -337,196 +229,6 @@ def test_what_was_read_pickles(face: Any, backread_server: Any) -> None:
         assert pickle.loads(pickle.dumps(thing)) == thing
 
 
-# --- Ctrl-C --------------------------------------------------------------------------------
-
-INTERRUPTED = {
-    "get": "client.users.get(42)",
-    "list": "client.users.list().to_list()",
-    "all": "client.messages.all().to_list()",
-    "arrow": "import pyarrow; client.users.list().to_arrow()",
-    "async get": "asyncio.run(asynchronous.users.get(42))",
-    "async list": "asyncio.run(asynchronous.users.list().to_list())",
-    "a wait": "client.users.get(43)",
-}
-
-
-@needs_signals
-@pytest.mark.parametrize("name", INTERRUPTED)
-def test_ctrl_c_ends_a_call_that_hangs_within_a_second(scripted: Any, name: str) -> None:
-    if name == "arrow":
-        pytest.importorskip("pyarrow")
-    waiting = answer(429, b"", {"retry-after": "3000"})
-    server = scripted(
-        lambda request: waiting if request.path.endswith("43") else server.stall()
-    )
-    code = f"""
-    import asyncio, time
-    from backread import AsyncClient, Client
-    client, asynchronous = Client(timeout=None), AsyncClient(timeout=None)
-    try:
-        {INTERRUPTED[name]}
-    except KeyboardInterrupt:
-        print("interrupted", time.time())
-    """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=environment(server),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        limit = threading.Timer(SECONDS, process.kill)
-        limit.start()
-        while not server.requests and process.poll() is None:
-            time.sleep(0.01)
-        # The request is out; the call waits, or is about to.
-        time.sleep(0.2)
-        sent = time.time()
-        process.send_signal(signal.SIGINT)
-        said, complaint = process.communicate()
-        limit.cancel()
-    assert said.startswith("interrupted"), complaint
-    assert float(said.split()[1]) - sent < 1
-    assert (process.returncode, complaint) == (0, "")
-    assert len(server.requests) == 1
-
-
-# --- tasks and event loops -------------------------------------------------------------------
-
-
-def closed_by_client(server: Any, connections: int) -> bool:
-    """Whether the server sees its stalled connections end, in good time."""
-    ended = [server.ended.wait(10) for _ in range(connections)]
-    return all(ended)
-
-
-@pytest.mark.parametrize("what", ["get", "page", "list", "all"])
-def test_a_cancelled_task_ends_its_request(scripted: Any, what: str) -> None:
-    gone = threading.Event()
-
-    def watch(first: bytes) -> Any:
-        yield first
-        for _ in range(1_000):
-            time.sleep(0.01)
-            # Sending to a peer that went away fails, which closes this generator.
-            yield b" "
-
-    def tell(request: Any) -> Any:
-        try:
-            yield from watch(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
-        finally:
-            gone.set()
-
-    server = scripted(lambda request: tell(request))
-
-    async def main() -> None:
-        async with AsyncClient(
-            server.url, server.secret, server.vendor, timeout=None, max_retries=0
-        ) as client:
-            calls = {
-                "get": lambda: client.users.get(42),
-                "page": client.users.page,
-                "list": client.users.list().to_list,
-                "all": client.messages.all().to_list,
-            }
-            task = asyncio.ensure_future(calls[what]())
-            while not server.requests:
-                await asyncio.sleep(0.01)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert await asyncio.to_thread(gone.wait, 5)
-
-    asyncio.run(main())
-    assert len(server.requests) == 1
-
-
-def test_a_cancelled_call_gives_its_place_back(scripted: Any) -> None:
-    server = scripted(
-        lambda request: answer(200, user(42)) if request.path.endswith("42") else server.stall()
-    )
-
-    async def main() -> None:
-        async with AsyncClient(
-            server.url, server.secret, server.vendor, max_concurrency=1, timeout=20
-        ) as client:
-            for _ in range(5):
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(0.05):
-                        await client.users.get(1)
-            async with asyncio.timeout(5):
-                assert (await client.users.get(42)).id == 42
-
-    asyncio.run(main())
-
-
-def test_many_tasks_at_once(backread_server: Any) -> None:
-    async def main() -> None:
-        async with backread_server.async_client() as client:
-            read = await asyncio.gather(
-                *(client.users.get(one) for one in backread_server.world.user_ids())
-            )
-            assert ids(read) == backread_server.world.user_ids()
-
-    asyncio.run(main())
-
-
-def test_the_event_loop_turns_while_a_call_waits(scripted: Any) -> None:
-    server = scripted(lambda request: server.stall())
-
-    async def main() -> int:
-        turns = 0
-        async with AsyncClient(
-            server.url, server.secret, server.vendor, timeout=0.5, max_retries=0
-        ) as client:
-            task = asyncio.ensure_future(client.users.get(42))
-            while not task.done():
-                turns += 1
-                await asyncio.sleep(0.001)
-            assert task.exception() is not None
-        return turns
-
-    assert asyncio.run(main()) > 50
-
-
-def test_one_async_client_serves_one_event_loop_after_another(backread_server: Any) -> None:
-    client = backread_server.async_client()
-
-    async def main() -> int:
-        await client.users.get(42)
-        return len([one async for one in client.users.list()])
-
-    for _ in range(3):
-        assert asyncio.run(main()) == backread_server.world.total_users
-    asyncio.run(client.aclose())
-
-
-def test_one_async_client_serves_event_loops_of_several_threads(backread_server: Any) -> None:
-    client = backread_server.async_client()
-
-    async def main() -> list[int]:
-        return ids(await asyncio.gather(*(client.users.get(42) for _ in range(20))))
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for read in [pool.submit(asyncio.run, main()) for _ in range(8)]:
-            assert read.result(SECONDS) == [42] * 20
-    asyncio.run(client.aclose())
-
-
-def test_a_loop_that_ends_with_calls_under_way_is_no_matter(backread_server: Any) -> None:
-    client = backread_server.async_client()
-
-    async def leave() -> None:
-        for _ in range(50):
-            asyncio.ensure_future(client.users.page())  # noqa: RUF006
-        await asyncio.sleep(0)
-
-    for _ in range(5):
-        asyncio.run(leave())
-    assert asyncio.run(client.users.get(42)).id == 42
-    asyncio.run(client.aclose())
-
-
 # --- the interpreter's exit ------------------------------------------------------------------
 
 LEFT = {
@@ -566,9 +268,8 @@ LEFT = {
     """,
     "a stream half read": """
         import pyarrow
-        reader = pyarrow.RecordBatchReader.from_stream(client.users.list(page_size=1))
-        reader.schema
-        global_reader = reader
+        reader = pyarrow.RecordBatchReader.from_stream(client.users.list())
+        reader.read_next_batch()
     """,
     "a mock server": """
         from backread.testing import MockServer, World
@@ -576,9 +277,9 @@ LEFT = {
         other = server.client()
         other.users.get(42)
     """,
-    "an error that nobody took": """
-        client.users.list().__iter__()
-        listing = client.users.list()
+    "a listing that was never read": """
+        rows = iter(client.users.list())
+        listing = client.messages.all()
     """,
 }
 
@@ -588,6 +289,7 @@ def test_the_interpreter_exits_cleanly_with_work_in_flight(scripted: Any, name: 
     if "pyarrow" in LEFT[name]:
         pytest.importorskip("pyarrow")
     hanging = threading.Event()
+    listed = paged(users(20_000))
 
     def service(request: Any) -> Any:
         if request.path.endswith("43"):
@@ -595,7 +297,7 @@ def test_the_interpreter_exits_cleanly_with_work_in_flight(scripted: Any, name: 
             return server.stall()
         if request.path == "/hanging/external/users/1":
             return answer(200, user(1)) if hanging.is_set() else answer(404)
-        return paged(users(2_000))(request)
+        return listed(request)
 
     server = scripted(service)
     code = f"""
@@ -607,7 +309,7 @@ def test_the_interpreter_exits_cleanly_with_work_in_flight(scripted: Any, name: 
         try: return look.users.get(1)
         except NotFoundError: return None
     def left():
-        global rows, listing, global_reader, server, other
+        global rows, listing, reader, server, other
         {textwrap.indent(textwrap.dedent(LEFT[name]), " " * 8).strip()}
     left()
     print("left", flush=True)

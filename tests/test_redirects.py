@@ -18,9 +18,7 @@ def moved(location: str, status: int = 302) -> bytes:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_within_the_origin_is_followed(
-    face: Any, scripted: Any, status: int
-) -> None:
+def test_a_redirect_within_the_origin_is_followed(face: Any, scripted: Any, status: int) -> None:
     server = scripted(moved("/elsewhere/users/42", status), FINE)
     assert face.call(face.client(server).users.get, 42).id == 42
     first, second = server.requests
@@ -63,7 +61,9 @@ def test_a_redirect_to_another_origin_is_refused_and_named(
     assert server.secret not in str(caught.value)
 
 
-@pytest.mark.parametrize("target", ["//{other}/x", "http://localhost:{port}/x", "https://127.0.0.1:{port}/x"])
+@pytest.mark.parametrize(
+    "target", ["//{other}/x", "http://localhost:{port}/x", "https://127.0.0.1:{port}/x"]
+)
 def test_another_host_or_scheme_is_another_origin(face: Any, scripted: Any, target: str) -> None:
     other = scripted(lambda request: FINE)
     server = scripted(
@@ -75,9 +75,7 @@ def test_another_host_or_scheme_is_another_origin(face: Any, scripted: Any, targ
     assert len(server.requests) == 1
 
 
-def test_an_origin_that_is_left_by_a_second_redirect_is_refused(
-    face: Any, scripted: Any
-) -> None:
+def test_an_origin_that_is_left_by_a_second_redirect_is_refused(face: Any, scripted: Any) -> None:
     other = scripted(lambda request: FINE)
     server = scripted(moved("/first"), moved(other.url))
     with pytest.raises(TransportError, match="another origin"):

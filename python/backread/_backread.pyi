@@ -10,6 +10,19 @@ from typing import Any, Literal, Self, final
 from backread.models import WalkReport
 from backread.typed_dicts import MessageDict, UserDict
 
+__all__ = [
+    "OPENAPI",
+    "ArrowTable",
+    "NativeClient",
+    "NativeMockServer",
+    "SyncBatch",
+    "SyncRun",
+    "Walk",
+    "World",
+    "__version__",
+    "empty_table",
+]
+
 __version__: str
 OPENAPI: str
 

@@ -1,0 +1,93 @@
+"""The pytest fixtures of the wheel, as a user's test suite has them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+HEADER = """
+import asyncio, sys
+import pytest
+"""
+
+
+def outcome(pytester: Any, code: str, **expected: int) -> Any:
+    pytester.makepyfile(HEADER + code)
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-W", "error")
+    done.assert_outcomes(**expected)
+    return done
+
+
+def test_the_server_has_200_users_with_messages(backread_server: Any) -> None:
+    world = backread_server.world
+    assert (world.seed, world.total_users, world.messages_per_user) == (7, 200, (0, 120))
+    assert backread_server.url.startswith("http://127.0.0.1:")
+
+
+def test_the_clients_are_the_servers(
+    backread_server: Any, backread_client: Any, backread_async_client: Any
+) -> None:
+    before = backread_server.counts()["user"]
+    assert backread_client.users.get(42).id == 42
+    assert asyncio.run(backread_async_client.users.get(42)).id == 42
+    assert backread_server.counts()["user"] == before + 2
+
+
+def test_a_suite_uses_them_without_a_word_of_setup(pytester: Any) -> None:
+    outcome(
+        pytester,
+        """
+seen = []
+
+def test_sync(backread_server, backread_client):
+    seen.append((backread_server, backread_client))
+    users = backread_client.users.list().to_list()
+    assert len(users) == backread_server.world.total_users
+
+def test_async(backread_server, backread_async_client):
+    async def main():
+        return [user async for user in backread_async_client.users.list()]
+    assert len(asyncio.run(main())) == backread_server.world.total_users
+
+def test_the_server_is_the_same_and_the_client_was_closed(backread_server, backread_client):
+    [(server, client)] = seen
+    assert server is backread_server
+    assert client is not backread_client
+    with pytest.raises(Exception, match="closed"):
+        client.users.get(42)
+""",
+        passed=3,
+    )
+
+
+def test_nothing_is_loaded_before_a_fixture_is_used(pytester: Any) -> None:
+    outcome(
+        pytester,
+        """
+def test_not_loaded():
+    assert "backread._backread" not in sys.modules
+
+def test_loaded(backread_client):
+    assert "backread._backread" in sys.modules
+""",
+        passed=2,
+    )
+
+
+def test_they_are_listed_with_what_they_give(pytester: Any) -> None:
+    done = pytester.runpytest_subprocess("--fixtures")
+    for name in ("backread_server", "backread_client", "backread_async_client"):
+        done.stdout.fnmatch_lines([f"{name}*"])
+    done.stdout.fnmatch_lines(["*faked service with 200 users*"])
+
+
+def test_the_suite_runs_with_the_installed_plugin(request: pytest.FixtureRequest) -> None:
+    plugin = request.config.pluginmanager.get_plugin("backread")
+    assert plugin is sys.modules["backread.pytest_plugin"]
+    assert Path(plugin.__file__).name == "pytest_plugin.py"

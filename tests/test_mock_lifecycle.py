@@ -1,0 +1,149 @@
+"""The mock as a thing that starts, takes what comes, and stops."""
+
+from __future__ import annotations
+
+import http.client
+import mmap
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread.testing import MockServer, World
+from by_hand import Caller
+
+
+def test_its_options_are_what_clients_must_bring() -> None:
+    with MockServer(World(users=2), secret="mock_of_mine", vendor="acme") as server:
+        assert (server.secret, server.vendor) == ("mock_of_mine", "acme")
+        assert server.url == f"http://127.0.0.1:{server.port}"
+        with server.client(timeout=5) as client:
+            assert client.vendor == "acme"
+            assert len(client.users.page()) == 2
+
+
+def test_its_secret_looks_like_no_real_one() -> None:
+    with MockServer() as server:
+        assert server.secret.startswith("mock_")
+        assert server.world.total_users == 100
+
+
+def test_a_taken_port_is_an_error_that_names_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"127.0.0.1:{port}"):
+            MockServer(port=port)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"host": "nowhere.example.com"}, {"port": 70_000}, {"secret": ""}, {"vendor": "a b"}],
+    ids=repr,
+)
+def test_a_server_that_makes_no_sense_is_refused(options: Any) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        MockServer(**options)
+
+
+def test_it_stops_at_once_with_connections_open_and_frees_its_port() -> None:
+    server = MockServer(World(users=3))
+    callers = [Caller(server) for _ in range(20)]
+    for ask in callers:
+        assert ask("/external/users").status == 200
+    began = time.monotonic()
+    server.stop()
+    assert time.monotonic() - began < 0.5
+    server.stop()
+    with pytest.raises((http.client.HTTPException, OSError)):
+        callers[0]("/external/users")
+    with MockServer(port=server.port) as again:
+        assert again.port == server.port
+    for ask in callers:
+        ask.connection.close()
+
+
+def test_a_server_that_is_dropped_stops() -> None:
+    port = MockServer(World(users=1)).port
+    with pytest.raises(ConnectionError):
+        socket.create_connection(("127.0.0.1", port))
+
+
+def test_many_connections_at_once(backread_server: MockServer) -> None:
+    failed: list[Any] = []
+
+    def work() -> None:
+        ask = Caller(backread_server)
+        for _ in range(50):
+            if ask("/external/users?limit=99").status != 200:
+                failed.append(ask)
+        ask.connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\xff\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /external/users HTTP/9.9\r\n\r\n",
+        b"GET /" + b"x" * 100_000,
+        b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
+        b"",
+    ],
+)
+def test_what_is_no_request_harms_nobody(backread_server: MockServer, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", backread_server.port), timeout=5) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+    ask = Caller(backread_server)
+    assert ask("/external/users").status == 200
+    ask.connection.close()
+
+
+def test_no_python_runs_while_it_answers(tmp_path: Path) -> None:
+    """Another process reads a page while this one holds the GIL, and marks a shared byte."""
+    flag = tmp_path / "flag"
+    flag.write_bytes(b"-")
+    code = """
+import pathlib, sys
+from backread import Client
+assert len(Client().users.page()) == 99
+pathlib.Path(sys.argv[1]).open("r+b").write(b"+")
+"""
+    with (
+        MockServer(World(users=99)) as server,
+        flag.open("r+b") as file,
+        mmap.mmap(file.fileno(), 1) as shared,
+    ):
+        settings = {
+            "BACKREAD_BASE_URL": server.url,
+            "BACKREAD_API_SECRET": server.secret,
+            "BACKREAD_VENDOR": server.vendor,
+        }
+        interval = sys.getswitchinterval()
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(flag)], env={**os.environ, **settings}
+        )
+        # Nothing in this loop lets go of the GIL.
+        sys.setswitchinterval(1_000)
+        try:
+            end = time.monotonic() + 30
+            while shared[0] != ord("+") and time.monotonic() < end:
+                pass
+            answered = shared[:]
+        finally:
+            sys.setswitchinterval(interval)
+        assert process.wait(30) == 0
+    assert answered == b"+"

@@ -1,0 +1,135 @@
+"""Worlds: rows by counter, in the interface's shape, and changes on top."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import pytest
+
+from backread.testing import MockServer, World
+from by_hand import MESSAGE_FIELDS, SENDER_FIELDS, USER_FIELDS, Caller
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def test_each_row_has_the_fields_of_the_interface_and_their_types() -> None:
+    world = World(seed=3, users=60, messages_per_user=(0, 150))
+    kinds = set()
+    for user_id in world.user_ids():
+        row: Any = world.user(user_id)
+        assert list(row) == USER_FIELDS
+        assert row["id"] == user_id
+        for name in ("created_at", "updated_at", "online_at"):
+            assert TIMESTAMP.fullmatch(row[name])
+        assert row["created_at"] <= row["updated_at"]
+        assert all(isinstance(row[name], str) for name in USER_FIELDS[1:-1])
+        for attribute in row["user_attributes"]:
+            assert list(attribute) == ["name", "value"]
+            assert all(isinstance(value, str) for value in attribute.values())
+        for message_id in world.message_ids(user_id):
+            message: Any = world.message(user_id, message_id)
+            assert list(message) == MESSAGE_FIELDS
+            assert list(message["sender"]) == SENDER_FIELDS[message["sender_type"]]
+            assert TIMESTAMP.fullmatch(message["created_at"])
+            assert isinstance(message["body"], str)
+            for name in ("read_by_user", "read_by_operator", "auto_invitation"):
+                assert isinstance(message[name], bool)
+            kinds.add((message["sender_type"], message["file_url"] is None))
+    assert kinds == {
+        (sender, attached) for sender in ("user", "operator") for attached in (True, False)
+    }
+
+
+def rows(world: World, count: int) -> list[Any]:
+    return [
+        (world.user(one), [world.message(one, each) for each in world.message_ids(one)])
+        for one in world.user_ids()[:count]
+    ]
+
+
+def test_a_larger_world_keeps_the_rows_of_a_smaller_one() -> None:
+    small, large = World(5, 20, (0, 30)), World(5, 100_000, (0, 30))
+    assert rows(small, 20) == rows(large, 20)
+    assert rows(small, 20) == rows(World(5, 20, (0, 30)), 20)
+    assert rows(small, 20) != rows(World(6, 20, (0, 30)), 20)
+
+
+def test_a_world_of_millions_costs_nothing_to_make() -> None:
+    began = time.monotonic()
+    world = World(seed=1, users=10_000_000, messages_per_user=(0, 500))
+    with MockServer(world) as server:
+        ask = Caller(server)
+        page = ask("/external/users?offset=9999990&limit=99").json
+        took = time.monotonic() - began
+        ask.connection.close()
+    assert (page["total"], len(page["users"])) == (10_000_000, 10)
+    assert took < 1
+
+
+def test_ids_are_one_of_a_kind_and_ascend() -> None:
+    world = World(seed=2, users=200, messages_per_user=(0, 40))
+    assert world.user_ids()[0] == 42
+    assert world.user_ids() == sorted(set(world.user_ids()))
+    lists = [world.message_ids(one) for one in world.user_ids()]
+    assert all(one == sorted(one) for one in lists)
+    every = [message_id for one in lists for message_id in one]
+    assert len(every) == len(set(every)) == world.total_messages
+    assert len(lists) == world.total_users == world.users == 200
+    assert all(0 <= len(one) <= 40 for one in lists)
+    assert all(len(World(2, 9, (7, 7)).message_ids(one)) == 7 for one in World(2, 9).user_ids())
+
+
+def test_a_change_shows_in_the_next_answer() -> None:
+    world = World(seed=4, users=5, messages_per_user=(3, 3))
+    fingerprint = world.fingerprint()
+    with MockServer(world) as server, server.client() as client:
+        assert len(list(client.users.list())) == 5
+        new = world.add_users(2)
+        assert [one.id for one in client.users.list()][-2:] == new
+        [added] = world.add_messages(42)
+        assert [one.id for one in client.messages.list(42)][-1] == added
+        world.edit_user(42, name="Ada", tags=["x"], email=None)
+        read = client.users.get(42)
+        assert (read.name, read.email, read.extra) == ("Ada", None, {"tags": ["x"]})
+        world.edit_message(42, added, body="changed", sender_type="bot")
+        assert client.messages.get(42, added).body == "changed"
+        world.remove_message(42, added)
+        assert added not in [one.id for one in client.messages.list(42)]
+        world.remove_user(new[0])
+        assert new[0] not in [one.id for one in client.users.list()]
+        assert world.total_users == 6
+    assert world.fingerprint() != fingerprint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"seed": -1}, "seed"),
+        ({"users": -1}, "users"),
+        ({"users": "many"}, "users"),
+        ({"messages_per_user": (5, 1)}, "messages_per_user"),
+        ({"messages_per_user": 5}, "messages_per_user"),
+        ({"messages_per_user": (0, -1)}, "messages_per_user"),
+    ],
+)
+def test_a_world_that_makes_no_sense_is_refused(arguments: Any, name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        World(**arguments)
+
+
+def test_what_is_not_there_is_a_key_error() -> None:
+    world = World(users=1, messages_per_user=(1, 1))
+    for missing in (
+        lambda: world.user(1),
+        lambda: world.message(42, 1),
+        lambda: world.message_ids(1),
+        lambda: world.remove_user(1),
+        lambda: world.add_messages(1),
+        lambda: world.edit_user(1, name="x"),
+    ):
+        with pytest.raises(KeyError, match="1"):
+            missing()
+    with pytest.raises(ValueError, match="id"):
+        world.edit_user(42, id=5)
