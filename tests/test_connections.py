@@ -100,7 +100,7 @@ x509_extensions = extensions
 CN = localhost
 [extensions]
 basicConstraints = critical, CA:FALSE
-subjectAltName = DNS:localhost, IP:127.0.0.1
+subjectAltName = DNS:localhost
 """
 
 
@@ -144,7 +144,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(face: Any, secure: Ser
 def test_a_certificate_of_another_host_is_refused(
     face: Any, secure: Service, certificate: tuple[Path, Path]
 ) -> None:
-    secure.url = secure.url.replace("localhost", "127.0.0.2")
+    secure.url = secure.url.replace("localhost", "127.0.0.1")
     client = face.client(secure, ca_bundle=certificate[0], max_retries=0)
-    with pytest.raises(ConnectError):
+    with pytest.raises(ConnectError, match="certificate"):
         face.call(client.users.get, 42)

@@ -206,16 +206,6 @@ def test_nobody_listens(face: Any, scripted: Any) -> None:
     assert "refused" in str(error).lower()
 
 
-def test_a_name_that_is_nowhere(face: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    # RFC 6761, 6.4: nothing resolves this.
-    client = face.kind("http://service.invalid", "s", "v", allow_http=True, max_retries=0)
-    with pytest.raises(ConnectError):
-        face.call(client.users.get, 42)
-    face.close(client)
-
-
 def test_a_200_that_is_never_json_is_a_decode_error_after_the_retries(
     face: Any, scripted: Any
 ) -> None:

@@ -177,8 +177,8 @@ class WalkReport:
       given once.
     - ``total_first`` and ``total_last`` are the service's own counts of the list, in the first
       and in the last response; ``None`` where it sent none.
-    - ``sweeps`` counts the passes over the list; ``repaired_text`` the strings whose text was not
-      valid Unicode and now holds U+FFFD.
+    - ``sweeps`` counts the passes over the list; ``repaired_text`` the places where its text was
+      not valid Unicode and now holds U+FFFD.
     - ``certificate``: ``snapshot`` (one response held it all), ``counted``, ``linked``, or
       ``uncertified`` (nothing is proved); ``reason`` says in words why it is uncertified.
     - ``started_at`` and ``ended_at`` are UTC; ``ended_at`` is ``None`` while the walk is under way

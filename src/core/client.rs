@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::budget::Budget;
 use super::config::{Options, Origin, Settings};
-use super::error::{Attempt, Error, ErrorKind, StatusFailure};
+use super::error::{Attempt, Error, ErrorKind, Misfit, StatusFailure};
 use super::interface::{Endpoint, Limit, List, Natural};
 use super::json::{self, Fault, Text};
 use super::model::{Page, Record};
@@ -278,7 +278,7 @@ impl Client {
             .map(|value| (answer.status, value))
             .map_err(|fault| Failure {
                 status: Some(answer.status),
-                transient: fault.not_json,
+                transient: fault.misfit == Misfit::NotJson,
                 kind: decode_failure(fault),
             })
     }
@@ -335,7 +335,7 @@ fn decode_failure(fault: Fault) -> ErrorKind {
         path: fault.path,
         snippet: fault.snippet,
         reason: fault.reason,
-        not_json: fault.not_json,
+        misfit: fault.misfit,
     }
 }
 

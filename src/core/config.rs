@@ -154,8 +154,10 @@ pub fn on_rate_limit(name: &str) -> Result<OnRateLimit, Error> {
 
 /// A whole number from 0 given as `name`.
 pub fn count<T: TryFrom<i64>>(name: &str, value: i64) -> Result<T, Error> {
-    T::try_from(value)
-        .map_err(|_| Error::configuration(format!("{name} must be 0 or more, not {value}")))
+    T::try_from(value).map_err(|_| {
+        let reason = if value < 0 { "0 or more" } else { "smaller" };
+        Error::configuration(format!("{name} must be {reason}, not {value}"))
+    })
 }
 
 /// A number of seconds given as `name`; it must be more than 0.
@@ -221,10 +223,15 @@ fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
     {
         return Ok(secret);
     }
-    Err(Error::configuration(
+    Err(unfit_secret())
+}
+
+/// Says that a secret cannot be one, without showing it.
+pub fn unfit_secret() -> Error {
+    Error::configuration(
         "api_secret (BACKREAD_API_SECRET) has a blank, a line break or a character that is not \
          ASCII; copy the API Secret Key again, without what stands around it",
-    ))
+    )
 }
 
 fn vendor(given: Option<String>) -> Result<String, Error> {

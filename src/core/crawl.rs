@@ -1,5 +1,7 @@
 //! Every user's messages, lists side by side under the client's pace.
 
+use std::collections::HashSet;
+
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
@@ -8,8 +10,15 @@ use super::client::Client;
 use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
+use super::model::Row;
 use super::report::{Certificate, WalkReport};
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
+
+// How errors name what a crawl reads.
+const EVERY_LIST: &str = "/external/users/*/messages";
+
+// More lists than this are never under way at once, whatever max_concurrency says.
+const MOST_SIDE_BY_SIDE: usize = 4_096;
 
 /// Whose messages to read.
 #[derive(Debug, Clone)]
@@ -46,7 +55,7 @@ pub fn crawl(
 ) -> Feed<Event> {
     Feed::new(move |outlet| async move {
         let budget = client.budget();
-        let side_by_side = client.options().max_concurrency.max(1);
+        let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
         let (queue, waiting) = mpsc::channel(side_by_side);
         let listed = matches!(users, Users::Listed);
         let find = find_users(&client, users, &budget, &outlet, queue);
@@ -74,7 +83,8 @@ async fn find_users(
 ) -> Result<(), Error> {
     match users {
         Users::Given(given) => {
-            for user_id in given {
+            let mut queued = HashSet::new();
+            for user_id in given.into_iter().filter(|user_id| queued.insert(*user_id)) {
                 if queue.send(user_id).await.is_err() {
                     break;
                 }
@@ -84,11 +94,7 @@ async fn find_users(
         Users::Listed => {
             let walk = Walk::new(client.clone(), List::Users, WalkSettings::WHOLE);
             while let Some(page) = walk.feed.next().await? {
-                let ids: Vec<Natural> = page
-                    .rows
-                    .iter()
-                    .filter_map(|row| Natural::new("id", row.id?).ok())
-                    .collect();
+                let ids: Vec<Natural> = page.rows.iter().filter_map(askable).collect();
                 if !outlet.put(Event::Users(page)).await {
                     return Ok(());
                 }
@@ -108,6 +114,11 @@ async fn find_users(
             Ok(())
         }
     }
+}
+
+/// The id that a user's messages can be asked for by; none if it is no whole number from 0.
+fn askable(row: &Row) -> Option<Natural> {
+    Natural::new("id", row.id?).ok()
 }
 
 async fn read_list(
@@ -191,7 +202,8 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
         let report = summary.end(cut, settings.max_items);
         shared.set(report.clone());
         if settings.strict && report.certificate == Certificate::Uncertified && !cut {
-            return Err(Error::new(ErrorKind::Incomplete(Box::new(report))));
+            let incomplete = Error::new(ErrorKind::Incomplete(Box::new(report)));
+            return Err(incomplete.during(EVERY_LIST.to_owned(), Vec::new()));
         }
         Ok(())
     });
@@ -203,6 +215,7 @@ struct Summary {
     report: WalkReport,
     weakest: Certificate,
     users_gone: u64,
+    users_unasked: usize,
     users_reason: Option<String>,
     all_totals_known: bool,
 }
@@ -217,6 +230,7 @@ impl Summary {
             },
             weakest: Certificate::Snapshot,
             users_gone: 0,
+            users_unasked: 0,
             users_reason: listed.then(|| "not read to its end".to_owned()),
             all_totals_known: true,
         }
@@ -225,7 +239,10 @@ impl Summary {
     fn take(&mut self, event: Event) -> Option<WalkedPage> {
         let report = &mut self.report;
         match event {
-            Event::Users(_) => {}
+            Event::Users(page) => {
+                let unasked = page.rows.iter().filter(|row| askable(row).is_none());
+                self.users_unasked += unasked.count();
+            }
             Event::Messages(page) => return Some(page),
             Event::UserGone { requests, .. } => {
                 self.users_gone += 1;
@@ -286,6 +303,13 @@ impl Summary {
                 "{} users were gone when their messages were asked for",
                 self.users_gone
             ));
+        }
+        if self.users_unasked > 0 {
+            let count = self.users_unasked;
+            reasons.push(format!(
+                "{count} users have no usable id, so their messages cannot be asked for"
+            ));
+            self.weakest = Certificate::Uncertified;
         }
         if cut || self.weakest == Certificate::Uncertified {
             report.doubt(reasons.join("; "));

@@ -55,14 +55,28 @@ pub enum ErrorKind {
         path: String,
         snippet: String,
         reason: String,
-        /// It is no JSON at all, or it is JSON of another shape.
-        not_json: bool,
+        misfit: Misfit,
     },
     Status(Box<StatusFailure>),
     Incomplete(Box<WalkReport>),
     Closed,
+    /// Reading in the background stopped without a word: a fault of ours.
+    Aborted,
+    /// The interpreter is on its way out, and its runtime has ended.
+    Exiting,
     /// The walk was begun by another process: a fork came between.
     OtherProcess,
+}
+
+/// How far an answer is from what the interface says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// It is no JSON; the same request may well give JSON the next time.
+    NotJson,
+    /// It is JSON, but no object, or not a page.
+    Envelope,
+    /// A field of a record has another type, or the id is missing.
+    Field,
 }
 
 /// The error of every operation of the core; boxed, for results are moved far more often than read.
@@ -101,7 +115,7 @@ impl Error {
         Self::new(ErrorKind::InvalidArgument(message))
     }
 
-    pub fn configuration(message: impl Into<String>) -> Self {
+    pub fn configuration<M: Into<String>>(message: M) -> Self {
         Self::new(ErrorKind::Configuration(message.into()))
     }
 
@@ -179,22 +193,24 @@ impl fmt::Display for ErrorKind {
                 path,
                 snippet,
                 reason,
-                not_json: false,
-            } => write!(
-                formatter,
-                "the answer is not what the interface says at {path}: {reason}, near {snippet:?}; \
-                 as_dict=True gives rows as they were sent"
-            ),
-            Self::Decode {
-                snippet,
-                reason,
-                not_json: true,
-                ..
-            } => write!(
-                formatter,
-                "the answer is not JSON: {reason}, near {snippet:?}; check base_url, or call again \
-                 later"
-            ),
+                misfit,
+            } => match misfit {
+                Misfit::NotJson => write!(
+                    formatter,
+                    "the answer is not JSON: {reason}, near {snippet:?}; check base_url, or call \
+                     again later"
+                ),
+                Misfit::Envelope => write!(
+                    formatter,
+                    "the answer is not what the interface says at {path}: {reason}, near \
+                     {snippet:?}; check base_url and vendor"
+                ),
+                Misfit::Field => write!(
+                    formatter,
+                    "the answer is not what the interface says at {path}: {reason}, near \
+                     {snippet:?}; as_dict=True gives rows as they were sent"
+                ),
+            },
             Self::Status(failure) => failure.fmt(formatter),
             Self::Incomplete(report) => write!(
                 formatter,
@@ -202,6 +218,13 @@ impl fmt::Display for ErrorKind {
                 report.reason.as_deref().unwrap_or("no reason is known")
             ),
             Self::Closed => formatter.write_str("this client is closed; make a new one"),
+            Self::Aborted => formatter.write_str(
+                "reading stopped before its end through a fault of backread; please report it, and \
+                 read again",
+            ),
+            Self::Exiting => {
+                formatter.write_str("the interpreter is exiting; read before its exit handlers run")
+            }
             Self::OtherProcess => formatter.write_str(
                 "this walk was begun before a fork, in another process; iterate the listing again",
             ),
@@ -219,7 +242,7 @@ impl fmt::Display for StatusFailure {
             404 => "there is no such user or message, or base_url is not the service's",
             406 => "it does not know the media type; check vendor or BACKREAD_VENDOR",
             429 => "it asks for fewer requests; call again later or set rate_limit=",
-            300..=399 => "a redirect that names no target",
+            300..=399 => "a redirect that is not followed; check base_url",
             500..=599 => "it failed; call again later",
             _ => "its body may say why",
         };

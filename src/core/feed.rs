@@ -14,7 +14,14 @@ use super::error::{Error, ErrorKind};
 const AHEAD: usize = 1;
 
 /// Where a feed's work puts what it made; it waits while the reader is behind.
-pub struct Outlet<T>(mpsc::Sender<Result<T, Error>>);
+pub struct Outlet<T>(mpsc::Sender<Item<T>>);
+
+// The end is said: work that stops without a word has failed, and must not pass for done.
+enum Item<T> {
+    Made(T),
+    Failed(Error),
+    End,
+}
 
 impl<T> Clone for Outlet<T> {
     fn clone(&self) -> Self {
@@ -25,7 +32,7 @@ impl<T> Clone for Outlet<T> {
 impl<T> Outlet<T> {
     /// False when nobody reads any more, and the work may end.
     pub async fn put(&self, item: T) -> bool {
-        self.0.send(Ok(item)).await.is_ok()
+        self.0.send(Item::Made(item)).await.is_ok()
     }
 }
 
@@ -33,7 +40,7 @@ type Work<T> = Box<dyn FnOnce(Outlet<T>) -> BoxFuture<'static, Result<(), Error>
 
 enum State<T> {
     Idle(Work<T>),
-    Running(mpsc::Receiver<Result<T, Error>>),
+    Running(mpsc::Receiver<Item<T>>),
     Ended,
 }
 
@@ -85,26 +92,27 @@ impl<T: Send + 'static> Feed<T> {
         let State::Running(receiver) = &mut *state else {
             return Ok(None);
         };
-        match receiver.recv().await {
-            Some(Ok(item)) => Ok(Some(item)),
-            Some(Err(error)) => {
-                *state = State::Ended;
-                Err(error)
-            }
-            None => {
-                *state = State::Ended;
-                Ok(None)
-            }
+        let received = receiver.recv().await;
+        if let Some(Item::Made(item)) = received {
+            return Ok(Some(item));
+        }
+        *state = State::Ended;
+        match received {
+            Some(Item::Failed(error)) => Err(error),
+            None if !self.stopped.load(Ordering::Acquire) => Err(Error::new(ErrorKind::Aborted)),
+            _ => Ok(None),
         }
     }
 
-    fn begin(&self, work: Work<T>) -> mpsc::Receiver<Result<T, Error>> {
+    fn begin(&self, work: Work<T>) -> mpsc::Receiver<Item<T>> {
         let (sender, receiver) = mpsc::channel(AHEAD);
         let task = tokio::spawn(async move {
-            if let Err(error) = work(Outlet(sender.clone())).await {
-                // Nobody may be reading any more, which is no matter.
-                let _ = sender.send(Err(error)).await;
-            }
+            let last = match work(Outlet(sender.clone())).await {
+                Ok(()) => Item::End,
+                Err(error) => Item::Failed(error),
+            };
+            // Nobody may be reading any more, which is no matter.
+            let _ = sender.send(last).await;
         });
         let _ = self.task.set(task.abort_handle());
         receiver

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::error::Misfit;
+
 const SNIPPET_CHARACTERS: usize = 80;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -16,8 +18,7 @@ pub struct Fault {
     pub path: String,
     pub reason: String,
     pub snippet: String,
-    /// The text is no JSON at all; the same request may well give JSON the next time.
-    pub not_json: bool,
+    pub misfit: Misfit,
 }
 
 impl Fault {
@@ -26,8 +27,14 @@ impl Fault {
             path: path.to_owned(),
             reason: reason.to_owned(),
             snippet: snippet(json, 0),
-            not_json: false,
+            misfit: Misfit::Envelope,
         }
+    }
+
+    /// The same fault, of a text that is known to be JSON.
+    pub fn of(mut self, misfit: Misfit) -> Self {
+        self.misfit = misfit;
+        self
     }
 
     /// The same fault, seen from the value that holds this one at `parent` (`$.users[3]`).
@@ -117,7 +124,10 @@ fn unit(json: &[u8], position: usize) -> Option<u16> {
 /// Reads JSON as `T`; the fault of a text that is no `T` has the path to the place.
 pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     serde_json::from_str(json).map_err(|error| {
-        let not_json = !error.is_data();
+        let misfit = match error.is_data() {
+            true => Misfit::Envelope,
+            false => Misfit::NotJson,
+        };
         // Only a text that failed is read again with its path tracked, which is slower.
         let mut deserializer = serde_json::Deserializer::from_str(json);
         let path = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
@@ -132,7 +142,7 @@ pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
             path,
             reason: reason(&error),
             snippet: snippet(json, position(json, &error)),
-            not_json,
+            misfit,
         }
     })
 }
@@ -221,14 +231,14 @@ mod tests {
             parse::<std::collections::BTreeMap<String, Vec<u8>>>(r#"{"a": [1, "x"]}"#).unwrap_err();
         assert_eq!(fault.path, "$.a[1]");
         assert!(fault.snippet.contains("\"x\""), "{}", fault.snippet);
-        assert!(!fault.not_json);
+        assert_eq!(fault.misfit, Misfit::Envelope);
         assert_eq!(fault.below("$.users[3]").path, "$.users[3].a[1]");
     }
 
     #[test]
     fn half_a_json_is_no_json() {
         for text in ["", "<html>", "{\"a\": ", "NaN", "[1,]", "{} {}"] {
-            assert!(check(text).unwrap_err().not_json, "{text}");
+            assert_eq!(check(text).unwrap_err().misfit, Misfit::NotJson, "{text}");
         }
     }
 

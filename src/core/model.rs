@@ -2,6 +2,7 @@
 //! open: any field but `id` may be null or missing, and unknown fields survive in `extra`.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::error::Misfit;
 use super::interface::Resource;
 use super::json::{self, Fault, Text};
 use super::timestamp::Timestamp;
@@ -171,7 +173,7 @@ pub struct Message {
     pub extra: Extra,
 }
 
-/// A row of a list: what its JSON is read as.
+/// What the JSON of one row is read as; the caller has checked that it is JSON.
 pub trait Record: Sized {
     fn read(json: &str) -> Result<Self, Fault>;
 }
@@ -188,7 +190,7 @@ impl Record for Message {
         let sender = match &fields.sender {
             Some(sender) => Some(
                 Sender::read(fields.sender_type.as_deref(), sender.get())
-                    .map_err(|fault| fault.below("$.sender"))?,
+                    .map_err(|fault| fault.below("$.sender").of(Misfit::Field))?,
             ),
             None => None,
         };
@@ -210,31 +212,27 @@ impl Record for Message {
 /// The JSON object as sent.
 impl Record for Extra {
     fn read(json: &str) -> Result<Self, Fault> {
-        json::parse(json)
+        json::parse(json).map_err(|fault| fault.of(Misfit::Envelope))
     }
-}
-
-#[derive(Deserialize)]
-struct Named {
-    id: Option<IgnoredAny>,
 }
 
 /// Reads a record that must have an id; where there is none, that is what the fault points at.
 fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     json::parse(json).map_err(|fault| {
-        let unnamed = json::check_object(json).is_ok()
-            && json::parse::<Named>(json).is_ok_and(|named| named.id.is_none());
-        match unnamed {
-            true => Fault::new("$.id", "the id is null or missing", json),
-            false => fault,
-        }
+        let Ok(IdOf(id)) = serde_json::from_str::<IdOf<IgnoredAny>>(json) else {
+            return fault;
+        };
+        let fault = match id {
+            None => Fault::new("$.id", "the id is null or missing", json),
+            Some(_) => fault,
+        };
+        fault.of(Misfit::Field)
     })
 }
 
 impl Sender {
     fn read(sender_type: Option<&str>, json: &str) -> Result<Self, Fault> {
-        json::check_object(json)?;
-        let named = json::parse::<Named>(json)?.id.is_some();
+        let named = json::parse::<IdOf<IgnoredAny>>(json)?.0.is_some();
         match sender_type {
             Some("user") if named => json::parse(json).map(Self::User),
             Some("operator") if named => json::parse(json).map(Self::Operator),
@@ -278,12 +276,9 @@ pub struct Page {
 
 impl Page {
     pub fn read(text: Text, resource: Resource) -> Result<Self, Fault> {
-        json::check_object(&text.json)?;
-        let envelope: Envelope<'_> = match resource {
-            Resource::Users => json::parse::<UsersEnvelope<'_>>(&text.json)?.into(),
-            Resource::Messages => json::parse::<MessagesEnvelope<'_>>(&text.json)?.into(),
-        };
-        let Some(items) = envelope.items else {
+        let envelope = json::parse::<Entries<'_>>(&text.json)?;
+        let items: Option<Vec<&RawValue>> = envelope.read(resource.key())?;
+        let Some(items) = items else {
             let path = format!("$.{}", resource.key());
             return Err(Fault::new(
                 &path,
@@ -291,6 +286,9 @@ impl Page {
                 &text.json,
             ));
         };
+        let limit = envelope.read("limit")?;
+        let offset = envelope.read("offset")?;
+        let total = envelope.read("total")?;
         let start = text.json.as_ptr() as usize;
         let rows = items
             .into_iter()
@@ -300,66 +298,112 @@ impl Page {
                 Row {
                     page: Arc::clone(&text.json),
                     slice: from..from + item.get().len(),
-                    id: Identity::of(item.get()),
+                    id: serde_json::from_str::<IdOf<i64>>(item.get())
+                        .ok()
+                        .and_then(|id| id.0),
                     index,
                     resource,
                 }
             })
             .collect();
         Ok(Self {
-            limit: envelope.limit,
-            offset: envelope.offset,
-            total: envelope.total,
+            limit,
+            offset,
+            total,
             rows,
             text,
         })
     }
 }
 
-#[derive(Deserialize)]
-struct Identity {
-    id: i64,
-}
+/// The entries of an object, not read yet; of a key that comes twice the last one rules.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
-impl Identity {
-    fn of(json: &str) -> Option<i64> {
-        json::check_object(json).ok()?;
-        serde_json::from_str::<Self>(json)
-            .ok()
-            .map(|identity| identity.id)
+impl<'a> Entries<'a> {
+    fn read<T: Deserialize<'a>>(&self, key: &str) -> Result<Option<T>, Fault> {
+        match self.0.iter().rev().find(|(name, _)| name == key) {
+            None => Ok(None),
+            Some((_, value)) => {
+                json::parse(value.get()).map_err(|fault| fault.below(&format!("$.{key}")))
+            }
+        }
     }
 }
 
-struct Envelope<'a> {
-    limit: Option<i64>,
-    offset: Option<i64>,
-    total: Option<i64>,
-    items: Option<Vec<&'a RawValue>>,
-}
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
 
-macro_rules! envelope {
-    ($name:ident, $key:ident) => {
-        #[derive(Deserialize)]
-        struct $name<'a> {
-            limit: Option<i64>,
-            offset: Option<i64>,
-            total: Option<i64>,
-            #[serde(borrow)]
-            $key: Option<Vec<&'a RawValue>>,
-        }
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries<'de>;
 
-        impl<'a> From<$name<'a>> for Envelope<'a> {
-            fn from(envelope: $name<'a>) -> Self {
-                Self {
-                    limit: envelope.limit,
-                    offset: envelope.offset,
-                    total: envelope.total,
-                    items: envelope.$key,
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
                 }
+                Ok(Entries(entries))
             }
         }
-    };
+
+        deserializer.deserialize_map(EntriesVisitor)
+    }
 }
 
-envelope!(UsersEnvelope, users);
-envelope!(MessagesEnvelope, messages);
+/// The id of an object, and nothing else of it; of two the last one rules.
+struct IdOf<T>(Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for IdOf<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IsId(bool);
+
+        impl<'de> Deserialize<'de> for IsId {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct IsIdVisitor;
+
+                impl Visitor<'_> for IsIdVisitor {
+                    type Value = IsId;
+
+                    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        formatter.write_str("a key")
+                    }
+
+                    fn visit_str<E: de::Error>(self, key: &str) -> Result<IsId, E> {
+                        Ok(IsId(key == "id"))
+                    }
+                }
+
+                deserializer.deserialize_identifier(IsIdVisitor)
+            }
+        }
+
+        struct IdVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for IdVisitor<T> {
+            type Value = IdOf<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IdOf<T>, A::Error> {
+                let mut id = None;
+                while let Some(IsId(is_id)) = map.next_key()? {
+                    match is_id {
+                        true => id = map.next_value()?,
+                        false => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(IdOf(id))
+            }
+        }
+
+        deserializer.deserialize_map(IdVisitor(PhantomData))
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// Admits requests one after another, as `max_concurrency` and `rate_limit` allow.
 #[derive(Debug)]
@@ -33,10 +33,17 @@ impl Pace {
     /// Waits for a place and for this request's turn; the error is the wait that would take longer
     /// than `remaining`, which is not begun.
     pub async fn admit(&self, remaining: Option<Duration>) -> Result<Admission<'_>, Duration> {
-        let permit = self.places.acquire().await.ok();
+        let began = Instant::now();
+        let permit = match remaining {
+            None => self.places.acquire().await.ok(),
+            Some(remaining) => match timeout(remaining, self.places.acquire()).await {
+                Ok(permit) => permit.ok(),
+                Err(_) => return Err(remaining),
+            },
+        };
         if let Some(turn) = self.turn() {
             let wait = turn.saturating_duration_since(Instant::now());
-            if remaining.is_some_and(|remaining| wait > remaining) {
+            if remaining.is_some_and(|remaining| began.elapsed() + wait > remaining) {
                 return Err(wait);
             }
             sleep_until(turn).await;

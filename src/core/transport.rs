@@ -81,6 +81,11 @@ impl Transport {
                     &error,
                 )
             })?;
+            if certificates.is_empty() {
+                return Err(Error::configuration(format!(
+                    "ca_bundle {shown} holds no PEM certificates"
+                )));
+            }
             builder = builder.tls_certs_merge(certificates);
         }
         let http = builder

@@ -123,7 +123,8 @@ pub async fn sweep_into<T>(
     report.set(sweep.report.clone());
     let uncertified = sweep.report.certificate == Certificate::Uncertified;
     if settings.strict && uncertified && !sweep.cut {
-        return Err(Error::new(ErrorKind::Incomplete(Box::new(sweep.report))));
+        let incomplete = Error::new(ErrorKind::Incomplete(Box::new(sweep.report)));
+        return Err(incomplete.during(list.to_string(), Vec::new()));
     }
     Ok(())
 }
@@ -221,7 +222,7 @@ impl Sweep {
         // A full page whose total ends just there may hide more behind a total that is too small:
         // it is the whole list once a further request brings nothing new.
         let confirmed = self.full_snapshot && fresh == 0 && page.total == self.report.total_first;
-        if confirmed || (held_it_all && received < applied) {
+        if confirmed || (held_it_all && received != applied) {
             self.report.certify(Certificate::Snapshot);
             self.ended = true;
         }
@@ -246,9 +247,10 @@ impl Sweep {
         let total = total.and_then(|total| u64::try_from(total).ok());
         let reached = total.is_some_and(|total| self.offset >= total);
         let short = received < applied;
+        let full = received == applied;
         // A short page ends the list only where pages have not come short before its end: a total
         // may be too small, so a full last page is followed by one more request.
-        let past_end = reached && short && !self.short_pages;
+        let past_end = reached && !full && !self.short_pages;
         let bound = if reached || total.is_none() {
             BARREN_PAGES_PAST_END
         } else {

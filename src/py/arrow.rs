@@ -41,12 +41,12 @@ pub fn schema_capsule(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, P
 pub struct Batches {
     walk: Arc<Walk>,
     resource: Resource,
-    failed: Arc<Mutex<Option<Error>>>,
+    failed: Arc<Mutex<Option<PyErr>>>,
     ended: bool,
 }
 
 impl Batches {
-    pub fn new(walk: Arc<Walk>, resource: Resource, failed: Arc<Mutex<Option<Error>>>) -> Self {
+    pub fn new(walk: Arc<Walk>, resource: Resource, failed: Arc<Mutex<Option<PyErr>>>) -> Self {
         Self {
             walk,
             resource,
@@ -57,16 +57,12 @@ impl Batches {
 
     fn gather(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let (walk, resource) = (Arc::clone(&self.walk), self.resource);
-        let failed = Arc::clone(&self.failed);
-        let gathered = block_anywhere(async move {
-            let outcome = gather(&walk, resource).await;
-            if let Err(error) = &outcome {
-                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                *failed = Some(error.clone());
-            }
-            outcome
-        });
-        gathered.map_err(|error| ArrowError::ExternalError(Box::new(error)))
+        block_anywhere(async move { gather(&walk, resource).await }).map_err(|error| {
+            let text = error.to_string();
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            *failed = Some(error);
+            ArrowError::ExternalError(text.into())
+        })
     }
 }
 

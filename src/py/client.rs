@@ -1,23 +1,22 @@
 //! The native client: each operation stands here once, for both faces.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::types::PyAny;
+use pyo3::types::{PyAny, PyString};
 use secrecy::SecretString;
 
+use super::arguments::{Whole, options, walk_settings};
 use super::convert::{ReadPage, Single, dict, envelope};
 use super::errors::to_python;
 use super::runtime::run;
 use super::sync::NativeSyncRun;
 use super::walk::NativeWalk;
 use crate::core::client::Client;
-use crate::core::config::{self, Options, Settings};
+use crate::core::config::{self, Settings};
 use crate::core::crawl::{Users, all_messages};
-use crate::core::error::Error;
-use crate::core::interface::{Limit, List, Natural, Resource};
-use crate::core::walk::{Walk, WalkSettings};
+use crate::core::interface::{List, Natural, Resource};
+use crate::core::walk::Walk;
 
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {
@@ -34,23 +33,28 @@ impl NativeClient {
     fn new(
         py: Python<'_>,
         base_url: Option<String>,
-        api_secret: Option<String>,
+        api_secret: Option<Bound<'_, PyString>>,
         vendor: Option<String>,
         timeout: Option<f64>,
         deadline: Option<f64>,
-        max_retries: i64,
-        max_concurrency: i64,
+        max_retries: Whole<'_>,
+        max_concurrency: Whole<'_>,
         rate_limit: Option<f64>,
         on_rate_limit: &str,
-        max_response_bytes: i64,
+        max_response_bytes: Whole<'_>,
         proxy: Option<String>,
         ca_bundle: Option<PathBuf>,
         allow_http: bool,
         user_agent: Option<String>,
     ) -> PyResult<Self> {
+        // The codec's own error would carry the text that it could not encode.
+        let api_secret = api_secret
+            .map(|secret| secret.to_str().map(SecretString::from))
+            .transpose()
+            .map_err(|_| to_python(py, &config::unfit_secret()))?;
         let settings = Settings {
             base_url,
-            api_secret: api_secret.map(SecretString::from),
+            api_secret,
             vendor,
             proxy,
             ca_bundle,
@@ -58,6 +62,7 @@ impl NativeClient {
             user_agent,
         };
         let options = options(
+            py,
             timeout,
             deadline,
             max_retries,
@@ -65,9 +70,8 @@ impl NativeClient {
             rate_limit,
             on_rate_limit,
             max_response_bytes,
-        );
-        options
-            .and_then(|options| Client::new(settings, options))
+        )?;
+        Client::new(settings, options)
             .map(|client| Self { client })
             .map_err(|error| to_python(py, &error))
     }
@@ -79,13 +83,14 @@ impl NativeClient {
         py: Python<'_>,
         timeout: Option<f64>,
         deadline: Option<f64>,
-        max_retries: i64,
-        max_concurrency: i64,
+        max_retries: Whole<'_>,
+        max_concurrency: Whole<'_>,
         rate_limit: Option<f64>,
         on_rate_limit: &str,
-        max_response_bytes: i64,
+        max_response_bytes: Whole<'_>,
     ) -> PyResult<Self> {
         let options = options(
+            py,
             timeout,
             deadline,
             max_retries,
@@ -93,9 +98,9 @@ impl NativeClient {
             rate_limit,
             on_rate_limit,
             max_response_bytes,
-        );
-        options
-            .and_then(|options| self.client.with_options(options))
+        )?;
+        self.client
+            .with_options(options)
             .map(|client| Self { client })
             .map_err(|error| to_python(py, &error))
     }
@@ -113,7 +118,7 @@ impl NativeClient {
     fn user(
         &self,
         py: Python<'_>,
-        user_id: Id<'_>,
+        user_id: Whole<'_>,
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
@@ -130,8 +135,8 @@ impl NativeClient {
     fn message(
         &self,
         py: Python<'_>,
-        user_id: Id<'_>,
-        message_id: Id<'_>,
+        user_id: Whole<'_>,
+        message_id: Whole<'_>,
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
@@ -153,8 +158,8 @@ impl NativeClient {
     fn users_page(
         &self,
         py: Python<'_>,
-        offset: Id<'_>,
-        limit: Id<'_>,
+        offset: Whole<'_>,
+        limit: Whole<'_>,
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
@@ -164,9 +169,9 @@ impl NativeClient {
     fn messages_page(
         &self,
         py: Python<'_>,
-        user_id: Id<'_>,
-        offset: Id<'_>,
-        limit: Id<'_>,
+        user_id: Whole<'_>,
+        offset: Whole<'_>,
+        limit: Whole<'_>,
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
@@ -179,8 +184,8 @@ impl NativeClient {
         &self,
         py: Python<'_>,
         strict: bool,
-        page_size: Id<'_>,
-        max_items: Option<Id<'_>>,
+        page_size: Whole<'_>,
+        max_items: Option<Whole<'_>>,
     ) -> PyResult<NativeWalk> {
         let settings = walk_settings(py, strict, page_size, max_items)?;
         let walk = Walk::new(self.client.clone(), List::Users, settings);
@@ -190,10 +195,10 @@ impl NativeClient {
     fn walk_messages(
         &self,
         py: Python<'_>,
-        user_id: Id<'_>,
+        user_id: Whole<'_>,
         strict: bool,
-        page_size: Id<'_>,
-        max_items: Option<Id<'_>>,
+        page_size: Whole<'_>,
+        max_items: Option<Whole<'_>>,
     ) -> PyResult<NativeWalk> {
         let user_id = user_id.natural(py, "user_id")?;
         let settings = walk_settings(py, strict, page_size, max_items)?;
@@ -206,8 +211,8 @@ impl NativeClient {
         py: Python<'_>,
         users: Option<Vec<Bound<'_, PyAny>>>,
         strict: bool,
-        page_size: Id<'_>,
-        max_items: Option<Id<'_>>,
+        page_size: Whole<'_>,
+        max_items: Option<Whole<'_>>,
     ) -> PyResult<NativeWalk> {
         let settings = walk_settings(py, strict, page_size, max_items)?;
         let users = match users {
@@ -215,7 +220,7 @@ impl NativeClient {
             Some(users) => Users::Given(
                 users
                     .into_iter()
-                    .map(|user_id| Id(user_id).natural(py, "a user id in users"))
+                    .map(|user_id| Whole(user_id).natural(py, "a user id in users"))
                     .collect::<PyResult<_>>()?,
             ),
         };
@@ -237,8 +242,8 @@ impl NativeClient {
         &self,
         py: Python<'_>,
         list: List,
-        offset: Id<'_>,
-        limit: Id<'_>,
+        offset: Whole<'_>,
+        limit: Whole<'_>,
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
@@ -270,87 +275,6 @@ enum Response {
     Dict(crate::core::model::Extra),
 }
 
-/// A whole number from Python; one too large for any service is out of range, not an overflow.
-struct Id<'py>(Bound<'py, PyAny>);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Id<'py> {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(object.to_owned()))
-    }
-}
-
-impl Id<'_> {
-    fn integer(&self, py: Python<'_>, name: &str) -> PyResult<i64> {
-        use pyo3::exceptions::{PyOverflowError, PyTypeError};
-        use pyo3::types::{PyBool, PyInt};
-
-        if !self.0.is_instance_of::<PyInt>() || self.0.is_instance_of::<PyBool>() {
-            let given = self.0.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "{name} must be an int, not {given}; nothing was sent"
-            )));
-        }
-        self.0.extract().map_err(|error: PyErr| {
-            if error.is_instance_of::<PyOverflowError>(py) {
-                let message = format!("{name} must fit 64 bits; nothing was sent");
-                return to_python(py, &Error::invalid_argument(message));
-            }
-            error
-        })
-    }
-
-    fn natural(&self, py: Python<'_>, name: &str) -> PyResult<Natural> {
-        Natural::new(name, self.integer(py, name)?).map_err(|error| to_python(py, &error))
-    }
-
-    fn limit(&self, py: Python<'_>, name: &str) -> PyResult<Limit> {
-        Limit::new(name, self.integer(py, name)?).map_err(|error| to_python(py, &error))
-    }
-}
-
 fn signed(id: Natural) -> i64 {
     id.get().try_into().unwrap_or(i64::MAX)
-}
-
-fn walk_settings(
-    py: Python<'_>,
-    strict: bool,
-    page_size: Id<'_>,
-    max_items: Option<Id<'_>>,
-) -> PyResult<WalkSettings> {
-    Ok(WalkSettings {
-        strict,
-        page_size: page_size.limit(py, "page_size")?,
-        max_items: match max_items {
-            None => None,
-            Some(most) => Some(most.natural(py, "max_items")?.get()),
-        },
-    })
-}
-
-fn options(
-    timeout: Option<f64>,
-    deadline: Option<f64>,
-    max_retries: i64,
-    max_concurrency: i64,
-    rate_limit: Option<f64>,
-    on_rate_limit: &str,
-    max_response_bytes: i64,
-) -> Result<Options, Error> {
-    let length = |name: &str, seconds: Option<f64>| -> Result<Option<Duration>, Error> {
-        seconds
-            .map(|seconds| config::duration(name, seconds))
-            .transpose()
-    };
-    Ok(Options {
-        timeout: length("timeout", timeout)?,
-        deadline: length("deadline", deadline)?,
-        max_retries: config::count("max_retries", max_retries)?,
-        max_concurrency: config::count("max_concurrency", max_concurrency)?,
-        rate_limit,
-        on_rate_limit: config::on_rate_limit(on_rate_limit)?,
-        max_response_bytes: config::count("max_response_bytes", max_response_bytes)?,
-    })
 }

@@ -8,7 +8,7 @@ use pyo3::types::{PyDateTime, PyDict, PyModule, PyTuple, PyTzInfo};
 use crate::core::client::{Read, Sent};
 use crate::core::error::Error;
 use crate::core::interface::Resource;
-use crate::core::json::{self, Fault};
+use crate::core::json::Fault;
 use crate::core::model::{Extra, Message, Page, Record, Row, Sender, User, UserAttribute};
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
@@ -133,7 +133,7 @@ impl ReadPage {
 
 /// A whole response as the JSON object that was sent.
 pub fn envelope(read: &Read<Page>) -> Result<Extra, Error> {
-    json::parse(&read.value.text.json).map_err(|fault| read.sent.misfit(fault))
+    Extra::read(&read.value.text.json).map_err(|fault| read.sent.misfit(fault))
 }
 
 /// A JSON object as a dict, its keys in the order in which they were sent.

@@ -28,7 +28,9 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         ErrorKind::TruncatedBody(_) => "TruncatedBodyError",
         ErrorKind::ResponseTooLarge { .. } => "ResponseTooLargeError",
         ErrorKind::Transport(_) => "TransportError",
-        ErrorKind::Closed | ErrorKind::OtherProcess => "BackreadError",
+        ErrorKind::Closed | ErrorKind::Aborted | ErrorKind::Exiting | ErrorKind::OtherProcess => {
+            "BackreadError"
+        }
         ErrorKind::DeadlineExceeded { wait, .. } => {
             attributes.set_item("wait", wait.map(|wait| wait.as_secs_f64()))?;
             "DeadlineExceededError"

@@ -1,5 +1,6 @@
 //! The face for CPython: one-line calls into the core, and the conversion of what comes back.
 
+mod arguments;
 mod arrow;
 mod client;
 mod convert;

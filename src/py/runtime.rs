@@ -2,8 +2,9 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{LazyLock, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyCFunction;
@@ -20,28 +21,44 @@ const WORKERS: usize = 2;
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 // How long the interpreter's exit waits for work in flight to let go.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
+const EXIT_LOOK: Duration = Duration::from_millis(2);
 
 /// One runtime a process: a forked child makes its own, for the inherited one has no threads there.
 struct Held {
     handle: Handle,
     runtime: Mutex<Option<Runtime>>,
+    /// The interpreter's exit has begun.
+    ended: AtomicBool,
+    /// Threads that wait in a blocking call.
+    waiting: AtomicUsize,
 }
 
-static RUNTIME: LazyLock<PerProcess<Held>> = LazyLock::new(PerProcess::default);
+static RUNTIME: LazyLock<PerProcess<Arc<Held>>> = LazyLock::new(PerProcess::default);
 
-fn handle() -> PyResult<Handle> {
+fn held() -> PyResult<Arc<Held>> {
     let make = || {
         let runtime = Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .thread_name("backread")
             .enable_all()
             .build()?;
-        Ok::<_, std::io::Error>(Held {
+        Ok::<_, std::io::Error>(Arc::new(Held {
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
-        })
+            ended: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+        }))
     };
-    Ok(RUNTIME.with(make, |held| held.handle.clone())?)
+    Ok(RUNTIME.with(make, Arc::clone)?)
+}
+
+/// The runtime, unless the interpreter's exit has ended it.
+fn alive(py: Python<'_>) -> PyResult<Arc<Held>> {
+    let held = held()?;
+    match held.ended.load(Ordering::SeqCst) {
+        true => Err(to_python(py, &Error::new(ErrorKind::Exiting))),
+        false => Ok(held),
+    }
 }
 
 /// What a call gives: a value of the core, made into a Python object under the GIL.
@@ -60,6 +77,7 @@ pub fn run<T: Send + 'static>(
         let value = block(py, operation)?;
         return convert(py, value);
     }
+    alive(py)?;
     let future = async move {
         let outcome = operation.await;
         Python::attach(|py| match outcome {
@@ -75,20 +93,40 @@ pub fn block<T: Send>(
     py: Python<'_>,
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
-    let handle = handle()?;
+    let held = alive(py)?;
+    held.waiting.fetch_add(1, Ordering::SeqCst);
     let outcome = py.detach(|| {
-        handle.block_on(async {
+        let outcome = held.handle.block_on(async {
             let mut operation = pin!(operation);
             loop {
                 tokio::select! {
                     biased;
                     outcome = &mut operation => return Ok::<_, PyErr>(outcome),
-                    () = tokio::time::sleep(SIGNAL_CHECK) => Python::attach(|py| py.check_signals())?,
+                    () = tokio::time::sleep(SIGNAL_CHECK) => {
+                        held.leave_if_ended();
+                        Python::attach(|py| py.check_signals())?;
+                    }
                 }
             }
-        })
-    })?;
-    outcome.map_err(|error: Error| to_python(py, &error))
+        });
+        held.leave_if_ended();
+        outcome
+    });
+    held.waiting.fetch_sub(1, Ordering::SeqCst);
+    outcome?.map_err(|error: Error| to_python(py, &error))
+}
+
+impl Held {
+    /// Stops a daemon thread for good once the exit has begun: were it to ask for the GIL then, the
+    /// interpreter would end the thread in the middle of Rust code, which aborts the process.
+    fn leave_if_ended(&self) {
+        if self.ended.load(Ordering::SeqCst) {
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            loop {
+                std::thread::park();
+            }
+        }
+    }
 }
 
 /// As `block`, for a caller that may or may not hold the GIL, such as a reader of an Arrow stream.
@@ -109,8 +147,8 @@ impl generic::Runtime for OwnRuntime {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        match handle() {
-            Ok(handle) => handle.spawn(future),
+        match held() {
+            Ok(held) => held.handle.spawn(future),
             // Without threads nothing can run; the awaitable is then never done, and tokio says why.
             Err(_) => tokio::spawn(future),
         }
@@ -120,8 +158,8 @@ impl generic::Runtime for OwnRuntime {
     where
         F: FnOnce() + Send + 'static,
     {
-        match handle() {
-            Ok(handle) => handle.spawn_blocking(work),
+        match held() {
+            Ok(held) => held.handle.spawn_blocking(work),
             Err(_) => tokio::task::spawn_blocking(work),
         }
     }
@@ -152,14 +190,18 @@ pub fn end_at_exit(py: Python<'_>) -> PyResult<()> {
 }
 
 fn end() {
-    let none_yet = || Err(Error::new(ErrorKind::Closed));
-    let runtime = RUNTIME.with(none_yet, |held| {
-        held.runtime
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-    });
-    if let Ok(Some(runtime)) = runtime {
+    let none_yet = || Err(());
+    let Ok(held) = RUNTIME.with(none_yet, Arc::clone) else {
+        return;
+    };
+    held.ended.store(true, Ordering::SeqCst);
+    // Only daemon threads can still be waiting; each stops at its next look for signals.
+    let began = Instant::now();
+    while held.waiting.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
+        std::thread::sleep(EXIT_LOOK);
+    }
+    let mut runtime = held.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = runtime.take() {
         runtime.shutdown_timeout(EXIT_WAIT);
     }
 }

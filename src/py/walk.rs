@@ -7,9 +7,7 @@ use pyo3::types::PyCapsule;
 
 use super::arrow::{Batches, schema, schema_capsule, stream};
 use super::convert::{self, ReadPage};
-use super::errors::to_python;
 use super::runtime::run;
-use crate::core::error::Error;
 use crate::core::interface::Resource;
 use crate::core::walk::Walk;
 
@@ -18,7 +16,7 @@ pub struct NativeWalk {
     walk: Arc<Walk>,
     resource: Resource,
     /// What ended an Arrow stream, whose reader is told no more than a text.
-    failed: Arc<Mutex<Option<Error>>>,
+    failed: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl NativeWalk {
@@ -58,9 +56,9 @@ impl NativeWalk {
     }
 
     /// The error that ended the Arrow stream, if one did.
-    fn take_error(&self, py: Python<'_>) -> Option<PyErr> {
+    fn take_error(&self) -> Option<PyErr> {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.take().map(|error| to_python(py, &error))
+        failed.take()
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
