@@ -10,7 +10,7 @@ use super::client::Client;
 use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
-use super::model::Row;
+use super::page::Row;
 use super::report::{Certificate, WalkReport};
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
 

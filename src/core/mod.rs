@@ -1,5 +1,5 @@
-//! The client, without Python: `model, error <- config, budget, retry, pace <- transport <- client
-//! <- walk <- crawl <- sync`; `columns` knows the model alone. Imports go only downwards.
+//! The client, without Python: `error, json, model, page <- config, budget, retry, pace <- transport
+//! <- client <- walk <- crawl <- sync`; `columns` knows the model alone. Imports go only downwards.
 
 pub mod budget;
 pub mod client;
@@ -12,6 +12,7 @@ pub mod interface;
 pub mod json;
 pub mod model;
 pub mod pace;
+pub mod page;
 pub mod process;
 pub mod report;
 pub mod retry;

@@ -16,7 +16,8 @@ use super::error::Error;
 use super::feed::Feed;
 use super::interface::Resource;
 use super::json::Fault;
-use super::model::{Message, Record, Row, User};
+use super::model::{Message, Record, User};
+use super::page::Row;
 use super::report::WalkReport;
 use super::walk::{WalkSettings, WalkedPage};
 

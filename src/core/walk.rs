@@ -9,7 +9,7 @@ use super::client::{Client, Read, Sent};
 use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
 use super::interface::{Limit, List};
-use super::model::{Page, Row};
+use super::page::{Page, Row};
 use super::report::{Certificate, WalkReport};
 
 // Pages in a row that may bring nothing new before the walk takes the list to go in circles.
