@@ -25,7 +25,7 @@ pytest.importorskip("rich")
 from backread.cli.app import run
 
 SECONDS = 60
-COMMAND = [sys.executable, "-c", "from backread.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "backread"]
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals and pipes")
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         UserSender,
         WalkReport,
     )
+    from backread.typed_dicts import MessageDict, PageDict, UserDict
 
 __all__ = [
     "AsyncClient",
@@ -62,12 +63,14 @@ __all__ = [
     "IncompleteError",
     "Listing",
     "Message",
+    "MessageDict",
     "Mirror",
     "MirrorError",
     "NotFoundError",
     "OperatorSender",
     "OtherSender",
     "Page",
+    "PageDict",
     "PermissionDeniedError",
     "RateLimitError",
     "RequestTimeoutError",
@@ -79,6 +82,7 @@ __all__ = [
     "TruncatedBodyError",
     "User",
     "UserAttribute",
+    "UserDict",
     "UserSender",
     "WalkReport",
     "__version__",
@@ -94,6 +98,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("AsyncClient", "Client", "__version__"), "_client"),
     **dict.fromkeys(("AsyncListing", "Listing"), "_listing"),
     **dict.fromkeys(("Mirror", "SyncReport"), "mirror"),
+    **dict.fromkeys(("MessageDict", "PageDict", "UserDict"), "typed_dicts"),
     **dict.fromkeys(
         (
             "Message",
