@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// Admits requests one after another, as `max_concurrency` and `rate_limit` allow.
 #[derive(Debug)]
@@ -33,32 +33,33 @@ impl Pace {
     /// Waits for a place and for this request's turn; the error is the wait that would take longer
     /// than `remaining`, which is not begun.
     pub async fn admit(&self, remaining: Option<Duration>) -> Result<Admission<'_>, Duration> {
-        let began = Instant::now();
-        let permit = match remaining {
+        // A deadline past what the clock can hold is no deadline.
+        let end = remaining.and_then(|remaining| Instant::now().checked_add(remaining));
+        let permit = match end {
             None => self.places.acquire().await.ok(),
-            Some(remaining) => match timeout(remaining, self.places.acquire()).await {
+            Some(end) => match timeout_at(end, self.places.acquire()).await {
                 Ok(permit) => permit.ok(),
-                Err(_) => return Err(remaining),
+                Err(_) => return Err(remaining.unwrap_or_default()),
             },
         };
-        if let Some(turn) = self.turn() {
-            let wait = turn.saturating_duration_since(Instant::now());
-            if remaining.is_some_and(|remaining| began.elapsed() + wait > remaining) {
-                return Err(wait);
-            }
+        if let Some(turn) = self.turn(end)? {
             sleep_until(turn).await;
         }
         Ok(Admission(permit))
     }
 
-    fn turn(&self) -> Option<Instant> {
+    /// Takes the next turn; one after `end` is left to others.
+    fn turn(&self, end: Option<Instant>) -> Result<Option<Instant>, Duration> {
         let now = Instant::now();
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let turn = next.map_or(now, |next| next.max(now));
+        if end.is_some_and(|end| turn > end) {
+            return Err(turn - now);
+        }
         if !self.interval.is_zero() {
             *next = turn.checked_add(self.interval).or(Some(turn));
         }
-        (turn > now).then_some(turn)
+        Ok((turn > now).then_some(turn))
     }
 
     /// Holds all requests back until `wait` from now: the service asked one of them for it.
@@ -93,6 +94,17 @@ mod tests {
         assert_eq!(refused.as_secs(), 30);
         let _place = pace.admit(None).await.unwrap();
         assert_eq!(start.elapsed().as_secs(), 30);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_comes_too_late_is_left_to_others() {
+        let pace = Pace::new(16, Some(1.0));
+        let start = Instant::now();
+        let _first = pace.admit(None).await.unwrap();
+        let too_late = pace.admit(Some(Duration::from_millis(100))).await;
+        assert_eq!(too_late.unwrap_err().as_millis(), 1000);
+        let _second = pace.admit(None).await.unwrap();
+        assert_eq!(start.elapsed().as_millis(), 1000);
     }
 
     #[tokio::test(start_paused = true)]
