@@ -140,12 +140,65 @@ def test_a_named_user_that_does_not_exist_is_an_error(face: Any, scripted: Any) 
 
 def test_a_user_that_goes_away_is_no_error_and_is_reported(face: Any, scripted: Any) -> None:
     service = Service({1: 2, 2: 3, 3: 4}, gone=(2,))
-    listing = face.client(scripted(service)).messages.all()
+    server = scripted(service)
+    listing = face.client(server).messages.all()
     assert pairs(face.collect(listing)) == service.expected
-    assert listing.report.requests == 4
-    assert listing.report.rows == 6
-    assert listing.report.lists_by_certificate == {"snapshot": 2}
-    assert 2 not in listing.report.uncertified_users
+    report = listing.report
+    # The users, three lists, and the user whose list was not found.
+    assert report.requests == len(server.requests) == 5
+    assert (report.rows, report.lists_by_certificate) == (6, {"snapshot": 2})
+    assert (report.certificate, report.uncertified_users) == ("uncertified", ())
+    assert "1 users were gone" in report.reason
+    with pytest.raises(IncompleteError):
+        face.collect(face.client(server).messages.all(strict=True))
+
+
+def test_a_list_that_is_not_found_for_a_user_who_is_there_is_in_doubt(
+    face: Any, scripted: Any
+) -> None:
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users/2":
+            return answer(200, user(2))
+        return Service({1: 2, 2: 3, 3: 4}, gone=(2,))(request)
+
+    listing = face.client(scripted(service)).messages.all()
+    assert len(face.collect(listing)) == 6
+    assert listing.report.uncertified_users == (2,)
+    assert listing.report.certificate == "uncertified"
+
+
+def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face: Any, scripted: Any) -> None:
+    def service(request: Request) -> bytes:
+        if request.query.get("offset") == "99" or request.path == "/external/users/1":
+            return answer(404, b"gone")
+        return Service({1: 250})(request)
+
+    server = scripted(service)
+    listing = face.client(server).messages.all()
+    assert len(face.collect(listing)) == 99
+    report = listing.report
+    assert (report.pages, report.rows, report.distinct) == (1, 99, 99)
+    assert report.requests == len(server.requests)
+    assert report.certificate == "uncertified"
+
+
+def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face: Any, scripted: Any) -> None:
+    def service(request: Request) -> bytes:
+        if request.query.get("offset") == "198":
+            return answer(403, b"no more")
+        return Service({1: 250})(request)
+
+    server = scripted(service)
+    failed = face.client(server).messages.all()
+    with pytest.raises(PermissionDeniedError):
+        face.collect(failed)
+    assert (failed.report.rows, failed.report.pages) == (198, 2)
+    assert failed.report.requests == len(server.requests) == 4
+    assert failed.report.ended_at is not None
+    cut = face.client(server).messages.all(max_items=150)
+    assert len(face.collect(cut)) == 150
+    assert cut.report.rows >= 150
+    assert cut.report.ended_at is not None
 
 
 def test_another_error_ends_the_walk(face: Any, scripted: Any) -> None:

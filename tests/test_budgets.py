@@ -308,3 +308,34 @@ def test_the_rate_limit_is_over_all_lists(face: Any, scripted: Any) -> None:
     face.collect(face.client(server, rate_limit=20).messages.all())
     assert len(server.requests) == 9
     assert 0.39 <= time.monotonic() - began < 3
+
+
+def test_a_wait_that_one_call_was_asked_for_holds_the_others_back(scripted: Any) -> None:
+    from backread import Client
+
+    came: list[tuple[str, float]] = []
+    limited = threading.Event()
+
+    def service(request: Any) -> bytes:
+        came.append((request.path, time.monotonic()))
+        if not limited.is_set():
+            limited.set()
+            return answer(429, b"", {"Retry-After": "1"})
+        return answer(200, {"id": int(request.path.rsplit("/", 1)[1])})
+
+    server = scripted(service)
+    client = Client(server.url, server.secret, server.vendor)
+    first = threading.Thread(target=client.users.get, args=(1,))
+    first.start()
+    limited.wait()
+    # The answer is on its way to the client, which takes it for all of its calls.
+    time.sleep(0.2)
+    others = [threading.Thread(target=client.users.get, args=(one,)) for one in (2, 3, 4)]
+    for thread in others:
+        thread.start()
+    for thread in (first, *others):
+        thread.join()
+    client.close()
+    asked = came[0][1]
+    assert sorted(path for path, _ in came[1:]) == [f"/external/users/{one}" for one in range(1, 5)]
+    assert all(when - asked >= 0.95 for _, when in came[1:])

@@ -115,7 +115,7 @@ def test_a_server_that_repeats_its_last_page_past_the_end_ends(
     assert len(server.requests) < 30
 
 
-@pytest.mark.parametrize("total", [5, None, 10**12])
+@pytest.mark.parametrize("total", [5, 99, None, 10**12])
 def test_a_server_that_takes_no_notice_of_the_offset_ends(
     face: Any, scripted: Any, total: int | None
 ) -> None:

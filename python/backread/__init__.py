@@ -8,9 +8,12 @@ the import itself costs next to nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# Type checkers take this name for true; the module typing would be most of the import's cost.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from backread import errors, mirror, models, testing, typed_dicts
     from backread._client import AsyncClient, Client, __version__
     from backread._listing import AsyncListing, Listing

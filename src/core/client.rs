@@ -109,13 +109,23 @@ impl Client {
         Budget::start(self.options.deadline)
     }
 
-    /// Ends the client, and all that share its pool: further calls fail.
+    /// Ends the client, and all that share its pool: further calls fail, idle connections close.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
+        self.transport.clear();
     }
 
     pub async fn user<T: Record>(&self, user_id: Natural) -> Result<T, Error> {
-        self.single(Endpoint::User { user_id }).await
+        self.user_within(user_id, &self.budget()).await
+    }
+
+    /// A user as part of a larger call, within its budget.
+    pub async fn user_within<T: Record>(
+        &self,
+        user_id: Natural,
+        budget: &Budget,
+    ) -> Result<T, Error> {
+        self.single(Endpoint::User { user_id }, budget).await
     }
 
     pub async fn message<T: Record>(
@@ -123,11 +133,11 @@ impl Client {
         user_id: Natural,
         message_id: Natural,
     ) -> Result<T, Error> {
-        self.single(Endpoint::Message {
+        let endpoint = Endpoint::Message {
             user_id,
             message_id,
-        })
-        .await
+        };
+        self.single(endpoint, &self.budget()).await
     }
 
     /// One page of a list, by exactly one request unless it must be retried.
@@ -143,9 +153,9 @@ impl Client {
             .await
     }
 
-    async fn single<T: Record>(&self, endpoint: Endpoint) -> Result<T, Error> {
+    async fn single<T: Record>(&self, endpoint: Endpoint, budget: &Budget) -> Result<T, Error> {
         let read = self
-            .read(endpoint, &self.budget(), |text| {
+            .read(endpoint, budget, |text| {
                 json::check(&text.json)?;
                 json::check_object(&text.json)?;
                 T::read(&text.json)
@@ -185,12 +195,13 @@ impl Client {
         let fail = |kind: ErrorKind, attempts: &Vec<Attempt>| {
             Error::new(kind).during(endpoint.to_string(), attempts.clone())
         };
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(fail(ErrorKind::Closed, &attempts));
-        }
         let (transport, pace) = (self.transport()?, self.pace()?);
         let mut wait_began = Instant::now();
         loop {
+            // Each time: a client may be closed while its calls wait.
+            if self.closed.load(Ordering::Relaxed) {
+                return Err(fail(ErrorKind::Closed, &attempts));
+            }
             let admission = pace.admit(budget.remaining()).await;
             let place =
                 admission.map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;

@@ -105,6 +105,7 @@ pub static REJECTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(&[
         ("resource", DataType::Utf8, false),
         ("user_id", DataType::Int64, true),
+        ("id", DataType::Int64, true),
         ("json", DataType::Utf8, false),
         ("reason", DataType::Utf8, false),
         ("seen_at", instant(), false),

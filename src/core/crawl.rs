@@ -1,4 +1,4 @@
-//! Every user's messages, lists side by side under the client's pace.
+//! Every user's messages, lists side by side under the client's pace, as events.
 
 use std::collections::HashSet;
 
@@ -10,12 +10,10 @@ use super::client::Client;
 use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
+use super::model::Extra;
 use super::page::Row;
-use super::report::{Certificate, WalkReport};
+use super::report::WalkReport;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
-
-// How errors name what a crawl reads.
-const EVERY_LIST: &str = "/external/users/*/messages";
 
 // More lists than this are never under way at once, whatever max_concurrency says.
 const MOST_SIDE_BY_SIDE: usize = 4_096;
@@ -39,10 +37,10 @@ pub enum Event {
         user_id: i64,
         report: Box<WalkReport>,
     },
-    /// The user was listed, but is gone.
+    /// The user was listed and is gone; what the report counts had been read before.
     UserGone {
         user_id: i64,
-        requests: u64,
+        report: Box<WalkReport>,
     },
 }
 
@@ -92,7 +90,8 @@ async fn find_users(
             Ok(())
         }
         Users::Listed => {
-            let walk = Walk::new(client.clone(), List::Users, WalkSettings::WHOLE);
+            let whole = WalkSettings::WHOLE;
+            let walk = Walk::within(Some(*budget), client.clone(), List::Users, whole);
             while let Some(page) = walk.feed.next().await? {
                 let ids: Vec<Natural> = page.rows.iter().filter_map(askable).collect();
                 if !outlet.put(Event::Users(page)).await {
@@ -102,10 +101,6 @@ async fn find_users(
                     if queue.send(user_id).await.is_err() {
                         return Ok(());
                     }
-                }
-                // The walk has a deadline of its own; the crawl's began earlier.
-                if budget.remaining().is_some_and(|left| left.is_zero()) {
-                    break;
                 }
             }
             outlet
@@ -117,7 +112,7 @@ async fn find_users(
 }
 
 /// The id that a user's messages can be asked for by; none if it is no whole number from 0.
-fn askable(row: &Row) -> Option<Natural> {
+pub fn askable(row: &Row) -> Option<Natural> {
     Natural::new("id", row.id?).ok()
 }
 
@@ -141,186 +136,34 @@ async fn read_list(
         Event::Messages,
     )
     .await;
-    let id = user_id.get().try_into().unwrap_or(i64::MAX);
-    match read {
-        Ok(()) => {
-            let report = Box::new(report.get());
-            outlet
-                .put(Event::ListEnded {
-                    user_id: id,
-                    report,
-                })
-                .await;
-            Ok(())
-        }
-        Err(error) if listed && is_not_found(&error) => {
-            let requests = error.attempts.len() as u64;
-            outlet
-                .put(Event::UserGone {
-                    user_id: id,
-                    requests,
-                })
-                .await;
-            Ok(())
-        }
+    let not_found = match read {
+        Ok(()) => false,
+        Err(error) if listed && is_not_found(&error) => true,
+        Err(error) => return Err(error),
+    };
+    let gone = not_found && is_gone(client, user_id, budget).await?;
+    let user_id = user_id.get().try_into().unwrap_or(i64::MAX);
+    let mut report = Box::new(report.get());
+    if not_found && !gone {
+        report.doubt("its messages were not found (404), though the user is there".to_owned());
+    }
+    let event = match gone {
+        true => Event::UserGone { user_id, report },
+        false => Event::ListEnded { user_id, report },
+    };
+    outlet.put(event).await;
+    Ok(())
+}
+
+/// Asks for a user whose messages were not found; if the user is there, the list is in doubt.
+async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
+    match client.user_within::<Extra>(user_id, budget).await {
+        Ok(_) => Ok(false),
+        Err(error) if is_not_found(&error) => Ok(true),
         Err(error) => Err(error),
     }
 }
 
 fn is_not_found(error: &Error) -> bool {
     matches!(&error.kind, ErrorKind::Status(failure) if failure.status == 404)
-}
-
-/// Every user's messages as one walk, whose report sums up those of the lists.
-pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Walk {
-    let report = SharedReport::new(WalkReport::not_read_yet());
-    let shared = report.clone();
-    let feed = Feed::new(move |outlet: Outlet<WalkedPage>| async move {
-        let mut summary = Summary::new(matches!(users, Users::Listed));
-        shared.set(summary.report.clone());
-        let mut room = settings.max_items;
-        let lists = WalkSettings {
-            strict: false,
-            ..settings
-        };
-        let crawl = crawl(client, users, lists, |_| false);
-        let mut cut = room == Some(0);
-        while !cut && let Some(event) = crawl.next().await? {
-            let page = summary.take(event);
-            shared.set(summary.report.clone());
-            let Some(mut page) = page else { continue };
-            if let Some(room) = &mut room {
-                page.rows
-                    .truncate(usize::try_from(*room).unwrap_or(usize::MAX));
-                *room -= page.rows.len() as u64;
-                cut = *room == 0;
-            }
-            if !outlet.put(page).await {
-                return Ok(());
-            }
-        }
-        let report = summary.end(cut, settings.max_items);
-        shared.set(report.clone());
-        if settings.strict && report.certificate == Certificate::Uncertified && !cut {
-            let incomplete = Error::new(ErrorKind::Incomplete(Box::new(report)));
-            return Err(incomplete.during(EVERY_LIST.to_owned(), Vec::new()));
-        }
-        Ok(())
-    });
-    Walk { feed, report }
-}
-
-/// The report of a crawl, made of those of its lists.
-struct Summary {
-    report: WalkReport,
-    weakest: Certificate,
-    users_gone: u64,
-    users_unasked: usize,
-    users_reason: Option<String>,
-    all_totals_known: bool,
-}
-
-impl Summary {
-    fn new(listed: bool) -> Self {
-        Self {
-            report: WalkReport {
-                total_first: Some(0),
-                total_last: Some(0),
-                ..WalkReport::start()
-            },
-            weakest: Certificate::Snapshot,
-            users_gone: 0,
-            users_unasked: 0,
-            users_reason: listed.then(|| "not read to its end".to_owned()),
-            all_totals_known: true,
-        }
-    }
-
-    fn take(&mut self, event: Event) -> Option<WalkedPage> {
-        let report = &mut self.report;
-        match event {
-            Event::Users(page) => {
-                let unasked = page.rows.iter().filter(|row| askable(row).is_none());
-                self.users_unasked += unasked.count();
-            }
-            Event::Messages(page) => return Some(page),
-            Event::UserGone { requests, .. } => {
-                self.users_gone += 1;
-                report.requests += requests;
-            }
-            Event::UsersEnded(users) => {
-                report.requests += users.requests;
-                report.repaired_text += users.repaired_text;
-                self.users_reason = users.reason;
-                self.weakest = self.weakest.min(users.certificate);
-            }
-            Event::ListEnded {
-                user_id,
-                report: list,
-            } => {
-                report.requests += list.requests;
-                report.pages += list.pages;
-                report.rows += list.rows;
-                report.distinct += list.distinct;
-                report.repeats += list.repeats;
-                report.repaired_text += list.repaired_text;
-                self.all_totals_known &= list.total_first.is_some() && list.total_last.is_some();
-                report.total_first = add(report.total_first, list.total_first);
-                report.total_last = add(report.total_last, list.total_last);
-                *report
-                    .lists_by_certificate
-                    .entry(list.certificate.name())
-                    .or_default() += 1;
-                self.weakest = self.weakest.min(list.certificate);
-                if list.certificate == Certificate::Uncertified {
-                    report.uncertified_users.push(user_id);
-                }
-            }
-        }
-        None
-    }
-
-    fn end(mut self, cut: bool, max_items: Option<u64>) -> WalkReport {
-        let report = &mut self.report;
-        report.uncertified_users.sort_unstable();
-        if !self.all_totals_known {
-            (report.total_first, report.total_last) = (None, None);
-        }
-        let mut reasons = Vec::new();
-        if cut {
-            let most = max_items.unwrap_or_default();
-            reasons.push(format!("stopped after max_items={most} rows, as asked"));
-        }
-        if let Some(reason) = &self.users_reason {
-            reasons.push(format!("the list of users: {reason}"));
-        }
-        if !report.uncertified_users.is_empty() {
-            let count = report.uncertified_users.len();
-            reasons.push(format!("the messages of {count} users are uncertified"));
-        }
-        if self.users_gone > 0 {
-            reasons.push(format!(
-                "{} users were gone when their messages were asked for",
-                self.users_gone
-            ));
-        }
-        if self.users_unasked > 0 {
-            let count = self.users_unasked;
-            reasons.push(format!(
-                "{count} users have no usable id, so their messages cannot be asked for"
-            ));
-            self.weakest = Certificate::Uncertified;
-        }
-        if cut || self.weakest == Certificate::Uncertified {
-            report.doubt(reasons.join("; "));
-        } else {
-            report.certify(self.weakest);
-        }
-        report.end();
-        self.report
-    }
-}
-
-fn add(sum: Option<i64>, more: Option<i64>) -> Option<i64> {
-    Some(sum?.saturating_add(more.unwrap_or(0)))
 }

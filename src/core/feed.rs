@@ -137,3 +137,51 @@ impl<T> Drop for Feed<T> {
         self.stop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_stops_without_a_word_is_not_taken_for_done() {
+        let feed = Feed::new(|outlet: Outlet<u8>| async move {
+            outlet.put(1).await;
+            panic!("a fault");
+        });
+        assert_eq!(feed.next().await, Ok(Some(1)));
+        let error = feed.next().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Aborted);
+        assert_eq!(feed.next().await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_stops_ends_the_work() {
+        let (told, ended) = tokio::sync::oneshot::channel::<()>();
+        let feed = Feed::new(|outlet: Outlet<u64>| async move {
+            let _told_when_dropped = told;
+            for item in 0.. {
+                outlet.put(item).await;
+            }
+            Ok(())
+        });
+        assert_eq!(feed.next().await, Ok(Some(0)));
+        feed.stop();
+        assert_eq!(feed.next().await, Ok(None));
+        assert!(ended.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_dropped_wait_loses_nothing() {
+        let (go, gate) = tokio::sync::oneshot::channel::<()>();
+        let feed = Feed::new(|outlet: Outlet<u64>| async move {
+            let _ = gate.await;
+            outlet.put(7).await;
+            Ok(())
+        });
+        let dropped = tokio::time::timeout(std::time::Duration::from_millis(1), feed.next()).await;
+        assert!(dropped.is_err());
+        go.send(()).unwrap();
+        assert_eq!(feed.next().await, Ok(Some(7)));
+        assert_eq!(feed.next().await, Ok(None));
+    }
+}

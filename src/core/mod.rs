@@ -1,6 +1,7 @@
 //! The client, without Python: `error, json, model, page <- config, budget, retry, pace <- transport
-//! <- client <- walk <- crawl <- sync`; `columns` knows the model alone. Imports go only downwards.
+//! <- client <- walk <- crawl <- all_messages, sync`; `columns` knows the model alone. Imports go only downwards.
 
+pub mod all_messages;
 pub mod budget;
 pub mod client;
 pub mod columns;

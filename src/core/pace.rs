@@ -6,6 +6,9 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+// Ten years: a clock can hold it, and nobody waits for more.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
 /// Admits requests one after another, as `max_concurrency` and `rate_limit` allow.
 #[derive(Debug)]
 pub struct Pace {
@@ -24,7 +27,7 @@ impl Pace {
         Self {
             places: Semaphore::new(max_concurrency.min(Semaphore::MAX_PERMITS)),
             interval: rate_limit.map_or(Duration::ZERO, |rate| {
-                Duration::try_from_secs_f64(rate.recip()).unwrap_or(Duration::MAX)
+                Duration::try_from_secs_f64(rate.recip()).map_or(LONGEST, |wait| wait.min(LONGEST))
             }),
             next: Mutex::new(None),
         }
@@ -42,32 +45,39 @@ impl Pace {
                 Err(_) => return Err(remaining.unwrap_or_default()),
             },
         };
-        if let Some(turn) = self.turn(end)? {
+        // A turn is taken only when it has come: a call that is dropped while it waits holds none.
+        while let Some(turn) = self.take_turn() {
+            if end.is_some_and(|end| turn > end) {
+                return Err(turn.saturating_duration_since(Instant::now()));
+            }
             sleep_until(turn).await;
         }
         Ok(Admission(permit))
     }
 
-    /// Takes the next turn; one after `end` is left to others.
-    fn turn(&self, end: Option<Instant>) -> Result<Option<Instant>, Duration> {
+    /// Takes the turn if it has come, else says when it may.
+    fn take_turn(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = next.map_or(now, |next| next.max(now));
-        if end.is_some_and(|end| turn > end) {
-            return Err(turn - now);
+        if let Some(turn) = next.filter(|turn| *turn > now) {
+            return Some(turn);
         }
-        if !self.interval.is_zero() {
-            *next = turn.checked_add(self.interval).or(Some(turn));
-        }
-        Ok((turn > now).then_some(turn))
+        *next = match self.interval.is_zero() {
+            true => None,
+            // Not from now, or every late wake-up would lower the rate.
+            false => next
+                .filter(|turn| *turn + self.interval > now)
+                .unwrap_or(now)
+                .checked_add(self.interval),
+        };
+        None
     }
 
     /// Holds all requests back until `wait` from now: the service asked one of them for it.
     pub fn hold(&self, wait: Duration) {
-        if let Some(until) = Instant::now().checked_add(wait) {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-            *next = Some(next.map_or(until, |next| next.max(until)));
-        }
+        let until = Instant::now() + wait.min(LONGEST);
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        *next = Some(next.map_or(until, |next| next.max(until)));
     }
 }
 
@@ -105,6 +115,19 @@ mod tests {
         assert_eq!(too_late.unwrap_err().as_millis(), 1000);
         let _second = pace.admit(None).await.unwrap();
         assert_eq!(start.elapsed().as_millis(), 1000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_dropped_while_it_waits_takes_no_turn() {
+        let pace = Pace::new(16, Some(1.0));
+        let start = Instant::now();
+        let _first = pace.admit(None).await.unwrap();
+        for _ in 0..10 {
+            let dropped = tokio::time::timeout(Duration::from_millis(1), pace.admit(None)).await;
+            assert!(dropped.is_err());
+        }
+        let _second = pace.admit(None).await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), 1);
     }
 
     #[tokio::test(start_paused = true)]

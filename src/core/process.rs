@@ -25,6 +25,15 @@ impl<T> Default for PerProcess<T> {
 }
 
 impl<T> PerProcess<T> {
+    /// Drops this process's value; one that was inherited is left alone.
+    pub fn clear(&self) {
+        if let Some(owned) = self.held.swap(None)
+            && owned.process != std::process::id()
+        {
+            std::mem::forget(owned);
+        }
+    }
+
     /// Gives `read` this process's value, made by `make` the first time.
     pub fn with<R, E>(
         &self,
@@ -37,24 +46,62 @@ impl<T> PerProcess<T> {
         {
             return Ok(read(&owned.value));
         }
+        // Nothing, or what a fork brought along; the swap below replaces that and nothing newer.
+        let previous = self
+            .held
+            .load_full()
+            .filter(|owned| owned.process != process);
         let made = Arc::new(Owned {
             process,
             value: make()?,
         });
-        let previous = self.held.load_full();
-        let race = self
+        let found = self
             .held
             .compare_and_swap(&previous, Some(Arc::clone(&made)));
-        let winner = match race.as_ref() {
+        let winner = match found.as_ref() {
             Some(other) if other.process == process => Arc::clone(other),
             _ => made,
         };
-        if let Some(inherited) = previous
-            && inherited.process != process
-        {
+        if let Some(inherited) = previous {
             // Its sockets and threads are the parent's: dropping it here would disturb them.
             std::mem::forget(inherited);
         }
         Ok(read(&winner.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn all_threads_of_a_process_have_the_same_value() {
+        for _ in 0..500 {
+            let held = PerProcess::default();
+            let made = AtomicU32::new(0);
+            let start = Barrier::new(4);
+            let seen: Vec<u32> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            start.wait();
+                            let make = || Ok::<_, ()>(made.fetch_add(1, Ordering::Relaxed));
+                            held.with(make, |value| *value).unwrap()
+                        })
+                    })
+                    .collect();
+                threads
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap())
+                    .collect()
+            });
+            assert!(
+                seen.iter().all(|value| Some(value) == seen.first()),
+                "{seen:?}"
+            );
+        }
     }
 }

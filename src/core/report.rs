@@ -51,6 +51,16 @@ pub struct WalkReport {
     pub uncertified_users: Vec<i64>,
 }
 
+/// What a walk has counted so far; it only grows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub pages: u64,
+    pub rows: u64,
+    pub distinct: u64,
+    pub repeats: u64,
+    pub repaired_text: u64,
+}
+
 impl WalkReport {
     pub fn not_read_yet() -> Self {
         Self {
@@ -79,6 +89,25 @@ impl WalkReport {
             reason: Some("not read to its end".to_owned()),
             ..Self::not_read_yet()
         }
+    }
+
+    pub fn counts(&self) -> Counts {
+        Counts {
+            pages: self.pages,
+            rows: self.rows,
+            distinct: self.distinct,
+            repeats: self.repeats,
+            repaired_text: self.repaired_text,
+        }
+    }
+
+    /// Adds what a part of this walk has counted since it had counted `before`.
+    pub fn add(&mut self, now: Counts, before: Counts) {
+        self.pages += now.pages - before.pages;
+        self.rows += now.rows - before.rows;
+        self.distinct += now.distinct - before.distinct;
+        self.repeats += now.repeats - before.repeats;
+        self.repaired_text += now.repaired_text - before.repaired_text;
     }
 
     pub fn certify(&mut self, certificate: Certificate) {

@@ -14,7 +14,6 @@ use super::columns::{ListColumns, MessageColumns, RejectColumns, UserColumns, co
 use super::crawl::{Event, Users, crawl};
 use super::error::Error;
 use super::feed::Feed;
-use super::interface::Resource;
 use super::json::Fault;
 use super::model::{Message, Record, User};
 use super::page::Row;
@@ -107,7 +106,9 @@ impl SyncRun {
                         self.users_total.store(total, Ordering::Relaxed);
                     }
                     state.pending.take(event).map_err(columns_failure)?;
-                    due = due.or_else(|| Instant::now().checked_add(BATCH_AGE));
+                    if due.is_none() && !state.pending.is_empty() {
+                        due = Instant::now().checked_add(BATCH_AGE);
+                    }
                 }
                 Ok(None) => state.ended = true,
                 Err(error) => {
@@ -155,7 +156,7 @@ impl Pending {
         match event {
             Event::Users(page) => {
                 for row in page.rows {
-                    if let Some(user) = self.fit::<User>(&row, Resource::Users, row.id) {
+                    if let Some(user) = self.fit::<User>(&row, row.id) {
                         self.users.append(&user);
                         self.user_rows += 1;
                     }
@@ -169,14 +170,22 @@ impl Pending {
                 self.list_rows += 1;
                 self.rows += 1;
             }
-            Event::UserGone { .. } => {}
+            Event::UserGone {
+                user_id,
+                mut report,
+            } => {
+                report.doubt("the user was gone when the messages were asked for".to_owned());
+                self.lists.append(user_id, &report);
+                self.list_rows += 1;
+                self.rows += 1;
+            }
         }
         Ok(())
     }
 
     fn take_messages(&mut self, page: WalkedPage) -> Result<(), ArrowError> {
         for row in page.rows {
-            if let Some(message) = self.fit::<Message>(&row, Resource::Messages, page.user_id) {
+            if let Some(message) = self.fit::<Message>(&row, page.user_id) {
                 // A walk over messages always knows its user.
                 self.messages
                     .append(page.user_id.unwrap_or_default(), &message)?;
@@ -188,12 +197,12 @@ impl Pending {
     }
 
     /// The row as a record; one that does not fit goes to the rejects.
-    fn fit<T: Record>(&mut self, row: &Row, resource: Resource, user_id: Option<i64>) -> Option<T> {
+    fn fit<T: Record>(&mut self, row: &Row, user_id: Option<i64>) -> Option<T> {
         match row.read() {
             Ok(record) => Some(record),
             Err(Fault { path, reason, .. }) => {
                 let reason = format!("{path}: {reason}");
-                self.rejects.append(resource, user_id, row.json(), &reason);
+                self.rejects.append(row, user_id, &reason);
                 self.reject_rows += 1;
                 None
             }

@@ -1,5 +1,6 @@
 //! The offset walk over one list: it steps by what came back, drops repeats, and says what it proves.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roaring::RoaringTreemap;
@@ -10,7 +11,7 @@ use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
 use super::interface::{Limit, List};
 use super::page::{Page, Row};
-use super::report::{Certificate, WalkReport};
+use super::report::{Certificate, Counts, WalkReport};
 
 // Pages in a row that may bring nothing new before the walk takes the list to go in circles.
 const BARREN_PAGES: u32 = 10;
@@ -43,6 +44,8 @@ pub struct WalkedPage {
     pub rows: Vec<Row>,
     /// Whose messages these are; `None` for users.
     pub user_id: Option<i64>,
+    /// What the walk has counted, this page included.
+    pub counts: Counts,
     pub sent: Sent,
 }
 
@@ -77,10 +80,20 @@ pub struct Walk {
 
 impl Walk {
     pub fn new(client: Client, list: List, settings: WalkSettings) -> Self {
+        Self::within(None, client, list, settings)
+    }
+
+    /// A walk that is part of a larger call, and shares its budget.
+    pub fn within(
+        budget: Option<Budget>,
+        client: Client,
+        list: List,
+        settings: WalkSettings,
+    ) -> Self {
         let report = SharedReport::new(WalkReport::not_read_yet());
         let shared = report.clone();
         let feed = Feed::new(move |outlet| async move {
-            let budget = client.budget();
+            let budget = budget.unwrap_or_else(|| client.budget());
             sweep_into(&client, list, settings, &budget, &shared, &outlet, |page| {
                 page
             })
@@ -129,6 +142,15 @@ pub async fn sweep_into<T>(
     Ok(())
 }
 
+/// A number that two pages with the same rows share.
+fn content(rows: &[Row]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for row in rows {
+        row.json().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
 /// The state of a walk between two answers; it neither waits nor sends.
 #[derive(Debug)]
 pub struct Sweep {
@@ -138,6 +160,7 @@ pub struct Sweep {
     seen: RoaringTreemap,
     short_pages: bool,
     full_snapshot: bool,
+    content_before: Option<u64>,
     barren_pages: u32,
     unnamed_rows: u64,
     given: u64,
@@ -156,6 +179,7 @@ impl Sweep {
             seen: RoaringTreemap::new(),
             short_pages: false,
             full_snapshot: false,
+            content_before: None,
             barren_pages: 0,
             unnamed_rows: 0,
             given: 0,
@@ -193,8 +217,12 @@ impl Sweep {
             self.report.total_first = page.total;
         }
         self.report.total_last = page.total;
+        let content = content(&page.rows);
+        let came_again = self.content_before == Some(content);
+        self.content_before = Some(content);
         let mut rows: Vec<Row> = Vec::with_capacity(page.rows.len());
         let mut fresh = 0_u64;
+        let unnamed_before = self.unnamed_rows;
         for row in page.rows {
             match row.id {
                 None => {
@@ -218,10 +246,13 @@ impl Sweep {
             .and_then(|limit| u64::try_from(limit).ok())
             .filter(|limit| *limit > 0)
             .unwrap_or_else(|| self.request().map_or(0, |(_, limit)| limit.get().into()));
-        self.step(received, fresh, applied, page.total);
+        // Rows without an id may be new ones, unless the very same page has come again.
+        let progress = fresh > 0 || (self.unnamed_rows > unnamed_before && !came_again);
+        self.step(received, progress, applied, page.total);
         // A full page whose total ends just there may hide more behind a total that is too small:
-        // it is the whole list once a further request brings nothing new.
-        let confirmed = self.full_snapshot && fresh == 0 && page.total == self.report.total_first;
+        // it is the whole list once a further request brings nothing.
+        let confirmed =
+            self.full_snapshot && received == 0 && page.total == self.report.total_first;
         if confirmed || (held_it_all && received != applied) {
             self.report.certify(Certificate::Snapshot);
             self.ended = true;
@@ -234,6 +265,7 @@ impl Sweep {
             total: page.total,
             rows,
             sent,
+            counts: self.report.counts(),
             user_id: match self.list {
                 List::Users => None,
                 List::Messages { user_id } => user_id.get().try_into().ok(),
@@ -241,9 +273,9 @@ impl Sweep {
         }
     }
 
-    fn step(&mut self, received: u64, fresh: u64, applied: u64, total: Option<i64>) {
+    fn step(&mut self, received: u64, progress: bool, applied: u64, total: Option<i64>) {
         self.offset = self.offset.saturating_add(received);
-        self.barren_pages = if fresh == 0 { self.barren_pages + 1 } else { 0 };
+        self.barren_pages = if !progress { self.barren_pages + 1 } else { 0 };
         let total = total.and_then(|total| u64::try_from(total).ok());
         let reached = total.is_some_and(|total| self.offset >= total);
         let short = received < applied;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
@@ -59,6 +59,13 @@ impl Batches {
         let (walk, resource) = (Arc::clone(&self.walk), self.resource);
         block_anywhere(async move { gather(&walk, resource).await }).map_err(|error| {
             let text = error.to_string();
+            // The reader gets no more than a text, and may take Ctrl-C for an error like any other.
+            let _ = Python::attach(|py| -> PyResult<()> {
+                if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    py.import("_thread")?.call_method0("interrupt_main")?;
+                }
+                Ok(())
+            });
             let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
             *failed = Some(error);
             ArrowError::ExternalError(text.into())

@@ -12,9 +12,10 @@ use super::errors::to_python;
 use super::runtime::run;
 use super::sync::NativeSyncRun;
 use super::walk::NativeWalk;
+use crate::core::all_messages::all_messages;
 use crate::core::client::Client;
 use crate::core::config::{self, Settings};
-use crate::core::crawl::{Users, all_messages};
+use crate::core::crawl::Users;
 use crate::core::interface::{List, Natural, Resource};
 use crate::core::walk::Walk;
 

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 
 use super::{LISTS, REJECTS, append_instant, timestamps, whole};
-use crate::core::interface::Resource;
+use crate::core::page::Row;
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 
@@ -69,6 +69,7 @@ impl ListColumns {
 pub struct RejectColumns {
     resource: StringBuilder,
     user_id: Int64Builder,
+    id: Int64Builder,
     json: StringBuilder,
     reason: StringBuilder,
     seen_at: TimestampMicrosecondBuilder,
@@ -79,6 +80,7 @@ impl Default for RejectColumns {
         Self {
             resource: StringBuilder::new(),
             user_id: Int64Builder::new(),
+            id: Int64Builder::new(),
             json: StringBuilder::new(),
             reason: StringBuilder::new(),
             seen_at: timestamps(),
@@ -87,10 +89,12 @@ impl Default for RejectColumns {
 }
 
 impl RejectColumns {
-    pub fn append(&mut self, resource: Resource, user_id: Option<i64>, json: &str, reason: &str) {
-        self.resource.append_value(resource.key());
+    /// `user_id` is the user whose list the row stood in, or the user that it is.
+    pub fn append(&mut self, row: &Row, user_id: Option<i64>, reason: &str) {
+        self.resource.append_value(row.resource.key());
         self.user_id.append_option(user_id);
-        self.json.append_value(json);
+        self.id.append_option(row.id);
+        self.json.append_value(row.json());
         self.reason.append_value(reason);
         append_instant(&mut self.seen_at, Some(Timestamp::now()));
     }
@@ -99,6 +103,7 @@ impl RejectColumns {
         let columns: Vec<ArrayRef> = vec![
             Arc::new(self.resource.finish()),
             Arc::new(self.user_id.finish()),
+            Arc::new(self.id.finish()),
             Arc::new(self.json.finish()),
             Arc::new(self.reason.finish()),
             Arc::new(self.seen_at.finish()),

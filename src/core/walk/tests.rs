@@ -116,12 +116,55 @@ fn a_list_that_fits_one_page_is_a_snapshot_by_one_request() {
 
 #[test]
 fn a_list_that_just_fills_its_page_is_a_snapshot_once_nothing_follows() {
-    for repeats_last_page_past_end in [false, true] {
-        let mut list = Simulated::new(99);
-        list.repeats_last_page_past_end = repeats_last_page_past_end;
-        let (given, report, requests) = walk(list);
-        assert_eq!((given.len(), requests), (99, 2));
-        assert_eq!(report.certificate, Certificate::Snapshot);
+    let (given, report, requests) = walk(Simulated::new(99));
+    assert_eq!((given.len(), requests), (99, 2));
+    assert_eq!(report.certificate, Certificate::Snapshot);
+}
+
+#[test]
+fn a_server_that_takes_no_notice_of_the_offset_proves_nothing() {
+    let mut list = Simulated::new(99);
+    list.repeats_last_page_past_end = true;
+    let (given, report, requests) = walk(list);
+    assert_eq!((given.len(), requests), (99, 2));
+    assert_eq!(report.certificate, Certificate::Uncertified);
+}
+
+#[test]
+fn a_total_that_moved_before_it_was_confirmed_proves_nothing() {
+    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+    sweep.take(Simulated::new(99).answer(0, Limit::LARGEST));
+    let empty = page(json!({"limit": 99, "offset": 99, "total": 98, "users": []}));
+    sweep.take(empty);
+    assert_eq!(sweep.report.certificate, Certificate::Uncertified);
+}
+
+#[test]
+fn rows_without_an_id_are_given_and_keep_a_list_from_being_certified() {
+    for (total, pages) in [(json!(300), 4), (json!(null), 4), (json!(99), 4)] {
+        let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+        let mut given = 0;
+        while let Some((offset, _)) = sweep.request() {
+            let rows = offset..(offset + 99).min(300);
+            let users: Vec<_> = rows.map(|row| json!({"id": row.to_string()})).collect();
+            let answer = json!({"limit": 99, "offset": offset, "total": total, "users": users});
+            given += sweep.take(page(answer)).rows.len();
+            assert!(sweep.report.pages <= pages + 1, "{total}");
+        }
+        assert_eq!(given, 300, "{total}");
+        assert_eq!(sweep.report.certificate, Certificate::Uncertified);
+    }
+}
+
+#[test]
+fn a_page_of_rows_without_an_id_that_comes_for_ever_ends_the_walk() {
+    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+    let users: Vec<_> = (0..99).map(|row| json!({"id": row.to_string()})).collect();
+    while let Some((offset, _)) = sweep.request() {
+        sweep.take(page(
+            json!({"limit": 99, "offset": offset, "total": null, "users": users}),
+        ));
+        assert!(sweep.report.pages < 5);
     }
 }
 

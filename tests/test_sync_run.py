@@ -1,0 +1,103 @@
+"""What a mirror is given to commit: batches that miss nothing, and an end that is the end."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from backread import Client, DeadlineExceededError
+from canned import envelope, message, paged, user, users
+from scripted_server import Request, answer
+
+pa = pytest.importorskip("pyarrow")
+
+
+def batches(client: Client, done: list[int] | None = None) -> list[Any]:
+    run = client._sync_run(done or [])
+    read = []
+    while (batch := run.next_batch(True)) is not None:
+        read.append(batch)
+    return read
+
+
+def column(read: list[Any], table: str, name: str) -> list[Any]:
+    tables = [getattr(batch, table) for batch in read]
+    return [value for one in tables if one is not None for value in pa.table(one)[name].to_pylist()]
+
+
+def client_of(server: Any, **options: Any) -> Client:
+    return Client(server.url, server.secret, server.vendor, **options)
+
+
+@pytest.mark.slow
+def test_a_run_that_waits_longer_than_a_batch_lasts_has_not_ended(scripted: Any) -> None:
+    """A batch is due after two seconds; one of nothing but a user that is gone comes first."""
+
+    def service(request: Request) -> bytes:
+        match request.path:
+            case "/external/users":
+                return paged([user(1), user(2)])(request)
+            case "/external/users/2/messages":
+                time.sleep(4.5)
+                return answer(200, envelope([message(7)], key="messages"))
+            case _:
+                return answer(404, b"gone")
+
+    read = batches(client_of(scripted(service)))
+    assert column(read, "messages", "id") == [7]
+    assert sorted(column(read, "lists", "user_id")) == [1, 2]
+    certificates = dict(
+        zip(column(read, "lists", "user_id"), column(read, "lists", "certificate"), strict=True)
+    )
+    assert certificates == {1: "uncertified", 2: "snapshot"}
+
+
+def test_a_deadline_is_never_taken_for_the_end(scripted: Any) -> None:
+    """All lists are done, as in a resumed run, so nothing but the users is asked for."""
+
+    def service(request: Request) -> bytes:
+        time.sleep(0.1)
+        return paged(users(1_000))(request)
+
+    client = client_of(scripted(service), deadline=0.35)
+    with pytest.raises(DeadlineExceededError):
+        batches(client, done=list(range(1, 1_001)))
+
+
+def test_a_record_that_does_not_fit_is_given_with_its_id_and_the_reason(scripted: Any) -> None:
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged([user(1), user(2, online_at=""), user("x")])(request)
+        return answer(200, envelope([message(7), message(8, body=5)], key="messages"))
+
+    read = batches(client_of(scripted(service)))
+    assert sorted(column(read, "users", "id")) == [1]
+    rejected = zip(
+        *(column(read, "rejects", name) for name in ("resource", "user_id", "id")), strict=True
+    )
+    assert sorted(rejected, key=str) == [
+        ("messages", 1, 8),
+        ("messages", 2, 8),
+        ("users", 2, 2),
+        ("users", None, None),
+    ]
+    assert any("online_at" in reason for reason in column(read, "rejects", "reason"))
+    # The messages of a user who does not fit are read all the same.
+    assert sorted(column(read, "messages", "user_id")) == [1, 2]
+
+
+def test_requests_are_counted_as_the_service_counts_them(scripted: Any) -> None:
+    server = scripted(
+        lambda request: (
+            paged(users(150))(request)
+            if request.path == "/external/users"
+            else answer(200, envelope([], key="messages"))
+        )
+    )
+    run = client_of(server)._sync_run([])
+    while run.next_batch(True) is not None:
+        pass
+    assert run.requests == len(server.requests)
+    assert run.users_total == 150
