@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::client::Client;
 use super::columns::{ListColumns, MessageColumns, RejectColumns, UserColumns, columns_failure};
-use super::crawl::{Event, Users, crawl};
+use super::crawl::{Event, Users, askable, crawl};
 use super::error::Error;
 use super::feed::Feed;
 use super::json::Fault;
@@ -20,8 +20,10 @@ use super::page::Row;
 use super::report::WalkReport;
 use super::walk::{WalkSettings, WalkedPage};
 
-/// A batch is given out at this many rows, or when its first row is this old.
+/// A batch is given out at this many rows, or when its first row is `BATCH_AGE` old.
 pub const BATCH_ROWS: u64 = 5_000;
+/// Or at this much JSON: bodies have no documented size.
+pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
 pub const BATCH_AGE: Duration = Duration::from_secs(2);
 
 /// What belongs into one transaction: rows, and the lists that are finished by them.
@@ -91,7 +93,7 @@ impl SyncRun {
             return Err(error);
         }
         let mut due: Option<Instant> = None;
-        while !state.ended && state.pending.rows < BATCH_ROWS {
+        while !state.ended && !state.pending.is_full() {
             let event = match due {
                 None => self.feed.next().await,
                 Some(due) => match timeout_at(due, self.feed.next()).await {
@@ -136,6 +138,7 @@ impl SyncRun {
 #[derive(Default)]
 struct Pending {
     rows: u64,
+    bytes: usize,
     user_rows: u64,
     message_rows: u64,
     list_rows: u64,
@@ -148,6 +151,10 @@ struct Pending {
 }
 
 impl Pending {
+    fn is_full(&self) -> bool {
+        self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES
+    }
+
     fn is_empty(&self) -> bool {
         self.rows == 0 && self.users_report.is_none()
     }
@@ -156,6 +163,12 @@ impl Pending {
         match event {
             Event::Users(page) => {
                 for row in page.rows {
+                    if let (Some(user_id), None) = (row.id, askable(&row)) {
+                        let mut report = WalkReport::not_read_yet();
+                        report.doubt("a negative user id cannot be asked for".to_owned());
+                        self.lists.append(user_id, &report);
+                        self.list_rows += 1;
+                    }
                     if let Some(user) = self.fit::<User>(&row, row.id) {
                         self.users.append(&user);
                         self.user_rows += 1;
@@ -198,6 +211,7 @@ impl Pending {
 
     /// The row as a record; one that does not fit goes to the rejects.
     fn fit<T: Record>(&mut self, row: &Row, user_id: Option<i64>) -> Option<T> {
+        self.bytes += row.json().len();
         match row.read() {
             Ok(record) => Some(record),
             Err(Fault { path, reason, .. }) => {

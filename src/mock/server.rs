@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -135,10 +135,10 @@ impl MockServer {
         })
     }
 
-    /// The base URL, such as `http://127.0.0.1:40123`.
+    /// The base URL, such as `http://127.0.0.1:40123`; on loopback where it listens on all addresses.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", reachable(self.address))
     }
 
     /// The port that it listens on.
@@ -188,6 +188,17 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Where clients on this machine reach a server: loopback, if it listens on all addresses.
+pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
 }
 
 fn read_host(host: &str) -> Result<IpAddr, StartError> {

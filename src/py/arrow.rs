@@ -20,6 +20,8 @@ use crate::core::walk::{Walk, WalkedPage};
 
 // Pages are gathered up to this many rows, so that readers are not handed crumbs.
 const BATCH_ROWS: usize = 8_192;
+// Or this much JSON: bodies have no documented size.
+const BATCH_BYTES: usize = 64 * 1024 * 1024;
 
 /// Any reader of batches as the capsule that Arrow's consumers take.
 pub fn stream<'py>(
@@ -103,11 +105,13 @@ pub fn schema(resource: Resource) -> SchemaRef {
 async fn gather(walk: &Walk, resource: Resource) -> Result<Option<RecordBatch>, Error> {
     let mut users = UserColumns::default();
     let mut messages = MessageColumns::default();
-    let mut rows = 0;
+    let (mut rows, mut bytes) = (0, 0);
     while rows < BATCH_ROWS
+        && bytes < BATCH_BYTES
         && let Some(page) = walk.feed.next().await?
     {
         rows += page.rows.len();
+        bytes += page.rows.iter().map(|row| row.json().len()).sum::<usize>();
         match resource {
             Resource::Users => append_users(&mut users, &page)?,
             Resource::Messages => append_messages(&mut messages, &page)?,

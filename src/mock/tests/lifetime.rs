@@ -84,3 +84,17 @@ fn what_no_header_can_carry_is_refused_at_the_start() {
     });
     assert!(vendor.starts_with("vendor"), "{vendor}");
 }
+
+#[test]
+fn a_server_on_all_addresses_is_reached_on_loopback() {
+    for (bound, reached) in [
+        ("0.0.0.0:80", "127.0.0.1:80"),
+        ("[::]:80", "[::1]:80"),
+        ("127.0.0.2:80", "127.0.0.2:80"),
+    ] {
+        assert_eq!(
+            crate::mock::server::reachable(bound.parse().unwrap()),
+            reached.parse().unwrap()
+        );
+    }
+}
