@@ -14,12 +14,15 @@ from scripted_server import Request, answer
 pa = pytest.importorskip("pyarrow")
 
 
-def batches(client: Client, done: list[int] | None = None) -> list[Any]:
-    run = client._sync_run(done or [])
+def rest(run: Any) -> list[Any]:
     read = []
     while (batch := run.next_batch(True)) is not None:
         read.append(batch)
     return read
+
+
+def batches(client: Client) -> list[Any]:
+    return rest(client._sync_run([]))
 
 
 def column(read: list[Any], table: str, name: str) -> list[Any]:
@@ -54,16 +57,16 @@ def test_a_run_that_waits_longer_than_a_batch_lasts_has_not_ended(scripted: Any)
     assert certificates == {1: "uncertified", 2: "snapshot"}
 
 
+@pytest.mark.slow
 def test_a_deadline_is_never_taken_for_the_end(scripted: Any) -> None:
-    """All lists are done, as in a resumed run, so nothing but the users is asked for."""
-
-    def service(request: Request) -> bytes:
-        time.sleep(0.1)
-        return paged(users(1_000))(request)
-
-    client = client_of(scripted(service), deadline=0.35)
+    """It passes while a batch is being committed; all lists are done, as in a resumed run."""
+    client = client_of(scripted(paged(users(12_000))), deadline=3)
+    run = client._sync_run(list(range(1, 12_001)))
+    first = run.next_batch(True)
+    assert first.users.num_rows < 12_000
+    time.sleep(3)
     with pytest.raises(DeadlineExceededError):
-        batches(client, done=list(range(1, 1_001)))
+        rest(run)
 
 
 def test_a_record_that_does_not_fit_is_given_with_its_id_and_the_reason(scripted: Any) -> None:
@@ -97,7 +100,6 @@ def test_requests_are_counted_as_the_service_counts_them(scripted: Any) -> None:
         )
     )
     run = client_of(server)._sync_run([])
-    while run.next_batch(True) is not None:
-        pass
+    rest(run)
     assert run.requests == len(server.requests)
     assert run.users_total == 150
