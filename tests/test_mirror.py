@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from backread import Client, MirrorError
 from backread.testing import MockServer, World
-from scripted_server import ScriptedServer, answer
+from mirrors import data_files, rows, sync
+from scripted_server import answer
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror, SyncProgress, SyncReport
+from backread.mirror import Mirror, SyncProgress
 
 USERS = 40
 
@@ -33,20 +32,6 @@ def server() -> Iterator[MockServer]:
 @pytest.fixture
 def mirror(tmp_path: Path) -> Mirror:
     return Mirror(tmp_path / "chats")
-
-
-def sync(mirror: Mirror, server: MockServer | ScriptedServer, **options: Any) -> SyncReport:
-    with Client(server.url, server.secret, server.vendor) as client:
-        return mirror.sync(client, **options)
-
-
-def rows(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
-    return mirror.sql(query).fetchall()
-
-
-def data_files(mirror: Mirror, table: str) -> set[str]:
-    manifest = json.loads((mirror.folder / "published" / "manifest.json").read_bytes())
-    return set(manifest["files"][table])
 
 
 def test_first_sync_holds_every_row_with_every_field(mirror: Mirror, server: MockServer) -> None:
@@ -105,64 +90,6 @@ def test_second_sync_adds_and_updates(mirror: Mirror, server: MockServer) -> Non
     # The messages of two users are in at most two parts of many.
     assert 1 <= len(data_files(mirror, "messages") - before[0]) <= 2
     assert len(before[0] & data_files(mirror, "messages")) >= len(before[0]) - 2 > 2
-
-
-def test_incremental_forgets_nothing_and_full_marks_what_is_gone(
-    mirror: Mirror, server: MockServer
-) -> None:
-    world = server.world
-    sync(mirror, server)
-    short = [each for each in world.user_ids() if 2 <= len(world.message_ids(each)) <= 99]
-    gone, other = short[:2]
-    lost = world.message_ids(other)[0]
-    with_gone = len(world.message_ids(gone))
-    world.remove_message(other, lost)
-    world.remove_user(gone)
-    assert sync(mirror, server).deleted == 0
-    assert rows(mirror, "SELECT count(*) FROM messages WHERE deleted_at IS NOT NULL") == [(0,)]
-    report = sync(mirror, server, mode="full")
-    assert report.deleted == 2 + with_gone
-    marked = rows(
-        mirror, "SELECT DISTINCT user_id FROM messages WHERE deleted_at IS NOT NULL ORDER BY 1"
-    )
-    assert marked == sorted([(gone,), (other,)])
-    assert rows(mirror, "SELECT id FROM users WHERE deleted_at IS NOT NULL") == [(gone,)]
-    assert rows(mirror, f"SELECT * FROM conversations WHERE user_id = {gone}") == []
-    assert lost not in {each.id for each in mirror.conversation(other)}
-    # It was last seen by the first run, and the two after it did not show it.
-    seen, ended = rows(
-        mirror,
-        "SELECT (SELECT last_seen_at FROM messages WHERE "
-        f"user_id = {other} AND id = {lost})::VARCHAR, "
-        "(SELECT ended_at FROM runs WHERE run_id = 1)::VARCHAR",
-    )[0]
-    assert seen == ended
-    assert sync(mirror, server, mode="full").deleted == 0
-
-
-def test_full_marks_nothing_without_a_certificate(mirror: Mirror, server: MockServer) -> None:
-    world = server.world
-    long = next(each for each in world.user_ids() if len(world.message_ids(each)) > 150)
-    sync(mirror, server)
-    world.remove_message(long, world.message_ids(long)[0])
-    assert sync(mirror, server, mode="full").deleted == 0
-
-
-def test_row_that_comes_back_loses_its_mark(mirror: Mirror, scripted: Any) -> None:
-    messages = [{"id": 1, "body": "first"}, {"id": 2, "body": "second"}]
-    counts: list[int] = []
-    for shown in (messages, messages[:1], messages):
-        users = {"limit": 99, "offset": 0, "total": 1, "users": [{"id": 5}]}
-        page = {"limit": 99, "offset": 0, "total": len(shown), "messages": shown}
-        server = scripted(answer(200, users), answer(200, page))
-        sync(mirror, server, mode="full")
-        counts += rows(mirror, "SELECT count(*) FROM messages WHERE deleted_at IS NULL")[0]
-    assert counts == [2, 1, 2]
-    assert rows(mirror, "SELECT messages_updated, deleted FROM runs ORDER BY run_id") == [
-        (0, 0),
-        (0, 1),
-        (1, 0),
-    ]
 
 
 def test_nothing_that_came_is_dropped_in_silence(mirror: Mirror, scripted: Any) -> None:
@@ -289,138 +216,3 @@ def test_times_are_utc_whatever_the_machine_says(
     [(text,)] = rows(mirror, "SELECT ended_at::VARCHAR FROM runs")
     assert text.endswith("+00")
     assert abs(datetime.fromisoformat(text) - datetime.now(UTC)) < timedelta(minutes=5)
-
-
-@pytest.mark.parametrize("name", ["a b", "it's", "[1]", "day=1", "多言語", "50%"])
-def test_folder_may_have_any_name(tmp_path: Path, server: MockServer, name: str) -> None:
-    mirror = Mirror(tmp_path / name / "chats")
-    sync(mirror, server)
-    assert rows(mirror, "SELECT count(*) FROM users") == [(USERS,)]
-    assert "day" not in mirror.sql("SELECT * FROM users").columns
-
-
-def test_nothing_published_says_to_sync(mirror: Mirror) -> None:
-    for read in (lambda: mirror.sql("SELECT 1"), lambda: mirror.conversation(1)):
-        with pytest.raises(MirrorError, match=r"nothing is published.*sync"):
-            read()
-    assert not mirror.folder.exists()
-
-
-def test_unknown_user_is_an_error(mirror: Mirror, server: MockServer) -> None:
-    sync(mirror, server)
-    with pytest.raises(MirrorError, match="no user 999999999"):
-        mirror.conversation(999_999_999)
-
-
-def test_wrong_arguments_are_refused_before_anything_happens(
-    mirror: Mirror, server: MockServer
-) -> None:
-    with pytest.raises(TypeError, match="AsyncClient"):
-        mirror.sync(server.async_client())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="takes a Client"):
-        mirror.sync("client")  # type: ignore[arg-type]
-    with server.client() as client, pytest.raises(ValueError, match="incremental"):
-        mirror.sync(client, mode="quick")  # type: ignore[arg-type]
-    assert not mirror.folder.exists()
-
-
-def test_folder_that_holds_something_else_is_refused(tmp_path: Path, server: MockServer) -> None:
-    foreign = tmp_path / "photos"
-    foreign.mkdir()
-    (foreign / "beach.jpg").write_bytes(b"jpeg")
-    with pytest.raises(MirrorError, match=r"no mirror.*beach\.jpg.*empty folder"):
-        sync(Mirror(foreign), server)
-    with pytest.raises(MirrorError, match="is a file"):
-        sync(Mirror(foreign / "beach.jpg"), server)
-    assert [entry.name for entry in foreign.iterdir()] == ["beach.jpg"]
-    assert sum(server.counts().values()) == 0
-
-
-def test_damaged_database_is_named(mirror: Mirror, server: MockServer) -> None:
-    mirror.folder.mkdir()
-    (mirror.folder / "mirror.duckdb").write_bytes(b"no database" * 1000)
-    with pytest.raises(MirrorError, match=r"mirror\.duckdb is damaged.*new folder"):
-        sync(mirror, server)
-
-
-def test_database_of_another_kind_is_refused(mirror: Mirror, server: MockServer) -> None:
-    import duckdb
-
-    mirror.folder.mkdir()
-    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-        connection.execute("CREATE TABLE users (id BIGINT)").fetchall()
-    with pytest.raises(MirrorError, match="backread did not make"):
-        sync(mirror, server)
-
-
-def test_newer_mirror_is_refused(mirror: Mirror, server: MockServer) -> None:
-    import duckdb
-
-    sync(mirror, server)
-    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'").fetchall()
-    with pytest.raises(MirrorError, match=r"newer backread.*schema 99.*upgrade"):
-        sync(mirror, server)
-    manifest = mirror.folder / "published" / "manifest.json"
-    document = json.loads(manifest.read_bytes())
-    manifest.write_text(json.dumps(document | {"format": 99}), encoding="utf-8")
-    with pytest.raises(MirrorError, match=r"newer backread.*format 99.*upgrade"):
-        mirror.sql("SELECT 1")
-
-
-def test_missing_duckdb_says_what_to_install(
-    mirror: Mirror, server: MockServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import builtins
-
-    real = builtins.__import__
-
-    def without_duckdb(name: str, *arguments: Any, **named: Any) -> Any:
-        if name == "duckdb":
-            raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
-        return real(name, *arguments, **named)
-
-    monkeypatch.setattr(builtins, "__import__", without_duckdb)
-    with pytest.raises(MirrorError, match=r'pip install "backread\[mirror\]"'):
-        sync(mirror, server)
-    assert not mirror.folder.exists()
-
-
-def test_same_row_twice_in_a_batch_stands_once() -> None:
-    import duckdb
-
-    from backread.mirror.engine import connect, rows_of
-    from backread.mirror.merge import merge_rows
-    from backread.mirror.schema import MESSAGES, create_statements
-
-    source = duckdb.connect()
-    columns = ", ".join(
-        f"{'body' if name == 'body' else 'NULL'}::{kind} AS {name}"
-        for name, kind in MESSAGES.columns
-        if name not in MESSAGES.key
-    )
-
-    class Rows:
-        num_rows = 3
-
-        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-            query = (
-                f"SELECT 7::BIGINT AS user_id, id::BIGINT AS id, {columns} "
-                "FROM (VALUES (1, 'old'), (2, 'other'), (1, 'new')) AS t(id, body)"
-            )
-            return source.sql(query).__arrow_c_stream__()
-
-    store = connect(None)
-    for statement in create_statements("test"):
-        rows_of(store, statement)
-    assert merge_rows(store, MESSAGES, Rows(), datetime.now(UTC)) == (2, 0)
-    assert merge_rows(store, MESSAGES, Rows(), datetime.now(UTC)) == (0, 0)
-    assert rows_of(store, "SELECT id, body FROM messages ORDER BY id") == [(1, "new"), (2, "other")]
-    store.close()
-    source.close()
-
-
-def test_mirror_says_where_it_is(tmp_path: Path) -> None:
-    mirror = Mirror(os.fspath(tmp_path))
-    assert repr(mirror) == f"Mirror({str(tmp_path)!r})"
-    assert mirror.folder == tmp_path

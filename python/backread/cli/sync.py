@@ -17,6 +17,7 @@ from backread.cli.output import print_table
 
 if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport
+    from backread.mirror.report import Mode
 
 __all__ = ["DEMO_MARKER", "progress", "report", "summary", "sync"]
 
@@ -47,6 +48,9 @@ def sync(
     full: Annotated[
         bool, typer.Option("--full", help="Also mark what a certified read shows to be gone.")
     ] = False,
+    moved: Annotated[
+        bool, typer.Option("--moved", help="It is the mirror's service, at a new address.")
+    ] = False,
 ) -> None:
     """Reads the service into a mirror in FOLDER; a run that was stopped goes on where it was."""
     from backread.mirror import Mirror
@@ -59,7 +63,8 @@ def sync(
     with connection.client() as client:
         try:
             with progress() as tell:
-                done = mirror.sync(client, mode="full" if full else "incremental", on_progress=tell)
+                mode: Mode = "full" if full else "incremental"
+                done = mirror.sync(client, mode=mode, on_progress=tell, moved=moved)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 "stopped; what was committed is kept, and the next sync goes on from there"

@@ -2,7 +2,7 @@
 
 Layers, each of which imports only those before it::
 
-    engine, report, schema, source <- lock, manifest, merge <- database, store <- publish
+    engine, report, schema, source <- lock, manifest, merge, service <- database, store <- publish
     publish <- synchronize
     engine, manifest, schema <- views <- snapshot <- conversation
     all of them <- mirror

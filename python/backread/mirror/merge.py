@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from backread.mirror.source import ArrowTable
 
-__all__ = ["mark_dirty", "merge_rows", "stage", "update_where"]
+__all__ = ["mark_dirty", "merge_rows", "note_rejected", "stage", "update_where"]
 
 
 def stage(connection: DuckDBPyConnection, rows: ArrowTable, columns: tuple[str, ...]) -> None:
@@ -33,7 +33,8 @@ def merge_rows(
 ) -> tuple[int, int]:
     """Adds what is new, updates what differs, notes the keys as seen; gives (added, updated).
 
-    A row that had been marked as gone loses the mark. Runs inside the caller's transaction.
+    A row that had been marked as gone loses the mark, and counts as updated. One that only was
+    missed by a run before does not. Runs inside the caller's transaction.
     """
     stage(connection, rows, table.names)
     key = ", ".join(table.key)
@@ -47,17 +48,20 @@ def merge_rows(
             connection,
             f"DELETE FROM staged WHERE rowid NOT IN (SELECT max(rowid) FROM staged GROUP BY {key})",
         )
-    # The bounds let DuckDB skip the row groups that cannot hold these users.
+    differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
+    # The bounds let DuckDB skip the row groups that cannot hold these users; where the users lie
+    # scattered, the row numbers keep it from reading the wide columns of all the others.
     rows_of(
         connection,
         f"""
         CREATE OR REPLACE TEMP TABLE changed AS
-        SELECT staged.*, held.rowid AS held_row
+        SELECT staged.*, held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs
         FROM staged LEFT JOIN (
-            SELECT rowid, * FROM {table.name} WHERE {user} BETWEEN ? AND ?
+            SELECT rowid, * FROM {table.name} WHERE rowid IN (
+                SELECT rowid FROM {table.name}
+                WHERE {user} BETWEEN ? AND ? AND {user} IN (SELECT {user} FROM staged))
         ) AS held ON {" AND ".join(f"held.{name} = staged.{name}" for name in table.key)}
-        WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR held.deleted_at IS NOT NULL
-           OR {" OR ".join(_differs(name) for name in table.names if name not in table.key)}
+        WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR differs
         """,
         [low, high],
     )
@@ -70,14 +74,38 @@ def merge_rows(
     assignments = ", ".join(
         f'"{name}" = changed."{name}"' for name in table.names if name not in table.key
     )
-    [(updated,)] = rows_of(
+    rows_of(
         connection,
         f"UPDATE {table.name} SET {assignments}, last_seen_at = NULL, deleted_at = NULL "
         f"FROM changed WHERE {table.name}.rowid = changed.held_row",
     )
+    [(updated,)] = rows_of(
+        connection, "SELECT count(*) FROM changed WHERE held_row IS NOT NULL AND differs"
+    )
     mark_dirty(connection, table, "changed")
     rows_of(connection, f"INSERT INTO seen_{table.name} SELECT {key} FROM staged")
     return added, updated
+
+
+def note_rejected(connection: DuckDBPyConnection, table: Table) -> int:
+    """Notes the rejects in ``staged`` that have an id as seen; gives how many came back.
+
+    The row that the mirror holds of such a record keeps its fields, and is not gone: where it had
+    been marked, it loses the mark. Runs inside the caller's transaction.
+    """
+    key = ", ".join(table.key)
+    rejected = f"SELECT {key} FROM staged WHERE resource = '{table.name}' AND id IS NOT NULL"
+    rows_of(connection, f"INSERT INTO seen_{table.name} {rejected}")
+    # A row that is marked as gone has last_seen_at too.
+    missed = f"last_seen_at IS NOT NULL AND ({key}) IN ({rejected})"
+    back = update_where(
+        connection,
+        table,
+        f"deleted_at IS NOT NULL AND {missed}",
+        "last_seen_at = NULL, deleted_at = NULL",
+    )
+    update_where(connection, table, missed, "last_seen_at = NULL")
+    return back
 
 
 def update_where(
@@ -85,7 +113,7 @@ def update_where(
     table: Table,
     condition: str,
     assignments: str,
-    values: list[Any],
+    values: list[Any] | None = None,
 ) -> int:
     """Updates the rows that meet the condition, marks their buckets, and gives their number.
 

@@ -45,6 +45,7 @@ class Mirror:
         *,
         mode: Mode = "incremental",
         on_progress: Callable[[SyncProgress], object] | None = None,
+        moved: bool = False,
     ) -> SyncReport:
         """Reads the service into the mirror and publishes the result.
 
@@ -56,14 +57,21 @@ class Mirror:
         - ``mode="incremental"`` adds what is new and updates what differs; it removes nothing.
         - ``mode="full"`` also marks with ``deleted_at`` what a certified read no longer shows:
           users where the sweep over the users is certified, messages where their list is, and the
-          messages of users that are gone. A row that comes back loses the mark. If either the
-          unfinished run or this call is ``full``, the resumed run is.
+          messages of users that are gone. A row that comes back loses the mark. A record that does
+          not fit is there all the same: the row held of it stays, and where it has no id nothing of
+          its list is marked. If either the unfinished run or this call is ``full``, the resumed run
+          is.
         - ``on_progress`` is called after each commit, in this thread; what it raises ends the sync.
+        - ``moved=True`` says that the service is the one that the mirror holds, at a new base URL
+          or with a new vendor word; the new ones are kept. A mirror holds one service, that of the
+          first sync that read anything; without ``moved`` another is refused before anything is
+          read. Services on loopback, as mocks are, are not told apart.
 
         Raises the errors of `backread.errors` that the client raises, after what had been fetched
         was committed; `MirrorError` where another sync of the folder runs (with its pid), where the
-        folder holds something else, is damaged or cannot be written, or was written by a newer
-        backread; TypeError for anything but a `Client`; ValueError for another mode.
+        folder holds something else or another service (both are named), is damaged or cannot be
+        written, or was written by a newer backread; TypeError for anything but a `Client`;
+        ValueError for another mode.
         """
         from backread._client import Client
         from backread.mirror.synchronize import synchronize
@@ -75,7 +83,7 @@ class Mirror:
                 f"Mirror.sync takes a Client, not {_article(type(client).__name__)}: make a "
                 "Client with the same arguments, and call sync from a thread if you await elsewhere"
             )
-        return synchronize(self._folder, client, mode, on_progress)
+        return synchronize(self._folder, client, mode, on_progress, moved)
 
     def sql(self, query: str) -> DuckDBPyRelation:
         """A query over the published snapshot, as a DuckDB relation that is run when it is read.
@@ -97,7 +105,8 @@ class Mirror:
           operator message after it that is no automatic invitation; null where there is none),
           ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages).
         - ``lists``, one row a user: how the user's message list was last read, and its certificate.
-        - ``rejects``: records that did not fit, with their JSON and the reason.
+        - ``rejects``: records that did not fit, with their id where they have one, their JSON and
+          the reason.
         - ``runs``: the finished runs, with the counts of `SyncReport`.
 
         Raises `MirrorError` where nothing is published yet; the query's own errors are DuckDB's.

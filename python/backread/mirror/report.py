@@ -41,7 +41,8 @@ class SyncReport:
     - ``users`` and ``messages`` are rows read from the service in ``requests`` requests; a row
       that was read once more after a kill counts again.
     - ``users_added``, ``messages_added``: rows the mirror did not have. ``users_updated``,
-      ``messages_updated``: rows it had that differed, or that had been marked as gone.
+      ``messages_updated``: rows it had that differed, or that had been marked as gone; a row that
+      a run before had not shown and that is as it was does not count.
     - ``deleted``: users and messages newly marked with ``deleted_at`` (only in mode ``full``).
     - ``rejects``: records that did not fit (interface 2) and went to the table ``rejects``.
     - ``certificate``: what the sweep over the users proved, ``certificate_reason`` why nothing.

@@ -8,8 +8,11 @@ __all__ = [
     "BUCKETS",
     "CONTENT_TABLES",
     "LISTS",
+    "LIST_NAMES",
     "MESSAGES",
     "REJECTS",
+    "REJECT_KEY",
+    "REJECT_NAMES",
     "RUNS",
     "SCHEMA_VERSION",
     "SIDE_TABLES",
@@ -115,15 +118,26 @@ LISTS: tuple[Column, ...] = (
     ("ended_at", "TIMESTAMPTZ"),
 )
 
+LIST_NAMES = tuple(name for name, _ in LISTS if name != "run_id")
+"""The columns of `LISTS` that the core fills."""
+
 REJECTS: tuple[Column, ...] = (
     ("resource", "VARCHAR"),
     ("user_id", "BIGINT"),
+    # Null where the record has no integer id: it could be any row of its list.
+    ("id", "BIGINT"),
     ("json", "VARCHAR"),
     ("reason", "VARCHAR"),
     ("run_id", "BIGINT"),
     ("first_seen_at", "TIMESTAMPTZ"),
     ("last_seen_at", "TIMESTAMPTZ"),
 )
+
+REJECT_KEY = ("resource", "user_id", "id", "json", "reason")
+"""A record that is rejected again for the same reason stands once."""
+
+REJECT_NAMES = (*REJECT_KEY, "seen_at")
+"""What the core gives of a reject; the mirror keeps the first and the last ``seen_at``."""
 
 RUNS: tuple[Column, ...] = (
     ("run_id", "BIGINT"),

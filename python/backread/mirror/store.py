@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backread.mirror.engine import from_microseconds, rows_of
-from backread.mirror.merge import merge_rows, stage, update_where
+from backread.mirror.merge import merge_rows, note_rejected, stage, update_where
 from backread.mirror.report import Mode, SyncReport
-from backread.mirror.schema import CONTENT_TABLES, MESSAGES, USERS
+from backread.mirror.schema import (
+    CONTENT_TABLES,
+    LIST_NAMES,
+    MESSAGES,
+    REJECT_KEY,
+    REJECT_NAMES,
+    USERS,
+    Table,
+)
+from backread.mirror.service import Service
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -58,6 +67,17 @@ class Store:
         """A value of the table ``meta``."""
         found = self.rows("SELECT value FROM meta WHERE key = ?", [key])
         return found[0][0] if found else None
+
+    def service(self) -> Service | None:
+        """The service that the mirror holds, None before anything came from one."""
+        base_url, vendor = self.meta("base_url"), self.meta("vendor")
+        return None if base_url is None or vendor is None else Service(base_url, vendor)
+
+    def _keep_service(self, service: Service) -> None:
+        kept = {"base_url": service.base_url, "vendor": service.vendor}
+        for key, value in kept.items():
+            self.rows("DELETE FROM meta WHERE key = ?", [key])
+            self.rows("INSERT INTO meta VALUES (?, ?)", [key, value])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -123,16 +143,22 @@ class Store:
         )
         return [user_id for (user_id,) in done]
 
-    def commit(self, run: Run, batch: Batch, requests: int, seconds: float) -> None:
+    def commit(
+        self, run: Run, batch: Batch, service: Service, requests: int, seconds: float
+    ) -> None:
         """One batch in one transaction: its rows, its finished lists, its rejects, the counters.
 
-        ``requests`` and ``seconds`` are what was spent since the commit before.
+        ``service`` is where it came from, ``requests`` and ``seconds`` are what was spent since the
+        commit before.
         """
         now = datetime.now(UTC)
         names = ("users_added", "users_updated", "messages_added", "messages_updated")
         counts: dict[str, int] = dict.fromkeys(names, 0)
         read = {"users": 0, "messages": 0}
         with self.transaction():
+            # Kept with the first rows that came from there, so that a mistyped address is not.
+            if self.service() != service:
+                self._keep_service(service)
             for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
                 if rows is not None and rows.num_rows:
                     read[table.name] = rows.num_rows
@@ -142,7 +168,8 @@ class Store:
             if batch.lists is not None and batch.lists.num_rows:
                 self._append_lists(run, batch.lists)
             if batch.rejects is not None and batch.rejects.num_rows:
-                self._merge_rejects(run, batch.rejects)
+                for table, back in self._merge_rejects(run, batch.rejects):
+                    counts[f"{table.name}_updated"] += back
             if batch.users_report is not None:
                 self.rows(
                     "UPDATE runs SET certificate = ?, certificate_reason = ? WHERE run_id = ?",
@@ -160,36 +187,31 @@ class Store:
         run.seconds += seconds
 
     def _append_lists(self, run: Run, rows: ArrowTable) -> None:
-        names = ("user_id", "rows", "total", "requests", "certificate", "reason")
-        columns = (*names, "started_at", "ended_at")
-        stage(self.connection, rows, columns)
+        stage(self.connection, rows, LIST_NAMES)
+        columns = ", ".join(LIST_NAMES)
         self.rows(
-            f"INSERT INTO lists (run_id, {', '.join(columns)}) "
-            f"SELECT ?, {', '.join(columns)} FROM staged",
-            [run.run_id],
+            f"INSERT INTO lists (run_id, {columns}) SELECT ?, {columns} FROM staged", [run.run_id]
         )
 
-    def _merge_rejects(self, run: Run, rows: ArrowTable) -> None:
-        stage(self.connection, rows, ("resource", "user_id", "json", "reason", "seen_at"))
-        # Null user ids are equal here: a reject of the list of users has none.
-        same = " AND ".join(
-            f"held.{name} IS NOT DISTINCT FROM seen.{name}"
-            for name in ("resource", "user_id", "json", "reason")
-        )
+    def _merge_rejects(self, run: Run, rows: ArrowTable) -> list[tuple[Table, int]]:
+        """Keeps the rejects; gives for each table how many of its rows came back as one."""
+        stage(self.connection, rows, REJECT_NAMES)
+        key = ", ".join(REJECT_KEY)
+        # Null ids are equal here.
+        same = " AND ".join(f"held.{name} IS NOT DISTINCT FROM seen.{name}" for name in REJECT_KEY)
         self.rows(
             f"""
             MERGE INTO rejects AS held USING (
-                SELECT resource, user_id, json, reason, min(seen_at) AS first, max(seen_at) AS last
-                FROM staged GROUP BY ALL
+                SELECT {key}, min(seen_at) AS first, max(seen_at) AS last FROM staged GROUP BY ALL
             ) AS seen ON {same}
             WHEN MATCHED THEN UPDATE SET run_id = ?, last_seen_at = seen.last
-            WHEN NOT MATCHED THEN INSERT
-                (resource, user_id, json, reason, run_id, first_seen_at, last_seen_at)
-                VALUES (seen.resource, seen.user_id, seen.json, seen.reason, ?,
+            WHEN NOT MATCHED THEN INSERT ({key}, run_id, first_seen_at, last_seen_at)
+                VALUES ({", ".join(f"seen.{name}" for name in REJECT_KEY)}, ?,
                         seen.first, seen.last)
             """,
             [run.run_id, run.run_id],
         )
+        return [(table, note_rejected(self.connection, table)) for table in CONTENT_TABLES]
 
     def record_error(self, run: Run, error: BaseException) -> None:
         """Keeps in the run what stopped it, for whoever looks at the mirror later."""
@@ -243,15 +265,21 @@ class Store:
     def _mark_deleted(self, run: Run, now: datetime) -> int:
         # After _note_unseen, a row with last_seen_at is one that this run did not show.
         unseen = "deleted_at IS NULL AND last_seen_at IS NOT NULL"
-        [(certificate,)] = self.rows("SELECT certificate FROM runs WHERE run_id = ?", [run.run_id])
+        # A reject without an id could be any row of its list.
+        nameless = f"FROM rejects WHERE run_id = {run.run_id} AND id IS NULL AND resource ="
+        [(proved,)] = self.rows(
+            "SELECT coalesce(certificate <> 'uncertified', false) AND "
+            f"NOT EXISTS (SELECT 1 {nameless} 'users') FROM runs WHERE run_id = ?",
+            [run.run_id],
+        )
         deleted = 0
-        if certificate not in (None, "uncertified"):
+        if proved:
             deleted += update_where(self.connection, USERS, unseen, "deleted_at = ?", [now])
         deleted += update_where(
             self.connection,
             MESSAGES,
             f"{unseen} AND user_id IN (SELECT user_id FROM lists WHERE run_id = {run.run_id} "
-            "AND certificate <> 'uncertified')",
+            f"AND certificate <> 'uncertified' EXCEPT SELECT user_id {nameless} 'messages')",
             "deleted_at = ?",
             [now],
         )

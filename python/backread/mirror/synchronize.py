@@ -13,6 +13,7 @@ from backread.mirror.engine import load_duckdb, named_errors
 from backread.mirror.lock import writer_lock
 from backread.mirror.publish import publish, published_behind
 from backread.mirror.report import Mode, Phase, SyncProgress, SyncReport
+from backread.mirror.service import Service, refuse_other_service, service_of
 from backread.mirror.source import Reading, Source
 from backread.mirror.store import Run, Store
 
@@ -22,7 +23,7 @@ OnProgress = Callable[[SyncProgress], object]
 
 
 def synchronize(
-    folder: Path, source: Source, mode: Mode, on_progress: OnProgress | None
+    folder: Path, source: Source, mode: Mode, on_progress: OnProgress | None, moved: bool = False
 ) -> SyncReport:
     """Resumes or starts a run, reads it to its end, publishes; see `Mirror.sync`."""
     load_duckdb()
@@ -32,6 +33,7 @@ def synchronize(
             refuse_foreign(folder)
             held.enter_context(writer_lock(folder))
             store = Store(folder, held.enter_context(open_database(folder)))
+            refuse_other_service(folder, store.service(), service_of(source), moved)
             # A kill between the end of a run and its publication left this to do.
             if published_behind(store) and not _has_unfinished(store):
                 publish(store)
@@ -71,7 +73,7 @@ class _Sync:
         reading = source._sync_run(self._run.done)
         try:
             self._tell("reading")
-            self._read(reading)
+            self._read(reading, service_of(source))
             self._tell("finishing")
             with named_errors(self._store.folder):
                 report = self._store.finish(self._run, *self._spent(reading))
@@ -88,11 +90,11 @@ class _Sync:
         self._tell("finished")
         return report
 
-    def _read(self, reading: Reading) -> None:
+    def _read(self, reading: Reading, service: Service) -> None:
         while (batch := reading.next_batch(True)) is not None:
             self._users_total = reading.users_total
             with named_errors(self._store.folder):
-                self._store.commit(self._run, batch, *self._spent(reading))
+                self._store.commit(self._run, batch, service, *self._spent(reading))
             self._tell("reading")
 
     def _spent(self, reading: Reading) -> tuple[int, float]:

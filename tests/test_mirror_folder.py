@@ -1,0 +1,133 @@
+"""What the folder of a mirror may be, and what is said where it cannot be one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import MirrorError
+from backread.testing import MockServer, World
+from mirrors import rows, sync
+
+pytest.importorskip("duckdb")
+
+from backread.mirror import Mirror
+
+USERS = 10
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=3, users=USERS, messages_per_user=(0, 20))) as running:
+        yield running
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Mirror:
+    return Mirror(tmp_path / "chats")
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "[1]", "day=1", "多言語", "50%"])
+def test_folder_may_have_any_name(tmp_path: Path, server: MockServer, name: str) -> None:
+    mirror = Mirror(tmp_path / name / "chats")
+    sync(mirror, server)
+    assert rows(mirror, "SELECT count(*) FROM users") == [(USERS,)]
+    assert "day" not in mirror.sql("SELECT * FROM users").columns
+
+
+def test_nothing_published_says_to_sync(mirror: Mirror) -> None:
+    for read in (lambda: mirror.sql("SELECT 1"), lambda: mirror.conversation(1)):
+        with pytest.raises(MirrorError, match=r"nothing is published.*sync"):
+            read()
+    assert not mirror.folder.exists()
+
+
+def test_unknown_user_is_an_error(mirror: Mirror, server: MockServer) -> None:
+    sync(mirror, server)
+    with pytest.raises(MirrorError, match="no user 999999999"):
+        mirror.conversation(999_999_999)
+
+
+def test_wrong_arguments_are_refused_before_anything_happens(
+    mirror: Mirror, server: MockServer
+) -> None:
+    with pytest.raises(TypeError, match="AsyncClient"):
+        mirror.sync(server.async_client())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="takes a Client"):
+        mirror.sync("client")  # type: ignore[arg-type]
+    with server.client() as client, pytest.raises(ValueError, match="incremental"):
+        mirror.sync(client, mode="quick")  # type: ignore[arg-type]
+    assert not mirror.folder.exists()
+
+
+def test_folder_that_holds_something_else_is_refused(tmp_path: Path, server: MockServer) -> None:
+    foreign = tmp_path / "photos"
+    foreign.mkdir()
+    (foreign / "beach.jpg").write_bytes(b"jpeg")
+    with pytest.raises(MirrorError, match=r"no mirror.*beach\.jpg.*empty folder"):
+        sync(Mirror(foreign), server)
+    with pytest.raises(MirrorError, match="is a file"):
+        sync(Mirror(foreign / "beach.jpg"), server)
+    assert [entry.name for entry in foreign.iterdir()] == ["beach.jpg"]
+    assert sum(server.counts().values()) == 0
+
+
+def test_damaged_database_is_named(mirror: Mirror, server: MockServer) -> None:
+    mirror.folder.mkdir()
+    (mirror.folder / "mirror.duckdb").write_bytes(b"no database" * 1000)
+    with pytest.raises(MirrorError, match=r"mirror\.duckdb is damaged.*new folder"):
+        sync(mirror, server)
+
+
+def test_database_of_another_kind_is_refused(mirror: Mirror, server: MockServer) -> None:
+    import duckdb
+
+    mirror.folder.mkdir()
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+        connection.execute("CREATE TABLE users (id BIGINT)").fetchall()
+    with pytest.raises(MirrorError, match="backread did not make"):
+        sync(mirror, server)
+
+
+def test_newer_mirror_is_refused(mirror: Mirror, server: MockServer) -> None:
+    import duckdb
+
+    sync(mirror, server)
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'").fetchall()
+    with pytest.raises(MirrorError, match=r"newer backread.*schema 99.*upgrade"):
+        sync(mirror, server)
+    manifest = mirror.folder / "published" / "manifest.json"
+    document = json.loads(manifest.read_bytes())
+    manifest.write_text(json.dumps(document | {"format": 99}), encoding="utf-8")
+    with pytest.raises(MirrorError, match=r"newer backread.*format 99.*upgrade"):
+        mirror.sql("SELECT 1")
+
+
+def test_missing_duckdb_says_what_to_install(
+    mirror: Mirror, server: MockServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import builtins
+
+    real = builtins.__import__
+
+    def without_duckdb(name: str, *arguments: Any, **named: Any) -> Any:
+        if name == "duckdb":
+            raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
+        return real(name, *arguments, **named)
+
+    monkeypatch.setattr(builtins, "__import__", without_duckdb)
+    with pytest.raises(MirrorError, match=r'pip install "backread\[mirror\]"'):
+        sync(mirror, server)
+    assert not mirror.folder.exists()
+
+
+def test_mirror_says_where_it_is(tmp_path: Path) -> None:
+    mirror = Mirror(os.fspath(tmp_path))
+    assert repr(mirror) == f"Mirror({str(tmp_path)!r})"
+    assert mirror.folder == tmp_path

@@ -1,0 +1,225 @@
+"""What a full sync marks as gone, and all that it must leave unmarked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread.testing import MockServer, World
+from mirrors import BatchSource, batch, marked, rows, sync
+from scripted_server import answer
+
+pytest.importorskip("duckdb")
+
+from backread.mirror import Mirror
+
+HELD = batch(
+    [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}, {"id": 3}],
+    [
+        {"user_id": 1, "id": 11, "body": "one"},
+        {"user_id": 1, "id": 12, "body": "two"},
+        {"user_id": 2, "id": 21},
+        {"user_id": 2, "id": 22},
+    ],
+    swept="snapshot",
+    lists={1: "snapshot", 2: "snapshot", 3: "snapshot"},
+)
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    """A world whose users fit in one response, so that the sweep over them is certified."""
+    with MockServer(World(seed=3, users=40, messages_per_user=(0, 250))) as running:
+        yield running
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Mirror:
+    return Mirror(tmp_path / "chats")
+
+
+def test_incremental_forgets_nothing_and_full_marks_what_is_gone(
+    mirror: Mirror, server: MockServer
+) -> None:
+    world = server.world
+    sync(mirror, server)
+    short = [each for each in world.user_ids() if 2 <= len(world.message_ids(each)) <= 99]
+    gone, other = short[:2]
+    lost = world.message_ids(other)[0]
+    with_gone = len(world.message_ids(gone))
+    world.remove_message(other, lost)
+    world.remove_user(gone)
+    assert sync(mirror, server).deleted == 0
+    assert rows(mirror, "SELECT count(*) FROM messages WHERE deleted_at IS NOT NULL") == [(0,)]
+    report = sync(mirror, server, mode="full")
+    assert report.deleted == 2 + with_gone
+    marked = rows(
+        mirror, "SELECT DISTINCT user_id FROM messages WHERE deleted_at IS NOT NULL ORDER BY 1"
+    )
+    assert marked == sorted([(gone,), (other,)])
+    assert rows(mirror, "SELECT id FROM users WHERE deleted_at IS NOT NULL") == [(gone,)]
+    assert rows(mirror, f"SELECT * FROM conversations WHERE user_id = {gone}") == []
+    assert lost not in {each.id for each in mirror.conversation(other)}
+    # It was last seen by the first run, and the two after it did not show it.
+    seen, ended = rows(
+        mirror,
+        "SELECT (SELECT last_seen_at FROM messages WHERE "
+        f"user_id = {other} AND id = {lost})::VARCHAR, "
+        "(SELECT ended_at FROM runs WHERE run_id = 1)::VARCHAR",
+    )[0]
+    assert seen == ended
+    assert sync(mirror, server, mode="full").deleted == 0
+
+
+def test_full_marks_nothing_without_a_certificate(mirror: Mirror, server: MockServer) -> None:
+    world = server.world
+    long = next(each for each in world.user_ids() if len(world.message_ids(each)) > 150)
+    sync(mirror, server)
+    world.remove_message(long, world.message_ids(long)[0])
+    assert sync(mirror, server, mode="full").deleted == 0
+
+
+def test_row_that_comes_back_loses_its_mark(mirror: Mirror, scripted: Any) -> None:
+    messages = [{"id": 1, "body": "first"}, {"id": 2, "body": "second"}]
+    counts: list[int] = []
+    for shown in (messages, messages[:1], messages):
+        users = {"limit": 99, "offset": 0, "total": 1, "users": [{"id": 5}]}
+        page = {"limit": 99, "offset": 0, "total": len(shown), "messages": shown}
+        server = scripted(answer(200, users), answer(200, page))
+        sync(mirror, server, mode="full")
+        counts += rows(mirror, "SELECT count(*) FROM messages WHERE deleted_at IS NULL")[0]
+    assert counts == [2, 1, 2]
+    assert rows(mirror, "SELECT messages_updated, deleted FROM runs ORDER BY run_id") == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+    ]
+
+
+def test_users_without_a_certificate_are_not_marked(mirror: Mirror) -> None:
+    world = World(seed=4, users=120, messages_per_user=(1, 2))
+    with MockServer(world) as server:
+        sync(mirror, server)
+        world.remove_user(world.user_ids()[60])
+        report = sync(mirror, server, mode="full")
+    assert report.certificate == "uncertified"
+    assert report.deleted == 0
+    assert marked(mirror) == ([], [])
+
+
+def test_row_that_no_longer_fits_is_not_gone(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    report = BatchSource(
+        batch(
+            [{"id": 2, "name": "Grace"}],
+            [{"user_id": 1, "id": 11, "body": "one"}, {"user_id": 2, "id": 21}],
+            [
+                {"resource": "users", "user_id": 1, "id": 1},
+                {"resource": "messages", "user_id": 1, "id": 12},
+            ],
+            swept="snapshot",
+            lists={1: "snapshot", 2: "snapshot"},
+        )
+    ).sync_into(mirror.folder, "full")
+    # User 3 and message 22 were not shown; user 1 and message 12 were, although they do not fit.
+    assert report.deleted == 2
+    assert marked(mirror) == ([3], [22])
+    assert (report.rejects, report.users_updated, report.messages_updated) == (2, 0, 0)
+    conversation = mirror.conversation(1)
+    assert (conversation.user.name, [each.body for each in conversation]) == ("Ada", ["one", "two"])
+    # They count as seen by this run.
+    query = "SELECT count(*) FROM users, runs WHERE id = 1 AND last_seen_at = ended_at"
+    assert rows(mirror, f"{query} AND run_id = 2") == [(1,)]
+
+
+def test_row_that_was_missed_and_then_does_not_fit_is_not_gone(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    # An uncertified run that does not show them, then a full one where they do not fit.
+    BatchSource(batch([{"id": 2}], swept="uncertified")).sync_into(mirror.folder)
+    shown = batch(
+        [{"id": 2}, {"id": 3}],
+        [{"user_id": 1, "id": 11}],
+        [
+            {"resource": "users", "user_id": 1, "id": 1},
+            {"resource": "messages", "user_id": 1, "id": 12},
+        ],
+        swept="snapshot",
+        lists={1: "snapshot"},
+    )
+    assert BatchSource(shown).sync_into(mirror.folder, "full").deleted == 0
+
+
+def test_row_that_was_gone_and_comes_back_unfit_loses_its_mark(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    without = batch([{"id": 1}, {"id": 2}], swept="snapshot")
+    assert BatchSource(without).sync_into(mirror.folder, "full").deleted == 1
+    back = batch(
+        [{"id": 1}, {"id": 2}],
+        rejects=[{"resource": "users", "user_id": 3, "id": 3}],
+        swept="snapshot",
+    )
+    report = BatchSource(back).sync_into(mirror.folder, "full")
+    assert (report.deleted, report.users_updated) == (0, 1)
+    assert marked(mirror) == ([], [])
+
+
+def test_user_that_cannot_be_named_keeps_all_users_unmarked(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    shown = batch(
+        [{"id": 1}, {"id": 2}],
+        [{"user_id": 1, "id": 11}],
+        [{"resource": "users"}],
+        swept="snapshot",
+        lists={1: "snapshot"},
+    )
+    assert BatchSource(shown).sync_into(mirror.folder, "full").deleted == 1
+    assert marked(mirror) == ([], [12])
+
+
+def test_message_that_cannot_be_named_keeps_its_list_unmarked(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    shown = batch(
+        [{"id": 1}, {"id": 2}, {"id": 3}],
+        [{"user_id": 1, "id": 11}, {"user_id": 2, "id": 21}],
+        [{"resource": "messages", "user_id": 1}],
+        swept="snapshot",
+        lists={1: "snapshot", 2: "snapshot"},
+    )
+    assert BatchSource(shown).sync_into(mirror.folder, "full").deleted == 1
+    assert marked(mirror) == ([], [22])
+    # The next run has no such record, and so marks what is gone.
+    fits = batch(
+        [{"id": 1}, {"id": 2}, {"id": 3}],
+        [{"user_id": 1, "id": 11}],
+        swept="snapshot",
+        lists={1: "snapshot"},
+    )
+    assert BatchSource(fits).sync_into(mirror.folder, "full").deleted == 1
+    assert marked(mirror) == ([], [12, 22])
+
+
+def test_service_that_lists_a_row_in_another_shape_still_lists_it(
+    mirror: Mirror, scripted: Any
+) -> None:
+    fit = [{"id": 5, "name": "Ada"}], [{"id": 1, "body": "first"}, {"id": 2, "body": "second"}]
+    unfit = [{"id": 5, "name": ["Ada"]}], [{"id": 1, "body": "first"}, {"id": 2, "body": {}}]
+    for shown_users, shown_messages in (fit, unfit):
+        users = {"limit": 99, "offset": 0, "total": 1, "users": shown_users}
+        page = {"limit": 99, "offset": 0, "total": 2, "messages": shown_messages}
+        report = sync(mirror, scripted(answer(200, users), answer(200, page)), mode="full")
+    assert (report.certificate, report.rejects, report.deleted) == ("snapshot", 2, 0)
+    assert rows(mirror, "SELECT user_id, id FROM rejects ORDER BY resource") == [(5, 2), (5, 5)]
+    assert [each.body for each in mirror.conversation(5)] == ["first", "second"]
+
+
+def test_record_without_an_id_is_whatever_is_missing(mirror: Mirror, scripted: Any) -> None:
+    named = [{"id": 1, "body": "first"}, {"id": 2, "body": "second"}]
+    nameless = [{"id": 1, "body": "first"}, {"id": "2", "body": "second"}]
+    users = {"limit": 99, "offset": 0, "total": 1, "users": [{"id": 5}]}
+    for shown in (named, nameless):
+        page = {"limit": 99, "offset": 0, "total": 2, "messages": shown}
+        report = sync(mirror, scripted(answer(200, users), answer(200, page)), mode="full")
+    assert (report.rejects, report.deleted) == (1, 0)

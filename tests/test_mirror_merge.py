@@ -1,0 +1,93 @@
+"""Rows of a batch into the tables: each stands once, and only a change counts as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from backread._backread import empty_table
+from mirrors import BatchSource, Row, batch, rows, table
+
+pytest.importorskip("duckdb")
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from backread.mirror import Mirror
+from backread.mirror.engine import connect, rows_of
+from backread.mirror.merge import merge_rows
+from backread.mirror.schema import LIST_NAMES, MESSAGES, REJECT_NAMES, USERS, create_statements
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def store() -> Iterator[DuckDBPyConnection]:
+    connection = connect(None)
+    for statement in create_statements("test"):
+        rows_of(connection, statement)
+    yield connection
+    connection.close()
+
+
+def test_same_row_twice_in_a_batch_stands_once(store: DuckDBPyConnection) -> None:
+    given = table(
+        "messages",
+        [
+            {"user_id": 7, "id": 1, "body": "old"},
+            {"user_id": 7, "id": 2, "body": "other"},
+            {"user_id": 7, "id": 1, "body": "new"},
+        ],
+    )
+    assert merge_rows(store, MESSAGES, given, NOW) == (2, 0)
+    assert merge_rows(store, MESSAGES, given, NOW) == (0, 0)
+    assert rows_of(store, "SELECT id, body FROM messages ORDER BY id") == [(1, "new"), (2, "other")]
+
+
+def test_batch_of_scattered_users_finds_their_rows(store: DuckDBPyConnection) -> None:
+    held: list[Row] = [{"user_id": user, "id": each} for user in range(100) for each in (1, 2)]
+    assert merge_rows(store, MESSAGES, table("messages", held), NOW) == (200, 0)
+    scattered: list[Row] = [
+        {"user_id": 99, "id": 1, "body": "new"},
+        {"user_id": 0, "id": 2},
+        {"user_id": 50, "id": 3},
+    ]
+    assert merge_rows(store, MESSAGES, table("messages", scattered), NOW) == (1, 1)
+    changed = "SELECT user_id, id FROM messages WHERE body = 'new' OR id = 3 ORDER BY ALL"
+    assert rows_of(store, changed) == [(50, 3), (99, 1)]
+    assert rows_of(store, "SELECT count(*) FROM messages") == [(201,)]
+
+
+def test_row_that_one_run_missed_is_no_change(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "chats")
+    users = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}]
+    messages: list[Row] = [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}]
+    both = batch(users, messages, swept="uncertified")
+    BatchSource(both).sync_into(mirror.folder)
+    BatchSource(batch(users[:1], messages[:1], swept="uncertified")).sync_into(mirror.folder)
+    unseen = "SELECT count(*) FROM users, runs WHERE id = 2 AND last_seen_at = ended_at AND run_id"
+    assert rows(mirror, f"{unseen} = 1") == [(1,)]
+    report = BatchSource(both).sync_into(mirror.folder)
+    assert (report.users_updated, report.messages_updated) == (0, 0)
+    assert rows(mirror, f"{unseen} = 3") == [(1,)]
+    renamed = batch([{"id": 1, "name": "Ada"}, {"id": 2, "name": "Hopper"}], swept="uncertified")
+    assert BatchSource(renamed).sync_into(mirror.folder).users_updated == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("users", USERS.names),
+        ("messages", MESSAGES.names),
+        ("lists", LIST_NAMES),
+        ("rejects", REJECT_NAMES),
+    ],
+)
+def test_mirror_keeps_every_column_that_the_core_gives(
+    name: Literal["users", "messages", "lists", "rejects"], kept: tuple[str, ...]
+) -> None:
+    assert sorted(pa.table(empty_table(name)).column_names) == sorted(kept)

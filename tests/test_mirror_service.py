@@ -1,0 +1,144 @@
+"""A mirror holds one service: another is refused, unless it is the same one at a new address."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backread import ConnectError, MirrorError
+from backread.testing import MockServer, World
+from mirrors import BatchSource, batch, rows, sync
+
+pytest.importorskip("duckdb")
+
+from backread.mirror import Mirror
+from backread.mirror.service import Service
+
+HERE = "https://chat.example.com/api"
+THERE = "https://chat.example.org"
+SECONDS = 60
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Mirror:
+    return Mirror(tmp_path / "chats")
+
+
+def users(*identifiers: int, base_url: str = HERE, vendor: str = "example") -> BatchSource:
+    shown = batch([{"id": each} for each in identifiers], swept="snapshot")
+    return BatchSource(shown, base_url=base_url, vendor=vendor)
+
+
+def held(mirror: Mirror) -> list[int]:
+    return [each for (each,) in rows(mirror, "SELECT id FROM users ORDER BY id")]
+
+
+def test_another_service_is_refused_before_anything_is_read(mirror: Mirror) -> None:
+    users(1, 2).sync_into(mirror.folder)
+    for other in (users(7, base_url=THERE), users(7, vendor="other")):
+        with pytest.raises(MirrorError) as caught:
+            other.sync_into(mirror.folder)
+        said = str(caught.value)
+        assert f"{HERE} (vendor example)" in said
+        assert f"{other.base_url} (vendor {other.vendor})" in said
+        assert "another folder" in said
+        assert "moved=True" in said
+        assert "--moved" in said
+        assert other.done is None
+    assert held(mirror) == [1, 2]
+    users(1, 2, 3).sync_into(mirror.folder)
+    assert held(mirror) == [1, 2, 3]
+
+
+def test_service_that_moved_is_known_by_its_new_address(mirror: Mirror) -> None:
+    users(1).sync_into(mirror.folder)
+    users(1, 2, base_url=THERE, vendor="other").sync_into(mirror.folder, moved=True)
+    users(1, 2, 3, base_url=THERE, vendor="other").sync_into(mirror.folder)
+    assert held(mirror) == [1, 2, 3]
+    with pytest.raises(MirrorError, match=r"holds the service at https://chat\.example\.org "):
+        users(1).sync_into(mirror.folder)
+
+
+def test_address_that_never_answered_is_not_kept(mirror: Mirror) -> None:
+    mistyped = BatchSource(ConnectError("no such host"), base_url="https://caht.example.com")
+    with pytest.raises(ConnectError):
+        mistyped.sync_into(mirror.folder)
+    users(1).sync_into(mirror.folder)
+    mistyped = BatchSource(ConnectError("no such host"), base_url="https://caht.example.com")
+    with pytest.raises(ConnectError):
+        mistyped.sync_into(mirror.folder, moved=True)
+    users(1, 2).sync_into(mirror.folder)
+    assert held(mirror) == [1, 2]
+
+
+def test_run_is_resumed_only_from_its_own_service(mirror: Mirror) -> None:
+    broken = BatchSource(batch([{"id": 1}]), ConnectError("gone"), base_url=HERE)
+    with pytest.raises(ConnectError):
+        broken.sync_into(mirror.folder)
+    with pytest.raises(MirrorError, match="another folder"):
+        users(7, base_url=THERE).sync_into(mirror.folder)
+    assert users(1, 2).sync_into(mirror.folder).resumed
+    assert held(mirror) == [1, 2]
+
+
+def test_mocks_have_a_new_port_each_time(mirror: Mirror) -> None:
+    world = World(seed=3, users=3, messages_per_user=(0, 3))
+    for _ in range(2):
+        with MockServer(world) as server:
+            sync(mirror, server)
+    with pytest.raises(MirrorError, match="holds the service at http://127"):
+        users(1).sync_into(mirror.folder)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "expected"),
+    [
+        ("http://127.0.0.1:8080", True),
+        ("http://127.9.9.9", True),
+        ("http://[::1]:8080/api", True),
+        ("http://localhost:1", True),
+        ("https://mock.localhost", True),
+        ("https://chat.example.com", False),
+        ("https://localhost.example.com", False),
+        ("http://10.0.0.1", False),
+        ("http://[2001:db8::1]", False),
+    ],
+)
+def test_what_is_on_loopback(base_url: str, expected: bool) -> None:
+    assert Service(base_url, "example").on_loopback is expected
+
+
+def test_command_refuses_another_service_and_takes_one_that_moved(mirror: Mirror) -> None:
+    import duckdb
+
+    pytest.importorskip("typer")
+    pytest.importorskip("rich")
+    with MockServer(World(seed=3, users=3, messages_per_user=(0, 3))) as server:
+        sync(mirror, server)
+        with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+            connection.execute(
+                "UPDATE meta SET value = ? WHERE key = 'base_url'", [HERE]
+            ).fetchall()
+        settings = {
+            "BACKREAD_BASE_URL": server.url,
+            "BACKREAD_API_SECRET": server.secret,
+            "BACKREAD_VENDOR": server.vendor,
+        }
+        ended = [
+            subprocess.run(
+                [sys.executable, "-m", "backread", "sync", str(mirror.folder), *flags],
+                env=os.environ | settings,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
+            )
+            for flags in ([], ["--moved"], [])
+        ]
+    assert [each.returncode for each in ended] == [7, 0, 0]
+    assert "--moved" in ended[0].stderr
+    assert ended[0].stderr.count("\n") == 1
