@@ -29,12 +29,22 @@ import asyncio
 import contextlib
 import inspect
 import itertools
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+import command_line
 from scripted_server import ScriptedServer
+
+backread = command_line.backread
+server = command_line.server
+settings = command_line.settings
+
+# A shell gives its background jobs a SIGINT that is ignored, and children would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Face:

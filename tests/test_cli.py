@@ -1,85 +1,23 @@
-"""The command as a shell sees it: what is on stdout, what on stderr, and the exit code."""
+"""The command as a shell sees it: its commands, their failures, exit codes and help."""
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
-import signal
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backread.testing import MockServer, World
+from backread.testing import MockServer
+from command_line import COMMAND, SECONDS, Done
 from scripted_server import answer
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
-
-from backread.cli.app import run
-
-SECONDS = 60
-COMMAND = [sys.executable, "-m", "backread"]
-
-posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals and pipes")
-
-
-@dataclass(frozen=True)
-class Done:
-    """How one command line ended."""
-
-    code: int
-    out: str
-    error: str
-
-    @property
-    def line(self) -> str:
-        """The one line on stderr."""
-        assert self.error.count("\n") == 1, self.error
-        assert self.error.startswith("backread: ")
-        return self.error.strip()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[MockServer]:
-    with MockServer(World(seed=11, users=120, messages_per_user=(1, 30))) as running:
-        yield running
-
-
-@pytest.fixture
-def settings(server: MockServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    for name in [name for name in os.environ if name.startswith("BACKREAD_")]:
-        monkeypatch.delenv(name)
-    values = {
-        "BACKREAD_BASE_URL": server.url,
-        "BACKREAD_API_SECRET": server.secret,
-        "BACKREAD_VENDOR": server.vendor,
-    }
-    for name, value in values.items():
-        monkeypatch.setenv(name, value)
-    return values
-
-
-@pytest.fixture
-def backread(
-    settings: dict[str, str], server: MockServer, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Done]:
-    """Runs one command line in this process; the secret is never in what it writes."""
-
-    def call(*arguments: object) -> Done:
-        code = run([str(each) for each in arguments])
-        written = capfd.readouterr()
-        assert server.secret not in written.out + written.err
-        assert "Traceback" not in written.err
-        return Done(code, written.out, written.err)
-
-    return call
 
 
 def first_user(server: MockServer) -> int:
@@ -106,66 +44,8 @@ def test_single_items_are_one_object(backread: Callable[..., Done], server: Mock
     assert shown == server.world.message(user_id, message_id)
 
 
-def test_messages_as_csv_have_the_columns_of_the_mirror(
-    backread: Callable[..., Done], server: MockServer
-) -> None:
-    user_id = first_user(server)
-    table = list(csv.DictReader(backread("messages", user_id, "--format", "csv").out.splitlines()))
-    for row, message_id in zip(table, server.world.message_ids(user_id), strict=True):
-        sent = server.world.message(user_id, message_id)
-        assert row["user_id"] == str(user_id)
-        assert row["id"] == str(sent["id"])
-        assert row["sender_email"] == sent["sender"]["email"]
-        assert row["read_by_user"] == ("true" if sent["read_by_user"] else "false")
-        assert row["extra"] == row["sender_extra"] == ""
-
-
-def test_table_cuts_nothing_short_in_a_pipe(
-    backread: Callable[..., Done], server: MockServer
-) -> None:
-    out = backread("users", "--format", "table", "--limit", 5).out
-    lines = out.splitlines()
-    assert len(lines) == 6
-    assert lines[0].split()[:3] == ["id", "name", "email"]
-    for user_id, line in zip(server.world.user_ids(), lines[1:], strict=False):
-        assert server.world.user(user_id)["last_url"] in line
-
-
 def test_limit_is_a_number_of_rows(backread: Callable[..., Done]) -> None:
     assert len(backread("users", "--limit", 101).out.splitlines()) == 101
-
-
-@pytest.mark.parametrize("arguments", [["users"], ["messages", "--all"]])
-def test_parquet_goes_to_a_file(
-    backread: Callable[..., Done], server: MockServer, tmp_path: Path, arguments: list[str]
-) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    file = tmp_path / "rows.parquet"
-    before = sum(server.counts().values())
-    assert backread(*arguments, "--format", "parquet", "--output", file).code == 0
-    sent = sum(server.counts().values()) - before
-    with duckdb.connect() as connection:
-        held = connection.execute(f"SELECT count(*) FROM '{file}'").fetchall()[0][0]
-    world = server.world
-    if arguments == ["users"]:
-        assert held == world.total_users
-        assert sent <= 3  # two pages, read once
-    else:
-        assert held == world.total_messages
-    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.parquet"]
-
-
-def test_output_is_whole_or_not_there(
-    backread: Callable[..., Done],
-    scripted: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    page = {"limit": 2, "offset": 0, "total": 4, "users": [{"id": 1}, {"id": 2}]}
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, page), answer(404)).url)
-    file = tmp_path / "users.jsonl"
-    assert backread("users", "--output", file).code == 3
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_secret_may_come_from_a_file(
@@ -202,9 +82,10 @@ def test_secret_may_come_from_a_file(
         (["fetch"], "fetch"),
         (["users", "--timeout", "soon"], "--timeout"),
         (["users", "--base-url", "not a url"], "base_url"),
-        (["users", "--base-url", "http://chat.example.com"], "allow_http"),
+        (["users", "--base-url", "http://chat.example.com"], "--allow-http"),
         (["users", "--secret-file", "nowhere"], "nowhere"),
         (["users", "--output", "no/such/folder/users"], "--output"),
+        (["mock", "--port-file", "no/such/folder/port"], "--port-file"),
         (["mock", "--messages", "9"], "MIN:MAX"),
         (["mock", "--messages", "9:1"], "MIN:MAX"),
         (["mock", "--port", "70000"], "--port"),
@@ -232,6 +113,8 @@ def test_missing_setting_is_named(
     done = backread("users")
     assert done.code == 2
     assert f"BACKREAD_{name}" in done.line
+    option = "--secret-file" if name == "API_SECRET" else f"--{name.lower().replace('_', '-')}"
+    assert done.line.endswith(f"on the command line: {option}")
 
 
 def test_what_is_not_there_is_exit_3(backread: Callable[..., Done]) -> None:
@@ -246,7 +129,8 @@ def test_wrong_secret_is_exit_4(
     monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
     done = backread("users")
     assert done.code == 4
-    assert "--secret-file" in done.line
+    assert done.line.count("BACKREAD_API_SECRET") == 1
+    assert done.line.endswith("on the command line: --secret-file")
 
 
 @pytest.mark.parametrize("status", [422, 500])
@@ -335,169 +219,3 @@ def test_version(backread: Callable[..., Done]) -> None:
     import backread as package
 
     assert backread("--version").out == f"backread {package.__version__}\n"
-
-
-# --- the mirror -------------------------------------------------------------------------------
-
-
-def test_sync_says_how_it_goes_and_what_it_did(
-    backread: Callable[..., Done], server: MockServer, tmp_path: Path
-) -> None:
-    pytest.importorskip("duckdb")
-    folder = tmp_path / "chats"
-    done = backread("sync", folder)
-    assert done.code == 0
-    assert done.error.splitlines()[0].startswith("reading: 0 users")
-    assert done.error.splitlines()[-1].startswith("finished: 120 of 120 users")
-    assert f"{server.world.total_messages:,} messages added" in done.out
-    assert "120 users" in backread("sync", folder, "--full").out
-    lines = backread("report", folder).out.splitlines()
-    assert [line.split()[:2] for line in lines] == [
-        ["run", "mode"],
-        ["2", "full"],
-        ["1", "incremental"],
-    ]
-    assert len(backread("report", folder, "--limit", 1).out.splitlines()) == 2
-
-
-def test_sync_keeps_off_the_folder_of_the_demo(
-    backread: Callable[..., Done], tmp_path: Path
-) -> None:
-    (tmp_path / ".backread-demo").touch()
-    done = backread("sync", tmp_path)
-    assert done.code == 2
-    assert "demo" in done.line
-
-
-# --- in a process of its own ------------------------------------------------------------------
-
-
-@posix_only
-def test_closed_pipe_ends_it_quietly(settings: dict[str, str]) -> None:
-    with subprocess.Popen(
-        [*COMMAND, "users"],
-        env=os.environ | settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        # Closed before anything is written: it must fail at its first page.
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait(SECONDS) == 141
-
-
-@posix_only
-def test_ctrl_c_is_one_line_and_exit_130(scripted: Any) -> None:
-    server = scripted(lambda request: server.stall())
-    settings = {
-        "BACKREAD_BASE_URL": server.url,
-        "BACKREAD_API_SECRET": server.secret,
-        "BACKREAD_VENDOR": server.vendor,
-    }
-    with subprocess.Popen(
-        [*COMMAND, "users"], env=os.environ | settings, stderr=subprocess.PIPE, text=True
-    ) as process:
-        wait_for(lambda: server.requests, process)
-        process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=SECONDS)
-    assert process.returncode == 130
-    assert error == "backread: stopped by Ctrl-C\n"
-
-
-def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    import time
-
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-@posix_only
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_mock_serves_until_it_is_stopped(
-    tmp_path: Path, number: signal.Signals, settings: dict[str, str]
-) -> None:
-    from backread import Client
-
-    file = tmp_path / "port"
-    with subprocess.Popen(
-        [*COMMAND, "mock", "--users", "7", "--messages", "2:2", "--port-file", str(file)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline().removeprefix("export ").strip() for _ in range(3)]
-        said = dict(line.split("=", 1) for line in lines)
-        assert said.keys() == settings.keys()
-        wait_for(file.exists, process)
-        assert said["BACKREAD_BASE_URL"].endswith(":" + file.read_text(encoding="utf-8").strip())
-        with Client(*said.values()) as client:
-            users = client.users.list().to_list()
-            assert len(users) == 7
-            assert len(client.messages.list(users[0].id).to_list()) == 2
-        process.send_signal(number)
-        _, error = process.communicate(timeout=SECONDS)
-    assert (process.returncode, error) == (0, "")
-    assert not file.exists()
-
-
-def test_mock_on_a_taken_port_is_exit_2(backread: Callable[..., Done], server: MockServer) -> None:
-    done = backread("mock", "--port", server.port)
-    assert done.code == 2
-    assert str(server.port) in done.line
-
-
-@posix_only
-@pytest.mark.slow
-def test_ctrl_c_during_a_sync_says_that_it_can_go_on(
-    backread: Callable[..., Done], tmp_path: Path
-) -> None:
-    pytest.importorskip("duckdb")
-    folder = tmp_path / "chats"
-    world = World(seed=1, users=2_000, messages_per_user=(100, 300))
-    with MockServer(world) as server:
-        settings = {
-            "BACKREAD_BASE_URL": server.url,
-            "BACKREAD_API_SECRET": server.secret,
-            "BACKREAD_VENDOR": server.vendor,
-        }
-        with subprocess.Popen(
-            [*COMMAND, "sync", str(folder)],
-            env=os.environ | settings,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
-            wait_for(lambda: server.counts()["messages"] > 200, process)
-            process.send_signal(signal.SIGINT)
-            out, error = process.communicate(timeout=SECONDS)
-    assert (process.returncode, out) == (130, "")
-    assert error.splitlines()[-1].startswith("backread: stopped; what was committed is kept")
-    assert "Traceback" not in error
-
-
-@pytest.mark.slow
-def test_demo_shows_two_runs_and_three_answers(
-    backread: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("duckdb")
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        # Once more over what the first one left.
-        done = backread("demo")
-        assert done.code == 0
-        assert "2,000 users" in done.out
-        assert "run 1: 2,000 users" in done.out
-        assert "run 2: 2,005 users" in done.out
-        assert done.out.count("?\n") == 3
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").touch()
-    refused = backread("demo", "mine")
-    assert refused.code == 2
-    assert "mine" in refused.line
-    assert (tmp_path / "mine" / "notes.txt").exists()

@@ -88,7 +88,8 @@ class _BaseClient:
 
         Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit and
         max_response_bytes. TypeError for any other: what belongs to the connections needs a new
-        client. ConfigurationError for a value that makes no sense.
+        client. ConfigurationError for a value that makes no sense. Closing either client closes
+        both, and so does leaving a ``with`` block of either.
         """
         refused = sorted(changes.keys() - SharedOptions.__optional_keys__)
         if refused:
@@ -168,7 +169,11 @@ class Client(_BaseClient):
         return Messages(self)
 
     def close(self) -> None:
-        """Closes the client; a call after that raises a `BackreadError` that says so."""
+        """Closes this client and all that share its connections: `with_options`, ``copy``.
+
+        The end of a ``with`` block does the same, also of one on such a copy. A call after that
+        raises a `BackreadError` that says so.
+        """
         self._close()
 
     def __enter__(self) -> Self:
@@ -206,7 +211,11 @@ class AsyncClient(_BaseClient):
         return AsyncMessages(self)
 
     async def aclose(self) -> None:
-        """Closes the client; a call after that raises a `BackreadError` that says so."""
+        """Closes this client and all that share its connections: `with_options`, ``copy``.
+
+        The end of an ``async with`` block does the same, also of one on such a copy. A
+        call after that raises a `BackreadError` that says so.
+        """
         self._close()
 
     async def __aenter__(self) -> Self:

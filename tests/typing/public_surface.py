@@ -407,6 +407,7 @@ def the_mirror(client: Client) -> None:
     assert_type(Mirror(Path("chats")).folder, Path)
     assert_type(mirror.sync(client), SyncReport)
     assert_type(mirror.sync(client, mode="full", on_progress=print), SyncReport)
+    assert_type(mirror.sync(client, moved=True), SyncReport)
     assert_type(mirror.sync(client, mode="incremental", on_progress=progress), SyncReport)
     mirror.sql("SELECT count(*) FROM messages")
     conversation = mirror.conversation(42)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from backread.cli.demo import demo
-from backread.cli.exits import exit_code, say_failure
+from backread.cli.exits import USAGE, exit_code, say_failure
 from backread.cli.mock import mock
 from backread.cli.read import message, messages, user, users
 from backread.cli.sync import report, sync
@@ -60,6 +62,18 @@ def start(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and gives its exit code; writes at most one line about a failure."""
+    if sys.stderr is None:
+        # Closed by the caller (2>&-): what would be said there has no reader.
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stderr.write(
+            "backread: stdout is closed, so that its output has no place to go; send it to a file "
+            "or to /dev/null\n"
+        )
+        return USAGE
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names and messages come in every script, and a terminal may know only one.
+        sys.stdout.reconfigure(errors="replace")
     command = typer.main.get_command(app)
     try:
         # Not command.main(): it answers Ctrl-C and a closed pipe in its own way.

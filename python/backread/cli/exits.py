@@ -16,7 +16,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 import traceback
 
@@ -29,6 +31,7 @@ from backread.errors import (
     MirrorError,
     NotFoundError,
     PermissionDeniedError,
+    RateLimitError,
 )
 
 __all__ = [
@@ -43,6 +46,7 @@ __all__ = [
     "USAGE",
     "UnusableArgumentError",
     "exit_code",
+    "is_full",
     "say_failure",
 ]
 
@@ -55,6 +59,21 @@ INCOMPLETE = 6
 MIRROR = 7
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+
+OPTIONS = {
+    "base_url": "--base-url",
+    "api_secret": "--secret-file",
+    "vendor": "--vendor",
+    "timeout": "--timeout",
+    "deadline": "--deadline",
+    "max_retries": "--max-retries",
+    "max_concurrency": "--max-concurrency",
+    "rate_limit": "--rate-limit",
+    "proxy": "--proxy",
+    "ca_bundle": "--ca-bundle",
+    "allow_http": "--allow-http",
+}
+"""What the errors of the package call an argument, and the option of the command for it."""
 
 TRACEBACK_VARIABLE = "BACKREAD_TRACEBACK"
 
@@ -93,6 +112,11 @@ def exit_code(error: BaseException) -> int:
     return next((code for kind, code in CODES if isinstance(error, kind)), FAULT)
 
 
+def is_full(error: OSError) -> bool:
+    """Whether a write failed for want of room: on the disk, in a quota, in one file."""
+    return error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None))
+
+
 def say_failure(error: BaseException) -> None:
     """Writes the line for what ended a command; nothing for a closed pipe or an ordinary end."""
     code = exit_code(error)
@@ -110,8 +134,16 @@ def _text(error: BaseException, code: int) -> str:
     describe = getattr(error, "format_message", None)
     if describe is not None:
         return f"{str(describe()).rstrip('.')}; --help shows what there is"
+    if isinstance(error, (ConfigurationError, AuthenticationError, RateLimitError)):
+        return f"{error}{_options_for(str(error))}"
     if code == REFUSED:
         return f"{error}; check BACKREAD_API_SECRET or --secret-file"
+    if isinstance(error, OSError) and not isinstance(error, BackreadError) and is_full(error):
+        # Files are named where they are written, so what is left without a name is stdout.
+        return (
+            f"{error.filename or 'stdout'} cannot be written: {error.strerror}; free some space, "
+            "or write elsewhere"
+        )
     known = isinstance(
         error, (BackreadError, UnusableArgumentError, OSError, ValueError, ImportError)
     )
@@ -121,3 +153,8 @@ def _text(error: BaseException, code: int) -> str:
         f"a fault of its own: {type(error).__name__}: {error}; please report it with what "
         f"{TRACEBACK_VARIABLE}=1 shows"
     )
+
+
+def _options_for(text: str) -> str:
+    named = [option for name, option in OPTIONS.items() if re.search(rf"\b{name}\b", text)]
+    return f"; on the command line: {', '.join(named)}" if named else ""

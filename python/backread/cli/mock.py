@@ -51,14 +51,14 @@ def mock(
     held = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         with MockServer(world, port=port) as server:
+            if port_file is not None:
+                _write_whole(port_file, f"{server.port}\n")
             sys.stdout.write(
                 f"export BACKREAD_BASE_URL={server.url}\n"
                 f"export BACKREAD_API_SECRET={server.secret}\n"
                 f"export BACKREAD_VENDOR={server.vendor}\n"
             )
             sys.stdout.flush()
-            if port_file is not None:
-                _write_whole(port_file, f"{server.port}\n")
             # Waiting in slices, because a signal does not end a wait on Windows.
             while not stopped.wait(0.5):
                 pass
@@ -83,5 +83,11 @@ def parse_range(text: str) -> tuple[int, int]:
 def _write_whole(path: Path, text: str) -> None:
     # Whoever waits for the file must not find it half-written.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise UnusableArgumentError(
+            f"--port-file {path} cannot be written: {error.strerror}; name another file"
+        ) from None

@@ -5,22 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from backread.cli.exits import UnusableArgumentError
+from backread.cli.exits import UnusableArgumentError, is_full
 from backread.cli.rows import as_json
+from backread.errors import BackreadError
 
 if TYPE_CHECKING:
-    from backread._listing import Listing
+    from backread._listing import ArrowSource, Listing
 
 __all__ = ["Format", "print_table", "write_item", "write_listing"]
+
+READABLE = 10
+"""The terminal cells below which a text says nothing."""
+
+# The control characters of ISO 6429, some of which a terminal obeys.
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+GAP = 2
+"""The blanks between two columns."""
 
 Row = Callable[[dict[str, Any]], list[object]]
 
@@ -66,30 +78,67 @@ def write_listing(
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], file: IO[str]) -> None:
-    """A plain table; numbers are right-aligned by the look of the first row."""
+    """A plain table; numbers are right-aligned by the look of the first row.
+
+    A pipe or a file gets every cell whole. On a terminal a row is one line: long cells are cut
+    short with an ellipsis, and columns that do not fit even so are left out and counted.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for position, name in enumerate(columns):
-        first = rows[0][position] if rows else None
-        number = isinstance(first, (int, float)) and not isinstance(first, bool)
-        table.add_column(name, justify="right" if number else "left", overflow="ellipsis")
-    for each in rows:
-        # Text, because a message may hold what looks like markup.
-        table.add_row(*(Text(" ".join(_cell(value).split())) for value in each))
-    console = Console(file=file, width=None if file.isatty() else _width(columns, rows))
-    console.print(table)
+    console = Console(file=file)
+    # Text, because a message may hold what looks like markup.
+    cells = [[Text(_one_line(_cell(value))) for value in each] for each in rows]
+    heads = [Text(name, "bold") for name in columns]
+    numbers = [_is_number(rows[0][at]) if rows else False for at in range(len(columns))]
+    widths = [max(each.cell_len for each in column) for column in zip(heads, *cells, strict=True)]
+    if file.isatty():
+        least = [
+            width if number else min(width, READABLE)
+            for width, number in zip(widths, numbers, strict=True)
+        ]
+        widths = _fitted(widths, least, console.width)
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, show_edge=False)
+    for head, width, number in zip(heads, widths, numbers, strict=False):
+        table.add_column(
+            head,
+            justify="right" if number else "left",
+            width=width,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    for each in cells:
+        table.add_row(*each[: len(widths)])
+    console.width = max(console.width, sum(widths) + GAP * len(widths))
+    # Captured, because rich has its own answer to a closed pipe.
+    with console.capture() as drawn:
+        console.print(table)
+    file.write(drawn.get())
+    if left_out := len(columns) - len(widths):
+        file.write(
+            f"{left_out} more column{'s' if left_out > 1 else ''}; pipe it through less -S to see "
+            "all of them\n"
+        )
 
 
-def _width(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> int:
-    """Wide enough for everything: who reads a pipe or a file wants no cell cut short."""
-    widest = [
-        max([len(name), *(2 * len(_cell(row[at])) for row in rows)])
-        for at, name in enumerate(columns)
-    ]
-    return sum(widest) + 2 * len(columns) + 1
+def _fitted(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """The widths of the first columns, as many as fit, none below its least and one at least."""
+    shown = len(widths)
+    while shown > 1 and sum(least[:shown]) + GAP * (shown - 1) > room:
+        shown -= 1
+    for longest in range(max(widths[:shown], default=0), READABLE, -1):
+        fitted = [
+            max(low, min(width, longest))
+            for width, low in zip(widths[:shown], least[:shown], strict=True)
+        ]
+        if sum(fitted) + GAP * (shown - 1) <= room:
+            return fitted
+    return list(least[:shown])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _write_json(listing: Listing[Any], stream: IO[bytes]) -> None:
@@ -118,7 +167,7 @@ def _write_table(
     # A column without a value in any row says nothing and takes room.
     kept = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
     shown = [[row[at] for at in kept] for row in rows]
-    if stream is sys.stdout.buffer:
+    if stream is sys.stdout.buffer and sys.stdout.isatty():
         print_table([columns[at] for at in kept], shown, sys.stdout)
         return
     text = io.StringIO()
@@ -130,7 +179,7 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
     from backread._listing import ArrowSource
     from backread.mirror.engine import connect, quoted
 
-    with tempfile.TemporaryDirectory(prefix="backread-") as folder:
+    with tempfile.TemporaryDirectory(prefix="backread-") as folder, _duckdb_errors(folder):
         path = Path(folder) / "rows.parquet"
         connection = connect(None)
 
@@ -142,12 +191,44 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
             ).fetchall()
 
         try:
-            ArrowSource(listing).read(copy)
+            _read_beside(ArrowSource(listing), copy, connection.interrupt)
         finally:
             connection.unregister("rows_read")
             connection.close()
         with path.open("rb") as file:
             shutil.copyfileobj(file, stream)
+
+
+def _read_beside(
+    source: ArrowSource, copy: Callable[[ArrowSource], None], interrupt: Callable[[], None]
+) -> None:
+    # In a thread of its own: DuckDB in the main one holds Ctrl-C up until the next page has come.
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(source.read, copy)
+        try:
+            # In slices, because Ctrl-C does not end a wait on Windows.
+            while not wait([reading], 0.2).done:
+                pass
+        except BaseException:
+            source.stop()
+            interrupt()
+            raise
+    reading.result()
+
+
+@contextmanager
+def _duckdb_errors(folder: str) -> Iterator[None]:
+    """What DuckDB could not write, as one line that says what to do."""
+    from backread.mirror.engine import load_duckdb
+
+    duckdb = load_duckdb()
+    try:
+        yield
+    except duckdb.Error as error:
+        raise UnusableArgumentError(
+            f"the Parquet file could not be made in {folder}: {error}; free some space there, or "
+            "set TMPDIR to another folder"
+        ) from None
 
 
 @contextmanager
@@ -169,12 +250,25 @@ def _destination(output: Path | None) -> Iterator[IO[bytes]]:
         with file:
             yield file
         unfinished.replace(output)
+    except OSError as error:
+        # The network's errors are of this kind too, and say themselves what to do.
+        if isinstance(error, BackreadError):
+            raise
+        remedy = "free some space, or name another file" if is_full(error) else "name another file"
+        raise UnusableArgumentError(
+            f"--output {output} cannot be written: {error.strerror}; {remedy}"
+        ) from None
     finally:
         unfinished.unlink(missing_ok=True)
 
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
+
+
+def _one_line(text: str) -> str:
+    """The text without line breaks, and without what a terminal would take for a command."""
+    return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
 
 
 def _cell(value: object) -> str:

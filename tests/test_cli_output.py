@@ -1,0 +1,150 @@
+"""What the command writes: JSON lines, tables, CSV and Parquet, to a pipe, a terminal, a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread.testing import MockServer
+from command_line import Done
+from scripted_server import answer
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from rich.cells import cell_len
+
+from backread.cli.output import print_table
+
+
+def test_messages_as_csv_have_the_columns_of_the_mirror(
+    backread: Callable[..., Done], server: MockServer
+) -> None:
+    user_id = server.world.user_ids()[0]
+    table = list(csv.DictReader(backread("messages", user_id, "--format", "csv").out.splitlines()))
+    for row, message_id in zip(table, server.world.message_ids(user_id), strict=True):
+        sent = server.world.message(user_id, message_id)
+        assert row["user_id"] == str(user_id)
+        assert row["id"] == str(sent["id"])
+        assert row["sender_email"] == sent["sender"]["email"]
+        assert row["read_by_user"] == ("true" if sent["read_by_user"] else "false")
+        assert row["extra"] == row["sender_extra"] == ""
+
+
+def test_table_cuts_nothing_short_in_a_pipe(
+    backread: Callable[..., Done], server: MockServer
+) -> None:
+    out = backread("users", "--format", "table", "--limit", 5).out
+    lines = out.splitlines()
+    assert len(lines) == 6
+    assert lines[0].split()[:3] == ["id", "name", "email"]
+    for user_id, line in zip(server.world.user_ids(), lines[1:], strict=False):
+        assert server.world.user(user_id)["last_url"] in line
+
+
+@pytest.mark.parametrize("arguments", [["users"], ["messages", "--all"]])
+def test_parquet_goes_to_a_file(
+    backread: Callable[..., Done], server: MockServer, tmp_path: Path, arguments: list[str]
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    file = tmp_path / "rows.parquet"
+    before = sum(server.counts().values())
+    assert backread(*arguments, "--format", "parquet", "--output", file).code == 0
+    sent = sum(server.counts().values()) - before
+    with duckdb.connect() as connection:
+        held = connection.execute(f"SELECT count(*) FROM '{file}'").fetchall()[0][0]
+    world = server.world
+    if arguments == ["users"]:
+        assert held == world.total_users
+        assert sent <= 3  # two pages, read once
+    else:
+        assert held == world.total_messages
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_output_is_whole_or_not_there(
+    backread: Callable[..., Done],
+    scripted: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = {"limit": 2, "offset": 0, "total": 4, "users": [{"id": 1}, {"id": 2}]}
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, page), answer(404)).url)
+    file = tmp_path / "users.jsonl"
+    assert backread("users", "--output", file).code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- tables on a terminal ---------------------------------------------------------------------
+
+COLUMNS = ["id", "name", "email", "last_url", "online_at"]
+SEEN = "2026-01-02T03:04:05.678Z"
+ROWS = [
+    [4_200_001, "Aleksandra Wiśniewska", "aleksandra@example.org", "https://" + "a" * 80, SEEN],
+    [7, "李小龍", "li@example.org", "https://example.org/", SEEN],
+]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def drawn(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    print_table(COLUMNS, ROWS, terminal)
+    return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+
+
+def test_narrow_terminal_shows_the_columns_that_can_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head, first, second, *rest = drawn(40, monkeypatch)
+    assert head.split() == COLUMNS[:3]
+    assert first.split()[0] == "4200001"
+    assert "Aleksandr" in first
+    assert "aleksandr" in first
+    assert first.count("…") == 2
+    assert "李小龍" in second
+    assert all(cell_len(line) <= 40 for line in (head, first, second))
+    assert len(rest) == 1
+    assert rest[0].startswith("2 more columns")
+
+
+@pytest.mark.parametrize("width", [1, 5, 20, 60, 80, 100, 200])
+def test_row_is_one_line_of_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = drawn(width, monkeypatch)
+    table = lines[:3]
+    assert len(lines) == 3 or (len(lines) == 4 and " more column" in lines[3])
+    # The first column is shown whole on any terminal.
+    assert all(cell_len(line.rstrip()) <= max(width, 7) for line in table)
+    assert [line.split()[0] for line in table] == ["id", "4200001", "7"]
+    if width == 200:
+        assert all(
+            str(cell) in line for line, row in zip(table[1:], ROWS, strict=True) for cell in row
+        )
+
+
+def test_file_gets_every_cell_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    file = io.StringIO()
+    print_table(COLUMNS, ROWS, file)
+    lines = file.getvalue().splitlines()
+    assert len(lines) == 3
+    assert all(str(cell) in line for line, row in zip(lines[1:], ROWS, strict=True) for cell in row)
+    print_table(COLUMNS, [], file)
+
+
+def test_a_table_passes_no_command_on_to_the_terminal() -> None:
+    out = io.StringIO()
+    print_table(["body"], [["\x1b]0;owned\x07\x1b[2Jhello\u009b31m"]], out)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out.getvalue())
+    assert "hello" in out.getvalue()

@@ -1,0 +1,231 @@
+"""The command in a process of its own: pipes, signals, streams that are closed or full."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread.testing import MockServer
+from command_line import COMMAND, SECONDS, Done, posix_only, settings_of, wait_for
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+
+@posix_only
+def test_closed_pipe_ends_it_quietly(settings: dict[str, str]) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "users"],
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        # Closed before anything is written: it must fail at its first page.
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(SECONDS) == 141
+
+
+@posix_only
+def test_ctrl_c_is_one_line_and_exit_130(scripted: Any) -> None:
+    server = scripted(lambda request: server.stall())
+    with subprocess.Popen(
+        [*COMMAND, "users"],
+        env=os.environ | settings_of(server),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: server.requests, process)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130
+    assert error == "backread: stopped by Ctrl-C\n"
+
+
+@posix_only
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_mock_serves_until_it_is_stopped(
+    tmp_path: Path, number: signal.Signals, settings: dict[str, str]
+) -> None:
+    from backread import Client
+
+    file = tmp_path / "port"
+    with subprocess.Popen(
+        [*COMMAND, "mock", "--users", "7", "--messages", "2:2", "--port-file", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline().removeprefix("export ").strip() for _ in range(3)]
+        said = dict(line.split("=", 1) for line in lines)
+        assert said.keys() == settings.keys()
+        wait_for(file.exists, process)
+        assert said["BACKREAD_BASE_URL"].endswith(":" + file.read_text(encoding="utf-8").strip())
+        with Client(*said.values()) as client:
+            users = client.users.list().to_list()
+            assert len(users) == 7
+            assert len(client.messages.list(users[0].id).to_list()) == 2
+        process.send_signal(number)
+        _, error = process.communicate(timeout=SECONDS)
+    assert (process.returncode, error) == (0, "")
+    assert not file.exists()
+
+
+def test_mock_on_a_taken_port_is_exit_2(backread: Callable[..., Done], server: MockServer) -> None:
+    done = backread("mock", "--port", server.port)
+    assert done.code == 2
+    assert str(server.port) in done.line
+
+
+# --- streams that are closed, full, or of another encoding -------------------------------------
+
+
+def shell(
+    script: str, settings: dict[str, str], *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a script in which ``"$@"`` is the command with these arguments."""
+    return subprocess.run(
+        ["sh", "-c", script, "sh", *COMMAND, *arguments],
+        env=os.environ | settings | variables,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SECONDS,
+    )
+
+
+@posix_only
+@pytest.mark.parametrize("arguments", [["users"], ["users", "--format", "table"], ["--help"]])
+def test_closed_stdout_is_one_line(settings: dict[str, str], arguments: list[str]) -> None:
+    done = shell('exec "$@" >&-', settings, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("backread: stdout is closed")
+    assert done.stderr.count("\n") == 1
+
+
+@posix_only
+def test_closed_stderr_leaves_the_exit_code(settings: dict[str, str]) -> None:
+    done = shell('exec "$@" 2>&-', settings, "user", "999999999")
+    assert (done.returncode, done.stdout) == (3, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("shape", ["json", "table", "parquet"])
+def test_full_disk_behind_stdout_says_so(settings: dict[str, str], shape: str) -> None:
+    if shape == "parquet":
+        pytest.importorskip("duckdb")
+    done = shell('exec "$@" >/dev/full', settings, "users", "--format", shape)
+    assert done.returncode == 2
+    assert done.stderr.startswith("backread: stdout cannot be written: No space left on device; ")
+    assert done.stderr.count("\n") == 1
+
+
+@posix_only
+def test_output_that_finds_no_room_names_the_file(settings: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "users.jsonl"
+    done = shell('ulimit -f 1; exec "$@"', settings, "users", "--output", str(file))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"backread: --output {file} cannot be written: ")
+    assert "free some space" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix_only
+def test_parquet_that_finds_no_room_names_the_folder(
+    settings: dict[str, str], tmp_path: Path
+) -> None:
+    pytest.importorskip("duckdb")
+    file = tmp_path / "users.parquet"
+    done = shell(
+        'ulimit -f 1; exec "$@"',
+        settings,
+        *("users", "--format", "parquet", "--output", str(file)),
+        TMPDIR=str(tmp_path),
+    )
+    assert done.returncode == 2
+    assert str(tmp_path) in done.stderr
+    assert "free some space" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix_only
+def test_table_in_a_pipe_is_utf_8_whatever_the_locale(
+    settings: dict[str, str], server: MockServer
+) -> None:
+    done = shell('exec "$@"', settings, "users", "--format", "table", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    names = [server.world.user(each)["name"] for each in server.world.user_ids()]
+    assert not all(name.isascii() for name in names)
+    for name in names:
+        assert name in done.stdout
+
+
+@posix_only
+def test_terminal_that_knows_ascii_alone_gets_a_table(
+    settings: dict[str, str], server: MockServer
+) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "users", "--format", "table"],
+        env=os.environ | settings | {"PYTHONIOENCODING": "ascii", "COLUMNS": "40", "TERM": "xterm"},
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        # Linux reports the end of a terminal as an error.
+        with contextlib.suppress(OSError):
+            while read := os.read(ours, 65_536):
+                shown += read
+        os.close(ours)
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+    assert shown.count(b"\n") >= server.world.total_users
+    assert shown.isascii()
+    assert b"?" in shown
+
+
+@posix_only
+def test_ctrl_c_while_parquet_is_written_is_exit_130(scripted: Any, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    server = scripted(lambda request: server.stall())
+    with subprocess.Popen(
+        [*COMMAND, "users", "--format", "parquet", "--output", str(tmp_path / "users.parquet")],
+        env=os.environ | settings_of(server),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(lambda: server.requests, process)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=SECONDS)
+    assert (process.returncode, error) == (130, "backread: stopped by Ctrl-C\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix_only
+@pytest.mark.slow
+def test_this_suite_passes_as_a_background_job() -> None:
+    # There the shell ignores Ctrl-C for its children.
+    test = f"{__file__}::test_ctrl_c_is_one_line_and_exit_130"
+    pytest_command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    done = subprocess.run(
+        ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *pytest_command],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
