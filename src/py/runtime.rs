@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -29,6 +30,8 @@ struct Held {
     runtime: Mutex<Option<Runtime>>,
     /// The interpreter's exit has begun.
     ended: AtomicBool,
+    /// The thread that runs the exit handlers.
+    exiting: OnceLock<ThreadId>,
     /// Threads that wait in a blocking call.
     waiting: AtomicUsize,
 }
@@ -46,18 +49,29 @@ fn held() -> PyResult<Arc<Held>> {
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
             ended: AtomicBool::new(false),
+            exiting: OnceLock::new(),
             waiting: AtomicUsize::new(0),
         }))
     };
     Ok(RUNTIME.with(make, Arc::clone)?)
 }
 
-/// The runtime, unless the interpreter's exit has ended it.
+/// The runtime; once the interpreter's exit has ended it, an exit handler is told so, and a daemon
+/// thread stops here for good, for nobody is left who could be told.
 fn alive(py: Python<'_>) -> PyResult<Arc<Held>> {
     let held = held()?;
-    match held.ended.load(Ordering::SeqCst) {
-        true => Err(to_python(py, &Error::new(ErrorKind::Exiting))),
-        false => Ok(held),
+    if !held.ended.load(Ordering::SeqCst) {
+        return Ok(held);
+    }
+    if held.exiting.get() == Some(&thread::current().id()) {
+        return Err(to_python(py, &Error::new(ErrorKind::Exiting)));
+    }
+    py.detach(stop_thread)
+}
+
+fn stop_thread() -> ! {
+    loop {
+        thread::park();
     }
 }
 
@@ -122,9 +136,7 @@ impl Held {
     fn leave_if_ended(&self) {
         if self.ended.load(Ordering::SeqCst) {
             self.waiting.fetch_sub(1, Ordering::SeqCst);
-            loop {
-                std::thread::park();
-            }
+            stop_thread();
         }
     }
 }
@@ -194,11 +206,12 @@ fn end() {
     let Ok(held) = RUNTIME.with(none_yet, Arc::clone) else {
         return;
     };
+    let _ = held.exiting.set(thread::current().id());
     held.ended.store(true, Ordering::SeqCst);
     // Only daemon threads can still be waiting; each stops at its next look for signals.
     let began = Instant::now();
     while held.waiting.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
-        std::thread::sleep(EXIT_LOOK);
+        thread::sleep(EXIT_LOOK);
     }
     let mut runtime = held.runtime.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(runtime) = runtime.take() {
