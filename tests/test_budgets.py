@@ -324,12 +324,11 @@ def test_a_wait_that_one_call_was_asked_for_holds_the_others_back(scripted: Any)
         return answer(200, {"id": int(request.path.rsplit("/", 1)[1])})
 
     server = scripted(service)
-    client = Client(server.url, server.secret, server.vendor)
+    # The one place is the first call's until its answer has been taken for all of them.
+    client = Client(server.url, server.secret, server.vendor, max_concurrency=1)
     first = threading.Thread(target=client.users.get, args=(1,))
     first.start()
     limited.wait()
-    # The answer is on its way to the client, which takes it for all of its calls.
-    time.sleep(0.2)
     others = [threading.Thread(target=client.users.get, args=(one,)) for one in (2, 3, 4)]
     for thread in others:
         thread.start()

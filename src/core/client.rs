@@ -209,7 +209,6 @@ impl Client {
             let began = Instant::now();
             self.sent.fetch_add(1, Ordering::Relaxed);
             let outcome = self.attempt(&transport, &endpoint, budget, &parse).await;
-            drop(place);
             let failure = outcome.as_ref().err();
             attempts.push(Attempt {
                 status: match (&outcome, failure) {
@@ -255,9 +254,12 @@ impl Client {
                 }
                 Verdict::Retry { wait } => {
                     wait_began = Instant::now();
+                    // Held before the place is given back, or the next in line would slip through.
                     if failure.status == Some(429) {
                         pace.hold(wait);
+                        drop(place);
                     } else {
+                        drop(place);
                         sleep(wait).await;
                     }
                 }
