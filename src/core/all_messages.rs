@@ -7,6 +7,7 @@ use super::crawl::{Event, Users, askable, crawl};
 use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
 use super::report::{Certificate, Counts, WalkReport};
+use super::timestamp::Timestamp;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
 // How errors name what is read.
@@ -18,11 +19,12 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
     let shared = report.clone();
     let feed = Feed::new(move |outlet: Outlet<WalkedPage>| async move {
         let client = client.counted();
+        let now = || Timestamp::by(client.clock());
         let mut summary = Summary::new(matches!(users, Users::Listed));
         shared.set(WalkReport {
             total_first: Some(0),
             total_last: Some(0),
-            ..WalkReport::start()
+            ..WalkReport::start(now())
         });
         let mut room = settings.max_items.unwrap_or(u64::MAX);
         let lists = WalkSettings {
@@ -38,7 +40,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
                     shared.update(|report| {
                         report.requests = client.sent();
                         report.doubt("a request failed".to_owned());
-                        report.end();
+                        report.end(now());
                     });
                     return Err(error);
                 }
@@ -60,7 +62,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
         let cut = settings.max_items.filter(|_| room == 0);
         let incomplete = shared.update(|report| {
             report.requests = client.sent();
-            summary.end(cut, report);
+            summary.end(cut, report, now());
             let doubted = report.certificate == Certificate::Uncertified;
             (settings.strict && doubted && cut.is_none()).then(|| Box::new(report.clone()))
         });
@@ -150,7 +152,7 @@ impl Summary {
         report.add(list.counts(), before);
     }
 
-    fn end(self, cut: Option<u64>, report: &mut WalkReport) {
+    fn end(self, cut: Option<u64>, report: &mut WalkReport, at: Timestamp) {
         report.uncertified_users.sort_unstable();
         if !self.all_totals_known {
             (report.total_first, report.total_last) = (None, None);
@@ -183,7 +185,7 @@ impl Summary {
         } else {
             report.doubt(reasons.join("; "));
         }
-        report.end();
+        report.end(at);
     }
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::clock::Clock;
+
 /// The time that a whole call may take, its retries, waits and pages included.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
@@ -11,17 +13,17 @@ pub struct Budget {
 }
 
 impl Budget {
-    pub fn start(deadline: Option<Duration>) -> Self {
+    pub fn start(deadline: Option<Duration>, clock: &Clock) -> Self {
         Self {
             // A deadline past what the clock can hold is no deadline.
-            limit: deadline.and_then(|length| Some((length, Instant::now().checked_add(length)?))),
+            limit: deadline.and_then(|length| Some((length, clock.now().checked_add(length)?))),
         }
     }
 
     /// What is left; `None` without a deadline.
-    pub fn remaining(&self) -> Option<Duration> {
+    pub fn remaining(&self, clock: &Clock) -> Option<Duration> {
         self.limit
-            .map(|(_, end)| end.saturating_duration_since(Instant::now()))
+            .map(|(_, end)| end.saturating_duration_since(clock.now()))
     }
 
     pub fn deadline(&self) -> Option<Duration> {
@@ -29,8 +31,12 @@ impl Budget {
     }
 
     /// The time one attempt may take, and whether it is the deadline that ends it.
-    pub fn attempt_limit(&self, timeout: Option<Duration>) -> (Option<Duration>, bool) {
-        match (timeout, self.remaining()) {
+    pub fn attempt_limit(
+        &self,
+        timeout: Option<Duration>,
+        clock: &Clock,
+    ) -> (Option<Duration>, bool) {
+        match (timeout, self.remaining(clock)) {
             (Some(timeout), Some(remaining)) => (Some(timeout.min(remaining)), remaining < timeout),
             (None, remaining) => (remaining, remaining.is_some()),
             (timeout, None) => (timeout, false),

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use tokio::time::{Instant, sleep, timeout};
-
 use super::budget::Budget;
 use super::config::{Options, Origin, Settings};
 use super::error::{Attempt, Error, ErrorKind, Misfit, StatusFailure};
@@ -17,6 +15,7 @@ use super::page::Page;
 use super::process::PerProcess;
 use super::retry::{self, Situation, Verdict};
 use super::transport::{Answer, Transport};
+use crate::clock::{Clock, Elapsed};
 
 const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 
@@ -29,6 +28,7 @@ pub struct Client {
     pace: Arc<PerProcess<Arc<Pace>>>,
     closed: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
+    clock: Clock,
 }
 
 /// What one read gave, and what was sent for it.
@@ -62,6 +62,7 @@ impl Client {
             pace: Arc::default(),
             closed: Arc::default(),
             sent: Arc::default(),
+            clock: Clock::real(),
         };
         // What can be wrong with proxy and certificates is said now, not at the first request.
         client.transport()?;
@@ -82,6 +83,15 @@ impl Client {
             },
             ..self.clone()
         })
+    }
+
+    /// A client over the same pool that goes by another clock, with a pace of its own.
+    pub fn on_clock(&self, clock: Clock) -> Self {
+        Self {
+            pace: Arc::default(),
+            clock,
+            ..self.clone()
+        }
     }
 
     /// The same client with a count of its own of the requests sent.
@@ -105,8 +115,13 @@ impl Client {
         &self.options
     }
 
+    /// The time that its waits, timeouts and reports go by.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     pub fn budget(&self) -> Budget {
-        Budget::start(self.options.deadline)
+        Budget::start(self.options.deadline, &self.clock)
     }
 
     /// Ends the client, and all that share its pool: further calls fail, idle connections close.
@@ -178,6 +193,7 @@ impl Client {
                 Ok(Arc::new(Pace::new(
                     options.max_concurrency,
                     options.rate_limit,
+                    self.clock.clone(),
                 )))
             },
             Arc::clone,
@@ -196,17 +212,18 @@ impl Client {
             Error::new(kind).during(endpoint.to_string(), attempts.clone())
         };
         let (transport, pace) = (self.transport()?, self.pace()?);
-        let mut wait_began = Instant::now();
+        let clock = &self.clock;
+        let mut wait_began = clock.now();
         loop {
             // Each time: a client may be closed while its calls wait.
             if self.closed.load(Ordering::Relaxed) {
                 return Err(fail(ErrorKind::Closed, &attempts));
             }
-            let admission = pace.admit(budget.remaining()).await;
+            let admission = pace.admit(budget.remaining(&self.clock)).await;
             let place =
                 admission.map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;
-            let seconds_waited = wait_began.elapsed().as_secs_f64();
-            let began = Instant::now();
+            let began = clock.now();
+            let seconds_waited = began.duration_since(wait_began).as_secs_f64();
             self.sent.fetch_add(1, Ordering::Relaxed);
             let outcome = self.attempt(&transport, &endpoint, budget, &parse).await;
             let failure = outcome.as_ref().err();
@@ -217,7 +234,7 @@ impl Client {
                     _ => None,
                 },
                 error: failure.map(|failure| failure.kind.to_string()),
-                seconds_taken: began.elapsed().as_secs_f64(),
+                seconds_taken: clock.now().duration_since(began).as_secs_f64(),
                 seconds_waited,
             });
             let failure = match outcome {
@@ -242,7 +259,7 @@ impl Client {
                         .unwrap_or(u32::MAX),
                     max_retries: self.options.max_retries,
                     on_rate_limit: self.options.on_rate_limit,
-                    remaining: budget.remaining(),
+                    remaining: budget.remaining(&self.clock),
                     chance: fastrand::f64(),
                 },
             );
@@ -253,14 +270,14 @@ impl Client {
                     return Err(fail(past_deadline(budget, Some(wait)), &attempts).because(cause));
                 }
                 Verdict::Retry { wait } => {
-                    wait_began = Instant::now();
+                    wait_began = clock.now();
                     // Held before the place is given back, or the next in line would slip through.
                     if failure.status == Some(429) {
                         pace.hold(wait);
                         drop(place);
                     } else {
                         drop(place);
-                        sleep(wait).await;
+                        clock.sleep(wait).await;
                     }
                 }
             }
@@ -275,18 +292,15 @@ impl Client {
         parse: impl Fn(Text) -> Result<T, Fault>,
     ) -> Result<(u16, T), Failure> {
         let get = transport.get(endpoint, self.options.max_response_bytes);
-        let (limit, by_deadline) = budget.attempt_limit(self.options.timeout);
-        let answer = match limit {
-            None => get.await,
-            Some(limit) => match timeout(limit, get).await {
-                Ok(answer) => answer,
-                Err(_) if by_deadline => Err(past_deadline(budget, None)),
-                Err(_) => Err(ErrorKind::Timeout(limit)),
-            },
+        let (limit, by_deadline) = budget.attempt_limit(self.options.timeout, &self.clock);
+        let answer = match self.clock.exchange(limit, get).await {
+            Ok(answer) => answer,
+            Err(Elapsed) if by_deadline => Err(past_deadline(budget, None)),
+            Err(Elapsed) => Err(ErrorKind::Timeout(limit.unwrap_or_default())),
         }
         .map_err(Failure::from)?;
         if !(200..300).contains(&answer.status) {
-            return Err(status_failure(answer).into());
+            return Err(status_failure(answer, self.clock.wall()).into());
         }
         parse(Text::repair(&answer.body))
             .map(|value| (answer.status, value))
@@ -326,9 +340,9 @@ fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKind {
     }
 }
 
-fn status_failure(answer: Answer) -> ErrorKind {
+fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
     let retry_after = matches!(answer.status, 429 | 503)
-        .then(|| retry::asked_wait(|name| answer.header(name), SystemTime::now()))
+        .then(|| retry::asked_wait(|name| answer.header(name), now))
         .flatten();
     let request_id = REQUEST_ID_HEADERS
         .iter()

@@ -1,5 +1,6 @@
 //! The client, without Python: `error, json, model, page <- config, budget, retry, pace <- transport
-//! <- client <- walk <- crawl <- all_messages, sync`; `columns` knows the model alone. Imports go only downwards.
+//! <- client <- walk <- crawl <- all_messages, sync`; `columns` knows the model alone. Imports go only downwards;
+//! below all of them is the crate's `clock`.
 
 pub mod all_messages;
 pub mod budget;

@@ -4,7 +4,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::Instant;
+
+use crate::clock::Clock;
 
 // Ten years: a clock can hold it, and nobody waits for more.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -16,6 +18,7 @@ pub struct Pace {
     /// The time between two requests; none without a `rate_limit`.
     interval: Duration,
     next: Mutex<Option<Instant>>,
+    clock: Clock,
 }
 
 /// A place among the requests under way; given back when dropped.
@@ -23,13 +26,14 @@ pub struct Pace {
 pub struct Admission<'a>(#[allow(dead_code)] Option<SemaphorePermit<'a>>);
 
 impl Pace {
-    pub fn new(max_concurrency: usize, rate_limit: Option<f64>) -> Self {
+    pub fn new(max_concurrency: usize, rate_limit: Option<f64>, clock: Clock) -> Self {
         Self {
             places: Semaphore::new(max_concurrency.min(Semaphore::MAX_PERMITS)),
             interval: rate_limit.map_or(Duration::ZERO, |rate| {
                 Duration::try_from_secs_f64(rate.recip()).map_or(LONGEST, |wait| wait.min(LONGEST))
             }),
             next: Mutex::new(None),
+            clock,
         }
     }
 
@@ -37,10 +41,10 @@ impl Pace {
     /// than `remaining`, which is not begun.
     pub async fn admit(&self, remaining: Option<Duration>) -> Result<Admission<'_>, Duration> {
         // A deadline past what the clock can hold is no deadline.
-        let end = remaining.and_then(|remaining| Instant::now().checked_add(remaining));
+        let end = remaining.and_then(|remaining| self.clock.now().checked_add(remaining));
         let permit = match end {
             None => self.places.acquire().await.ok(),
-            Some(end) => match timeout_at(end, self.places.acquire()).await {
+            Some(end) => match self.clock.timeout_at(end, self.places.acquire()).await {
                 Ok(permit) => permit.ok(),
                 Err(_) => return Err(remaining.unwrap_or_default()),
             },
@@ -48,16 +52,16 @@ impl Pace {
         // A turn is taken only when it has come: a call that is dropped while it waits holds none.
         while let Some(turn) = self.take_turn() {
             if end.is_some_and(|end| turn > end) {
-                return Err(turn.saturating_duration_since(Instant::now()));
+                return Err(turn.saturating_duration_since(self.clock.now()));
             }
-            sleep_until(turn).await;
+            self.clock.sleep_until(turn).await;
         }
         Ok(Admission(permit))
     }
 
     /// Takes the turn if it has come, else says when it may.
     fn take_turn(&self) -> Option<Instant> {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = next.filter(|turn| *turn > now) {
             return Some(turn);
@@ -73,9 +77,11 @@ impl Pace {
         None
     }
 
-    /// Holds all requests back until `wait` from now: the service asked one of them for it.
+    /// Holds all requests back until `wait` from now: the service asked one of them for it. The
+    /// clock records it once, however many it holds.
     pub fn hold(&self, wait: Duration) {
-        let until = Instant::now() + wait.min(LONGEST);
+        self.clock.record(wait);
+        let until = self.clock.now() + wait.min(LONGEST);
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         *next = Some(next.map_or(until, |next| next.max(until)));
     }
@@ -87,7 +93,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_are_spaced_by_the_rate_limit() {
-        let pace = Pace::new(16, Some(10.0));
+        let pace = Pace::new(16, Some(10.0), Clock::real());
         let start = Instant::now();
         for _ in 0..11 {
             let _place = pace.admit(None).await.unwrap();
@@ -97,7 +103,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_wait_that_one_was_asked_for_holds_all() {
-        let pace = Pace::new(16, None);
+        let pace = Pace::new(16, None, Clock::real());
         let start = Instant::now();
         pace.hold(Duration::from_secs(30));
         let refused = pace.admit(Some(Duration::from_secs(10))).await.unwrap_err();
@@ -108,7 +114,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_turn_that_comes_too_late_is_left_to_others() {
-        let pace = Pace::new(16, Some(1.0));
+        let pace = Pace::new(16, Some(1.0), Clock::real());
         let start = Instant::now();
         let _first = pace.admit(None).await.unwrap();
         let too_late = pace.admit(Some(Duration::from_millis(100))).await;
@@ -119,7 +125,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_is_dropped_while_it_waits_takes_no_turn() {
-        let pace = Pace::new(16, Some(1.0));
+        let pace = Pace::new(16, Some(1.0), Clock::real());
         let start = Instant::now();
         let _first = pace.admit(None).await.unwrap();
         for _ in 0..10 {
@@ -132,7 +138,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_more_are_under_way_than_allowed() {
-        let pace = Pace::new(2, None);
+        let pace = Pace::new(2, None, Clock::real());
         let first = pace.admit(None).await.unwrap();
         let _second = pace.admit(None).await.unwrap();
         let third = tokio::time::timeout(Duration::from_secs(1), pace.admit(None)).await;

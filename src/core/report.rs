@@ -82,10 +82,10 @@ impl WalkReport {
         }
     }
 
-    pub fn start() -> Self {
+    pub fn start(at: Timestamp) -> Self {
         Self {
             sweeps: 1,
-            started_at: Some(Timestamp::now()),
+            started_at: Some(at),
             reason: Some("not read to its end".to_owned()),
             ..Self::not_read_yet()
         }
@@ -120,7 +120,7 @@ impl WalkReport {
         self.reason = Some(reason);
     }
 
-    pub fn end(&mut self) {
-        self.ended_at = Some(Timestamp::now());
+    pub fn end(&mut self, at: Timestamp) {
+        self.ended_at = Some(at);
     }
 }

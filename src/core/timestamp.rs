@@ -6,6 +6,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
+use crate::clock::Clock;
+
 // What Python's datetime can hold: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.
 const EARLIEST: i64 = -62_135_596_800_000_000;
 const LATEST: i64 = 253_402_300_799_999_999;
@@ -17,6 +19,12 @@ pub struct Timestamp(i64);
 impl Timestamp {
     pub fn now() -> Self {
         Self(jiff::Timestamp::now().as_microsecond())
+    }
+
+    /// What the clock's wall shows.
+    pub fn by(clock: &Clock) -> Self {
+        let now = jiff::Timestamp::try_from(clock.wall()).unwrap_or(jiff::Timestamp::MAX);
+        Self(now.as_microsecond().clamp(EARLIEST, LATEST))
     }
 
     pub fn microseconds(self) -> i64 {

@@ -12,6 +12,7 @@ use super::feed::{Feed, Outlet};
 use super::interface::{Limit, List};
 use super::page::{Page, Row};
 use super::report::{Certificate, Counts, WalkReport};
+use super::timestamp::Timestamp;
 
 // Pages in a row that may bring nothing new before the walk takes the list to go in circles.
 const BARREN_PAGES: u32 = 10;
@@ -113,7 +114,8 @@ pub async fn sweep_into<T>(
     outlet: &Outlet<T>,
     wrap: impl Fn(WalkedPage) -> T + Send,
 ) -> Result<(), Error> {
-    let mut sweep = Sweep::new(list, settings);
+    let now = || Timestamp::by(client.clock());
+    let mut sweep = Sweep::new(list, settings, now());
     report.set(sweep.report.clone());
     while let Some((offset, limit)) = sweep.request() {
         let read = match client.page(list, offset, limit, budget).await {
@@ -121,7 +123,7 @@ pub async fn sweep_into<T>(
             Err(error) => {
                 sweep.report.requests += error.attempts.len() as u64;
                 sweep.report.doubt("a request failed".to_owned());
-                sweep.report.end();
+                sweep.report.end(now());
                 report.set(sweep.report);
                 return Err(error);
             }
@@ -132,7 +134,7 @@ pub async fn sweep_into<T>(
             return Ok(());
         }
     }
-    sweep.report.end();
+    sweep.report.end(now());
     report.set(sweep.report.clone());
     let uncertified = sweep.report.certificate == Certificate::Uncertified;
     if settings.strict && uncertified && !sweep.cut {
@@ -171,7 +173,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    pub fn new(list: List, settings: WalkSettings) -> Self {
+    pub fn new(list: List, settings: WalkSettings, at: Timestamp) -> Self {
         let mut sweep = Self {
             list,
             settings,
@@ -185,7 +187,7 @@ impl Sweep {
             given: 0,
             ended: false,
             cut: false,
-            report: WalkReport::start(),
+            report: WalkReport::start(at),
         };
         if settings.max_items == Some(0) {
             sweep.cut();

@@ -12,6 +12,7 @@ use super::errors::to_python;
 use super::runtime::run;
 use super::sync::NativeSyncRun;
 use super::walk::NativeWalk;
+use crate::clock::face::Clock;
 use crate::core::all_messages::all_messages;
 use crate::core::client::Client;
 use crate::core::config::{self, Settings};
@@ -104,6 +105,12 @@ impl NativeClient {
             .with_options(options)
             .map(|client| Self { client })
             .map_err(|error| to_python(py, &error))
+    }
+
+    fn on_clock(&self, clock: &Clock) -> Self {
+        Self {
+            client: self.client.on_clock(clock.0.clone()),
+        }
     }
 
     #[getter]

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<crate::clock::face::Clock>()?;
     module.add_class::<client::NativeClient>()?;
     module.add_class::<walk::NativeWalk>()?;
     module.add_class::<sync::NativeSyncRun>()?;

@@ -7,15 +7,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::clock::virtual_start;
 use crate::core::model::User;
 use crate::core::retry::OnRateLimit;
 
 const SECRET: &str = "Zm9vYmFyYmF6";
+/// An answer that is held back for ever, by the server's clock.
+const STALL: &str = "stall";
 
 /// A server on port 0 that gives each request the next answer, and notes the request's head.
 struct Scripted {
     url: String,
     heads: Arc<Mutex<Vec<String>>>,
+    /// The clock of the server, and of its clients once it is made virtual.
+    clock: Clock,
 }
 
 impl Scripted {
@@ -24,6 +29,8 @@ impl Scripted {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let heads: Arc<Mutex<Vec<String>>> = Arc::default();
         let noted = Arc::clone(&heads);
+        let clock = Clock::switchable();
+        let held = clock.clone();
         let answers: Vec<String> = answers.iter().map(|&answer| answer.to_owned()).collect();
         tokio::spawn(async move {
             for answer in answers {
@@ -33,10 +40,18 @@ impl Scripted {
                     head.push(socket.read_u8().await.unwrap());
                 }
                 noted.lock().unwrap().push(String::from_utf8(head).unwrap());
+                if answer == STALL {
+                    // Until the client goes.
+                    tokio::select! {
+                        () = held.hold(None) => {}
+                        _ = socket.read_u8() => {}
+                    }
+                    continue;
+                }
                 socket.write_all(answer.as_bytes()).await.unwrap();
             }
         });
-        Self { url, heads }
+        Self { url, heads, clock }
     }
 
     fn client(&self, options: Options) -> Client {
@@ -47,6 +62,12 @@ impl Scripted {
             ..Settings::default()
         };
         Client::new(settings, options).unwrap()
+    }
+
+    /// A client that goes by the server's clock, which is virtual from here on.
+    fn client_in_virtual_time(&self, options: Options) -> Client {
+        self.clock.make_virtual(virtual_start());
+        self.client(options).on_clock(self.clock.clone())
     }
 
     fn heads(&self) -> Vec<String> {
@@ -150,4 +171,70 @@ async fn a_closed_client_sends_nothing() {
     client.close();
     assert_eq!(user(&client).await.unwrap_err().kind, ErrorKind::Closed);
     assert!(server.heads().is_empty());
+}
+
+fn seconds(attempts: &[Attempt]) -> Vec<(f64, f64)> {
+    attempts
+        .iter()
+        .map(|attempt| (attempt.seconds_waited, attempt.seconds_taken))
+        .collect()
+}
+
+#[tokio::test]
+async fn waits_of_virtual_time_are_recorded_as_asked_and_take_milliseconds() {
+    let limited = answer("429 Too Many Requests", "Retry-After: 30\r\n", "");
+    let until = "Retry-After: Thu, 01 Jan 2026 00:02:00 GMT\r\n";
+    let busy = answer("503 Service Unavailable", until, "");
+    let list = answer("200 OK", "", r#"{"limit": 99, "total": 0, "users": []}"#);
+    let server = Scripted::start(&[&limited, &limited, &busy, &list]).await;
+    let client = server
+        .client_in_virtual_time(Options::default())
+        .with_options(Options {
+            max_concurrency: 2,
+            ..Options::default()
+        })
+        .unwrap();
+    let began = std::time::Instant::now();
+    let read = client
+        .page(List::Users, 0, Limit::LARGEST, &client.budget())
+        .await
+        .unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert_eq!(server.clock.slept(), [30, 30, 60].map(Duration::from_secs));
+    let expected = [(0.0, 0.0), (30.0, 0.0), (30.0, 0.0), (60.0, 0.0)];
+    assert_eq!(seconds(&read.sent.attempts), expected);
+}
+
+#[tokio::test]
+async fn a_stall_in_virtual_time_makes_the_timeout_fire_and_the_next_attempt_is_unharmed() {
+    let fine = answer("200 OK", "", r#"{"id": 42}"#);
+    let server = Scripted::start(&[STALL, STALL, STALL, &fine]).await;
+    let client = server.client_in_virtual_time(Options::default());
+    let began = std::time::Instant::now();
+    let before = server.clock.now();
+    user(&client).await.unwrap();
+    let backoffs: Duration = server.clock.slept().iter().sum();
+    assert_eq!(server.heads().len(), 4);
+    assert_eq!(
+        server.clock.now() - before,
+        Duration::from_secs(90) + backoffs
+    );
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_deadline_is_kept_in_virtual_time() {
+    let server = Scripted::start(&[STALL]).await;
+    let client = server.client_in_virtual_time(Options {
+        deadline: Some(Duration::from_secs(20)),
+        ..Options::default()
+    });
+    let before = server.clock.now();
+    let error = user(&client).await.unwrap_err();
+    assert!(matches!(
+        error.kind,
+        ErrorKind::DeadlineExceeded { wait: None, .. }
+    ));
+    assert_eq!(server.clock.now() - before, Duration::from_secs(20));
+    assert_eq!(seconds(&error.attempts), [(0.0, 20.0)]);
 }

@@ -87,7 +87,7 @@ fn walk_while(
     settings: WalkSettings,
     mut change: impl FnMut(&mut Simulated),
 ) -> (Vec<i64>, WalkReport, usize) {
-    let mut sweep = Sweep::new(List::Users, settings);
+    let mut sweep = Sweep::new(List::Users, settings, Timestamp::now());
     let mut given = Vec::new();
     let mut requests = 0;
     while let Some((offset, limit)) = sweep.request() {
@@ -132,7 +132,7 @@ fn a_server_that_takes_no_notice_of_the_offset_proves_nothing() {
 
 #[test]
 fn a_total_that_moved_before_it_was_confirmed_proves_nothing() {
-    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE, Timestamp::now());
     sweep.take(Simulated::new(99).answer(0, Limit::LARGEST));
     let empty = page(json!({"limit": 99, "offset": 99, "total": 98, "users": []}));
     sweep.take(empty);
@@ -142,7 +142,7 @@ fn a_total_that_moved_before_it_was_confirmed_proves_nothing() {
 #[test]
 fn rows_without_an_id_are_given_and_keep_a_list_from_being_certified() {
     for (total, pages) in [(json!(300), 4), (json!(null), 4), (json!(99), 4)] {
-        let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+        let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE, Timestamp::now());
         let mut given = 0;
         while let Some((offset, _)) = sweep.request() {
             let rows = offset..(offset + 99).min(300);
@@ -158,7 +158,7 @@ fn rows_without_an_id_are_given_and_keep_a_list_from_being_certified() {
 
 #[test]
 fn a_page_of_rows_without_an_id_that_comes_for_ever_ends_the_walk() {
-    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE, Timestamp::now());
     let users: Vec<_> = (0..99).map(|row| json!({"id": row.to_string()})).collect();
     while let Some((offset, _)) = sweep.request() {
         sweep.take(page(
@@ -201,7 +201,7 @@ fn a_row_that_is_short_is_counted_in_words() {
 fn a_snapshot_needs_every_row_to_be_another() {
     let twice =
         page(json!({"limit": 99, "offset": 0, "total": 2, "users": [{"id": 1}, {"id": 1}]}));
-    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE, Timestamp::now());
     assert_eq!(ids(&sweep.take(twice)), [1]);
     assert_eq!(sweep.report.certificate, Certificate::Uncertified);
     assert_eq!(sweep.report.repeats, 1);
@@ -210,7 +210,7 @@ fn a_snapshot_needs_every_row_to_be_another() {
 #[test]
 fn a_page_from_elsewhere_is_no_snapshot() {
     let moved = page(json!({"limit": 99, "offset": 5, "total": 1, "users": [{"id": 1}]}));
-    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE);
+    let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE, Timestamp::now());
     sweep.take(moved);
     assert_eq!(sweep.report.certificate, Certificate::Uncertified);
 }

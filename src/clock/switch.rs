@@ -1,0 +1,307 @@
+//! A time that can be switched between the machine's and a virtual one, and who waits for it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::NotVirtual;
+
+const MOST_SLEPT: usize = 10_000;
+
+/// What somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Time alone.
+    Wait,
+    /// An answer, from the moment that it is asked for.
+    Exchange,
+    /// Time alone, with an answer held back meanwhile.
+    Hold,
+    /// Something else, and no longer than this.
+    Limit,
+}
+
+impl Kind {
+    /// Whether something fails when its deadline comes.
+    pub fn is_limit(self) -> bool {
+        matches!(self, Self::Exchange | Self::Limit)
+    }
+}
+
+#[derive(Debug)]
+enum Time {
+    /// Shows `shown` at the machine's `at`, and goes on with it.
+    Real { shown: Instant, at: Instant },
+    /// Shows `now`; the wall showed `start` at `started`.
+    Virtual {
+        now: Instant,
+        started: Instant,
+        start: SystemTime,
+    },
+}
+
+#[derive(Debug)]
+struct Waiter {
+    kind: Kind,
+    wake: Arc<Notify>,
+}
+
+/// Those with the same deadline are told apart by a number.
+type Deadline = (Instant, u64);
+
+#[derive(Debug)]
+pub struct State {
+    time: Time,
+    waiting: BTreeMap<Deadline, Waiter>,
+    exchanges: usize,
+    holds: usize,
+    number: u64,
+    /// Counts all that happens: two looks that find the same show that nothing has.
+    pub changes: u64,
+    /// A thread looks whether to leap.
+    pub watched: bool,
+    slept: VecDeque<Duration>,
+}
+
+impl State {
+    fn now(&self) -> Instant {
+        match &self.time {
+            Time::Real { shown, at } => *shown + at.elapsed(),
+            Time::Virtual { now, .. } => *now,
+        }
+    }
+
+    /// The deadline to leap to when nothing else happens, and whose it is; none while somebody is
+    /// at work: an exchange whose answer is not held back, or one whose deadline has come.
+    pub fn next(&self) -> Option<(Instant, Kind)> {
+        let Time::Virtual { now, .. } = self.time else {
+            return None;
+        };
+        if self.exchanges > self.holds {
+            return None;
+        }
+        let ((deadline, _), waiter) = self.waiting.first_key_value()?;
+        (*deadline > now).then_some((*deadline, waiter.kind))
+    }
+
+    /// Moves virtual time on and wakes what is due.
+    pub fn leap(&mut self, to: Instant) {
+        if let Time::Virtual { now, .. } = &mut self.time {
+            *now = to.max(*now);
+            self.changes += 1;
+            for (_, waiter) in self.waiting.range(..=(to, u64::MAX)) {
+                waiter.wake.notify_one();
+            }
+        }
+    }
+
+    fn switch_to(&mut self, time: Time) {
+        self.time = time;
+        self.changes += 1;
+        for waiter in self.waiting.values() {
+            waiter.wake.notify_one();
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Switch {
+    process: u32,
+    state: Mutex<State>,
+}
+
+impl Switch {
+    pub fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            process: std::process::id(),
+            state: Mutex::new(State {
+                time: Time::Real {
+                    shown: now,
+                    at: now,
+                },
+                waiting: BTreeMap::new(),
+                exchanges: 0,
+                holds: 0,
+                number: 0,
+                changes: 0,
+                watched: false,
+                slept: VecDeque::new(),
+            }),
+        }
+    }
+
+    /// False in a forked child, where the lock may be held by a thread that is not there.
+    pub fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn make_virtual(self: &Arc<Self>, start: SystemTime) {
+        let mut state = self.state();
+        let now = state.now();
+        state.switch_to(Time::Virtual {
+            now,
+            started: now,
+            start,
+        });
+        self.watch(state);
+    }
+
+    pub fn make_real(&self) {
+        let mut state = self.state();
+        let (shown, at) = (state.now(), Instant::now());
+        state.switch_to(Time::Real { shown, at });
+    }
+
+    pub fn is_virtual(&self) -> bool {
+        matches!(self.state().time, Time::Virtual { .. })
+    }
+
+    pub fn now(&self) -> Instant {
+        self.state().now()
+    }
+
+    pub fn wall(&self) -> SystemTime {
+        match &self.state().time {
+            Time::Real { .. } => SystemTime::now(),
+            // Past what the wall can show it stands still.
+            Time::Virtual {
+                now,
+                started,
+                start,
+            } => start.checked_add(*now - *started).unwrap_or(*start),
+        }
+    }
+
+    pub fn advance(self: &Arc<Self>, length: Duration) -> Result<(), NotVirtual> {
+        let mut state = self.state();
+        let Time::Virtual { now, .. } = state.time else {
+            return Err(NotVirtual);
+        };
+        state.leap(now + length.min(super::LONGEST));
+        self.watch(state);
+        Ok(())
+    }
+
+    pub fn record(&self, length: Duration) {
+        let mut state = self.state();
+        if state.slept.len() == MOST_SLEPT {
+            state.slept.pop_front();
+        }
+        state.slept.push_back(length);
+    }
+
+    pub fn slept(&self) -> Vec<Duration> {
+        self.state().slept.iter().copied().collect()
+    }
+
+    /// Somebody waits from now until the guard is dropped; `real_limit` bounds it by the machine's
+    /// time as well.
+    pub fn register(
+        self: &Arc<Self>,
+        kind: Kind,
+        deadline: Option<Instant>,
+        real_limit: Option<Duration>,
+    ) -> Registered<'_> {
+        let wake = Arc::new(Notify::new());
+        let mut state = self.state();
+        state.changes += 1;
+        state.number += 1;
+        match kind {
+            Kind::Exchange => state.exchanges += 1,
+            Kind::Hold => state.holds += 1,
+            Kind::Wait | Kind::Limit => {}
+        }
+        let deadline = deadline.map(|deadline| (deadline, state.number));
+        if let Some(deadline) = deadline {
+            let wake = Arc::clone(&wake);
+            state.waiting.insert(deadline, Waiter { kind, wake });
+        }
+        self.watch(state);
+        Registered {
+            switch: self,
+            kind,
+            deadline,
+            real_end: real_limit.and_then(|limit| Instant::now().checked_add(limit)),
+            wake,
+        }
+    }
+}
+
+/// Somebody who waits; no longer so when dropped.
+#[derive(Debug)]
+pub struct Registered<'a> {
+    switch: &'a Arc<Switch>,
+    kind: Kind,
+    deadline: Option<Deadline>,
+    real_end: Option<Instant>,
+    wake: Arc<Notify>,
+}
+
+/// What a look at the clock says to one who waits.
+enum Look {
+    Due,
+    /// Look again when woken, and then at the latest.
+    Later(Option<Instant>),
+}
+
+impl Registered<'_> {
+    /// Until the deadline; for ever without one.
+    pub async fn due(&self) {
+        let Some((deadline, _)) = self.deadline else {
+            return future::pending().await;
+        };
+        loop {
+            match self.look(deadline) {
+                Look::Due => return,
+                Look::Later(None) => self.wake.notified().await,
+                Look::Later(Some(latest)) => tokio::select! {
+                    () = self.wake.notified() => {}
+                    () = sleep_until(latest) => {}
+                },
+            }
+        }
+    }
+
+    fn look(&self, deadline: Instant) -> Look {
+        let time = &self.switch.state().time;
+        match time {
+            Time::Real { shown, at } => {
+                let end = *at + deadline.saturating_duration_since(*shown);
+                match end <= Instant::now() {
+                    true => Look::Due,
+                    false => Look::Later(Some(end)),
+                }
+            }
+            Time::Virtual { now, .. } if deadline <= *now => Look::Due,
+            Time::Virtual { .. } => match self.real_end {
+                Some(end) if end <= Instant::now() => Look::Due,
+                end => Look::Later(end),
+            },
+        }
+    }
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        let mut state = self.switch.state();
+        state.changes += 1;
+        match self.kind {
+            Kind::Exchange => state.exchanges -= 1,
+            Kind::Hold => state.holds -= 1,
+            Kind::Wait | Kind::Limit => {}
+        }
+        if let Some(deadline) = &self.deadline {
+            state.waiting.remove(deadline);
+        }
+        self.switch.watch(state);
+    }
+}

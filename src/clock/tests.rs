@@ -1,0 +1,290 @@
+//! What those who wait for a clock notice, by the machine's time and by virtual time.
+
+use std::sync::mpsc;
+use std::task::Poll;
+use std::thread;
+use std::time::UNIX_EPOCH;
+
+use futures_util::future::join_all;
+use proptest::prelude::*;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+// Far more than any of these tests takes, and far less than the waits in them.
+const SOON: Duration = Duration::from_secs(20);
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+fn virtual_clock() -> Clock {
+    let clock = Clock::switchable();
+    clock.make_virtual(virtual_start());
+    clock
+}
+
+/// The future's output, which must come soon by the machine's time.
+async fn soon<F: Future>(future: F) -> F::Output {
+    time::timeout(SOON, future).await.expect("it did not end")
+}
+
+/// Begins a wait, and gives it once it is known to be under way.
+async fn begin<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let (sender, begun) = oneshot::channel();
+    let task = tokio::spawn(async move {
+        let mut future = std::pin::pin!(future);
+        let first = future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
+        sender.send(()).expect("nobody waits for the beginning");
+        match first {
+            Poll::Ready(output) => output,
+            Poll::Pending => future.await,
+        }
+    });
+    begun.await.expect("the task ended");
+    task
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[tokio::test]
+async fn a_minute_takes_milliseconds_and_all_see_it_pass() {
+    let clock = virtual_clock();
+    let (began, before) = (time::Instant::now(), clock.now());
+    soon(clock.sleep(MINUTE)).await;
+    assert_eq!(clock.now() - before, MINUTE);
+    assert_eq!(clock.wall(), virtual_start() + MINUTE);
+    assert_eq!(clock.slept(), [MINUTE]);
+    assert!(began.elapsed() < seconds(5));
+}
+
+#[tokio::test]
+async fn an_exchange_that_gets_on_never_times_out_by_the_waits_of_others() {
+    let clock = virtual_clock();
+    let (answer, waits) = oneshot::channel::<()>();
+    let other = clock.clone();
+    let exchange =
+        begin(async move { other.exchange(Some(seconds(30)), waits).await.map(|_| ()) }).await;
+    let other = clock.clone();
+    let sleeper = begin(async move { other.sleep(MINUTE).await }).await;
+    // Time enough for many a leap.
+    time::sleep(Duration::from_millis(50)).await;
+    assert!(!sleeper.is_finished());
+    answer.send(()).unwrap();
+    assert_eq!(soon(exchange).await.unwrap(), Ok(()));
+    soon(sleeper).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stalled_answer_makes_the_timeout_fire() {
+    let clock = virtual_clock();
+    let before = clock.now();
+    let server = clock.clone();
+    let stall = begin(async move { server.hold(None).await }).await;
+    let exchange = clock.exchange(Some(seconds(30)), future::pending::<()>());
+    assert_eq!(soon(exchange).await, Err(Elapsed));
+    assert_eq!(clock.now() - before, seconds(30));
+    assert!(clock.slept().is_empty());
+    stall.abort();
+}
+
+#[tokio::test]
+async fn an_answer_held_back_for_less_than_the_timeout_comes() {
+    let clock = virtual_clock();
+    let before = clock.now();
+    let answer = clock.hold(Some(Duration::from_millis(250)));
+    assert_eq!(
+        soon(clock.exchange(Some(seconds(30)), answer)).await,
+        Ok(())
+    );
+    assert_eq!((clock.now() - before).as_millis(), 250);
+}
+
+#[tokio::test]
+async fn a_server_that_goes_by_another_time_is_not_waited_for_without_end() {
+    let clock = virtual_clock();
+    let limit = Some(Duration::from_millis(30));
+    let exchange = clock.exchange(limit, future::pending::<()>());
+    assert_eq!(soon(exchange).await, Err(Elapsed));
+}
+
+#[tokio::test]
+async fn a_bounded_wait_ends_at_its_bound() {
+    let clock = virtual_clock();
+    let before = clock.now();
+    let wait = clock.timeout_at(before + MINUTE, future::pending::<()>());
+    assert_eq!(soon(wait).await, Err(Elapsed));
+    assert_eq!(clock.now() - before, MINUTE);
+    let kept = clock.timeout_at(before + 2 * MINUTE, clock.sleep(seconds(59)));
+    assert_eq!(soon(kept).await, Ok(()));
+    assert_eq!(clock.now() - before, seconds(119));
+}
+
+#[tokio::test]
+async fn one_who_gave_up_holds_nobody_up_and_is_not_leapt_to() {
+    let clock = virtual_clock();
+    let before = clock.now();
+    let (asks, sleeps) = (clock.clone(), clock.clone());
+    let exchange = begin(async move { asks.exchange(None, future::pending::<()>()).await }).await;
+    let short = begin(async move { sleeps.sleep(seconds(1)).await }).await;
+    short.abort();
+    assert!(soon(short).await.unwrap_err().is_cancelled());
+    exchange.abort();
+    soon(clock.sleep(MINUTE)).await;
+    assert_eq!(clock.now() - before, MINUTE);
+}
+
+#[test]
+fn those_who_wait_may_live_on_many_threads_and_runtimes() {
+    let clock = virtual_clock();
+    let (sender, woken) = mpsc::channel();
+    thread::scope(|scope| {
+        for number in 1..=8_u64 {
+            let (clock, sender) = (clock.clone(), sender.clone());
+            scope.spawn(move || {
+                runtime().block_on(async {
+                    let end = clock.now() + seconds(number * 10);
+                    soon(clock.sleep_until(end)).await;
+                    assert!(clock.now() >= end);
+                    sender.send(number).unwrap();
+                });
+            });
+        }
+    });
+    drop(sender);
+    assert_eq!(woken.iter().count(), 8);
+}
+
+#[tokio::test]
+async fn time_is_moved_by_hand_over_an_exchange_that_it_would_wait_for() {
+    let clock = virtual_clock();
+    let asks = clock.clone();
+    let exchange = begin(async move {
+        asks.exchange(Some(seconds(30)), future::pending::<()>())
+            .await
+    })
+    .await;
+    clock.advance(seconds(29)).unwrap();
+    assert!(!exchange.is_finished());
+    clock.advance(seconds(1)).unwrap();
+    assert_eq!(soon(exchange).await.unwrap(), Err(Elapsed));
+    assert_eq!(clock.wall(), virtual_start() + seconds(30));
+}
+
+#[tokio::test]
+async fn those_who_wait_carry_on_when_the_clock_is_switched() {
+    let clock = Clock::switchable();
+    let (first, second) = (clock.clone(), clock.clone());
+    let sleeper = begin(async move { first.sleep(MINUTE).await }).await;
+    clock.make_virtual(virtual_start());
+    soon(sleeper).await.unwrap();
+    // Nothing leaps while this is under way.
+    let held = begin(async move { second.exchange(None, future::pending::<()>()).await }).await;
+    let third = clock.clone();
+    let short = begin(async move { third.sleep(Duration::from_millis(20)).await }).await;
+    clock.make_real();
+    soon(short).await.unwrap();
+    held.abort();
+}
+
+#[tokio::test]
+async fn now_never_goes_back_when_the_clock_is_switched() {
+    let clock = Clock::switchable();
+    let mut last = clock.now();
+    for _ in 0..3 {
+        clock.make_virtual(virtual_start());
+        soon(clock.sleep(MINUTE)).await;
+        assert!(clock.now() >= last + MINUTE);
+        last = clock.now();
+        clock.make_real();
+        assert!(clock.now() >= last);
+        last = clock.now();
+        assert!(clock.wall() > virtual_start());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_not_switched_goes_by_the_machine() {
+    for clock in [Clock::real(), Clock::switchable()] {
+        let before = time::Instant::now();
+        clock.sleep(seconds(3)).await;
+        clock.hold(Some(seconds(4))).await;
+        let exchange = clock.exchange(Some(seconds(5)), future::pending::<()>());
+        assert_eq!(exchange.await, Err(Elapsed));
+        assert_eq!(before.elapsed(), seconds(12));
+        assert!(!clock.is_virtual());
+        assert_eq!(clock.advance(MINUTE), Err(NotVirtual));
+    }
+}
+
+#[test]
+fn the_clock_of_the_machine_cannot_be_switched() {
+    let clock = Clock::real();
+    clock.make_virtual(UNIX_EPOCH);
+    assert!(!clock.is_virtual());
+    assert!(clock.wall() > virtual_start());
+}
+
+#[test]
+fn what_is_recorded_is_bounded() {
+    let clock = Clock::switchable();
+    for count in 0..10_001 {
+        clock.record(seconds(count));
+    }
+    let slept = clock.slept();
+    assert_eq!(
+        (slept.len(), slept.first()),
+        (10_000, Some(&Duration::from_secs(1)))
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_sleeps_wake_in_the_order_of_their_deadlines(
+        lengths in prop::collection::vec(0_u64..100_000, 1..20),
+    ) {
+        let clock = virtual_clock();
+        let (before, began) = (clock.now(), std::time::Instant::now());
+        let mut woken = Vec::new();
+        runtime().block_on(async {
+            let (sender, order) = mpsc::channel();
+            let (release, all_wait) = oneshot::channel();
+            let sleeps = join_all(lengths.iter().map(|length| {
+                let (clock, sender) = (&clock, sender.clone());
+                let end = before + seconds(*length);
+                async move {
+                    clock.sleep_until(end).await;
+                    assert_eq!(clock.now(), end);
+                    sender.send(*length).unwrap();
+                }
+            }));
+            let _ = soon(async {
+                // The first holds time up until the last is polled.
+                tokio::join!(
+                    biased;
+                    clock.exchange(None, all_wait),
+                    sleeps,
+                    async { release.send(()) },
+                )
+            })
+            .await;
+            drop(sender);
+            woken = order.iter().collect();
+        });
+        let mut expected = lengths;
+        expected.sort_unstable();
+        prop_assert_eq!(clock.now() - before, seconds(expected.last().copied().unwrap_or(0)));
+        prop_assert_eq!(woken, expected);
+        prop_assert!(began.elapsed() < SOON);
+    }
+}
