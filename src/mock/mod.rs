@@ -5,8 +5,14 @@
 pub mod counters;
 #[cfg(feature = "python")]
 pub mod face;
+pub mod fault;
+mod grammar;
+pub mod key;
+pub mod manner;
 pub mod refusal;
 pub mod routes;
+pub mod rule;
+pub mod rules;
 pub mod server;
 pub mod service;
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub const MAX_LIMIT: usize = 99;
 pub const DEFAULT_LIMIT: usize = 25;
 
 /// The routes that requests are counted by; everything else counts as `other`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Route {
     Users,
     User,

@@ -2,6 +2,7 @@
 
 mod lifetime;
 mod reads;
+mod rules;
 mod strictness;
 
 use std::io::{Read, Write};

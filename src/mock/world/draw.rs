@@ -43,6 +43,16 @@ const fn mix(value: u64) -> u64 {
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// One number out of several, in their order; passes for random even where they are small.
+pub(crate) const fn blend(mut numbers: &[u64]) -> u64 {
+    let mut state = STEP;
+    while let [number, rest @ ..] = numbers {
+        state = mix(state.wrapping_add(STEP) ^ mix(*number));
+        numbers = rest;
+    }
+    state
+}
+
 /// A short sequence of draws that belongs to one row and one concern.
 #[derive(Clone, Debug)]
 pub struct Draw {
@@ -109,6 +119,12 @@ impl Digest {
         for byte in value.bytes() {
             self.number(u64::from(byte));
         }
+    }
+
+    /// Sixty-four bits.
+    #[must_use]
+    pub const fn value(&self) -> u64 {
+        self.state
     }
 
     /// Sixteen hexadecimal digits.

@@ -4,7 +4,7 @@
 //! keeps the rows of a smaller one to the byte, and size costs no memory.
 
 mod calendar;
-mod draw;
+pub(super) mod draw;
 mod identity;
 mod locale;
 mod locales_eastern;

@@ -1,0 +1,121 @@
+//! What makes two requests the same, and the chance that belongs to each.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+use super::routes::Route;
+use super::world::draw::blend;
+
+/// What a request asks for, without how much of it; 0 where its route has no such part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RequestKey {
+    pub route: Route,
+    pub user: u64,
+    pub message: u64,
+    pub offset: u64,
+}
+
+/// What a chance decides; each has its own, so that one more decision moves none of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Whether a rule fires.
+    Fault = 1,
+    /// How late an answer comes.
+    Latency = 2,
+}
+
+impl RequestKey {
+    /// Sixty-four bits that depend on what is asked and on nothing else: not on the order of
+    /// arrival, and not on what other requests drew.
+    #[must_use]
+    pub const fn chance(&self, seed: u64, purpose: Purpose, attempt: u64) -> u64 {
+        blend(&[seed, purpose as u64, self.hash(), attempt])
+    }
+
+    pub(super) const fn hash(&self) -> u64 {
+        blend(&[self.route as u64, self.user, self.message, self.offset])
+    }
+}
+
+/// A number in `[0, 1)` out of 64 bits.
+#[must_use]
+pub fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// How often each request came. Memory is bounded: past half a million different requests, those
+/// that came longest ago are forgotten, and start again.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    generations: Mutex<Generations>,
+}
+
+/// Two, so that what is forgotten was not asked for since the last change of generations.
+#[derive(Debug, Default)]
+struct Generations {
+    young: Counts,
+    old: Counts,
+}
+
+/// By hash: in a million requests two meet with a chance of 1 in 30 million.
+type Counts = HashMap<u64, u64, BuildHasherDefault<AsItIs>>;
+
+/// The most requests of one generation.
+const MOST: usize = 1 << 19;
+
+impl Attempts {
+    /// Counts one more attempt and gives its number, from 1 on.
+    pub fn next(&self, key: &RequestKey) -> u64 {
+        let hash = key.hash();
+        let mut generations = self.lock();
+        let Generations { young, old } = &mut *generations;
+        if let Some(count) = young.get_mut(&hash) {
+            *count += 1;
+            return *count;
+        }
+        let count = old.get(&hash).map_or(1, |count| count + 1);
+        if young.len() >= MOST {
+            std::mem::swap(young, old);
+            young.clear();
+        }
+        young.insert(hash, count);
+        count
+    }
+
+    /// The attempts so far.
+    pub fn so_far(&self, key: &RequestKey) -> u64 {
+        let hash = key.hash();
+        let generations = self.lock();
+        let found = generations.young.get(&hash);
+        found
+            .or_else(|| generations.old.get(&hash))
+            .map_or(0, |count| *count)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {
+        self.generations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes the number that it is fed: keys are mixed already.
+#[derive(Debug, Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = blend(&[self.0, u64::from(*byte)]);
+        }
+    }
+}

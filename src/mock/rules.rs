@@ -1,0 +1,170 @@
+//! The rules that are set, and which of them a request sets off.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::fault::{Fault, Latency};
+use super::key::{Attempts, Purpose, RequestKey, unit};
+use super::manner::Manner;
+use super::routes::Route;
+use super::rule::Rule;
+use super::world::draw::{Digest, blend};
+
+/// Rules in the order in which they were set. What they do to a request depends on the seed, on
+/// what is asked and on how often it was asked, and never on the order of arrival.
+#[derive(Debug, Default)]
+pub struct Rules {
+    armed: RwLock<Vec<Armed>>,
+    last: AtomicU64,
+}
+
+/// Names a rule that was set; no two rules of a list ever have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RuleId(pub u64);
+
+/// A rule as it stands in the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    pub id: RuleId,
+    pub rule: Rule,
+    /// How often it fired.
+    pub fired: u64,
+}
+
+#[derive(Debug)]
+struct Armed {
+    id: RuleId,
+    rule: Rule,
+    text: Arc<str>,
+    /// Sets its chances apart from those of other rules.
+    salt: u64,
+    fired: AtomicU64,
+    /// Requests that matched.
+    seen: Attempts,
+    /// Requests that it fired on.
+    spent: Attempts,
+}
+
+impl Rules {
+    /// Sets one more rule; those set before it go first.
+    pub fn add(&self, rule: Rule) -> RuleId {
+        let id = RuleId(self.last.fetch_add(1, Ordering::Relaxed) + 1);
+        self.write().push(Armed::new(id, rule));
+        id
+    }
+
+    /// Takes one rule away; false if it is not there.
+    pub fn remove(&self, id: RuleId) -> bool {
+        let mut armed = self.write();
+        let before = armed.len();
+        armed.retain(|armed| armed.id != id);
+        armed.len() < before
+    }
+
+    /// Takes all rules away.
+    pub fn clear(&self) {
+        self.write().clear();
+    }
+
+    /// The rules that are set, in their order.
+    pub fn list(&self) -> Vec<Standing> {
+        let armed = self.read();
+        armed.iter().map(Armed::standing).collect()
+    }
+
+    /// How a request is answered, and one more attempt of it for each rule that it matches.
+    /// `limit` is the page size asked for, and anything where the route has no pages.
+    pub fn choose(&self, seed: u64, request: &RequestKey, limit: usize) -> Manner {
+        let mut manner = Manner::default();
+        for armed in self.read().iter() {
+            armed.apply(seed, request, limit, &mut manner);
+        }
+        manner
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Vec<Armed>> {
+        self.armed.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<Armed>> {
+        self.armed.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Armed {
+    fn new(id: RuleId, rule: Rule) -> Self {
+        let text = rule.to_string();
+        let mut digest = Digest::new();
+        digest.text(&text);
+        Self {
+            id,
+            rule,
+            text: text.into(),
+            salt: digest.value(),
+            fired: AtomicU64::new(0),
+            seen: Attempts::default(),
+            spent: Attempts::default(),
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            id: self.id,
+            rule: self.rule.clone(),
+            fired: self.fired.load(Ordering::Relaxed),
+        }
+    }
+
+    fn apply(&self, seed: u64, request: &RequestKey, limit: usize, manner: &mut Manner) {
+        let Rule {
+            on,
+            attempt,
+            every,
+            p,
+            fault,
+            times,
+        } = &self.rule;
+        if !on.matches(request) {
+            return;
+        }
+        let drawn = matches!(fault, Fault::Latency(Latency::Lognormal { .. }));
+        let counted = attempt.is_some() || every.is_some() || p.is_some() || drawn;
+        let number = if counted { self.seen.next(request) } else { 1 };
+        let seed = blend(&[seed, self.salt]);
+        let chance = |purpose| request.chance(seed, purpose, number);
+        let fires = attempt.is_none_or(|attempt| attempt.get() == number)
+            && every.is_none_or(|every| is_turn(request, limit, number, every))
+            && p.is_none_or(|p| p.holds(unit(chance(Purpose::Fault))))
+            && manner.has_room_for(fault)
+            && times.is_none_or(|times| self.spend(request, times));
+        if fires {
+            let bits = chance(Purpose::Latency);
+            manner.add(fault, (unit(bits), unit(blend(&[bits]))));
+            manner.rules.push(Arc::clone(&self.text));
+            self.fired.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn spend(&self, request: &RequestKey, times: NonZeroU64) -> bool {
+        self.spent.next(request) <= times.get()
+    }
+}
+
+/// Whether it is this attempt's turn: pages take turns along the list, other requests by chance,
+/// and the next attempt of the same request is never hit again straight away (but for every=1).
+fn is_turn(request: &RequestKey, limit: usize, attempt: u64, every: NonZeroU64) -> bool {
+    let page = request.offset / (limit.max(1) as u64);
+    let number = match request.route {
+        Route::Users => page,
+        Route::Messages => page.wrapping_add(
+            RequestKey {
+                offset: 0,
+                ..*request
+            }
+            .hash(),
+        ),
+        _ => request.hash(),
+    };
+    number.wrapping_add(attempt).is_multiple_of(every.get())
+}
