@@ -1,5 +1,6 @@
 //! The mock as a client sees it, over a plain socket.
 
+mod grammar;
 mod lifetime;
 mod reads;
 mod rules;
