@@ -2,6 +2,7 @@
 //!
 //! Shares no type with the core: its JSON is written from the interface document.
 
+pub mod chunks;
 pub mod counters;
 #[cfg(feature = "python")]
 pub mod face;

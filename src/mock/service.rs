@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hyper::header::{ACCEPT, AUTHORIZATION};
 use hyper::{HeaderMap, Method, Uri};
 
+use super::chunks::Chunks;
 use super::counters::Counters;
 use super::refusal::Refusal;
 use super::routes::{PageRequest, Route, Target, refuse_query};
@@ -130,8 +131,9 @@ impl Service {
                 let page = PageRequest::read(call.uri)?;
                 let view = self.world.view();
                 open_envelope(page, view.total_users(), "users", &mut out);
-                view.write_users(page.offset, page.limit, &mut out);
-                out.extend_from_slice(b"]}");
+                let mut rows = Chunks::default();
+                view.write_users(page.offset, page.limit, &mut rows);
+                close_envelope(rows, &mut out);
             }
             Target::Messages { user_id } => {
                 let page = PageRequest::read(call.uri)?;
@@ -139,8 +141,9 @@ impl Service {
                 let total = view.total_messages(user_id);
                 let total = total.ok_or_else(|| Refusal::unknown_user(user_id))?;
                 open_envelope(page, total, "messages", &mut out);
-                view.write_messages(user_id, page.offset, page.limit, &mut out);
-                out.extend_from_slice(b"]}");
+                let mut rows = Chunks::default();
+                view.write_messages(user_id, page.offset, page.limit, &mut rows);
+                close_envelope(rows, &mut out);
             }
             Target::User { user_id } => {
                 refuse_query(call.uri)?;
@@ -163,7 +166,7 @@ impl Service {
     }
 }
 
-fn missing(view: &View<'_>, user_id: u64, message_id: u64) -> Refusal {
+fn missing(view: &View, user_id: u64, message_id: u64) -> Refusal {
     match view.total_messages(user_id) {
         Some(_) => Refusal::unknown_message(user_id, message_id),
         None => Refusal::unknown_user(user_id),
@@ -187,6 +190,14 @@ fn open_envelope(page: PageRequest, total: u64, items: &str, out: &mut Vec<u8>) 
     out.extend_from_slice(b",\"");
     out.extend_from_slice(items.as_bytes());
     out.extend_from_slice(b"\":[");
+}
+
+/// Writes the items and the end of the envelope.
+fn close_envelope(rows: Chunks, out: &mut Vec<u8>) {
+    for piece in rows {
+        out.extend_from_slice(&piece);
+    }
+    out.extend_from_slice(b"]}");
 }
 
 /// Whether an Accept header names the media type itself (interface 5.3), with a weight above 0.

@@ -1,5 +1,7 @@
 //! Time in the world: milliseconds since 1970, the rhythm of days and weeks, and how it is written.
 
+use jiff::Timestamp;
+
 use super::draw::{Draw, Stream};
 
 /// Milliseconds in a second, a minute, an hour, a day, a week.
@@ -133,6 +135,12 @@ pub fn write_timestamp(moment: u64, out: &mut Vec<u8>) {
         digit(milli, 1),
         b'Z',
     ]);
+}
+
+/// Reads a timestamp of RFC 3339, whatever its offset and precision; `None` before 1970.
+pub fn read_timestamp(text: &str) -> Option<u64> {
+    let moment: Timestamp = text.parse().ok()?;
+    u64::try_from(moment.as_millisecond()).ok()
 }
 
 #[cfg(test)]

@@ -3,21 +3,27 @@
 //! Row i is a pure function of (generator version, seed, `messages_per_user`, i): a larger world
 //! keeps the rows of a smaller one to the byte, and size costs no memory.
 
+mod block;
+mod cache;
 mod calendar;
+mod change;
 pub(super) mod draw;
+mod gaps;
 mod identity;
 mod locale;
 mod locales_eastern;
 mod locales_latin;
+mod object;
 mod overlay;
 mod render;
+mod rows;
 mod shape;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
 mod view;
 
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use thiserror::Error;
 
@@ -26,8 +32,8 @@ pub use identity::{MAX_LIST, MAX_USERS};
 pub use overlay::Fields;
 use overlay::Overlay;
 use render::Generator;
+use rows::Rows;
 pub use view::View;
-use view::{live_index, live_position};
 
 /// The most messages that a user can be generated with.
 pub const MAX_GENERATED: u64 = 1_000_000;
@@ -49,10 +55,14 @@ pub enum WorldError {
 /// A made-up service: its users, their messages, and what was changed since.
 #[derive(Debug)]
 pub struct World {
-    users: u64,
-    generator: Generator,
-    overlay: RwLock<Overlay>,
-    generated_messages: OnceLock<u64>,
+    rows: Arc<Rows>,
+    overlay: RwLock<Arc<Overlay>>,
+}
+
+/// The changes of a world at one instant, to come back to.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    view: View,
 }
 
 impl World {
@@ -75,44 +85,77 @@ impl World {
                 ),
             });
         }
-        Ok(Self {
-            users,
-            generator: Generator { seed, lo, hi },
+        let generator = Generator { seed, lo, hi };
+        Ok(Self::over(Rows::generated(users, generator)))
+    }
+
+    fn over(rows: Rows) -> Self {
+        Self {
+            rows: Arc::new(rows),
             overlay: RwLock::default(),
-            generated_messages: OnceLock::new(),
-        })
+        }
     }
 
     /// The seed given at creation.
     #[must_use]
-    pub const fn seed(&self) -> u64 {
-        self.generator.seed
+    pub fn seed(&self) -> u64 {
+        self.rows.generator.seed
     }
 
     /// The number of users given at creation.
     #[must_use]
-    pub const fn users(&self) -> u64 {
-        self.users
+    pub fn users(&self) -> u64 {
+        self.rows.users
     }
 
     /// The least and the most messages generated for a user.
     #[must_use]
-    pub const fn messages_per_user(&self) -> (u64, u64) {
-        (self.generator.lo, self.generator.hi)
+    pub fn messages_per_user(&self) -> (u64, u64) {
+        (self.rows.generator.lo, self.rows.generator.hi)
     }
 
-    /// One instant of the world: nothing changes while it is held, so hold it briefly.
-    pub fn view(&self) -> View<'_> {
+    /// One instant of the world, to read from; it holds no lock.
+    #[must_use]
+    pub fn view(&self) -> View {
         let overlay = self.overlay.read().unwrap_or_else(PoisonError::into_inner);
         View {
-            users: self.users,
-            generator: self.generator,
-            overlay,
+            rows: Arc::clone(&self.rows),
+            overlay: Arc::clone(&overlay),
         }
     }
 
-    fn change(&self) -> RwLockWriteGuard<'_, Overlay> {
-        self.overlay.write().unwrap_or_else(PoisonError::into_inner)
+    /// All changes made up to now, to come back to. Costs nothing.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { view: self.view() }
+    }
+
+    /// Makes the world as it was, rows added since then gone: their ids come again.
+    ///
+    /// # Errors
+    /// `Argument` when the snapshot is of a world that is neither this one nor a copy of it.
+    pub fn restore(&self, snapshot: &Snapshot) -> Result<(), WorldError> {
+        let Snapshot { view } = snapshot;
+        if !Arc::ptr_eq(&self.rows, &view.rows) {
+            return Err(WorldError::Argument {
+                argument: "snapshot",
+                problem: "it is of another world; give one of this world or of a copy of it".into(),
+            });
+        }
+        let mut overlay = self.overlay.write().unwrap_or_else(PoisonError::into_inner);
+        *overlay = Arc::clone(&view.overlay);
+        Ok(())
+    }
+
+    /// A world with the same rows and changes, to be changed on its own. Costs nothing, whatever
+    /// the size; rendered rows are shared.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let view = self.view();
+        Self {
+            rows: view.rows,
+            overlay: RwLock::new(view.overlay),
+        }
     }
 
     /// How many users there are now.
@@ -125,16 +168,8 @@ impl World {
     /// million a second); later ones are free.
     #[must_use]
     pub fn total_messages(&self) -> u64 {
-        let generated = *self.generated_messages.get_or_init(|| {
-            let Generator { seed, lo, hi } = self.generator;
-            if lo == hi {
-                return self.users * lo;
-            }
-            (0..self.users)
-                .map(|index| shape::length(seed, index, lo, hi))
-                .sum()
-        });
-        generated.saturating_add_signed(self.view().overlay.message_delta)
+        let delta = self.view().overlay.message_delta;
+        self.rows.messages().saturating_add_signed(delta)
     }
 
     /// The user as the service sends it, or `None`.
@@ -155,165 +190,18 @@ impl World {
             .then(|| into_text(out))
     }
 
-    /// Adds users at the end of the list and gives their ids. They are the generator's next rows
-    /// and bring their own messages with them.
-    ///
-    /// # Errors
-    /// `Argument` when the world would hold more than [`MAX_USERS`].
-    pub fn add_users(&self, count: u64) -> Result<Vec<u64>, WorldError> {
-        let Generator { seed, lo, hi } = self.generator;
-        let mut overlay = self.change();
-        let first = self.users + overlay.added_users;
-        let end = first.saturating_add(count);
-        if end > MAX_USERS {
-            return Err(too_many_users(end));
-        }
-        let messages: u64 = (first..end)
-            .map(|index| shape::length(seed, index, lo, hi))
-            .sum();
-        overlay.added_users += count;
-        overlay.message_delta = overlay.message_delta.saturating_add_unsigned(messages);
-        Ok((first..end)
-            .map(|index| identity::user_id(seed, index))
-            .collect())
-    }
-
-    /// Adds messages at the end of a user's list and gives their ids; the user's `updated_at` and
-    /// `online_at` follow the last of them, unless they were set by hand.
-    ///
-    /// # Errors
-    /// `NoUser`; `Argument` when the list would hold more than [`MAX_LIST`].
-    pub fn add_messages(&self, user_id: u64, count: u64) -> Result<Vec<u64>, WorldError> {
-        let Generator { seed, lo, hi } = self.generator;
-        let mut overlay = self.change();
-        let index = live_index(self.users, seed, &overlay, user_id)?;
-        let change = overlay.users.entry(index).or_default();
-        let first = shape::length(seed, index, lo, hi) + change.added;
-        let end = first.saturating_add(count);
-        if end > MAX_LIST {
-            return Err(WorldError::Argument {
-                argument: "count",
-                problem: format!(
-                    "user {user_id} would have {end} messages; {MAX_LIST} is the most"
-                ),
-            });
-        }
-        change.added += count;
-        overlay.message_delta = overlay.message_delta.saturating_add_unsigned(count);
-        Ok((first..end)
-            .map(|position| identity::message_id(seed, index, position))
-            .collect())
-    }
-
-    /// Removes a user with all messages; the id never comes back.
-    ///
-    /// # Errors
-    /// `NoUser`.
-    pub fn remove_user(&self, user_id: u64) -> Result<(), WorldError> {
-        let Generator { seed, lo, hi } = self.generator;
-        let mut overlay = self.change();
-        let index = live_index(self.users, seed, &overlay, user_id)?;
-        let (added, removed) = overlay
-            .users
-            .remove(&index)
-            .map_or((0, 0), |change| (change.added, change.removed.len()));
-        let messages = shape::length(seed, index, lo, hi) + added - removed;
-        overlay.removed_users.take(index);
-        overlay.message_delta = overlay.message_delta.saturating_sub_unsigned(messages);
-        Ok(())
-    }
-
-    /// Removes a message; the id never comes back.
-    ///
-    /// # Errors
-    /// `NoUser`, `NoMessage`.
-    pub fn remove_message(&self, user_id: u64, message_id: u64) -> Result<(), WorldError> {
-        let mut overlay = self.change();
-        let (index, position) = self.live_place(&overlay, user_id, message_id)?;
-        let change = overlay.users.entry(index).or_default();
-        change.removed.take(position);
-        change.messages.remove(&position);
-        overlay.message_delta -= 1;
-        Ok(())
-    }
-
-    /// Sets fields of a user to the given values, whatever they are: fields that the interface
-    /// does not name are sent after the others. Fields set once stay so.
-    ///
-    /// # Errors
-    /// `NoUser`; `Argument` for the field `id`, which rows are found by.
-    pub fn edit_user(&self, user_id: u64, fields: Fields) -> Result<(), WorldError> {
-        refuse_id(&fields)?;
-        let mut overlay = self.change();
-        let index = live_index(self.users, self.generator.seed, &overlay, user_id)?;
-        if !fields.is_empty() {
-            overlay
-                .users
-                .entry(index)
-                .or_default()
-                .fields
-                .extend(fields);
-        }
-        Ok(())
-    }
-
-    /// Sets fields of a message, as [`World::edit_user`] does.
-    ///
-    /// # Errors
-    /// `NoUser`, `NoMessage`; `Argument` for the field `id`.
-    pub fn edit_message(
-        &self,
-        user_id: u64,
-        message_id: u64,
-        fields: Fields,
-    ) -> Result<(), WorldError> {
-        refuse_id(&fields)?;
-        let mut overlay = self.change();
-        let (index, position) = self.live_place(&overlay, user_id, message_id)?;
-        if !fields.is_empty() {
-            let change = overlay.users.entry(index).or_default();
-            change.messages.entry(position).or_default().extend(fields);
-        }
-        Ok(())
-    }
-
     /// Sixteen hexadecimal digits over the generator's version, the arguments and all changes:
     /// equal fingerprints serve equal rows.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let mut digest = draw::Digest::new();
-        let Generator { seed, lo, hi } = self.generator;
-        for number in [seed, self.users, lo, hi] {
+        let Generator { seed, lo, hi } = self.rows.generator;
+        for number in [seed, self.rows.users, lo, hi] {
             digest.number(number);
         }
         self.view().overlay.digest(&mut digest);
         digest.hex()
     }
-
-    fn live_place(
-        &self,
-        overlay: &Overlay,
-        user_id: u64,
-        message_id: u64,
-    ) -> Result<(u64, u64), WorldError> {
-        let index = live_index(self.users, self.generator.seed, overlay, user_id)?;
-        live_position(self.generator, overlay.users.get(&index), index, message_id)
-            .map(|position| (index, position))
-            .ok_or(WorldError::NoMessage {
-                user_id,
-                message_id,
-            })
-    }
-}
-
-fn refuse_id(fields: &Fields) -> Result<(), WorldError> {
-    if fields.contains_key("id") {
-        return Err(WorldError::Argument {
-            argument: "id",
-            problem: "rows are found by it, so it cannot be edited; remove the row instead".into(),
-        });
-    }
-    Ok(())
 }
 
 fn too_many_users(users: u64) -> WorldError {

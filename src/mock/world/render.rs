@@ -4,7 +4,7 @@ use super::calendar::{DAY, HOUR, MINUTE, SECOND, write_timestamp};
 use super::draw::{Draw, Stream};
 use super::identity;
 use super::locale::{self, Locale, Name, NameOrder};
-use super::shape::{Beat, Conversation, Moments, Turn};
+use super::shape::{self, Beat, Conversation, Moments, Turn};
 use super::text;
 
 /// How many people answer in a world.
@@ -15,6 +15,7 @@ const OPERATOR_BASE: u64 = 301;
 #[derive(Clone, Copy, Debug)]
 pub struct Generator {
     pub seed: u64,
+    /// The least and the most messages of a user.
     pub lo: u64,
     pub hi: u64,
 }
@@ -30,7 +31,7 @@ struct Person {
 
 /// One user's messages, as they are written.
 pub struct Chat<'conversation> {
-    seed: u64,
+    generator: Generator,
     index: u64,
     conversation: &'conversation Conversation,
     moments: Moments<'conversation>,
@@ -40,6 +41,32 @@ pub struct Chat<'conversation> {
 }
 
 impl Generator {
+    /// How many messages the user in row `index` has.
+    pub const fn length(&self, index: u64) -> u64 {
+        shape::length(self.seed, index, self.lo, self.hi)
+    }
+
+    /// The id of the user in row `index`.
+    pub const fn user_id(&self, index: u64) -> u64 {
+        identity::user_id(self.seed, index)
+    }
+
+    /// The row of the user with this id.
+    pub fn user_index(&self, id: u64) -> Option<u64> {
+        identity::user_index(self.seed, id)
+    }
+
+    /// The id of message `position` of the user in row `index`.
+    pub const fn message_id(&self, index: u64, position: u64) -> u64 {
+        identity::message_id(self.seed, index, position)
+    }
+
+    /// The position of the message with this id, if it is one of the user in row `index`.
+    pub fn message_position(&self, index: u64, id: u64) -> Option<u64> {
+        let (owner, position) = identity::message_place(self.seed, id)?;
+        (owner == index).then_some(position)
+    }
+
     /// The generated conversation of the user in row `index`.
     #[must_use]
     pub fn conversation(&self, index: u64) -> Conversation {
@@ -71,7 +98,7 @@ impl Generator {
             _ => online + HOUR + presence.below(20 * DAY),
         };
         out.extend_from_slice(b"{\"id\":");
-        text::number(identity::user_id(self.seed, index), out);
+        text::number(self.user_id(index), out);
         out.extend_from_slice(b",\"name\":\"");
         write_name(&person, out);
         out.extend_from_slice(b"\",\"email\":\"");
@@ -101,7 +128,7 @@ impl Generator {
     ) -> Chat<'conversation> {
         let person = self.person(index);
         let mut user_sender = b",\"sender_type\":\"user\",\"sender\":{\"id\":".to_vec();
-        text::number(identity::user_id(self.seed, index), &mut user_sender);
+        text::number(self.user_id(index), &mut user_sender);
         user_sender.extend_from_slice(b",\"name\":\"");
         write_name(&person, &mut user_sender);
         user_sender.extend_from_slice(b"\",\"email\":\"");
@@ -111,7 +138,7 @@ impl Generator {
         let mut usual_sender = Vec::with_capacity(256);
         write_operator_sender(self.seed, usual_operator, &mut usual_sender);
         Chat {
-            seed: self.seed,
+            generator: *self,
             index,
             conversation,
             moments: Moments::new(conversation),
@@ -125,10 +152,11 @@ impl Generator {
 impl Chat<'_> {
     /// Writes message `position`; the cheapest order is the list's.
     pub fn write_message(&mut self, position: u64, out: &mut Vec<u8>) {
+        let seed = self.generator.seed;
         let turn = self.conversation.turn(position);
-        let mut draw = Draw::new(self.seed, Stream::Text, self.index, position);
+        let mut draw = Draw::new(seed, Stream::Text, self.index, position);
         out.extend_from_slice(b"{\"id\":");
-        text::number(identity::message_id(self.seed, self.index, position), out);
+        text::number(self.generator.message_id(self.index, position), out);
         out.extend_from_slice(b",\"body\":\"");
         write_body(&self.person, turn, &mut draw, out);
         out.extend_from_slice(b"\",\"read_by_user\":");
@@ -144,9 +172,9 @@ impl Chat<'_> {
         if turn.by_user {
             return out.extend_from_slice(&self.user_sender);
         }
-        let mut operator = Draw::new(self.seed, Stream::Operator, self.index, 1 + position);
+        let mut operator = Draw::new(seed, Stream::Operator, self.index, 1 + position);
         if operator.chance(80) {
-            write_operator_sender(self.seed, operator.below(OPERATORS), out);
+            write_operator_sender(seed, operator.below(OPERATORS), out);
         } else {
             out.extend_from_slice(&self.usual_sender);
         }

@@ -1,184 +1,303 @@
 //! One instant of a world: what is in it, in which order, and how it is written.
 
-use std::sync::RwLockReadGuard;
+use std::ops::Range;
+use std::sync::Arc;
 
-use serde_json::Value;
+use bytes::Bytes;
 
 use super::WorldError;
-use super::identity;
-use super::overlay::{Fields, Gaps, Overlay, UserChange};
-use super::render::{Chat, Generator};
-use super::shape;
+use super::block::Block;
+use super::calendar::read_timestamp;
+use super::gaps::List;
+use super::object::with_fields;
+use super::overlay::{Fields, Overlay, UserChange};
+use super::rows::Rows;
+use crate::mock::chunks::Chunks;
 
-/// One instant of a world, to read from.
-#[derive(Debug)]
-pub struct View<'world> {
-    pub(super) users: u64,
-    pub(super) generator: Generator,
-    pub(super) overlay: RwLockReadGuard<'world, Overlay>,
+/// One instant of a world, to read from. Cheap to copy; later changes of the world do not show.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub(super) rows: Arc<Rows>,
+    pub(super) overlay: Arc<Overlay>,
 }
 
-impl View<'_> {
+impl View {
+    /// Whether the other is the same instant: nothing was changed between the two. Views of copies
+    /// of a world are the same until one of them is changed.
+    #[must_use]
+    pub fn same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.rows, &other.rows) && Arc::ptr_eq(&self.overlay, &other.overlay)
+    }
+
     /// How many users there are.
     #[must_use]
     pub fn total_users(&self) -> u64 {
-        self.users + self.overlay.added_users - self.overlay.removed_users.len()
+        self.users().len()
     }
 
     /// How many messages a user has, or `None` if there is no such user.
     #[must_use]
     pub fn total_messages(&self, user_id: u64) -> Option<u64> {
-        let (index, change) = self.user(user_id)?;
-        let Generator { seed, lo, hi } = self.generator;
-        let (added, removed) = change.map_or((0, 0), |change| (change.added, change.removed.len()));
-        Some(shape::length(seed, index, lo, hi) + added - removed)
+        Some(self.chat(user_id)?.list().len())
     }
 
-    /// All ids of users, in the order of the list: ascending.
+    /// All ids of users, in the order of the list.
     #[must_use]
     pub fn user_ids(&self) -> Vec<u64> {
-        self.user_rows(0)
-            .map(|index| identity::user_id(self.generator.seed, index))
-            .collect()
+        let rows = self.users().rows();
+        rows.map(|index| self.rows.user_id(index)).collect()
     }
 
-    /// All ids of a user's messages, in the order of the list (oldest first, ascending), or `None`
-    /// if there is no such user.
+    /// All ids of a user's messages, in the order of the list, or `None` if there is no such user.
     #[must_use]
     pub fn message_ids(&self, user_id: u64) -> Option<Vec<u64>> {
-        let (index, change) = self.user(user_id)?;
-        let end = self.generator.conversation(index).length + change.map_or(0, |it| it.added);
-        let none = Gaps::default();
-        let ids = change
-            .map_or(&none, |it| &it.removed)
-            .left(0, end)
-            .map(|position| identity::message_id(self.generator.seed, index, position));
-        Some(ids.collect())
+        let chat = self.chat(user_id)?;
+        let rows = chat.list().rows();
+        Some(
+            rows.map(|row| self.rows.message_id(chat.index, row))
+                .collect(),
+        )
+    }
+
+    /// The id of the user at a position of the list.
+    #[must_use]
+    pub fn user_id_at(&self, position: u64) -> Option<u64> {
+        let index = self.users().row(position)?;
+        Some(self.rows.user_id(index))
+    }
+
+    /// The id of the message at a position of the user's list.
+    #[must_use]
+    pub fn message_id_at(&self, user_id: u64, position: u64) -> Option<u64> {
+        let chat = self.chat(user_id)?;
+        let row = chat.list().row(position)?;
+        Some(self.rows.message_id(chat.index, row))
+    }
+
+    /// Where a user stands in the list.
+    #[must_use]
+    pub fn user_position(&self, user_id: u64) -> Option<u64> {
+        self.users().position(self.rows.user_index(user_id)?)
+    }
+
+    /// Where a message stands in the user's list.
+    #[must_use]
+    pub fn message_position(&self, user_id: u64, message_id: u64) -> Option<u64> {
+        let chat = self.chat(user_id)?;
+        let row = self.rows.message_position(chat.index, message_id)?;
+        chat.list().position(row)
+    }
+
+    /// The user at a position of the list, as the service sends it.
+    #[must_use]
+    pub fn user_row(&self, position: u64) -> Option<Bytes> {
+        Some(self.user_text(self.users().row(position)?))
+    }
+
+    /// The message at a position of the user's list, as the service sends it.
+    #[must_use]
+    pub fn message_row(&self, user_id: u64, position: u64) -> Option<Bytes> {
+        let chat = self.chat(user_id)?;
+        Some(self.message_text(chat, chat.list().row(position)?))
+    }
+
+    /// The `created_at` of the user at a position of the list, in milliseconds since 1970; `None`
+    /// too where it is no timestamp.
+    #[must_use]
+    pub fn user_moment(&self, position: u64) -> Option<u64> {
+        let index = self.users().row(position)?;
+        let fields = self.overlay.users.get(&index).map(|change| &change.fields);
+        edited_moment(fields).unwrap_or_else(|| self.rows.user_moment(index))
+    }
+
+    /// The `created_at` of the message at a position of the user's list, as for a user.
+    #[must_use]
+    pub fn message_moment(&self, user_id: u64, position: u64) -> Option<u64> {
+        let chat = self.chat(user_id)?;
+        let row = chat.list().row(position)?;
+        let fields = chat.change.and_then(|change| change.messages.get(&row));
+        edited_moment(fields).unwrap_or_else(|| self.rows.message_moment(chat.index, row))
     }
 
     /// Writes the user; false if there is none.
     pub fn write_user(&self, user_id: u64, out: &mut Vec<u8>) -> bool {
-        let found = self.user(user_id);
-        if let Some((index, _)) = found {
-            self.write_user_row(index, out);
+        let index = self.index(user_id).ok();
+        if let Some(index) = index {
+            out.extend_from_slice(&self.user_text(index));
         }
-        found.is_some()
+        index.is_some()
     }
 
     /// Writes the message; false if there is none.
     pub fn write_message(&self, user_id: u64, message_id: u64, out: &mut Vec<u8>) -> bool {
-        let Some((index, change)) = self.user(user_id) else {
-            return false;
+        let place = self.place(user_id, message_id).ok();
+        if let Some((chat, row)) = place {
+            out.extend_from_slice(&self.message_text(chat, row));
+        }
+        place.is_some()
+    }
+
+    /// Adds up to `limit` users from `offset` on, separated by commas.
+    pub fn write_users(&self, offset: u64, limit: usize, out: &mut Chunks) {
+        let page = Page {
+            list: self.users(),
+            block: |index| self.rows.user_block(index),
+            first_changed: |indexes| {
+                let mut changes = self.overlay.users.range(indexes);
+                let changed = changes.find(|(_, change)| change.changes_row());
+                changed.map(|(index, _)| *index)
+            },
+            changed: |index| self.user_text(index),
         };
-        let position = live_position(self.generator, change, index, message_id);
-        if let Some(position) = position {
-            let conversation = self.generator.conversation(index);
-            write_row(
-                &mut self.generator.chat(index, &conversation),
-                change,
-                position,
-                out,
-            );
-        }
-        position.is_some()
+        page.write(offset, limit, out);
     }
 
-    /// Writes up to `limit` users from `offset` on, separated by commas.
-    pub fn write_users(&self, offset: u64, limit: usize, out: &mut Vec<u8>) {
-        for (number, index) in self.user_rows(offset).take(limit).enumerate() {
-            if number > 0 {
-                out.push(b',');
-            }
-            self.write_user_row(index, out);
-        }
-    }
-
-    /// Writes up to `limit` messages of a user from `offset` on, separated by commas.
-    pub fn write_messages(&self, user_id: u64, offset: u64, limit: usize, out: &mut Vec<u8>) {
-        let Some((index, change)) = self.user(user_id) else {
+    /// Adds up to `limit` messages of a user from `offset` on, separated by commas.
+    pub fn write_messages(&self, user_id: u64, offset: u64, limit: usize, out: &mut Chunks) {
+        let Some(chat) = self.chat(user_id) else {
             return;
         };
-        let conversation = self.generator.conversation(index);
-        let end = conversation.length + change.map_or(0, |it| it.added);
-        let none = Gaps::default();
-        let rows = change.map_or(&none, |it| &it.removed).left(offset, end);
-        let mut chat = self.generator.chat(index, &conversation);
-        for (number, position) in rows.take(limit).enumerate() {
-            if number > 0 {
-                out.push(b',');
-            }
-            write_row(&mut chat, change, position, out);
+        let page = Page {
+            list: chat.list(),
+            block: |row| self.rows.message_block(chat.index, row),
+            first_changed: |rows| {
+                let mut changes = chat.change?.messages.range(rows);
+                changes.next().map(|(row, _)| *row)
+            },
+            changed: |row| self.message_text(chat, row),
+        };
+        page.write(offset, limit, out);
+    }
+
+    fn users(&self) -> List<'_> {
+        List {
+            gaps: Some(&self.overlay.removed_users),
+            end: self.rows.users + self.overlay.added_users,
         }
     }
 
-    fn user(&self, user_id: u64) -> Option<(u64, Option<&UserChange>)> {
-        let index = live_index(self.users, self.generator.seed, &self.overlay, user_id).ok()?;
-        Some((index, self.overlay.users.get(&index)))
+    fn chat(&self, user_id: u64) -> Option<Chat<'_>> {
+        self.index(user_id).ok().map(|index| self.chat_at(index))
     }
 
-    fn user_rows(&self, offset: u64) -> impl Iterator<Item = u64> {
-        self.overlay
-            .removed_users
-            .left(offset, self.users + self.overlay.added_users)
+    pub(super) fn chat_at(&self, index: u64) -> Chat<'_> {
+        Chat {
+            index,
+            length: self.rows.length(index),
+            change: self.overlay.users.get(&index).map(Arc::as_ref),
+        }
     }
 
-    fn write_user_row(&self, index: u64, out: &mut Vec<u8>) {
-        let Some(change) = self.overlay.users.get(&index) else {
-            return self.generator.write_user(index, 0, out);
-        };
-        let start = out.len();
-        self.generator.write_user(index, change.added, out);
-        rewrite(out, start, &change.fields);
+    /// The index of a user that is there.
+    pub(super) fn index(&self, user_id: u64) -> Result<u64, WorldError> {
+        let index = self.rows.user_index(user_id);
+        index
+            .filter(|index| self.users().has(*index))
+            .ok_or(WorldError::NoUser { user_id })
+    }
+
+    /// Where a message stands that is there, rows taken out counted.
+    pub(super) fn place(
+        &self,
+        user_id: u64,
+        message_id: u64,
+    ) -> Result<(Chat<'_>, u64), WorldError> {
+        let chat = self.chat_at(self.index(user_id)?);
+        let row = self.rows.message_position(chat.index, message_id);
+        row.filter(|row| chat.list().has(*row))
+            .map(|row| (chat, row))
+            .ok_or(WorldError::NoMessage {
+                user_id,
+                message_id,
+            })
+    }
+
+    fn user_text(&self, index: u64) -> Bytes {
+        let change = self.overlay.users.get(&index);
+        let row = self
+            .rows
+            .user(index, change.map_or(0, |change| change.added));
+        edited(row, change.map(|change| &change.fields))
+    }
+
+    fn message_text(&self, chat: Chat<'_>, row: u64) -> Bytes {
+        let fields = chat.change.and_then(|change| change.messages.get(&row));
+        edited(self.rows.message(chat.index, row), fields)
     }
 }
 
-fn write_row(chat: &mut Chat<'_>, change: Option<&UserChange>, position: u64, out: &mut Vec<u8>) {
-    let start = out.len();
-    chat.write_message(position, out);
-    if let Some(fields) = change.and_then(|change| change.messages.get(&position)) {
-        rewrite(out, start, fields);
+/// One user's messages at that instant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chat<'view> {
+    pub index: u64,
+    length: u64,
+    change: Option<&'view UserChange>,
+}
+
+impl<'view> Chat<'view> {
+    pub fn list(self) -> List<'view> {
+        List {
+            gaps: self.change.map(|change| &change.removed),
+            end: self.length + self.change.map_or(0, |change| change.added),
+        }
     }
 }
 
-/// The row of a user that is there now.
-///
-/// # Errors
-/// `NoUser`.
-pub fn live_index(
-    users: u64,
-    seed: u64,
-    overlay: &Overlay,
-    user_id: u64,
-) -> Result<u64, WorldError> {
-    identity::user_index(seed, user_id)
-        .filter(|index| *index < users + overlay.added_users)
-        .filter(|index| !overlay.removed_users.has(*index))
-        .ok_or(WorldError::NoUser { user_id })
+/// How the rows of a list are found and written.
+struct Page<'view, Find, Changed, Write> {
+    list: List<'view>,
+    /// The block that a row is in.
+    block: Find,
+    /// The first row of some that is not as in its block.
+    first_changed: Changed,
+    /// Such a row.
+    changed: Write,
 }
 
-/// The position of a message that is there now, in the list of the user in row `index`.
-pub fn live_position(
-    generator: Generator,
-    change: Option<&UserChange>,
-    index: u64,
-    message_id: u64,
-) -> Option<u64> {
-    let Generator { seed, lo, hi } = generator;
-    let (owner, position) = identity::message_place(seed, message_id)?;
-    let end = shape::length(seed, index, lo, hi) + change.map_or(0, |change| change.added);
-    let removed = change.is_some_and(|change| change.removed.has(position));
-    (owner == index && position < end && !removed).then_some(position)
+impl<Find, Changed, Write> Page<'_, Find, Changed, Write>
+where
+    Find: Fn(u64) -> (Range<u64>, Block),
+    Changed: Fn(Range<u64>) -> Option<u64>,
+    Write: Fn(u64) -> Bytes,
+{
+    fn write(&self, offset: u64, limit: usize, out: &mut Chunks) {
+        const COMMA: Bytes = Bytes::from_static(b",");
+        let before = out.len();
+        let (mut position, mut left) = (offset, limit as u64);
+        let mut reached: Option<(Range<u64>, Block)> = None;
+        while let Some(run) = self.list.run(position, left) {
+            let changed = (self.first_changed)(run.clone());
+            let done = if changed == Some(run.start) {
+                out.push((self.changed)(run.start));
+                out.push(COMMA);
+                1
+            } else {
+                let (rows, block) = reached
+                    .take_if(|(rows, _)| rows.contains(&run.start))
+                    .unwrap_or_else(|| (self.block)(run.start));
+                let end = changed.unwrap_or(run.end).min(rows.end);
+                out.push(block.rows(run.start - rows.start..end - rows.start));
+                reached = Some((rows, block));
+                end - run.start
+            };
+            position += done;
+            left -= done;
+        }
+        if out.len() > before {
+            out.drop_last_byte();
+        }
+    }
 }
 
-/// Sets fields of the JSON object that `out` holds from `start` on.
-fn rewrite(out: &mut Vec<u8>, start: usize, fields: &Fields) {
-    let row = out
-        .get(start..)
-        .and_then(|row| serde_json::from_slice::<Fields>(row).ok());
-    let Some(mut row) = row.filter(|_| !fields.is_empty()) else {
-        return;
-    };
-    row.extend(fields.clone());
-    out.truncate(start);
-    out.extend_from_slice(Value::Object(row).to_string().as_bytes());
+fn edited(row: Bytes, fields: Option<&Fields>) -> Bytes {
+    match fields.filter(|fields| !fields.is_empty()) {
+        Some(fields) => Bytes::from(with_fields(&row, fields)),
+        None => row,
+    }
+}
+
+/// The `created_at` among edited fields, if it is there: a moment, or no timestamp.
+fn edited_moment(fields: Option<&Fields>) -> Option<Option<u64>> {
+    let value = fields?.get("created_at")?;
+    Some(value.as_str().and_then(read_timestamp))
 }

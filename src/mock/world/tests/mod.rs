@@ -1,11 +1,15 @@
 //! What a user of the world relies on.
 
+mod changes;
+
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::mock::chunks::Chunks;
 
 fn world(seed: u64, users: u64, lo: u64, hi: u64) -> World {
     World::new(seed, users, lo, hi).unwrap_or_else(|_| unreachable!("the arguments are right"))
@@ -25,10 +29,10 @@ fn fields(value: Value) -> Fields {
 }
 
 fn users_page(world: &World, offset: u64, limit: usize) -> Vec<Value> {
-    let mut out = vec![b'['];
+    let mut out = Chunks::from("[");
     world.view().write_users(offset, limit, &mut out);
-    out.push(b']');
-    serde_json::from_slice(&out).unwrap_or_default()
+    out.push("]");
+    serde_json::from_slice(&out.to_vec()).unwrap_or_default()
 }
 
 proptest! {

@@ -1,0 +1,117 @@
+//! Rows that stand together as one text, so that a page is a few slices of it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// How many rows stand together at most.
+pub const BLOCK: u64 = 64;
+
+/// Consecutive rows, each followed by a comma.
+#[derive(Clone, Debug)]
+pub struct Block {
+    text: Bytes,
+    /// Where each row's comma stands.
+    commas: Arc<[u32]>,
+}
+
+impl Block {
+    /// Rows written one after the other, each by one call of `write`.
+    pub fn written(rows: Range<u64>, mut write: impl FnMut(u64, &mut Vec<u8>)) -> Self {
+        let mut text = Vec::new();
+        let commas = rows.map(|row| {
+            write(row, &mut text);
+            let comma = text.len() as u32;
+            text.push(b',');
+            comma
+        });
+        let commas = commas.collect();
+        // What is kept is counted by its length, so it must not hold more than that.
+        text.shrink_to_fit();
+        Self {
+            text: Bytes::from(text),
+            commas,
+        }
+    }
+
+    /// The rows `places` with their commas; empty if they are not there.
+    pub fn rows(&self, places: Range<u64>) -> Bytes {
+        let end = |place: u64| self.commas.get(place as usize).map(|comma| *comma as usize);
+        let start = places
+            .start
+            .checked_sub(1)
+            .map_or(Some(0), |before| end(before).map(|comma| comma + 1));
+        let stop = places.end.checked_sub(1).and_then(end);
+        match (start, stop) {
+            (Some(start), Some(stop)) if start <= stop => self.text.slice(start..=stop),
+            _ => Bytes::new(),
+        }
+    }
+
+    /// One row without its comma; empty if it is not there.
+    pub fn row(&self, place: u64) -> Bytes {
+        let mut row = self.rows(place..place + 1);
+        row.truncate(row.len().saturating_sub(1));
+        row
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn weight(&self) -> u64 {
+        (self.text.len() + size_of_val(&*self.commas) + 2 * size_of::<Self>()) as u64
+    }
+}
+
+/// The block that row `row` belongs to: at most [`BLOCK`] rows, and none from both sides of
+/// `first`, the number of rows there at first; blocks past it may grow beyond the list.
+pub const fn span(row: u64, first: u64) -> Range<u64> {
+    let start = row - row % BLOCK;
+    let end = start + BLOCK;
+    if end <= first || first <= start {
+        start..end
+    } else if row < first {
+        start..first
+    } else {
+        first..end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_block_gives_its_rows(texts in prop::collection::vec("[a-z]{1,9}", 1..64), a: u64, b: u64) {
+            let write = |row: u64, out: &mut Vec<u8>| {
+                out.extend_from_slice(texts.get(row as usize).map_or(b"", |text| text.as_bytes()));
+            };
+            let count = texts.len() as u64;
+            let block = Block::written(0..count, write);
+            let (a, b) = (a % count, b % count);
+            let (start, end) = (a.min(b), a.max(b) + 1);
+            let part = texts.get(start as usize..end as usize).unwrap_or_default();
+            let expected: String = part.iter().map(|text| format!("{text},")).collect();
+            prop_assert_eq!(block.rows(start..end), expected.as_bytes());
+            let expected = texts.get(a as usize).map(String::as_bytes);
+            prop_assert_eq!(Some(&*block.row(a)), expected);
+            prop_assert!(block.row(count).is_empty());
+        }
+
+        #[test]
+        fn every_row_is_in_one_block(first in 0_u64..300) {
+            let mut row = 0;
+            while row < 400 {
+                let block = span(row, first);
+                prop_assert_eq!(block.start, row);
+                prop_assert!(block.end > row && block.end <= row + BLOCK);
+                prop_assert!(!(block.start < first && block.end > first));
+                for inside in block.clone() {
+                    prop_assert_eq!(span(inside, first), block.clone());
+                }
+                row = block.end;
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Changes of a world by hand.
+
+use std::sync::{Arc, PoisonError, RwLockWriteGuard};
+
+use super::view::View;
+use super::{Fields, MAX_LIST, MAX_USERS, Overlay, World, WorldError, too_many_users};
+
+impl World {
+    /// Adds users at the end of the list and gives their ids. They are the generator's next rows
+    /// and bring their own messages with them.
+    ///
+    /// # Errors
+    /// `Argument` when the world would hold more than [`MAX_USERS`].
+    pub fn add_users(&self, count: u64) -> Result<Vec<u64>, WorldError> {
+        let mut change = self.change();
+        let first = self.rows.users + change.overlay().added_users;
+        let end = first.saturating_add(count);
+        if end > MAX_USERS {
+            return Err(too_many_users(end));
+        }
+        if count > 0 {
+            let messages: u64 = (first..end).map(|index| self.rows.length(index)).sum();
+            let overlay = change.make();
+            overlay.added_users += count;
+            overlay.message_delta = overlay.message_delta.saturating_add_unsigned(messages);
+        }
+        Ok((first..end).map(|index| self.rows.user_id(index)).collect())
+    }
+
+    /// Adds messages at the end of a user's list and gives their ids; the user's `updated_at` and
+    /// `online_at` follow the last of them, unless they were set by hand.
+    ///
+    /// # Errors
+    /// `NoUser`; `Argument` when the list would hold more than [`MAX_LIST`].
+    pub fn add_messages(&self, user_id: u64, count: u64) -> Result<Vec<u64>, WorldError> {
+        let mut change = self.change();
+        let view = change.view();
+        let index = view.index(user_id)?;
+        let first = view.chat_at(index).list().end;
+        let end = first.saturating_add(count);
+        if end > MAX_LIST {
+            return Err(WorldError::Argument {
+                argument: "count",
+                problem: format!(
+                    "user {user_id} would have {end} messages; {MAX_LIST} is the most"
+                ),
+            });
+        }
+        drop(view);
+        if count > 0 {
+            let overlay = change.make();
+            overlay.user(index).added += count;
+            overlay.message_delta = overlay.message_delta.saturating_add_unsigned(count);
+        }
+        Ok((first..end)
+            .map(|position| self.rows.message_id(index, position))
+            .collect())
+    }
+
+    /// Removes a user with all messages; the id never comes back.
+    ///
+    /// # Errors
+    /// `NoUser`.
+    pub fn remove_user(&self, user_id: u64) -> Result<(), WorldError> {
+        let mut change = self.change();
+        let view = change.view();
+        let index = view.index(user_id)?;
+        let messages = view.chat_at(index).list().len();
+        drop(view);
+        let overlay = change.make();
+        overlay.users.remove(&index);
+        overlay.removed_users.take(index);
+        overlay.message_delta = overlay.message_delta.saturating_sub_unsigned(messages);
+        Ok(())
+    }
+
+    /// Removes a message; the id never comes back.
+    ///
+    /// # Errors
+    /// `NoUser`, `NoMessage`.
+    pub fn remove_message(&self, user_id: u64, message_id: u64) -> Result<(), WorldError> {
+        let mut change = self.change();
+        let (index, row) = change.place(user_id, message_id)?;
+        let overlay = change.make();
+        let user = overlay.user(index);
+        user.removed.take(row);
+        user.messages.remove(&row);
+        overlay.message_delta -= 1;
+        Ok(())
+    }
+
+    /// Sets fields of a user to the given values, whatever they are: fields that the interface
+    /// does not name are sent after the others. Fields set once stay so.
+    ///
+    /// # Errors
+    /// `NoUser`; `Argument` for the field `id`, which rows are found by.
+    pub fn edit_user(&self, user_id: u64, fields: Fields) -> Result<(), WorldError> {
+        refuse_id(&fields)?;
+        let mut change = self.change();
+        let index = change.view().index(user_id)?;
+        if !fields.is_empty() {
+            change.make().user(index).fields.extend(fields);
+        }
+        Ok(())
+    }
+
+    /// Sets fields of a message, as [`World::edit_user`] does.
+    ///
+    /// # Errors
+    /// `NoUser`, `NoMessage`; `Argument` for the field `id`.
+    pub fn edit_message(
+        &self,
+        user_id: u64,
+        message_id: u64,
+        fields: Fields,
+    ) -> Result<(), WorldError> {
+        refuse_id(&fields)?;
+        let mut change = self.change();
+        let (index, row) = change.place(user_id, message_id)?;
+        if !fields.is_empty() {
+            let user = change.make().user(index);
+            user.messages.entry(row).or_default().extend(fields);
+        }
+        Ok(())
+    }
+
+    fn change(&self) -> Change<'_> {
+        Change {
+            world: self,
+            overlay: self.overlay.write().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+/// A change under way; what is refused leaves the world, and whoever shares its changes, alone.
+struct Change<'world> {
+    world: &'world World,
+    overlay: RwLockWriteGuard<'world, Arc<Overlay>>,
+}
+
+impl Change<'_> {
+    fn overlay(&self) -> &Overlay {
+        &self.overlay
+    }
+
+    /// The instant before. Drop it before the change is made, or all changes are copied.
+    fn view(&self) -> View {
+        View {
+            rows: Arc::clone(&self.world.rows),
+            overlay: Arc::clone(&self.overlay),
+        }
+    }
+
+    fn place(&self, user_id: u64, message_id: u64) -> Result<(u64, u64), WorldError> {
+        let view = self.view();
+        let (chat, row) = view.place(user_id, message_id)?;
+        Ok((chat.index, row))
+    }
+
+    fn make(&mut self) -> &mut Overlay {
+        Arc::make_mut(&mut self.overlay)
+    }
+}
+
+fn refuse_id(fields: &Fields) -> Result<(), WorldError> {
+    if fields.contains_key("id") {
+        return Err(WorldError::Argument {
+            argument: "id",
+            problem: "rows are found by it, so it cannot be edited; remove the row instead".into(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Lists whose rows were partly taken out: which row stands where.
+
+use std::ops::Range;
+
+use super::draw::Digest;
+
+/// Row numbers that were taken out of a list; the rest close up.
+#[derive(Clone, Debug, Default)]
+pub struct Gaps {
+    removed: Vec<u64>,
+}
+
+/// A list of rows `0..end`, less those taken out.
+#[derive(Clone, Copy, Debug)]
+pub struct List<'gaps> {
+    /// `None` while nothing was taken out.
+    pub gaps: Option<&'gaps Gaps>,
+    pub end: u64,
+}
+
+impl Gaps {
+    /// How many were taken out.
+    pub const fn len(&self) -> u64 {
+        self.removed.len() as u64
+    }
+
+    /// Whether row `number` was taken out.
+    pub fn has(&self, number: u64) -> bool {
+        self.removed.binary_search(&number).is_ok()
+    }
+
+    /// Takes row `number` out; false if it was out already.
+    pub fn take(&mut self, number: u64) -> bool {
+        match self.removed.binary_search(&number) {
+            Ok(_) => false,
+            Err(place) => {
+                self.removed.insert(place, number);
+                true
+            }
+        }
+    }
+
+    /// The row that now stands at `position`.
+    fn row(&self, position: u64) -> u64 {
+        let (mut low, mut high) = (0, self.removed.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let stands_before = self
+                .removed
+                .get(middle)
+                .is_some_and(|number| number - middle as u64 <= position);
+            if stands_before {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        position.saturating_add(low as u64)
+    }
+
+    /// The first of the removed rows from `number` on.
+    fn next(&self, number: u64) -> Option<u64> {
+        let place = self.removed.partition_point(|removed| *removed < number);
+        self.removed.get(place).copied()
+    }
+
+    /// Feeds the row numbers to a fingerprint.
+    pub fn digest(&self, digest: &mut Digest) {
+        digest.number(self.len());
+        for number in &self.removed {
+            digest.number(*number);
+        }
+    }
+}
+
+impl List<'_> {
+    /// How many rows are left.
+    pub fn len(&self) -> u64 {
+        self.end - self.gaps.map_or(0, Gaps::len)
+    }
+
+    /// Whether row `number` is left.
+    pub fn has(&self, number: u64) -> bool {
+        number < self.end && !self.gaps.is_some_and(|gaps| gaps.has(number))
+    }
+
+    /// The row that stands at `position`.
+    pub fn row(&self, position: u64) -> Option<u64> {
+        let row = self.gaps.map_or(position, |gaps| gaps.row(position));
+        (row < self.end).then_some(row)
+    }
+
+    /// Where row `number` stands.
+    pub fn position(&self, number: u64) -> Option<u64> {
+        let before = |gaps: &Gaps| gaps.removed.partition_point(|removed| *removed < number) as u64;
+        self.has(number)
+            .then(|| number - self.gaps.map_or(0, before))
+    }
+
+    /// The rows that follow each other without a gap from `position` on, at most `limit` of them.
+    pub fn run(&self, position: u64, limit: u64) -> Option<Range<u64>> {
+        let start = self.row(position).filter(|_| limit > 0)?;
+        let end = self.end.min(start.saturating_add(limit));
+        let gap = self.gaps.and_then(|gaps| gaps.next(start));
+        Some(start..gap.map_or(end, |gap| gap.min(end)))
+    }
+
+    /// All rows that are left, in order.
+    pub fn rows(self) -> impl Iterator<Item = u64> {
+        let mut position = 0;
+        std::iter::from_fn(move || {
+            let run = self.run(position, u64::MAX)?;
+            position += run.end - run.start;
+            Some(run)
+        })
+        .flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn a_list_with_gaps_reads_like_a_plain_one(
+            removed in prop::collection::vec(0_u64..60, 0..50), limit in 0_u64..70,
+        ) {
+            let mut gaps = Gaps::default();
+            let mut out = BTreeSet::new();
+            for number in removed {
+                prop_assert_eq!(gaps.take(number), out.insert(number));
+            }
+            let plain: Vec<u64> = (0..60).filter(|number| !out.contains(number)).collect();
+            let list = List { gaps: Some(&gaps), end: 60 };
+            prop_assert_eq!(list.len(), plain.len() as u64);
+            prop_assert_eq!(list.rows().collect::<Vec<u64>>(), plain.clone());
+            for position in 0..61 {
+                let row = plain.get(position as usize).copied();
+                prop_assert_eq!(list.row(position), row);
+                let place = plain.iter().position(|number| *number == position);
+                prop_assert_eq!(list.position(position), place.map(|place| place as u64));
+                let run = list.run(position, limit).unwrap_or_default();
+                let expected = plain.iter().skip(position as usize).copied();
+                let expected = expected
+                    .zip(row.unwrap_or_default()..)
+                    .take_while(|(left, right)| left == right)
+                    .take(limit as usize);
+                prop_assert_eq!(
+                    run.collect::<Vec<u64>>(),
+                    expected.map(|(left, _)| left).collect::<Vec<u64>>()
+                );
+            }
+        }
+    }
+}

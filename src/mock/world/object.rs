@@ -1,0 +1,102 @@
+//! JSON objects as text: read field by field, changed without touching the fields beside.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::overlay::Fields;
+
+/// The fields of an object as they stand in its text, in order; names may come twice.
+#[derive(Debug)]
+struct Entries<'text>(Vec<(&'text RawValue, &'text RawValue)>);
+
+impl<'text> Deserialize<'text> for Entries<'text> {
+    fn deserialize<D: Deserializer<'text>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'text> Visitor<'text> for Object {
+            type Value = Entries<'text>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'text>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// The text of a JSON string; `None` for other values, and for one with half a surrogate pair.
+fn string(value: &RawValue) -> Option<Cow<'_, str>> {
+    let text = value.get();
+    match text.strip_prefix('"')?.strip_suffix('"') {
+        Some(plain) if !plain.contains('\\') => Some(Cow::Borrowed(plain)),
+        _ => serde_json::from_str(text).ok().map(Cow::Owned),
+    }
+}
+
+/// The object with fields set: where they stand, or at the end.
+pub fn with_fields(row: &[u8], fields: &Fields) -> Vec<u8> {
+    let Ok(Entries(entries)) = serde_json::from_slice(row) else {
+        return row.to_vec();
+    };
+    let mut out = Vec::with_capacity(row.len() + 32);
+    let mut missing: Vec<_> = fields.iter().collect();
+    out.push(b'{');
+    for (key, value) in entries {
+        out.extend_from_slice(key.get().as_bytes());
+        out.push(b':');
+        let name = string(key);
+        match name.and_then(|name| fields.get_key_value(&*name)) {
+            Some((name, value)) => {
+                missing.retain(|(other, _)| *other != name);
+                out.extend_from_slice(value.to_string().as_bytes());
+            }
+            None => out.extend_from_slice(value.get().as_bytes()),
+        }
+        out.push(b',');
+    }
+    for (name, value) in missing {
+        let name = serde_json::Value::from(name.as_str());
+        out.extend_from_slice(format!("{name}:{value},").as_bytes());
+    }
+    if out.len() > 1 {
+        out.pop();
+    }
+    out.push(b'}');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn set(row: &str, fields: serde_json::Value) -> String {
+        let fields = match fields {
+            serde_json::Value::Object(fields) => fields,
+            _ => Fields::new(),
+        };
+        String::from_utf8_lossy(&with_fields(row.as_bytes(), &fields)).into_owned()
+    }
+
+    #[test]
+    fn fields_are_set_where_they_stand_and_others_stay_to_the_byte() {
+        let row = r#"{"id":1.50e2,"n\u0061me":"\ud800","deep":[[{"a":"\/"}]]}"#;
+        assert_eq!(set(row, json!({})), row);
+        assert_eq!(
+            set(row, json!({"new \"one\"": 1, "name": null})),
+            r#"{"id":1.50e2,"n\u0061me":null,"deep":[[{"a":"\/"}]],"new \"one\"":1}"#
+        );
+        assert_eq!(set("{}", json!({"a": {}})), r#"{"a":{}}"#);
+        assert_eq!(set(r#"{"a":1,"a":2}"#, json!({"a": 3})), r#"{"a":3,"a":3}"#);
+    }
+}
