@@ -9,17 +9,11 @@ use super::routes::Route;
 /// Requests by route and by status. Each request is counted before its answer is sent.
 #[derive(Debug, Default)]
 pub struct Counters {
-    requests: AtomicU64,
     routes: [AtomicU64; Route::ALL.len()],
     statuses: Mutex<BTreeMap<u16, u64>>,
 }
 
 impl Counters {
-    /// Gives a request its number, from 1 on.
-    pub fn next_request(&self) -> u64 {
-        self.requests.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
     /// Counts one answer.
     pub fn count(&self, route: Route, status: u16) {
         if let Some(counter) = self.routes.get(route as usize) {
@@ -27,6 +21,17 @@ impl Counters {
         }
         let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
         *statuses.entry(status).or_default() += 1;
+    }
+
+    /// Starts from nothing again.
+    pub fn clear(&self) {
+        for counter in &self.routes {
+            counter.store(0, Ordering::Relaxed);
+        }
+        self.statuses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     /// Requests by route; every route is there, also those that nobody asked for.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use super::routes::Route;
+use super::routes::{Route, Target};
 use super::world::draw::blend;
 
 /// What a request asks for, without how much of it; 0 where its route has no such part.
@@ -23,9 +23,26 @@ pub enum Purpose {
     Fault = 1,
     /// How late an answer comes.
     Latency = 2,
+    /// What `x-request-id` says.
+    RequestId = 3,
+    /// The order of a list that changes at every request.
+    Order = 4,
+    /// Whether a page is short, and how short.
+    ShortPage = 5,
 }
 
 impl RequestKey {
+    /// The key of a request for `target`, from `offset` on where it is a list.
+    #[must_use]
+    pub fn new(target: Target, offset: u64) -> Self {
+        Self {
+            route: target.route(),
+            user: target.user().unwrap_or(0),
+            message: target.message().unwrap_or(0),
+            offset,
+        }
+    }
+
     /// Sixty-four bits that depend on what is asked and on nothing else: not on the order of
     /// arrival, and not on what other requests drew.
     #[must_use]
@@ -91,6 +108,11 @@ impl Attempts {
         found
             .or_else(|| generations.old.get(&hash))
             .map_or(0, |count| *count)
+    }
+
+    /// Forgets all; every request starts again.
+    pub fn clear(&self) {
+        *self.lock() = Generations::default();
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {

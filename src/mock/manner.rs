@@ -70,6 +70,12 @@ impl Manner {
             && self.drip.is_none()
     }
 
+    /// Whether all of the body arrives, sooner or later.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        matches!(self.ending, Ending::Whole | Ending::Stale)
+    }
+
     /// Whether a fault of this kind still has a place. Delays add up, a drip goes with everything;
     /// of the rest an answer takes one.
     pub(super) fn has_room_for(&self, fault: &Fault) -> bool {

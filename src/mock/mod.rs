@@ -2,14 +2,24 @@
 //!
 //! Shares no type with the core: its JSON is written from the interface document.
 
+pub mod audit;
+pub mod bend;
 pub mod chunks;
 pub mod counters;
+pub mod dialect;
+pub mod drift;
 #[cfg(feature = "python")]
 pub mod face;
 pub mod fault;
 mod grammar;
+pub mod journal;
 pub mod key;
+pub mod lane;
 pub mod manner;
+pub mod order;
+mod page;
+mod query;
+pub mod rate;
 pub mod refusal;
 pub mod routes;
 pub mod rule;

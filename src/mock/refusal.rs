@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::json;
 
+use super::fault::ErrorCode;
+
 /// An answer that is not data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -80,6 +82,23 @@ impl Refusal {
     pub fn unknown_message(user_id: u64, message_id: u64) -> Self {
         let message = format!("user {user_id} has no message {message_id}");
         Self::new(404, "unknown_message", message)
+    }
+
+    pub fn past_end(offset: u64, rows: u64) -> Self {
+        let message = format!("the list has {rows} rows, and none at offset {offset}");
+        Self::new(404, "past_end", message)
+    }
+
+    pub fn rate_limited() -> Self {
+        let message = "too many requests came with this secret; wait, then ask again".to_owned();
+        Self::new(429, "rate_limited", message)
+    }
+
+    /// What a fault answers with that was given no body.
+    pub fn injected(code: ErrorCode) -> Self {
+        let reason = code.reason().unwrap_or("no name");
+        let message = format!("a fault that was set answers {} ({reason})", code.number());
+        Self::new(code.number(), "fault", message)
     }
 
     /// The body as it is sent.

@@ -75,7 +75,7 @@ impl Rules {
 
     /// How a request is answered, and one more attempt of it for each rule that it matches.
     /// `limit` is the page size asked for, and anything where the route has no pages.
-    pub fn choose(&self, seed: u64, request: &RequestKey, limit: usize) -> Manner {
+    pub fn choose(&self, seed: u64, request: &RequestKey, limit: u64) -> Manner {
         let mut manner = Manner::default();
         for armed in self.read().iter() {
             armed.apply(seed, request, limit, &mut manner);
@@ -116,7 +116,7 @@ impl Armed {
         }
     }
 
-    fn apply(&self, seed: u64, request: &RequestKey, limit: usize, manner: &mut Manner) {
+    fn apply(&self, seed: u64, request: &RequestKey, limit: u64, manner: &mut Manner) {
         let Rule {
             on,
             attempt,
@@ -153,8 +153,8 @@ impl Armed {
 
 /// Whether it is this attempt's turn: pages take turns along the list, other requests by chance,
 /// and the next attempt of the same request is never hit again straight away (but for every=1).
-fn is_turn(request: &RequestKey, limit: usize, attempt: u64, every: NonZeroU64) -> bool {
-    let page = request.offset / (limit.max(1) as u64);
+fn is_turn(request: &RequestKey, limit: u64, attempt: u64, every: NonZeroU64) -> bool {
+    let page = request.offset / limit.max(1);
     let number = match request.route {
         Route::Users => page,
         Route::Messages => page.wrapping_add(

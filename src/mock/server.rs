@@ -20,12 +20,15 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use super::counters::Counters;
+use super::lane::{Habits, Lane, Parts};
 use super::service::{Answer, Call, Service};
 use super::world::World;
 
 /// The vendor word of a server that was given none.
 pub const DEFAULT_VENDOR: &str = "example";
+
+/// The name of the lane that a server's own secret leads to.
+pub const MAIN_LANE: &str = "main";
 
 /// Why a server could not start.
 #[derive(Debug, Error)]
@@ -56,6 +59,8 @@ pub struct Options {
     pub secret: Option<String>,
     /// `None` for [`DEFAULT_VENDOR`].
     pub vendor: Option<String>,
+    /// The habits of the main lane.
+    pub habits: Habits,
 }
 
 impl Default for Options {
@@ -65,6 +70,7 @@ impl Default for Options {
             port: 0,
             secret: None,
             vendor: None,
+            habits: Habits::default(),
         }
     }
 }
@@ -96,6 +102,7 @@ impl MockServer {
             port,
             secret,
             vendor,
+            habits,
         } = options;
         let vendor = vendor.unwrap_or_else(|| DEFAULT_VENDOR.into());
         check_word("vendor", &vendor, |byte| {
@@ -113,7 +120,14 @@ impl MockServer {
         listener.set_nonblocking(true).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
         let secret = secret.unwrap_or_else(|| format!("mock_secret_of_port_{}", address.port()));
-        let service = Arc::new(Service::new(world, secret, vendor));
+        let main = Lane::new(Parts {
+            name: MAIN_LANE.into(),
+            secret,
+            vendor: vendor.clone(),
+            world,
+            habits,
+        });
+        let service = Arc::new(Service::new(vendor, Arc::new(main)));
 
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
@@ -150,7 +164,7 @@ impl MockServer {
     /// The secret that requests must carry.
     #[must_use]
     pub fn secret(&self) -> &str {
-        self.service.secret()
+        self.service.main().secret()
     }
 
     /// The vendor word of the media type.
@@ -159,10 +173,10 @@ impl MockServer {
         self.service.vendor()
     }
 
-    /// What was answered so far.
+    /// What it answers from.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.service.counters
+    pub const fn service(&self) -> &Arc<Service> {
+        &self.service
     }
 
     /// Stops listening and drops every connection; returns when the port is free. Doing it again
@@ -278,7 +292,7 @@ async fn converse(stream: TcpStream, service: Arc<Service>) {
 
 fn into_response(answer: Answer) -> Response<Full<Bytes>> {
     const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
-    let mut response = Response::new(Full::new(answer.body));
+    let mut response = Response::new(Full::new(Bytes::from(answer.body.to_vec())));
     *response.status_mut() =
         StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();

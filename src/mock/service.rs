@@ -1,25 +1,25 @@
-//! From a request to an answer, with no socket in between.
-//!
-//! The checks come in this order, and the first that fails answers: path, method, secret, Accept,
-//! query, look-up.
+//! From a request to an answer, with no socket in between: each request finds its lane by the
+//! secret that it carries.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hyper::header::{ACCEPT, AUTHORIZATION};
+use hyper::header::AUTHORIZATION;
 use hyper::{HeaderMap, Method, Uri};
 
 use super::chunks::Chunks;
-use super::counters::Counters;
-use super::refusal::Refusal;
-use super::routes::{PageRequest, Route, Target, refuse_query};
-use super::world::{View, World, text};
+use super::lane::Lane;
+use super::manner::Manner;
+use super::query::refuse_query;
+use super::routes::Target;
+
+use crate::clock::Clock;
 
 /// The interface as an OpenAPI 3.1 document, answered at `/openapi.json`.
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");
-
-/// A page of users takes about this many bytes, so one allocation holds most pages.
-const PAGE_BYTES: usize = 48 * 1024;
 
 /// What the mock looks at in a request.
 #[derive(Clone, Copy, Debug)]
@@ -29,44 +29,42 @@ pub struct Call<'request> {
     pub headers: &'request HeaderMap,
 }
 
-/// What goes back; the socket layer adds framing only.
+/// What goes back, and how.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
-    /// Headers besides Content-Type, which is JSON's for every answer.
+    /// Headers besides Content-Type.
     pub headers: Vec<(&'static str, String)>,
-    pub body: Bytes,
+    pub body: Chunks,
+    pub manner: Manner,
+    /// What delays go by.
+    pub clock: Clock,
 }
 
-/// One faked service: a world and who may read it.
+type Lanes = HashMap<Vec<u8>, Arc<Lane>>;
+
+/// One faked service: its lanes by the value of the Authorization header.
 #[derive(Debug)]
 pub struct Service {
-    world: Arc<World>,
-    secret: String,
-    authorization: String,
     vendor: String,
-    media_type: String,
-    pub counters: Counters,
+    main: Arc<Lane>,
+    lanes: ArcSwap<Lanes>,
+    changing: Mutex<()>,
+    numbered: AtomicU64,
 }
 
 impl Service {
-    /// A service that answers from `world` to those who send `secret` and name `vendor`.
+    /// A service whose requests go to `main` unless they carry another lane's secret.
     #[must_use]
-    pub fn new(world: Arc<World>, secret: String, vendor: String) -> Self {
+    pub fn new(vendor: String, main: Arc<Lane>) -> Self {
+        let lanes = HashMap::from([(authorization(&main), Arc::clone(&main))]);
         Self {
-            world,
-            authorization: format!("Bearer {secret}"),
-            secret,
-            media_type: format!("application/vnd.{vendor}.v1+json"),
             vendor,
-            counters: Counters::default(),
+            main,
+            lanes: ArcSwap::from_pointee(lanes),
+            changing: Mutex::new(()),
+            numbered: AtomicU64::new(0),
         }
-    }
-
-    /// The secret that requests must carry.
-    #[must_use]
-    pub fn secret(&self) -> &str {
-        &self.secret
     }
 
     /// The vendor word of the media type.
@@ -75,168 +73,75 @@ impl Service {
         &self.vendor
     }
 
-    /// Answers one request, and counts it.
+    /// The lane of the server's own secret, which also takes what no lane can be found for.
+    #[must_use]
+    pub const fn main(&self) -> &Arc<Lane> {
+        &self.main
+    }
+
+    /// All lanes: the main one first, the others by name.
+    #[must_use]
+    pub fn lanes(&self) -> Vec<Arc<Lane>> {
+        let mut lanes: Vec<Arc<Lane>> = self.lanes.load().values().map(Arc::clone).collect();
+        lanes.sort_by_key(|lane| (!Arc::ptr_eq(lane, &self.main), lane.name().to_owned()));
+        lanes
+    }
+
+    /// A number that no other lane of this service has.
+    pub fn next_lane(&self) -> u64 {
+        self.numbered.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Opens a lane; one of the same secret makes room.
+    pub fn open(&self, lane: Arc<Lane>) {
+        self.change(|lanes| drop(lanes.insert(authorization(&lane), lane)));
+    }
+
+    /// Closes a lane: its secret is unknown from now on. The main one stays.
+    pub fn close(&self, lane: &Arc<Lane>) {
+        if !Arc::ptr_eq(lane, &self.main) {
+            self.change(|lanes| lanes.retain(|_, open| !Arc::ptr_eq(open, lane)));
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Lanes)) {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = Lanes::clone(&self.lanes.load());
+        change(&mut lanes);
+        self.lanes.store(Arc::new(lanes));
+    }
+
+    /// Answers one request.
     pub fn answer(&self, call: Call<'_>) -> Answer {
         let target = Target::read(call.uri.path());
-        let mut answer = match self
-            .check(call, target)
-            .and_then(|()| self.look_up(call, target))
+        if target == Target::OpenApi && call.method == Method::GET && refuse_query(call.uri).is_ok()
         {
-            Ok(body) => Answer {
-                status: 200,
-                headers: Vec::new(),
-                body,
-            },
-            Err(refusal) => refuse(&refusal),
-        };
-        answer
-            .headers
-            .push(("x-request-id", self.counters.next_request().to_string()));
-        self.counters.count(target.route(), answer.status);
-        answer
-    }
-
-    fn check(&self, call: Call<'_>, target: Target) -> Result<(), Refusal> {
-        if target == Target::Unknown {
-            return Err(Refusal::unknown_path(call.uri.path()));
-        }
-        if call.method != Method::GET {
-            return Err(Refusal::wrong_method(call.method.as_str()));
-        }
-        if target.route() == Route::OpenApi {
-            return Ok(());
+            return self.openapi();
         }
         let mut given = call.headers.get_all(AUTHORIZATION).iter();
-        let right = given
+        let lanes = self.lanes.load();
+        let lane = given
             .next()
-            .is_some_and(|value| value == self.authorization.as_str());
-        if !right || given.next().is_some() {
-            return Err(Refusal::unauthorized());
+            .and_then(|value| lanes.get(value.as_bytes()))
+            .filter(|_| given.next().is_none());
+        match lane {
+            Some(lane) => lane.answer(call, target, true),
+            None => self.main.answer(call, target, false),
         }
-        if !accepts(call.headers, &self.media_type) {
-            return Err(Refusal::not_acceptable(&self.media_type));
+    }
+
+    fn openapi(&self) -> Answer {
+        self.main.counters.count(Target::OpenApi.route(), 200);
+        Answer {
+            status: 200,
+            headers: Vec::new(),
+            body: Chunks::from(Bytes::from_static(OPENAPI.as_bytes())),
+            manner: Manner::default(),
+            clock: self.main.clock.clone(),
         }
-        Ok(())
-    }
-
-    fn look_up(&self, call: Call<'_>, target: Target) -> Result<Bytes, Refusal> {
-        let mut out = Vec::new();
-        match target {
-            Target::Unknown => return Err(Refusal::unknown_path(call.uri.path())),
-            Target::OpenApi => {
-                refuse_query(call.uri)?;
-                return Ok(Bytes::from_static(OPENAPI.as_bytes()));
-            }
-            Target::Users => {
-                let page = PageRequest::read(call.uri)?;
-                let view = self.world.view();
-                open_envelope(page, view.total_users(), "users", &mut out);
-                let mut rows = Chunks::default();
-                view.write_users(page.offset, page.limit, &mut rows);
-                close_envelope(rows, &mut out);
-            }
-            Target::Messages { user_id } => {
-                let page = PageRequest::read(call.uri)?;
-                let view = self.world.view();
-                let total = view.total_messages(user_id);
-                let total = total.ok_or_else(|| Refusal::unknown_user(user_id))?;
-                open_envelope(page, total, "messages", &mut out);
-                let mut rows = Chunks::default();
-                view.write_messages(user_id, page.offset, page.limit, &mut rows);
-                close_envelope(rows, &mut out);
-            }
-            Target::User { user_id } => {
-                refuse_query(call.uri)?;
-                if !self.world.view().write_user(user_id, &mut out) {
-                    return Err(Refusal::unknown_user(user_id));
-                }
-            }
-            Target::Message {
-                user_id,
-                message_id,
-            } => {
-                refuse_query(call.uri)?;
-                let view = self.world.view();
-                if !view.write_message(user_id, message_id, &mut out) {
-                    return Err(missing(&view, user_id, message_id));
-                }
-            }
-        }
-        Ok(Bytes::from(out))
     }
 }
 
-fn missing(view: &View, user_id: u64, message_id: u64) -> Refusal {
-    match view.total_messages(user_id) {
-        Some(_) => Refusal::unknown_message(user_id, message_id),
-        None => Refusal::unknown_user(user_id),
-    }
-}
-
-/// Writes the envelope of interface 2.3 up to the first item.
-fn open_envelope(page: PageRequest, total: u64, items: &str, out: &mut Vec<u8>) {
-    let rows = (page.limit as u64).min(total.saturating_sub(page.offset));
-    out.reserve(if rows > 50 {
-        PAGE_BYTES
-    } else {
-        128 + 500 * rows as usize
-    });
-    out.extend_from_slice(b"{\"limit\":");
-    text::number(page.limit as u64, out);
-    out.extend_from_slice(b",\"offset\":");
-    text::number(page.offset, out);
-    out.extend_from_slice(b",\"total\":");
-    text::number(total, out);
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(items.as_bytes());
-    out.extend_from_slice(b"\":[");
-}
-
-/// Writes the items and the end of the envelope.
-fn close_envelope(rows: Chunks, out: &mut Vec<u8>) {
-    for piece in rows {
-        out.extend_from_slice(&piece);
-    }
-    out.extend_from_slice(b"]}");
-}
-
-/// Whether an Accept header names the media type itself (interface 5.3), with a weight above 0.
-fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    let lists = headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let named = parts
-            .next()
-            .is_some_and(|name| name.eq_ignore_ascii_case(media_type));
-        named && !parts.any(is_refusing_weight)
-    })
-}
-
-/// Whether a parameter is a weight of zero (RFC 9110, section 12.4.2).
-fn is_refusing_weight(parameter: &str) -> bool {
-    parameter
-        .split_once('=')
-        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
-        .is_some_and(|(_, weight)| {
-            weight
-                .trim()
-                .parse::<f32>()
-                .is_ok_and(|weight| weight <= 0.0)
-        })
-}
-
-fn refuse(refusal: &Refusal) -> Answer {
-    let headers = match refusal.status {
-        401 => vec![("www-authenticate", "Bearer".to_owned())],
-        405 => vec![("allow", "GET".to_owned())],
-        _ => Vec::new(),
-    };
-    Answer {
-        status: refusal.status,
-        headers,
-        body: Bytes::from(refusal.body()),
-    }
+fn authorization(lane: &Lane) -> Vec<u8> {
+    format!("Bearer {}", lane.secret()).into_bytes()
 }

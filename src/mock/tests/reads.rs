@@ -104,7 +104,7 @@ fn every_request_is_counted_once() {
     for worker in workers {
         assert!(worker.join().is_ok());
     }
-    let routes = server.counters().by_route();
+    let routes = server.service().main().counters.by_route();
     let count = |wanted| {
         routes
             .iter()
@@ -115,7 +115,13 @@ fn every_request_is_counted_once() {
     assert_eq!(count(Route::User), Some(800));
     assert_eq!(count(Route::Other), Some(400));
     assert_eq!(count(Route::Message), Some(0));
-    let statuses: Vec<(u16, u64)> = server.counters().by_status().into_iter().collect();
+    let statuses: Vec<(u16, u64)> = server
+        .service()
+        .main()
+        .counters
+        .by_status()
+        .into_iter()
+        .collect();
     assert_eq!(statuses, [(200, 800), (404, 800)]);
 }
 

@@ -1,0 +1,185 @@
+//! Which rows a reader should hold and does not, and which request lost each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::journal::{Entry, Served};
+use super::world::View;
+
+/// A list: all users, or the messages of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    Users,
+    Messages { user_id: u64 },
+}
+
+/// A row that was there from the first request to now, and that the reader does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub id: u64,
+    /// The number of the request that lost it; `None` if none asked for its place.
+    pub request: Option<u64>,
+    /// What happened, in words.
+    pub why: String,
+}
+
+/// A row that the reader holds more than once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repeated {
+    pub id: u64,
+    pub times: u64,
+    /// The requests that were answered with it.
+    pub requests: Vec<u64>,
+}
+
+/// What a reader holds against what was there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// In the order of the world.
+    pub missing: Vec<Lost>,
+    /// In the order of the ids.
+    pub repeated: Vec<Repeated>,
+    /// Ids that no answer can have held, ascending.
+    pub unexpected: Vec<u64>,
+    /// How many rows were there all the time.
+    pub expected: u64,
+}
+
+/// A page that was answered.
+struct Page {
+    number: u64,
+    served: Served,
+}
+
+impl List {
+    fn position(self, view: &View, id: u64) -> Option<u64> {
+        match self {
+            Self::Users => view.user_position(id),
+            Self::Messages { user_id } => view.message_position(user_id, id),
+        }
+    }
+
+    fn ids(self, view: &View) -> Vec<u64> {
+        match self {
+            Self::Users => view.user_ids(),
+            Self::Messages { user_id } => view.message_ids(user_id).unwrap_or_default(),
+        }
+    }
+}
+
+/// Compares what a reader `held` with what was there from `before` its first request to `now`;
+/// `entries` are the requests for this list.
+#[must_use]
+pub fn audit(list: List, held: &[u64], before: View, entries: Vec<Entry>, now: View) -> Audit {
+    let pages: Vec<Page> = entries
+        .into_iter()
+        .filter_map(|Entry { number, served, .. }| {
+            Some(Page {
+                number,
+                served: served?,
+            })
+        })
+        .collect();
+    let mut views: Vec<&View> = vec![&before];
+    for view in pages.iter().map(|page| &page.served.view).chain([&now]) {
+        if views.last().is_none_or(|last| !last.same_as(view)) {
+            views.push(view);
+        }
+    }
+    let mut times: BTreeMap<u64, u64> = BTreeMap::new();
+    for id in held {
+        *times.entry(*id).or_default() += 1;
+    }
+    let stayed: Vec<u64> = list
+        .ids(&now)
+        .into_iter()
+        .filter(|id| views.iter().all(|view| list.position(view, *id).is_some()))
+        .collect();
+    let repeated = times.iter().filter(|(_, times)| **times > 1);
+    let ever_there = |id: u64| views.iter().any(|view| list.position(view, id).is_some());
+    Audit {
+        expected: stayed.len() as u64,
+        missing: stayed
+            .into_iter()
+            .filter(|id| !times.contains_key(id))
+            .map(|id| explain(list, id, &pages))
+            .collect(),
+        repeated: repeated
+            .map(|(id, times)| Repeated {
+                id: *id,
+                times: *times,
+                requests: pages
+                    .iter()
+                    .filter(|page| page.served.whole && page.holds(list, *id))
+                    .map(|page| page.number)
+                    .collect(),
+            })
+            .collect(),
+        unexpected: held
+            .iter()
+            .copied()
+            .filter(|id| !ever_there(*id))
+            .collect::<BTreeSet<u64>>()
+            .into_iter()
+            .collect(),
+    }
+}
+
+impl Page {
+    /// Where the row stood in the order that this request saw.
+    fn place(&self, list: List, id: u64) -> Option<u64> {
+        let position = list.position(&self.served.view, id)?;
+        Some(self.served.sequence.place(position))
+    }
+
+    fn holds(&self, list: List, id: u64) -> bool {
+        self.place(list, id)
+            .is_some_and(|place| (self.served.first..self.served.end()).contains(&place))
+    }
+}
+
+fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
+    let lost = |request, why| Lost { id, request, why };
+    if let Some(page) = pages
+        .iter()
+        .find(|page| page.served.whole && page.holds(list, id))
+    {
+        let number = page.number;
+        return lost(
+            Some(number),
+            format!("request {number} was answered with it, and the reader does not hold it"),
+        );
+    }
+    if let Some(page) = pages.iter().find(|page| page.holds(list, id)) {
+        let number = page.number;
+        return lost(
+            Some(number),
+            format!(
+                "the answer to request {number} was cut off before it came whole, and its place was not asked for again"
+            ),
+        );
+    }
+    let mut ahead: Option<(&Page, u64)> = None;
+    for page in pages {
+        let Some(place) = page.place(list, id) else {
+            continue;
+        };
+        match ahead {
+            Some((earlier, stood)) if place < page.served.first => {
+                let (number, from) = (page.number, page.served.first);
+                let why = format!(
+                    "it stood at place {stood} when request {} read the places below {}, and at place {place} when request {number} went on from {from}",
+                    earlier.number,
+                    earlier.served.end(),
+                );
+                return lost(Some(number), why);
+            }
+            _ if place >= page.served.end() => ahead = Some((page, place)),
+            _ => {}
+        }
+    }
+    let why = match pages.iter().rev().find_map(|page| page.place(list, id)) {
+        Some(place) => format!("no request asked for its place, {place}"),
+        None => "no request asked for this list".to_owned(),
+    };
+    lost(None, why)
+}

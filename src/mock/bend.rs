@@ -1,0 +1,221 @@
+//! Rows as a dialect bends them: nulls, missing and extra fields, unknown senders, odd ids.
+//!
+//! What happens to a row depends on the seed and the row's id, so it is the same in every answer.
+
+use serde_json::{Map, Value, json};
+
+use super::dialect::{Dialect, ExtraFields, Ids, Nulls, SenderType};
+use super::world::draw::{Draw, Stream};
+
+/// What `ids=large` adds.
+pub const LARGE: u64 = 1 << 62;
+
+/// Which kind of row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    User,
+    Message,
+}
+
+/// Bends the rows of one lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Bend {
+    pub dialect: Dialect,
+    pub seed: u64,
+}
+
+/// The concerns that rows are bent by, each with chances of its own.
+#[derive(Clone, Copy)]
+enum Concern {
+    Sender = 1,
+    Nulls = 2,
+    SenderNulls = 3,
+    Extra = 4,
+}
+
+type Row = Map<String, Value>;
+
+impl Bend {
+    /// The id as this dialect sends it.
+    #[must_use]
+    pub const fn sent_id(&self, id: u64) -> u64 {
+        match self.dialect.ids {
+            Ids::Large => id.saturating_add(LARGE),
+            Ids::Integer | Ids::Text => id,
+        }
+    }
+
+    /// The world's id of an id in a path; `None` for one that was never sent.
+    #[must_use]
+    pub const fn own_id(&self, id: u64) -> Option<u64> {
+        match self.dialect.ids {
+            Ids::Large => id.checked_sub(LARGE),
+            Ids::Integer | Ids::Text => Some(id),
+        }
+    }
+
+    /// The row as it is sent; one that is no JSON object goes as it is.
+    #[must_use]
+    pub fn row(&self, kind: Kind, row: &[u8]) -> Vec<u8> {
+        let Ok(mut fields) = serde_json::from_slice::<Row>(row) else {
+            return row.to_vec();
+        };
+        let Some(id) = fields.get("id").and_then(Value::as_u64) else {
+            return row.to_vec();
+        };
+        if kind == Kind::Message {
+            self.bend_sender(id, &mut fields);
+        }
+        self.leave_out(self.dice(id, kind, Concern::Nulls), &mut fields);
+        if self.dialect.extra_fields == ExtraFields::Some {
+            add_fields(kind, self.dice(id, kind, Concern::Extra), &mut fields);
+        }
+        self.bend_id(&mut fields);
+        Value::Object(fields).to_string().into_bytes()
+    }
+
+    /// Adds to an envelope, before its list, what the interface does not name.
+    pub fn envelope(&self, more: bool, out: &mut Vec<u8>) {
+        if self.dialect.extra_fields == ExtraFields::Some {
+            out.extend_from_slice(b"\"has_more\":");
+            out.extend_from_slice(if more { b"true," } else { b"false," });
+        }
+    }
+
+    fn bend_sender(&self, id: u64, fields: &mut Row) {
+        let mut dice = self.dice(id, Kind::Message, Concern::Sender);
+        if self.dialect.sender_type == SenderType::Others && dice.below(6) == 0 {
+            let (sender_type, sender) = match dice.below(3) {
+                0 => ("bot", json!({"id": 9001, "title": "Help bot"})),
+                1 => ("system", json!({"component": "routing"})),
+                _ => (
+                    "api",
+                    json!({"id": 77, "application": "crm", "version": 2.5}),
+                ),
+            };
+            fields.insert("sender_type".into(), sender_type.into());
+            fields.insert("sender".into(), sender);
+        }
+        let of_user = fields.get("sender_type").and_then(Value::as_str) == Some("user");
+        if let Some(Value::Object(sender)) = fields.get_mut("sender") {
+            self.leave_out(self.dice(id, Kind::Message, Concern::SenderNulls), sender);
+            if self.dialect.extra_fields == ExtraFields::Some {
+                sender.insert("role".into(), "member".into());
+            }
+            if of_user {
+                self.bend_id(sender);
+            }
+        }
+    }
+
+    fn leave_out(&self, mut dice: Draw, fields: &mut Row) {
+        let (null, missing) = match self.dialect.nulls {
+            Nulls::Documented => return,
+            Nulls::Null => (200, 0),
+            Nulls::Missing => (0, 200),
+            Nulls::Both => (100, 100),
+        };
+        let mut left_out = Vec::new();
+        for (name, value) in fields.iter_mut().filter(|(name, _)| *name != "id") {
+            let chance = dice.below(1000);
+            if chance < null {
+                *value = Value::Null;
+            } else if chance < null + missing {
+                left_out.push(name.clone());
+            }
+        }
+        for name in left_out {
+            fields.shift_remove(&name);
+        }
+    }
+
+    fn bend_id(&self, fields: &mut Row) {
+        let Some(value) = fields.get_mut("id") else {
+            return;
+        };
+        let Some(id) = value.as_u64() else { return };
+        match self.dialect.ids {
+            Ids::Integer => {}
+            Ids::Large => *value = self.sent_id(id).into(),
+            Ids::Text => *value = id.to_string().into(),
+        }
+    }
+
+    fn dice(&self, id: u64, kind: Kind, concern: Concern) -> Draw {
+        Draw::new(
+            self.seed,
+            Stream::Bend,
+            id,
+            (kind as u64) << 8 | concern as u64,
+        )
+    }
+}
+
+fn add_fields(kind: Kind, mut dice: Draw, fields: &mut Row) {
+    let added = match kind {
+        Kind::User => json!({
+            "locale": dice.pick(&["en", "de", "pt-BR"]),
+            "tags": ["web", dice.pick(&["vip", "trial"])],
+            "score": dice.below(1000) as f64 / 8.0,
+            "company": {"id": dice.below(500), "plan": null},
+        }),
+        Kind::Message => json!({
+            "edited_at": null,
+            "reactions": [{"emoji": dice.pick(&["👍", "🎉"]), "count": dice.below(4)}],
+        }),
+    };
+    if let Value::Object(added) = added {
+        fields.extend(added);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MESSAGE: &str = r#"{"id":7,"body":"hi","read_by_user":true,"sender_type":"user","sender":{"id":42,"name":"Zoë","email":"z@example.com"}}"#;
+
+    fn bent(dialect: &str, seed: u64, kind: Kind, row: &str) -> Row {
+        let dialect = dialect.parse().unwrap();
+        serde_json::from_slice(&Bend { dialect, seed }.row(kind, row.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn ids_change_their_shape_and_the_user_keeps_being_the_sender() {
+        let row = bent("ids=text", 1, Kind::Message, MESSAGE);
+        assert_eq!(
+            (&row["id"], &row["sender"]["id"]),
+            (&json!("7"), &json!("42"))
+        );
+        let row = bent("ids=large", 1, Kind::Message, MESSAGE);
+        assert_eq!(row["id"], json!(LARGE + 7));
+        assert_eq!(row["sender"]["id"], json!(LARGE + 42));
+    }
+
+    proptest! {
+        #[test]
+        fn the_id_is_never_left_out_and_rows_are_bent_alike_each_time(seed: u64, id in 1_u64..1 << 50) {
+            let message = MESSAGE.replace("\"id\":7", &format!("\"id\":{id}"));
+            let row = bent("hostile", seed, Kind::Message, &message);
+            prop_assert_eq!(&row["id"], &json!(id));
+            prop_assert_eq!(row, bent("hostile", seed, Kind::Message, &message));
+        }
+    }
+
+    #[test]
+    fn every_kind_of_bend_happens() {
+        let rows: Vec<Row> = (0..300)
+            .map(|seed| bent("hostile", seed, Kind::Message, MESSAGE))
+            .collect();
+        let sender_type = |word: &str| {
+            rows.iter()
+                .filter(|row| row.get("sender_type") == Some(&json!(word)))
+                .count()
+        };
+        assert!(sender_type("bot") > 0 && sender_type("system") > 0 && sender_type("api") > 0);
+        assert!(rows.iter().any(|row| row.get("body") == Some(&Value::Null)));
+        assert!(rows.iter().any(|row| !row.contains_key("body")));
+        assert!(rows.iter().all(|row| row.contains_key("reactions")));
+    }
+}

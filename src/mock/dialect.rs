@@ -1,0 +1,418 @@
+//! What the interface leaves open, as switches. Each value is a guess at what a service might do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::routes::{DEFAULT_LIMIT, MAX_LIMIT};
+
+/// A switch with named values.
+macro_rules! axis {
+    ($(#[$about:meta])* $name:ident {
+        $(#[$on_first:meta])* $first:ident = $first_word:literal,
+        $($(#[$on:meta])* $value:ident = $word:literal),+ $(,)?
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum $name {
+            $(#[$on_first])*
+            #[default]
+            $first,
+            $($(#[$on])* $value),+
+        }
+
+        impl $name {
+            #[cfg(test)]
+            pub const ALL: &'static [Self] = &[Self::$first, $(Self::$value),+];
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(match self {
+                    Self::$first => $first_word,
+                    $(Self::$value => $word),+
+                })
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<Self, String> {
+                match word {
+                    $first_word => Ok(Self::$first),
+                    $($word => Ok(Self::$value),)+
+                    _ => Err(format!(
+                        "{word:?} is none of {}",
+                        [$first_word, $($word),+].join(", ")
+                    )),
+                }
+            }
+        }
+    };
+}
+
+axis! {
+    /// What a `limit` outside 1 to `max_limit` gets.
+    OverLimit {
+        /// 422.
+        Refuse = "refuse",
+        /// The nearest limit that is allowed; the envelope says which.
+        Clamp = "clamp",
+        /// The default page size, as if none had been asked for.
+        Ignore = "ignore",
+    }
+}
+
+axis! {
+    /// The order of lists.
+    Order {
+        /// By id: the oldest first.
+        Id = "id",
+        /// By id, the newest first: what is added later stands at the start.
+        Newest = "newest",
+        /// By a coarse value that eight neighbours share; who of them comes first changes with
+        /// every request.
+        Ties = "ties",
+        /// A new order for every request.
+        Shuffled = "shuffled",
+    }
+}
+
+axis! {
+    /// The `total` of the envelope.
+    Total {
+        /// The number of rows at that instant.
+        Exact = "exact",
+        /// The number of rows when the lane began.
+        Stale = "stale",
+        /// Never more than `total_cap`.
+        Capped = "capped",
+        /// Null.
+        Null = "null",
+        /// A tenth too small, and one.
+        Low = "low",
+        /// A tenth too large, and one.
+        High = "high",
+    }
+}
+
+axis! {
+    /// What a list gives from an offset past its end.
+    PastEnd {
+        /// A page without rows.
+        Empty = "empty",
+        /// 404.
+        NotFound = "not_found",
+        /// The last page, with the offset where it begins.
+        LastPage = "last_page",
+    }
+}
+
+axis! {
+    /// Whether fields other than `id` are null or missing beyond what the interface names.
+    Nulls {
+        /// Only `file_url` and `picture_thumb_url` (interface 2.2).
+        Documented = "documented",
+        /// A fifth of all fields.
+        Null = "null",
+        /// A fifth of all fields is left out.
+        Missing = "missing",
+        /// A tenth of all fields is null, a tenth is left out.
+        Both = "both",
+    }
+}
+
+axis! {
+    /// Who sends messages.
+    SenderType {
+        /// Users and operators (interface 2.2).
+        Documented = "documented",
+        /// One message in six comes from a bot, the system or an API, with a sender of another shape.
+        Others = "others",
+    }
+}
+
+axis! {
+    /// Whether there are fields that the interface does not name.
+    ExtraFields {
+        /// There are none.
+        None = "none",
+        /// On envelopes, users, messages and senders.
+        Some = "some",
+    }
+}
+
+axis! {
+    /// The shape of ids in bodies; paths take the number either way.
+    Ids {
+        /// Numbers below 2^53.
+        Integer = "integer",
+        /// The world's ids plus 2^62: more than a double can hold exactly.
+        Large = "large",
+        /// Decimal text, against the interface.
+        Text = "text",
+    }
+}
+
+axis! {
+    /// Whether a page may hold fewer rows than its `limit` while more follow.
+    ShortPages {
+        /// Only the last page is short.
+        None = "none",
+        /// A third of all pages is.
+        Some = "some",
+    }
+}
+
+axis! {
+    /// What a request that the interface does not allow gets.
+    Strict {
+        /// 401 without the bearer, 406 for another Accept, 422 for another query.
+        Yes = "yes",
+        /// An answer: no bearer is the default lane's, Accept is not looked at, and what is not
+        /// understood in the query is left out of account.
+        No = "no",
+    }
+}
+
+/// The undocumented habits of one service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    pub strict: Strict,
+    pub over_limit: OverLimit,
+    /// The largest page, 1 to 99.
+    pub max_limit: u64,
+    /// The page size when none is asked for, 1 to 99.
+    pub default_limit: u64,
+    pub order: Order,
+    pub total: Total,
+    /// What `total=capped` stops at.
+    pub total_cap: u64,
+    pub past_end: PastEnd,
+    pub nulls: Nulls,
+    pub sender_type: SenderType,
+    pub extra_fields: ExtraFields,
+    pub ids: Ids,
+    pub short_pages: ShortPages,
+}
+
+/// The bundles by name.
+pub const BUNDLES: [(&str, Dialect); 3] = [
+    ("documented", Dialect::DOCUMENTED),
+    ("lenient", Dialect::LENIENT),
+    ("hostile", Dialect::HOSTILE),
+];
+
+impl Dialect {
+    /// As the interface document says, strictly; the simplest guess where it says nothing.
+    pub const DOCUMENTED: Self = Self {
+        strict: Strict::Yes,
+        over_limit: OverLimit::Refuse,
+        max_limit: MAX_LIMIT,
+        default_limit: DEFAULT_LIMIT,
+        order: Order::Id,
+        total: Total::Exact,
+        total_cap: 10_000,
+        past_end: PastEnd::Empty,
+        nulls: Nulls::Documented,
+        sender_type: SenderType::Documented,
+        extra_fields: ExtraFields::None,
+        ids: Ids::Integer,
+        short_pages: ShortPages::None,
+    };
+
+    /// A service that answers whatever it can make sense of, and says more than it must.
+    pub const LENIENT: Self = Self {
+        strict: Strict::No,
+        over_limit: OverLimit::Clamp,
+        extra_fields: ExtraFields::Some,
+        ..Self::DOCUMENTED
+    };
+
+    /// Everything that a patient client can still read completely, at its worst.
+    pub const HOSTILE: Self = Self {
+        over_limit: OverLimit::Clamp,
+        max_limit: 50,
+        default_limit: 10,
+        order: Order::Ties,
+        total: Total::Stale,
+        nulls: Nulls::Both,
+        sender_type: SenderType::Others,
+        extra_fields: ExtraFields::Some,
+        short_pages: ShortPages::Some,
+        ..Self::DOCUMENTED
+    };
+
+    /// Whether every answer stays within the interface document (its OpenAPI form).
+    #[must_use]
+    pub fn conforms(&self) -> bool {
+        self.total != Total::Null && self.nulls == Nulls::Documented && self.ids != Ids::Text
+    }
+
+    /// Whether rows are sent as the world has them.
+    #[must_use]
+    pub fn keeps_rows(&self) -> bool {
+        self.nulls == Nulls::Documented
+            && self.sender_type == SenderType::Documented
+            && self.extra_fields == ExtraFields::None
+            && self.ids == Ids::Integer
+    }
+
+    /// Sets one switch by its name.
+    ///
+    /// # Errors
+    /// What is wrong with the name or the value, and which there are.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        fn read<T: FromStr<Err = String>>(name: &str, value: &str) -> Result<T, String> {
+            value
+                .parse()
+                .map_err(|problem| format!("{name}: {problem}"))
+        }
+        match name {
+            "strict" => self.strict = read(name, value)?,
+            "over_limit" => self.over_limit = read(name, value)?,
+            "max_limit" => self.max_limit = number(name, value, MAX_LIMIT)?,
+            "default_limit" => self.default_limit = number(name, value, MAX_LIMIT)?,
+            "order" => self.order = read(name, value)?,
+            "total" => self.total = read(name, value)?,
+            "total_cap" => self.total_cap = number(name, value, i64::MAX as u64)?,
+            "past_end" => self.past_end = read(name, value)?,
+            "nulls" => self.nulls = read(name, value)?,
+            "sender_type" => self.sender_type = read(name, value)?,
+            "extra_fields" => self.extra_fields = read(name, value)?,
+            "ids" => self.ids = read(name, value)?,
+            "short_pages" => self.short_pages = read(name, value)?,
+            _ => {
+                let names = self.switches().map(|(name, _)| name).join(", ");
+                return Err(format!(
+                    "a dialect has no switch {name:?}; there are {names}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every switch with its value, as text.
+    #[must_use]
+    pub fn switches(&self) -> [(&'static str, String); 13] {
+        [
+            ("strict", self.strict.to_string()),
+            ("over_limit", self.over_limit.to_string()),
+            ("max_limit", self.max_limit.to_string()),
+            ("default_limit", self.default_limit.to_string()),
+            ("order", self.order.to_string()),
+            ("total", self.total.to_string()),
+            ("total_cap", self.total_cap.to_string()),
+            ("past_end", self.past_end.to_string()),
+            ("nulls", self.nulls.to_string()),
+            ("sender_type", self.sender_type.to_string()),
+            ("extra_fields", self.extra_fields.to_string()),
+            ("ids", self.ids.to_string()),
+            ("short_pages", self.short_pages.to_string()),
+        ]
+    }
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self::DOCUMENTED
+    }
+}
+
+/// `BUNDLE [switch=value]...`, such as `hostile order=newest`; without a bundle, `documented`.
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace().peekable();
+        let bundle = words.next_if(|word| !word.contains('='));
+        let mut dialect = match bundle {
+            None => Self::DOCUMENTED,
+            Some(name) => BUNDLES
+                .iter()
+                .find(|(bundle, _)| *bundle == name)
+                .map(|(_, dialect)| *dialect)
+                .ok_or_else(|| {
+                    let names = BUNDLES.map(|(bundle, _)| bundle).join(", ");
+                    format!("there is no dialect {name:?}; there are {names}")
+                })?,
+        };
+        for word in words {
+            let (name, value) = word
+                .split_once('=')
+                .ok_or_else(|| format!("{word:?} is no switch=value, such as order=newest"))?;
+            dialect.set(name, value)?;
+        }
+        Ok(dialect)
+    }
+}
+
+/// The nearest bundle and what differs from it; reads back as the same dialect.
+impl fmt::Display for Dialect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own = self.switches();
+        let differences = |bundle: &Self| {
+            let theirs = bundle.switches();
+            let pairs = own.iter().zip(theirs);
+            pairs
+                .filter(|(own, theirs)| **own != *theirs)
+                .map(|((name, value), _)| format!(" {name}={value}"))
+                .collect::<Vec<String>>()
+        };
+        let nearest = BUNDLES
+            .iter()
+            .map(|(name, bundle)| (name, differences(bundle)))
+            .min_by_key(|(_, differences)| differences.len());
+        let (name, differences) = nearest.unwrap_or((&"documented", Vec::new()));
+        write!(formatter, "{name}{}", differences.concat())
+    }
+}
+
+fn number(name: &str, value: &str, most: u64) -> Result<u64, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|number| (1..=most).contains(number))
+        .ok_or_else(|| format!("{name}: must be a whole number from 1 to {most}, not {value:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_dialect_reads_back_from_its_text(
+            bundle in 0_usize..3, order in 0_usize..4, total in 0_usize..6, limit in 1_u64..=99,
+        ) {
+            let mut dialect = BUNDLES[bundle].1;
+            dialect.order = Order::ALL[order];
+            dialect.total = Total::ALL[total];
+            dialect.default_limit = limit;
+            prop_assert_eq!(dialect.to_string().parse(), Ok(dialect));
+        }
+
+        #[test]
+        fn no_text_is_too_odd(text: String) {
+            let _ = text.parse::<Dialect>();
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_would_be_right() {
+        let problem = |text: &str| text.parse::<Dialect>().unwrap_err();
+        assert!(problem("nice").contains("documented, lenient, hostile"));
+        assert!(problem("hostile order=random").contains("id, newest, ties, shuffled"));
+        assert!(problem("speed=9").contains("over_limit"));
+        assert!(problem("max_limit=100").contains("1 to 99"));
+        assert!(problem("hostile fast").contains("switch=value"));
+    }
+
+    #[test]
+    fn bundles_show_by_name() {
+        for (name, dialect) in BUNDLES {
+            assert_eq!(dialect.to_string(), name);
+        }
+    }
+}

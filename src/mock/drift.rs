@@ -1,0 +1,146 @@
+//! Changes of the world between two pages of a list.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::dialect::Order;
+use super::order::Sequence;
+use super::routes::{Route, Target};
+use super::world::{Fields, View, World, WorldError};
+
+/// Which rows a change is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Which {
+    /// The first rows of the list, as it is ordered at that moment.
+    First(u64),
+    /// The last rows of the list.
+    Last(u64),
+    Ids(Vec<u64>),
+}
+
+/// What changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    Delete(Which),
+    Add(u64),
+    Edit(Which, Fields),
+}
+
+/// A change that waits for its moment: right after a page was answered.
+#[derive(Clone, Debug)]
+pub struct Drift {
+    pub route: Route,
+    /// For messages: whose list; `None` for any.
+    pub user: Option<u64>,
+    /// How many whole pages are answered before it happens.
+    pub after: u64,
+    pub change: Change,
+}
+
+/// The changes of one lane that are still to come.
+#[derive(Debug, Default)]
+pub struct Drifts {
+    waiting: Mutex<Vec<Drift>>,
+}
+
+impl Drifts {
+    /// Adds a change.
+    pub fn add(&self, drift: Drift) {
+        self.lock().push(drift);
+    }
+
+    /// How many are still to come.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Forgets all.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// Counts a whole page, and makes the changes whose moment has come.
+    pub fn page(&self, world: &World, target: Target, order: Order) {
+        let mut waiting = self.lock();
+        if waiting.is_empty() {
+            return;
+        }
+        let (route, user) = (target.route(), target.user());
+        for drift in waiting.iter_mut() {
+            let mine = drift.route == route && drift.user.is_none_or(|own| Some(own) == user);
+            drift.after -= u64::from(mine && drift.after > 0);
+        }
+        let (due, later) = std::mem::take(&mut *waiting)
+            .into_iter()
+            .partition(|drift| drift.after == 0 && drift.route == route);
+        *waiting = later;
+        let due: Vec<Drift> = due;
+        for drift in due {
+            // A row that is gone already needs no change.
+            let _ = apply(world, drift.user.or(user), drift.change, order);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Drift>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes a change to the users, or to the messages of `user`.
+///
+/// # Errors
+/// Of the first row that could not be changed.
+pub fn apply(
+    world: &World,
+    user: Option<u64>,
+    change: Change,
+    order: Order,
+) -> Result<(), WorldError> {
+    let view = world.view();
+    match (change, user) {
+        (Change::Add(count), None) => world.add_users(count).map(drop),
+        (Change::Add(count), Some(user)) => world.add_messages(user, count).map(drop),
+        (Change::Delete(which), None) => ids(&view, None, which, order)
+            .into_iter()
+            .try_for_each(|id| world.remove_user(id)),
+        (Change::Delete(which), Some(user)) => ids(&view, Some(user), which, order)
+            .into_iter()
+            .try_for_each(|id| world.remove_message(user, id)),
+        (Change::Edit(which, fields), None) => ids(&view, None, which, order)
+            .into_iter()
+            .try_for_each(|id| world.edit_user(id, fields.clone())),
+        (Change::Edit(which, fields), Some(user)) => ids(&view, Some(user), which, order)
+            .into_iter()
+            .try_for_each(|id| world.edit_message(user, id, fields.clone())),
+    }
+}
+
+fn ids(view: &View, user: Option<u64>, which: Which, order: Order) -> Vec<u64> {
+    let total = match user {
+        None => view.total_users(),
+        Some(user) => view.total_messages(user).unwrap_or(0),
+    };
+    // Orders that change at every request have no first row of their own; the world's is taken.
+    let order = if order == Order::Newest {
+        Order::Newest
+    } else {
+        Order::Id
+    };
+    let sequence = Sequence {
+        order,
+        total,
+        chance: 0,
+    };
+    let places = match which {
+        Which::Ids(ids) => return ids,
+        Which::First(count) => 0..count.min(total),
+        Which::Last(count) => total.saturating_sub(count)..total,
+    };
+    places
+        .map(|place| sequence.position(place))
+        .filter_map(|position| match user {
+            None => view.user_id_at(position),
+            Some(user) => view.message_id_at(user, position),
+        })
+        .collect()
+}

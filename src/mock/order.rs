@@ -1,0 +1,115 @@
+//! The order of a list, as the position in the world of each row that is sent.
+
+use super::dialect::Order;
+use super::world::draw::blend;
+
+/// Rows that share one value of a coarse order.
+const TIED: u64 = 8;
+const FEISTEL_ROUNDS: u64 = 4;
+
+/// The order that one request sees, over a list of `total` rows; nothing is stored for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sequence {
+    pub order: Order,
+    pub total: u64,
+    /// What changes the order from one request to the next.
+    pub chance: u64,
+}
+
+impl Sequence {
+    /// The position in the world of the row that stands at `place`, for a place below `total`.
+    #[must_use]
+    pub fn position(&self, place: u64) -> u64 {
+        match self.order {
+            Order::Id => place,
+            Order::Newest => (self.total - 1).saturating_sub(place),
+            Order::Ties => {
+                let first = place - place % TIED;
+                let length = TIED.min(self.total.saturating_sub(first)).max(1);
+                first + shuffled(place - first, length, blend(&[self.chance, first]))
+            }
+            Order::Shuffled => shuffled(place, self.total.max(1), self.chance),
+        }
+    }
+
+    /// Where the row at a position of the world stands; the inverse of `position`.
+    #[must_use]
+    pub fn place(&self, position: u64) -> u64 {
+        match self.order {
+            Order::Id => position,
+            Order::Newest => (self.total - 1).saturating_sub(position),
+            Order::Ties => {
+                let first = position - position % TIED;
+                let length = TIED.min(self.total.saturating_sub(first)).max(1);
+                first + unshuffled(position - first, length, blend(&[self.chance, first]))
+            }
+            Order::Shuffled => unshuffled(position, self.total.max(1), self.chance),
+        }
+    }
+}
+
+/// A permutation of `0..length` that is computed, not stored: a Feistel network over the next even
+/// number of bits, walked until it lands inside.
+fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
+    let half = half_bits(length);
+    loop {
+        number = (0..FEISTEL_ROUNDS).fold(number, |number, round| {
+            let (left, right) = (number >> half, number & low(half));
+            (right << half) | (left ^ (blend(&[key, round, right]) & low(half)))
+        });
+        if number < length {
+            return number;
+        }
+    }
+}
+
+fn unshuffled(mut number: u64, length: u64, key: u64) -> u64 {
+    let half = half_bits(length);
+    loop {
+        number = (0..FEISTEL_ROUNDS).rev().fold(number, |number, round| {
+            let (right, mixed) = (number >> half, number & low(half));
+            ((mixed ^ (blend(&[key, round, right]) & low(half))) << half) | right
+        });
+        if number < length {
+            return number;
+        }
+    }
+}
+
+const fn half_bits(length: u64) -> u32 {
+    let bits = u64::BITS - length.saturating_sub(1).leading_zeros();
+    if bits < 2 { 1 } else { bits.div_ceil(2) }
+}
+
+const fn low(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn every_row_stands_somewhere_and_once(
+            order in 0_usize..4, total in 1_u64..400, chance: u64,
+        ) {
+            let sequence = Sequence { order: Order::ALL[order], total, chance };
+            let positions: BTreeSet<u64> = (0..total).map(|place| sequence.position(place)).collect();
+            prop_assert_eq!(positions, (0..total).collect::<BTreeSet<u64>>());
+            for place in 0..total {
+                prop_assert_eq!(sequence.place(sequence.position(place)), place);
+            }
+        }
+
+        #[test]
+        fn a_long_list_costs_nothing_to_shuffle(total in 1_u64..1 << 31, chance: u64, at: u64) {
+            let sequence = Sequence { order: Order::Shuffled, total, chance };
+            let position = sequence.position(at % total);
+            prop_assert!(position < total);
+            prop_assert_eq!(sequence.place(position), at % total);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The page arguments in a request's query, as a dialect reads them.
+
+use hyper::Uri;
+
+use super::dialect::{Dialect, OverLimit, Strict};
+use super::journal::Asked;
+use super::refusal::Refusal;
+use super::routes::{MAX_LIMIT, plain_integer};
+
+/// Reads the query of a list: the offset and the limit that apply.
+///
+/// # Errors
+/// A refusal with status 422 for an argument that is unknown, repeated, or out of its range, as far
+/// as the dialect minds.
+pub fn read_page(uri: &Uri, dialect: &Dialect) -> Result<Asked, Refusal> {
+    let strict = dialect.strict == Strict::Yes;
+    let (mut offset, mut limit) = (None, None);
+    for (name, value) in url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes()) {
+        let before = match &*name {
+            "offset" => read_offset(&value, strict)?.and_then(|value| offset.replace(value)),
+            "limit" => read_limit(&value, dialect)?.and_then(|value| limit.replace(value)),
+            _ if strict => {
+                let rule = "a list takes offset and limit";
+                return Err(Refusal::unknown_argument(&name, rule));
+            }
+            _ => None,
+        };
+        if strict && before.is_some() {
+            return Err(Refusal::repeated_argument(&name));
+        }
+    }
+    Ok(Asked {
+        offset: offset.unwrap_or(0),
+        limit: limit.unwrap_or_else(|| dialect.default_limit.min(dialect.max_limit)),
+    })
+}
+
+/// Refuses any query: single items take no arguments (interface 4).
+///
+/// # Errors
+/// A refusal with status 422 that names the first argument.
+pub fn refuse_query(uri: &Uri) -> Result<(), Refusal> {
+    match url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes()).next() {
+        Some((name, _)) => Err(Refusal::unknown_argument(&name, "a single item takes none")),
+        None => Ok(()),
+    }
+}
+
+/// The limit that applies; none where one that makes no sense is left out of account.
+fn read_limit(value: &str, dialect: &Dialect) -> Result<Option<u64>, Refusal> {
+    let most = dialect.max_limit;
+    let refusal = || {
+        let rule = match most {
+            MAX_LIMIT => "limit must be an integer greater than 0 and lower than 100".to_owned(),
+            _ => format!("limit must be an integer from 1 to {most}"),
+        };
+        Err(Refusal::invalid_argument("invalid_limit", &rule, value))
+    };
+    match (plain_integer(value), dialect.over_limit) {
+        (Some(limit), _) if (1..=most).contains(&limit) => Ok(Some(limit)),
+        (Some(_), OverLimit::Refuse) => refusal(),
+        (Some(limit), OverLimit::Clamp) => Ok(Some(limit.clamp(1, most))),
+        (Some(_), OverLimit::Ignore) => Ok(None),
+        (None, _) if dialect.strict == Strict::Yes => refusal(),
+        (None, _) => Ok(None),
+    }
+}
+
+fn read_offset(value: &str, strict: bool) -> Result<Option<u64>, Refusal> {
+    match plain_integer(value).filter(|offset| i64::try_from(*offset).is_ok()) {
+        None if strict => {
+            let rule = "offset must be an integer from 0 to 9223372036854775807";
+            Err(Refusal::invalid_argument("invalid_offset", rule, value))
+        }
+        offset => Ok(offset),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn page(query: &str, dialect: &str) -> Result<(u64, u64), &'static str> {
+        let uri = format!("/external/users?{query}").parse().unwrap();
+        read_page(&uri, &dialect.parse().unwrap())
+            .map(|page| (page.offset, page.limit))
+            .map_err(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn each_dialect_reads_limits_its_own_way() {
+        assert_eq!(page("limit=99", ""), Ok((0, 99)));
+        assert_eq!(page("limit=100", ""), Err("invalid_limit"));
+        assert_eq!(page("limit=x", ""), Err("invalid_limit"));
+        assert_eq!(page("limit=5&limit=6", ""), Err("repeated_argument"));
+        assert_eq!(page("page=2", ""), Err("unknown_argument"));
+        assert_eq!(
+            page("limit=100", "over_limit=clamp max_limit=50"),
+            Ok((0, 50))
+        );
+        assert_eq!(page("limit=0", "over_limit=clamp"), Ok((0, 1)));
+        assert_eq!(
+            page("limit=100", "over_limit=ignore default_limit=7"),
+            Ok((0, 7))
+        );
+        assert_eq!(page("limit=x&offset=-1&page=2", "lenient"), Ok((0, 25)));
+        assert_eq!(page("limit=100", "strict=no"), Err("invalid_limit"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_query_is_too_odd(query in "[ -~]{0,40}") {
+            if let Ok(uri) = format!("/external/users?{query}").parse::<Uri>() {
+                let page = read_page(&uri, &Dialect::LENIENT);
+                prop_assert!(page.is_ok_and(|page| (1..=99).contains(&page.limit)));
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! A rate limit: a bucket of tokens that fills as the lane's clock goes on.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+/// What a refused request is told about the wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Says {
+    /// `Retry-After`, in whole seconds (RFC 9110, section 10.2.3).
+    #[default]
+    RetryAfter,
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset` (an epoch in seconds), on every answer.
+    Headers,
+    /// Nothing but the status.
+    Nothing,
+}
+
+/// How many requests a lane answers; more get 429.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Tokens that come back in a second.
+    pub per_second: f64,
+    /// Tokens that the bucket holds: how many requests may come at once.
+    pub burst: u64,
+    pub says: Says,
+}
+
+/// The most tokens that a bucket holds, and that come back in a second.
+const MOST: u64 = 1_000_000;
+
+impl Rate {
+    /// A rate within its bounds.
+    ///
+    /// # Errors
+    /// Which argument is wrong, and what would be right.
+    pub fn new(per_second: f64, burst: u64, says: Says) -> Result<Self, String> {
+        if !(per_second > 0.0 && per_second <= MOST as f64) {
+            return Err(format!(
+                "per_second: must be above 0 and at most {MOST}, not {per_second}"
+            ));
+        }
+        if !(1..=MOST).contains(&burst) {
+            return Err(format!("burst: must be from 1 to {MOST}, not {burst}"));
+        }
+        Ok(Self {
+            per_second,
+            burst,
+            says,
+        })
+    }
+}
+
+/// `10/s burst=20 says=retry_after`; a burst is by default what comes in a second, and at least 1.
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        let per_second: f64 = first
+            .strip_suffix("/s")
+            .and_then(|number| number.parse().ok())
+            .ok_or_else(|| format!("a rate begins as 10/s, not as {first:?}"))?;
+        let mut burst = (per_second as u64).max(1);
+        let mut says = Says::default();
+        for word in words {
+            match word.split_once('=') {
+                Some(("burst", value)) => {
+                    burst = value
+                        .parse()
+                        .map_err(|_| format!("burst: must be a whole number, not {value:?}"))?;
+                }
+                Some(("says", value)) => says = value.parse()?,
+                _ => return Err(format!("{word:?} is neither burst=N nor says=WORD")),
+            }
+        }
+        Self::new(per_second, burst, says)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            per_second,
+            burst,
+            says,
+        } = self;
+        write!(formatter, "{per_second}/s burst={burst} says={says}")
+    }
+}
+
+impl FromStr for Says {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "retry_after" => Ok(Self::RetryAfter),
+            "headers" => Ok(Self::Headers),
+            "nothing" => Ok(Self::Nothing),
+            _ => Err(format!(
+                "says: {word:?} is none of retry_after, headers, nothing"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Says {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::RetryAfter => "retry_after",
+            Self::Headers => "headers",
+            Self::Nothing => "nothing",
+        })
+    }
+}
+
+/// The tokens of one lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Bucket {
+    pub rate: Rate,
+    tokens: f64,
+    filled: Instant,
+}
+
+/// What the bucket says of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    pub admitted: bool,
+    /// The headers that the answer carries.
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Bucket {
+    /// A full bucket.
+    #[must_use]
+    pub const fn new(rate: Rate, now: Instant) -> Self {
+        Self {
+            rate,
+            tokens: rate.burst as f64,
+            filled: now,
+        }
+    }
+
+    /// Takes a token, if there is one.
+    pub fn take(&mut self, now: Instant, wall: SystemTime) -> Turn {
+        let Rate {
+            per_second,
+            burst,
+            says,
+        } = self.rate;
+        let passed = now.saturating_duration_since(self.filled).as_secs_f64();
+        self.tokens = (self.tokens + passed * per_second).min(burst as f64);
+        self.filled = now;
+        // A token that is back but for rounding is back: a wait that was told must be enough.
+        let admitted = self.tokens >= 1.0 - 1e-6;
+        if admitted {
+            self.tokens = (self.tokens - 1.0).max(0.0);
+        }
+        let wait = ((1.0 - self.tokens) / per_second).max(0.0).ceil();
+        let headers = match says {
+            Says::Headers => {
+                let until = wall + Duration::try_from_secs_f64(wait).unwrap_or_default();
+                let reset = until.duration_since(UNIX_EPOCH).unwrap_or_default();
+                let reset = reset.as_secs() + u64::from(reset.subsec_nanos() > 0);
+                vec![
+                    ("x-ratelimit-limit", burst.to_string()),
+                    ("x-ratelimit-remaining", (self.tokens as u64).to_string()),
+                    ("x-ratelimit-reset", reset.to_string()),
+                ]
+            }
+            Says::RetryAfter if !admitted => vec![("retry-after", wait.max(1.0).to_string())],
+            Says::RetryAfter | Says::Nothing => Vec::new(),
+        };
+        Turn { admitted, headers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_rate_reads_back_from_its_text() {
+        for text in ["10/s burst=20 says=headers", "0.5/s burst=1 says=nothing"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        assert_eq!("10/s".parse::<Rate>().unwrap().burst, 10);
+        for text in [
+            "",
+            "10",
+            "10/s burst",
+            "0/s",
+            "NaN/s",
+            "1/s burst=0",
+            "1/s says=x",
+        ] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_wait_that_was_told_is_enough(
+            per_second in 0.01_f64..1000.0, burst in 1_u64..50, says_headers: bool,
+        ) {
+            let says = if says_headers { Says::Headers } else { Says::RetryAfter };
+            let (start, wall) = (Instant::now(), UNIX_EPOCH + Duration::from_millis(1_767_225_600_123));
+            let mut bucket = Bucket::new(Rate::new(per_second, burst, says).unwrap(), start);
+            for _ in 0..burst {
+                prop_assert!(bucket.take(start, wall).admitted);
+            }
+            let turn = bucket.take(start, wall);
+            prop_assert!(!turn.admitted);
+            let told: f64 = turn.headers.last().unwrap().1.parse().unwrap();
+            let wait = if says_headers { told - 1_767_225_600.123 } else { told };
+            let wait = Duration::from_secs_f64(wait);
+            prop_assert!(bucket.take(start + wait, wall + wait).admitted);
+        }
+    }
+}
