@@ -19,15 +19,18 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop lint bench clean test-rust test-python test-wheel
+.PHONY: help demo test build develop lint bench bench-mock clean test-rust test-python test-wheel \
+	test-integrations
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
+	@echo "make test-integrations  the mock's page in headless Chromium, which Debian brings"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, basedpyright, stubtest"
-	@echo "make bench    what the import costs, and the size of the wheel"
+	@echo "make bench    what the import costs, the size of the wheel, and make bench-mock"
+	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
 	@echo "make clean    remove what was built, $(VENV) included"
 	@echo
 	@echo "PYTHON=python3.12 make ... chooses the interpreter; it must be 3.11 or later."
@@ -68,8 +71,17 @@ test-python: $(STAMPS)/wheel $(STAMPS)/tools
 test-wheel: $(STAMPS)/wheel
 	$(BIN)/python tools/check_wheel.py $(WHEELS)
 
+test-integrations: $(STAMPS)/wheel $(STAMPS)/integrations
+	$(BIN)/python tools/find_chromium.py
+	$(BIN)/python -m pytest tests/integrations
+
 bench: $(STAMPS)/wheel
 	$(BIN)/python benches/import_and_size.py $(WHEELS)
+	@$(MAKE) --no-print-directory bench-mock
+
+bench-mock: $(STAMPS)/wheel $(STAMPS)/bench
+	cargo build --release --locked --manifest-path benches/peers/axum/Cargo.toml --target-dir target/peers
+	$(BIN)/python benches/mock_server.py target/peers/release/bare-axum
 
 clean:
 	rm -rf $(VENV) target .mypy_cache .pytest_cache .ruff_cache
@@ -90,6 +102,10 @@ $(STAMPS)/maturin: $(STAMPS)/venv constraints.txt
 
 $(STAMPS)/tools: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group dev
+	@touch $@
+
+$(STAMPS)/integrations $(STAMPS)/bench: $(STAMPS)/venv constraints.txt pyproject.toml
+	$(PIP) install --constraint constraints.txt --group $(@F)
 	@touch $@
 
 $(WHEELS)/stamp: $(STAMPS)/maturin $(SOURCES)
