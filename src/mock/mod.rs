@@ -2,12 +2,16 @@
 //!
 //! Shares no type with the core: its JSON is written from the interface document.
 
+mod answer;
 pub mod audit;
 pub mod bend;
+mod body;
 pub mod chunks;
+mod connection;
 pub mod counters;
 pub mod dialect;
 pub mod drift;
+pub mod exchange;
 #[cfg(feature = "python")]
 pub mod face;
 pub mod fault;
@@ -28,4 +32,5 @@ pub mod server;
 pub mod service;
 #[cfg(test)]
 mod tests;
+mod wire;
 pub mod world;

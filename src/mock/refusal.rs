@@ -5,8 +5,6 @@ use std::fmt;
 
 use serde_json::json;
 
-use super::fault::ErrorCode;
-
 /// An answer that is not data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -95,10 +93,12 @@ impl Refusal {
     }
 
     /// What a fault answers with that was given no body.
-    pub fn injected(code: ErrorCode) -> Self {
-        let reason = code.reason().unwrap_or("no name");
-        let message = format!("a fault that was set answers {} ({reason})", code.number());
-        Self::new(code.number(), "fault", message)
+    pub fn by_fault(status: u16, reason: Option<&str>) -> Self {
+        let message = format!(
+            "{}: a fault rule asked for it",
+            reason.unwrap_or("no answer")
+        );
+        Self::new(status, "fault", message)
     }
 
     /// The body as it is sent.

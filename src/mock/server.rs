@@ -1,27 +1,18 @@
 //! The socket below the service: one thread, one runtime, no Python.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use thiserror::Error;
-use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
+use super::connection::converse;
 use super::lane::{Habits, Lane, Parts};
-use super::service::{Answer, Call, Service};
+use super::service::Service;
 use super::world::World;
 
 /// The vendor word of a server that was given none.
@@ -270,37 +261,4 @@ async fn accept(listener: &tokio::net::TcpListener, service: &Arc<Service>) {
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
-}
-
-async fn converse(stream: TcpStream, service: Arc<Service>) {
-    let _ = stream.set_nodelay(true);
-    let answer = service_fn(|request: Request<Incoming>| {
-        let call = Call {
-            method: request.method(),
-            uri: request.uri(),
-            headers: request.headers(),
-        };
-        let response = into_response(service.answer(call));
-        async { Ok::<_, Infallible>(response) }
-    });
-    // A connection that breaks is the client's doing, and nobody is left to tell.
-    let _ = http1::Builder::new()
-        .pipeline_flush(true)
-        .serve_connection(TokioIo::new(stream), answer)
-        .await;
-}
-
-fn into_response(answer: Answer) -> Response<Full<Bytes>> {
-    const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
-    let mut response = Response::new(Full::new(Bytes::from(answer.body.to_vec())));
-    *response.status_mut() =
-        StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, JSON);
-    for (name, value) in answer.headers {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            headers.append(HeaderName::from_static(name), value);
-        }
-    }
-    response
 }

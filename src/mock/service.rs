@@ -7,39 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use hyper::Method;
 use hyper::header::AUTHORIZATION;
-use hyper::{HeaderMap, Method, Uri};
 
-use super::chunks::Chunks;
+use super::exchange::{Answer, Call, Responder};
 use super::lane::Lane;
-use super::manner::Manner;
 use super::query::refuse_query;
 use super::routes::Target;
 
-use crate::clock::Clock;
-
 /// The interface as an OpenAPI 3.1 document, answered at `/openapi.json`.
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");
-
-/// What the mock looks at in a request.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'request> {
-    pub method: &'request Method,
-    pub uri: &'request Uri,
-    pub headers: &'request HeaderMap,
-}
-
-/// What goes back, and how.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    pub status: u16,
-    /// Headers besides Content-Type.
-    pub headers: Vec<(&'static str, String)>,
-    pub body: Chunks,
-    pub manner: Manner,
-    /// What delays go by.
-    pub clock: Clock,
-}
 
 type Lanes = HashMap<Vec<u8>, Arc<Lane>>;
 
@@ -111,8 +88,14 @@ impl Service {
         self.lanes.store(Arc::new(lanes));
     }
 
-    /// Answers one request.
-    pub fn answer(&self, call: Call<'_>) -> Answer {
+    fn openapi(&self) -> Answer {
+        self.main.counters.count(Target::OpenApi.route(), 200);
+        Answer::json(200, Bytes::from_static(OPENAPI.as_bytes()))
+    }
+}
+
+impl Responder for Service {
+    fn answer(&self, call: Call<'_>) -> Answer {
         let target = Target::read(call.uri.path());
         if target == Target::OpenApi && call.method == Method::GET && refuse_query(call.uri).is_ok()
         {
@@ -130,15 +113,8 @@ impl Service {
         }
     }
 
-    fn openapi(&self) -> Answer {
-        self.main.counters.count(Target::OpenApi.route(), 200);
-        Answer {
-            status: 200,
-            headers: Vec::new(),
-            body: Chunks::from(Bytes::from_static(OPENAPI.as_bytes())),
-            manner: Manner::default(),
-            clock: self.main.clock.clone(),
-        }
+    fn malformed(&self) {
+        self.main.counters.count(Target::Unknown.route(), 400);
     }
 }
 

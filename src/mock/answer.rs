@@ -1,0 +1,284 @@
+//! How a lane answers a request.
+//!
+//! The checks come in this order, and the first that fails answers: path, method, secret, Accept,
+//! query, rate, faults, look-up.
+
+use hyper::header::ACCEPT;
+use hyper::{HeaderMap, Method};
+
+use super::bend::Bend;
+use super::chunks::Chunks;
+use super::dialect::{Dialect, Order, PastEnd, ShortPages, Strict, Total};
+use super::exchange::{Answer, Call};
+use super::journal::{Asked, Entry, Served};
+use super::key::{Purpose, RequestKey};
+use super::lane::Lane;
+use super::manner::{Change, Manner};
+use super::order::Sequence;
+use super::page;
+use super::query::{read_page, refuse_query};
+use super::refusal::Refusal;
+use super::routes::Target;
+use super::world::View;
+use super::world::draw::Digest;
+
+/// One request that made sense.
+struct Question {
+    target: Target,
+    /// For lists, the page.
+    asked: Option<Asked>,
+    key: RequestKey,
+    attempt: u64,
+    bend: Bend,
+}
+
+/// An answer, and the rows in it where it is a page.
+type Reply = (Answer, Option<Served>);
+
+impl Lane {
+    /// Answers one request, counts it and notes it; `known` says whether it carries this lane's
+    /// secret.
+    pub fn answer(&self, call: Call<'_>, target: Target, known: bool) -> Answer {
+        let dialect = self.dialect();
+        let asked = match self.check(call, target, known, &dialect) {
+            Ok(asked) => asked,
+            Err(refusal) => return self.refuse(call, target, &refusal),
+        };
+        let key = RequestKey::new(target, asked.map_or(0, |asked| asked.offset));
+        let question = Question {
+            target,
+            asked,
+            key,
+            attempt: self.attempts.next(&key),
+            bend: self.bend(),
+        };
+        let turn = self
+            .bucket()
+            .as_mut()
+            .map(|bucket| bucket.take(self.clock.now(), self.clock.wall()));
+        let (admitted, headers) =
+            turn.map_or((true, Vec::new()), |turn| (turn.admitted, turn.headers));
+        let manner = if admitted {
+            self.rules
+                .choose(self.seed(), &key, asked.map_or(1, |asked| asked.limit))
+        } else {
+            Manner::default()
+        };
+        let (answer, mut served) = match &manner.change {
+            _ if !admitted => (refused(&Refusal::rate_limited()), None),
+            Some(Change::Status { .. } | Change::Garbage(_)) => {
+                (Answer::json(200, Chunks::default()), None)
+            }
+            Some(Change::ContentType(_)) | None => self.look_up(&question),
+        };
+        if let Some(served) = &mut served {
+            served.whole = manner.is_whole();
+            if served.whole {
+                self.drifts.page(self.world(), target, dialect.order);
+            }
+        }
+        let faults = manner.rules.clone();
+        let mut answer = answer.in_manner(manner, &self.clock);
+        self.counters.count(target.route(), answer.status);
+        self.journal.add(Entry {
+            page: asked,
+            attempt: question.attempt,
+            faults,
+            served,
+            ..self.entry(call, target, answer.status)
+        });
+        answer.headers.extend(headers);
+        let id = key.chance(self.seed(), Purpose::RequestId, question.attempt);
+        answer.headers.push(("x-request-id", format!("{id:016x}")));
+        answer
+    }
+
+    fn refuse(&self, call: Call<'_>, target: Target, refusal: &Refusal) -> Answer {
+        self.counters.count(target.route(), refusal.status);
+        self.journal.add(Entry {
+            unexpected: Some(refusal.code),
+            ..self.entry(call, target, refusal.status)
+        });
+        let mut digest = Digest::new();
+        digest.number(self.seed());
+        digest.text(call.method.as_str());
+        digest.text(call.uri.path());
+        digest.text(call.uri.query().unwrap_or_default());
+        let mut answer = refused(refusal);
+        answer.headers.push(("x-request-id", digest.hex()));
+        answer
+    }
+
+    fn entry(&self, call: Call<'_>, target: Target, status: u16) -> Entry {
+        let path = call.uri.path_and_query();
+        Entry {
+            number: 0,
+            at: self.clock.wall(),
+            method: call.method.clone(),
+            path: path.map_or_else(String::new, |path| path.as_str().to_owned()),
+            target,
+            page: None,
+            attempt: 0,
+            status,
+            faults: Vec::new(),
+            unexpected: None,
+            served: None,
+        }
+    }
+
+    fn check(
+        &self,
+        call: Call<'_>,
+        target: Target,
+        known: bool,
+        dialect: &Dialect,
+    ) -> Result<Option<Asked>, Refusal> {
+        if target == Target::Unknown {
+            return Err(Refusal::unknown_path(call.uri.path()));
+        }
+        if call.method != Method::GET {
+            return Err(Refusal::wrong_method(call.method.as_str()));
+        }
+        if target == Target::OpenApi {
+            return refuse_query(call.uri).map(|()| None);
+        }
+        let strict = dialect.strict == Strict::Yes;
+        if strict && !known {
+            return Err(Refusal::unauthorized());
+        }
+        if strict && !accepts(call.headers, &self.media_type) {
+            return Err(Refusal::not_acceptable(&self.media_type));
+        }
+        match target {
+            Target::Users | Target::Messages { .. } => read_page(call.uri, dialect).map(Some),
+            _ if strict => refuse_query(call.uri).map(|()| None),
+            _ => Ok(None),
+        }
+    }
+
+    fn look_up(&self, question: &Question) -> Reply {
+        let view = self.world().view();
+        let bend = &question.bend;
+        let found = match (question.target, question.asked) {
+            (Target::User { user_id }, _) => page::user(&view, user_id, bend),
+            (
+                Target::Message {
+                    user_id,
+                    message_id,
+                },
+                _,
+            ) => page::message(&view, user_id, message_id, bend),
+            (_, Some(asked)) => {
+                return self
+                    .list(question, asked, view)
+                    .unwrap_or_else(|refusal| (refused(&refusal), None));
+            }
+            (Target::Users | Target::Messages { .. } | Target::OpenApi | Target::Unknown, None) => {
+                Err(Refusal::unknown_path(""))
+            }
+        };
+        let answer = found.map_or_else(|refusal| refused(&refusal), |row| Answer::json(200, row));
+        (answer, None)
+    }
+
+    fn list(&self, question: &Question, asked: Asked, view: View) -> Result<Reply, Refusal> {
+        let Question {
+            key,
+            attempt,
+            bend,
+            target,
+            ..
+        } = question;
+        let dialect = &bend.dialect;
+        let chance = |purpose| key.chance(self.seed(), purpose, *attempt);
+        let unknown = || Refusal::unknown_user(target.user().unwrap_or(0));
+        let user = match target.user() {
+            None => None,
+            Some(sent) => Some(bend.own_id(sent).ok_or_else(unknown)?),
+        };
+        let rows = page::total(&view, user).ok_or_else(unknown)?;
+        let mut offset = asked.offset;
+        if offset > 0 && offset >= rows {
+            match dialect.past_end {
+                PastEnd::Empty => {}
+                PastEnd::NotFound => return Err(Refusal::past_end(offset, rows)),
+                PastEnd::LastPage => offset = rows.saturating_sub(1) / asked.limit * asked.limit,
+            }
+        }
+        let mut count = asked.limit.min(rows.saturating_sub(offset));
+        if dialect.short_pages == ShortPages::Some && count > 1 {
+            let bits = chance(Purpose::ShortPage);
+            if bits.is_multiple_of(3) {
+                count -= 1 + (bits >> 32) % (count / 2);
+            }
+        }
+        let served = Served {
+            sequence: Sequence {
+                order: dialect.order,
+                total: rows,
+                chance: match dialect.order {
+                    Order::Id | Order::Newest => 0,
+                    Order::Ties | Order::Shuffled => chance(Purpose::Order),
+                },
+            },
+            view,
+            first: offset,
+            rows: count,
+            whole: true,
+        };
+        let total = match dialect.total {
+            Total::Exact => Some(rows),
+            Total::Stale => Some(page::total(&self.before(), user).unwrap_or(rows)),
+            Total::Capped => Some(rows.min(dialect.total_cap)),
+            Total::Null => None,
+            Total::Low => Some(rows.saturating_sub(1 + rows / 10)),
+            Total::High => Some(rows + 1 + rows / 10),
+        };
+        let sent = Asked {
+            offset,
+            limit: asked.limit,
+        };
+        let body = page::body(&served, user, sent, total, bend);
+        Ok((Answer::json(200, body), Some(served)))
+    }
+}
+
+fn refused(refusal: &Refusal) -> Answer {
+    let mut answer = Answer::json(refusal.status, refusal.body());
+    match refusal.status {
+        401 => answer
+            .headers
+            .push(("www-authenticate", "Bearer".to_owned())),
+        405 => answer.headers.push(("allow", "GET".to_owned())),
+        _ => {}
+    }
+    answer
+}
+
+/// Whether an Accept header names the media type itself (interface 5.3), with a weight above 0.
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let lists = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts
+            .next()
+            .is_some_and(|name| name.eq_ignore_ascii_case(media_type));
+        named && !parts.any(is_refusing_weight)
+    })
+}
+
+/// Whether a parameter is a weight of zero (RFC 9110, section 12.4.2).
+fn is_refusing_weight(parameter: &str) -> bool {
+    parameter
+        .split_once('=')
+        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
+        .is_some_and(|(_, weight)| {
+            weight
+                .trim()
+                .parse::<f32>()
+                .is_ok_and(|weight| weight <= 0.0)
+        })
+}

@@ -1,0 +1,220 @@
+//! The body of a response: its pieces as they are, or a part of them, or in drips.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::io::IoSlice;
+use std::num::NonZeroU64;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use std::vec;
+
+use bytes::{Buf, Bytes};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+
+use super::chunks::Chunks;
+use super::wire::Cue;
+use crate::clock::Clock;
+
+/// Pieces that go to the socket without being joined.
+#[derive(Debug, Default)]
+pub struct Pieces {
+    pieces: vec::IntoIter<Bytes>,
+    remaining: usize,
+}
+
+impl Pieces {
+    /// Takes the first `count` bytes off, or all there are.
+    fn split_front(&mut self, count: u64) -> Self {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let mut taken = Chunks::default();
+        while let Some(front) = self.pieces.as_mut_slice().first_mut() {
+            let wanted = count - taken.len();
+            if wanted < front.len() {
+                taken.push(front.split_to(wanted));
+                break;
+            }
+            taken.push(std::mem::take(front));
+            let _ = self.pieces.next();
+        }
+        self.remaining -= taken.len();
+        taken.into()
+    }
+}
+
+impl From<Chunks> for Pieces {
+    fn from(chunks: Chunks) -> Self {
+        Self {
+            remaining: chunks.len(),
+            pieces: chunks.into_iter(),
+        }
+    }
+}
+
+impl Buf for Pieces {
+    fn remaining(&self) -> usize {
+        self.remaining
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.pieces.as_slice().first().map_or(&[], |piece| piece)
+    }
+
+    fn chunks_vectored<'buffer>(&'buffer self, slots: &mut [IoSlice<'buffer>]) -> usize {
+        let mut filled = 0;
+        for (slot, piece) in slots.iter_mut().zip(self.pieces.as_slice()) {
+            *slot = IoSlice::new(piece);
+            filled += 1;
+        }
+        filled
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        self.remaining = self.remaining.saturating_sub(count);
+        while let Some(front) = self.pieces.as_mut_slice().first_mut() {
+            if count < front.len() {
+                front.advance(count);
+                return;
+            }
+            count -= front.len();
+            let _ = self.pieces.next();
+        }
+    }
+}
+
+/// The body of one response.
+#[derive(Debug)]
+pub struct Body {
+    /// What is still to be sent.
+    rest: Pieces,
+    /// What Content-Length says beyond that.
+    missing: u64,
+    drip: Option<Dripping>,
+    /// Told when the last byte was handed on, where the connection ends then.
+    cue: Option<Arc<Cue>>,
+}
+
+struct Dripping {
+    bytes: NonZeroU64,
+    pause: Duration,
+    clock: Clock,
+    hold: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl fmt::Debug for Dripping {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "Dripping({} bytes, {:?})",
+            self.bytes, self.pause
+        )
+    }
+}
+
+impl Body {
+    /// All of it, at once.
+    pub fn whole(chunks: Chunks) -> Self {
+        Self {
+            rest: chunks.into(),
+            missing: 0,
+            drip: None,
+            cue: None,
+        }
+    }
+
+    /// The first `bytes` of it, which is all that Content-Length knows of.
+    pub fn short(chunks: Chunks, bytes: u64) -> Self {
+        let mut all = Pieces::from(chunks);
+        Self {
+            rest: all.split_front(bytes),
+            missing: 0,
+            drip: None,
+            cue: None,
+        }
+    }
+
+    /// The first `bytes` of it, and then the cue.
+    pub fn cut(chunks: Chunks, bytes: u64, cue: &Arc<Cue>) -> Self {
+        let mut all = Pieces::from(chunks);
+        Self {
+            rest: all.split_front(bytes),
+            missing: all.remaining as u64,
+            drip: None,
+            cue: Some(Arc::clone(cue)),
+        }
+    }
+
+    /// The same in drips: each `bytes` of it come after a pause.
+    pub fn dripping(mut self, bytes: NonZeroU64, pause: Duration, clock: Clock) -> Self {
+        self.drip = Some(Dripping {
+            bytes,
+            pause,
+            clock,
+            hold: None,
+        });
+        self
+    }
+}
+
+impl Dripping {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let hold = self.hold.get_or_insert_with(|| {
+            let (clock, pause) = (self.clock.clone(), self.pause);
+            Box::pin(async move { clock.hold(Some(pause)).await })
+        });
+        ready!(hold.as_mut().poll(context));
+        self.hold = None;
+        Poll::Ready(())
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Pieces;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Pieces>, Infallible>>> {
+        let body = self.get_mut();
+        let frame = if body.rest.has_remaining() {
+            Some(match &mut body.drip {
+                Some(drip) => {
+                    ready!(drip.poll(context));
+                    body.rest.split_front(drip.bytes.get())
+                }
+                None => std::mem::take(&mut body.rest),
+            })
+        } else {
+            None
+        };
+        if !body.rest.has_remaining()
+            && let Some(cue) = &body.cue
+        {
+            cue.reach();
+            if frame.is_none() {
+                // Whoever waits for the cue ends the connection; nothing else can.
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(frame.map(|pieces| Ok(Frame::data(pieces))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.cue.is_none() && !self.rest.has_remaining()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.remaining as u64 + self.missing)
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        // An answer without a body, as to HEAD, ends as well.
+        if let Some(cue) = &self.cue {
+            cue.reach();
+        }
+    }
+}

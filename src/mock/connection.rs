@@ -1,0 +1,123 @@
+//! One connection: HTTP on a socket, answers in the manner that was chosen for them.
+
+use std::convert::Infallible;
+use std::future::{pending, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use tokio::net::TcpStream;
+
+use super::body::Body;
+use super::exchange::{Answer, Call, Responder, Sending};
+use super::manner::Ending;
+use super::wire::{Cue, Exit, Wire};
+
+/// Answers the requests of one connection, until one side ends it.
+pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
+    let _ = stream.set_nodelay(true);
+    let cue = Arc::new(Cue::default());
+    let stale = AtomicBool::new(false);
+    let answer = service_fn(|request: Request<Incoming>| {
+        if stale.load(Ordering::Relaxed) && !cue.is_planned() {
+            cue.plan(Exit::Close);
+            cue.reach();
+        }
+        let answer = (!cue.is_planned()).then(|| {
+            responder.answer(Call {
+                method: request.method(),
+                uri: request.uri(),
+                headers: request.headers(),
+            })
+        });
+        let (cue, stale) = (&cue, &stale);
+        async move {
+            // A request that came on a connection that is being left is not even read.
+            let Some(mut answer) = answer else {
+                return pending().await;
+            };
+            let body = std::mem::take(&mut answer.body);
+            let body = match answer.sending.take() {
+                None => Body::whole(body),
+                Some(sending) => {
+                    let sending = Box::pin(send(body, *sending, cue, stale));
+                    sending.await
+                }
+            };
+            Ok::<_, Infallible>(respond(answer, body))
+        }
+    });
+    let mut connection = http1::Builder::new()
+        .auto_date_header(false)
+        .serve_connection(Wire::new(stream, Arc::clone(&cue)), answer);
+    let ended = poll_fn(|context| match Pin::new(&mut connection).poll(context) {
+        Poll::Ready(ended) => Poll::Ready(Some(ended)),
+        Poll::Pending if cue.due().is_some() => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    });
+    match (ended.await, cue.due()) {
+        (None, Some(exit)) => connection.into_parts().io.leave(exit).await,
+        // Any other break is the client's doing, and nobody is left to tell.
+        (Some(Err(error)), _) if error.is_parse() => responder.malformed(),
+        _ => {}
+    }
+}
+
+/// Holds an answer back for its time, and makes its body what it is to be.
+async fn send(
+    chunks: super::chunks::Chunks,
+    Sending { manner, clock }: Sending,
+    cue: &Arc<Cue>,
+    stale: &AtomicBool,
+) -> Body {
+    if !manner.delay.is_zero() {
+        clock.hold(Some(manner.delay)).await;
+    }
+    let exit = match manner.ending {
+        Ending::Whole | Ending::Short { .. } | Ending::Stale => None,
+        Ending::Reset { after_bytes } => Some((after_bytes, Exit::Reset)),
+        Ending::Close { after_bytes } => Some((Some(after_bytes), Exit::Close)),
+        Ending::Stall { after_bytes } => Some((after_bytes, Exit::Stall(clock.clone()))),
+    };
+    let body = match (exit, manner.ending) {
+        (Some((after_bytes, exit)), _) => {
+            cue.plan(exit);
+            match after_bytes {
+                Some(bytes) => Body::cut(chunks, bytes, cue),
+                None => {
+                    cue.reach();
+                    pending().await
+                }
+            }
+        }
+        (None, Ending::Short { bytes }) => Body::short(chunks, bytes),
+        (None, ending) => {
+            stale.store(ending == Ending::Stale, Ordering::Relaxed);
+            Body::whole(chunks)
+        }
+    };
+    match manner.drip {
+        Some(drip) => body.dripping(drip.bytes, drip.pause, clock),
+        None => body,
+    }
+}
+
+fn respond(answer: Answer, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() =
+        StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, answer.content_type);
+    for (name, value) in answer.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.append(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}

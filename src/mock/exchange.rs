@@ -1,0 +1,103 @@
+//! What goes between the socket and the service: a request, and how it is answered.
+
+use hyper::header::HeaderValue;
+use hyper::{HeaderMap, Method, Uri};
+
+use super::chunks::Chunks;
+use super::manner::{Change, Manner};
+use super::refusal::Refusal;
+use crate::clock::Clock;
+
+/// The content type of every answer that no fault has changed.
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
+/// What the mock looks at in a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'request> {
+    pub method: &'request Method,
+    pub uri: &'request Uri,
+    pub headers: &'request HeaderMap,
+}
+
+/// What goes back; the socket layer adds framing only.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub content_type: HeaderValue,
+    /// Headers besides Content-Type and Content-Length.
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Chunks,
+    /// None for an answer that is sent at once and whole.
+    pub sending: Option<Box<Sending>>,
+}
+
+/// How an answer is sent where it is not sent at once and whole.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    pub manner: Manner,
+    /// What delays and drips go by.
+    pub clock: Clock,
+}
+
+/// Who answers the requests of a connection.
+pub trait Responder: Send + Sync + 'static {
+    /// Answers one request.
+    fn answer(&self, call: Call<'_>) -> Answer;
+
+    /// Hears of a request that was no HTTP; it was refused already.
+    fn malformed(&self);
+}
+
+impl Answer {
+    /// JSON that is sent at once and whole.
+    #[must_use]
+    pub fn json(status: u16, body: impl Into<Chunks>) -> Self {
+        Self {
+            status,
+            content_type: JSON,
+            headers: Vec::new(),
+            body: body.into(),
+            sending: None,
+        }
+    }
+
+    /// Applies what a manner changes of the answer itself, and has it sent in this manner.
+    #[must_use]
+    pub fn in_manner(mut self, manner: Manner, clock: &Clock) -> Self {
+        match &manner.change {
+            Some(Change::Status {
+                code,
+                retry_after,
+                body,
+            }) => {
+                self.status = code.number();
+                self.content_type = JSON;
+                self.headers.clear();
+                if let Some(seconds) = retry_after {
+                    self.headers.push(("retry-after", seconds.to_string()));
+                }
+                self.body = match body {
+                    Some(body) => body.clone().into(),
+                    None => Refusal::by_fault(code.number(), code.reason())
+                        .body()
+                        .into(),
+                };
+            }
+            Some(Change::Garbage(text)) => {
+                self.status = 200;
+                self.content_type = JSON;
+                self.headers.clear();
+                self.body = text.clone().into();
+            }
+            Some(Change::ContentType(content_type)) => {
+                self.content_type = content_type.header().clone();
+            }
+            None => {}
+        }
+        if !manner.is_plain() {
+            let clock = clock.clone();
+            self.sending = Some(Box::new(Sending { manner, clock }));
+        }
+        self
+    }
+}

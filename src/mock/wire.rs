@@ -1,0 +1,185 @@
+//! The socket below HTTP, and the ways to leave it.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::clock::Clock;
+
+/// How a connection is left that ends before HTTP would end it.
+#[derive(Clone, Debug)]
+pub enum Exit {
+    /// With a reset, once the client's side has every byte.
+    Reset,
+    /// In order.
+    Close,
+    /// Not at all, until the client goes.
+    Stall(Clock),
+}
+
+/// When a connection is left. An answer plans the exit, its body reaches the cue with the last
+/// byte that it hands on, and the wire sees when that byte was written.
+#[derive(Debug, Default)]
+pub struct Cue {
+    exit: OnceLock<Exit>,
+    reached: AtomicBool,
+    written: AtomicBool,
+}
+
+impl Cue {
+    /// Plans how the connection is left; the first plan holds.
+    pub fn plan(&self, exit: Exit) {
+        let _ = self.exit.set(exit);
+    }
+
+    /// Nothing more is to be written.
+    pub fn reach(&self) {
+        self.reached.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the connection was promised to an exit, so that it answers no more.
+    pub fn is_planned(&self) -> bool {
+        self.exit.get().is_some()
+    }
+
+    /// How to leave, once everything is written.
+    pub fn due(&self) -> Option<&Exit> {
+        let due = self.written.load(Ordering::Relaxed);
+        self.exit.get().filter(|_| due)
+    }
+}
+
+/// A socket that tells when everything was written up to the cue.
+#[derive(Debug)]
+pub struct Wire {
+    stream: TokioIo<TcpStream>,
+    cue: Arc<Cue>,
+}
+
+impl Wire {
+    /// Sends on a socket.
+    pub fn new(stream: TcpStream, cue: Arc<Cue>) -> Self {
+        Self {
+            stream: TokioIo::new(stream),
+            cue,
+        }
+    }
+
+    /// Leaves the connection.
+    pub async fn leave(self, exit: &Exit) {
+        let mut stream = self.stream.into_inner();
+        match exit {
+            Exit::Stall(clock) => {
+                tokio::select! {
+                    () = clock.hold(None) => {}
+                    () = gone(&stream) => {}
+                }
+            }
+            Exit::Reset => {
+                settle(&stream).await;
+                let _ = stream.set_zero_linger();
+            }
+            Exit::Close => {
+                settle(&stream).await;
+                let _ = stream.shutdown().await;
+                // Bytes that nobody has read would turn the close into a reset.
+                while stream.try_read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
+            }
+        }
+    }
+}
+
+/// Waits until every byte is on its way, or the client is gone.
+async fn settle(stream: &TcpStream) {
+    tokio::select! {
+        _ = all_sent(stream) => {}
+        () = gone(stream) => {}
+    }
+}
+
+/// Waits until the client has closed its side; what it sends until then is lost.
+async fn gone(stream: &TcpStream) {
+    let mut lost = [0; 4096];
+    while stream.readable().await.is_ok() {
+        match stream.try_read(&mut lost) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Waits until the kernel holds no byte back: a reset throws away what was not sent.
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+async fn all_sent(stream: &TcpStream) -> io::Result<()> {
+    let socket = socket2::SockRef::from(stream);
+    // With this mark a socket is writable when nothing is unsent, and not before.
+    socket.set_tcp_notsent_lowat(1)?;
+    // A second descriptor, because the first remembers that it was writable.
+    let again = TcpStream::from_std(socket.try_clone()?.into())?;
+    again.writable().await
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+async fn all_sent(_stream: &TcpStream) -> io::Result<()> {
+    Ok(())
+}
+
+impl Read for Wire {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
+    }
+}
+
+impl Write for Wire {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(context, buffer)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// HTTP flushes when it has written all that it has.
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let wire = self.get_mut();
+        ready!(Pin::new(&mut wire.stream).poll_flush(context))?;
+        if wire.cue.reached.load(Ordering::Relaxed) {
+            wire.cue.written.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let wire = self.get_mut();
+        if wire.cue.is_planned() {
+            // The exit closes it, and may not find it closed.
+            return Poll::Pending;
+        }
+        Pin::new(&mut wire.stream).poll_shutdown(context)
+    }
+}
