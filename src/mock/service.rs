@@ -11,9 +11,11 @@ use hyper::Method;
 use hyper::header::AUTHORIZATION;
 
 use super::exchange::{Answer, Call, Responder};
-use super::lane::Lane;
+use super::lane::{Habits, Lane, Parts};
 use super::query::refuse_query;
 use super::routes::Target;
+use super::world::World;
+use super::world::draw::blend;
 
 /// The interface as an OpenAPI 3.1 document, answered at `/openapi.json`.
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");
@@ -28,6 +30,8 @@ pub struct Service {
     lanes: ArcSwap<Lanes>,
     changing: Mutex<()>,
     numbered: AtomicU64,
+    /// Sets the secrets of this service's lanes apart from those of others.
+    salt: u64,
 }
 
 impl Service {
@@ -41,6 +45,7 @@ impl Service {
             lanes: ArcSwap::from_pointee(lanes),
             changing: Mutex::new(()),
             numbered: AtomicU64::new(0),
+            salt: fastrand::u64(..),
         }
     }
 
@@ -64,14 +69,37 @@ impl Service {
         lanes
     }
 
-    /// A number that no other lane of this service has.
-    pub fn next_lane(&self) -> u64 {
-        self.numbered.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Opens a lane; one of the same secret makes room.
-    pub fn open(&self, lane: Arc<Lane>) {
-        self.change(|lanes| drop(lanes.insert(authorization(&lane), lane)));
+    /// Opens a lane of its own secret. Without a name it gets a number, without a world a copy of
+    /// the main lane's.
+    ///
+    /// # Errors
+    /// What is wrong with the name: letters, digits, `-` and `_`, and no open lane has it.
+    pub fn open_lane(
+        &self,
+        name: Option<String>,
+        world: Option<Arc<World>>,
+        habits: Habits,
+    ) -> Result<Arc<Lane>, String> {
+        let number = self.numbered.fetch_add(1, Ordering::Relaxed) + 1;
+        let name = name.unwrap_or_else(|| format!("lane-{number}"));
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        if name.is_empty() || !name.bytes().all(plain) {
+            return Err(format!("name: letters, digits, - and _, not {name:?}"));
+        }
+        let lane = Arc::new(Lane::new(Parts {
+            secret: format!("mock_{name}_{:016x}", blend(&[self.salt, number])),
+            name,
+            vendor: self.vendor.clone(),
+            world: world.unwrap_or_else(|| Arc::new(self.main.world().fork())),
+            habits,
+        }));
+        self.change(|lanes| {
+            if lanes.values().any(|open| open.name() == lane.name()) {
+                return Err(format!("name: a lane {:?} is open already", lane.name()));
+            }
+            lanes.insert(authorization(&lane), Arc::clone(&lane));
+            Ok(Arc::clone(&lane))
+        })
     }
 
     /// Closes a lane: its secret is unknown from now on. The main one stays.
@@ -81,11 +109,12 @@ impl Service {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Lanes)) {
+    fn change<T>(&self, change: impl FnOnce(&mut Lanes) -> T) -> T {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lanes = Lanes::clone(&self.lanes.load());
-        change(&mut lanes);
+        let changed = change(&mut lanes);
         self.lanes.store(Arc::new(lanes));
+        changed
     }
 
     fn openapi(&self) -> Answer {

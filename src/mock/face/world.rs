@@ -1,24 +1,13 @@
-//! The mock's face for Python: worlds to change by hand, and servers to start and stop.
+//! Worlds, to make and to change by hand.
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyKeyError, PyOSError, PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::server::{MockServer, Options, StartError};
-use super::service::OPENAPI;
-use super::world::{self, Fields, WorldError};
-
-/// Adds the mock's classes, and `OPENAPI` (the text of the OpenAPI document), to the module.
-///
-/// # Errors
-/// Whatever Python raises while they are added.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("OPENAPI", OPENAPI)?;
-    module.add_class::<World>()?;
-    module.add_class::<NativeMockServer>()
-}
+use super::arguments::{Id, count, json_fields, parse_json};
+use crate::mock::world::{self, WorldError};
 
 impl From<WorldError> for PyErr {
     fn from(error: WorldError) -> Self {
@@ -29,78 +18,6 @@ impl From<WorldError> for PyErr {
             }
         }
     }
-}
-
-impl From<StartError> for PyErr {
-    fn from(error: StartError) -> Self {
-        let text = error.to_string();
-        match error {
-            StartError::Argument { .. } => PyValueError::new_err(text),
-            // With a number, Python picks the subclass and fills errno.
-            StartError::Listen { source, .. } | StartError::Thread(source) => {
-                match source.raw_os_error() {
-                    Some(number) => PyOSError::new_err((number, text)),
-                    None => PyOSError::new_err(text),
-                }
-            }
-        }
-    }
-}
-
-/// An id as it comes from Python.
-#[derive(Clone, Copy)]
-struct Id(u64);
-
-impl FromPyObject<'_, '_> for Id {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        count("id", &value, u64::MAX).map(Self)
-    }
-}
-
-/// A whole number from 0 on, or an error that names the argument.
-fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u64> {
-    let range_error = || {
-        let text = format!("{argument}: must be from 0 to {most}, not {value}");
-        PyValueError::new_err(text)
-    };
-    match value.extract::<u64>() {
-        Ok(number) if number <= most => Ok(number),
-        Ok(_) => Err(range_error()),
-        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(range_error()),
-        Err(_) => {
-            let kind = value.get_type().name()?;
-            let text = format!("{argument}: must be a whole number, not {kind}");
-            Err(PyValueError::new_err(text))
-        }
-    }
-}
-
-/// Field values as JSON, by way of Python's own writer.
-fn json_fields(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Fields> {
-    let mut read = Fields::new();
-    let Some(fields) = fields else {
-        return Ok(read);
-    };
-    let json = fields.py().import("json")?;
-    let options = PyDict::new(fields.py());
-    options.set_item("allow_nan", false)?;
-    for (name, value) in fields {
-        let name: String = name.extract()?;
-        let refuse = |problem: String| PyValueError::new_err(format!("{name}: {problem}"));
-        let text = json
-            .call_method("dumps", (value,), Some(&options))
-            .map_err(|error| refuse(error.value(fields.py()).to_string()))?
-            .extract::<String>()?;
-        let value = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
-        read.insert(name, value);
-    }
-    Ok(read)
-}
-
-fn parse_json(py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {
-    Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())
 }
 
 /// A made-up service: users in many languages, and their messages.
@@ -117,7 +34,7 @@ fn parse_json(py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {
 #[pyclass(frozen, module = "backread.testing")]
 #[derive(Debug)]
 pub struct World {
-    inner: Arc<world::World>,
+    pub(super) inner: Arc<world::World>,
 }
 
 #[pymethods]
@@ -277,93 +194,4 @@ impl World {
 
 fn how_many(value: Option<&Bound<'_, PyAny>>, most: u64) -> PyResult<u64> {
     value.map_or(Ok(1), |value| count("count", value, most))
-}
-
-/// A running mock service over a world. Changes of the world show in the next answer.
-///
-/// host: an IP address. port: 0 for a free one. secret and vendor: None for defaults. It answers
-/// when the constructor returns, from a thread of its own. OSError names a port that is taken;
-/// a wrong argument raises ValueError and names it.
-#[pyclass(frozen, module = "backread._backread")]
-#[derive(Debug)]
-pub struct NativeMockServer {
-    inner: MockServer,
-}
-
-#[pymethods]
-impl NativeMockServer {
-    #[new]
-    #[pyo3(signature = (world, *, host=String::from("127.0.0.1"), port=None, secret=None, vendor=None))]
-    #[pyo3(text_signature = "(world, *, host='127.0.0.1', port=0, secret=None, vendor=None)")]
-    fn new(
-        py: Python<'_>,
-        world: &World,
-        host: String,
-        port: Option<&Bound<'_, PyAny>>,
-        secret: Option<String>,
-        vendor: Option<String>,
-    ) -> PyResult<Self> {
-        let port = port.map_or(Ok(0), |port| count("port", port, u64::from(u16::MAX)))?;
-        let options = Options {
-            host,
-            port: port as u16,
-            secret,
-            vendor,
-        };
-        let world = Arc::clone(&world.inner);
-        Ok(Self {
-            inner: py.detach(|| MockServer::start(world, options))?,
-        })
-    }
-
-    /// The base URL.
-    #[getter]
-    fn url(&self) -> String {
-        self.inner.url()
-    }
-
-    /// The port that it listens on.
-    #[getter]
-    fn port(&self) -> u16 {
-        self.inner.port()
-    }
-
-    /// The secret that requests must carry.
-    #[getter]
-    fn secret(&self) -> &str {
-        self.inner.secret()
-    }
-
-    /// The vendor word of the media type.
-    #[getter]
-    fn vendor(&self) -> &str {
-        self.inner.vendor()
-    }
-
-    /// Requests answered so far, by route: users, user, messages, message, openapi, other.
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = PyDict::new(py);
-        for (route, count) in self.inner.counters().by_route() {
-            counts.set_item(route.name(), count)?;
-        }
-        Ok(counts)
-    }
-
-    /// Requests answered so far, by status.
-    fn statuses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let statuses = PyDict::new(py);
-        for (status, count) in self.inner.counters().by_status() {
-            statuses.set_item(status, count)?;
-        }
-        Ok(statuses)
-    }
-
-    /// Drops every connection and frees the port; once more does nothing.
-    fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.inner.stop());
-    }
-
-    fn __repr__(&self) -> String {
-        format!("NativeMockServer({})", self.inner.url())
-    }
 }

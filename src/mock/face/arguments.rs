@@ -1,0 +1,63 @@
+//! Arguments as they come from Python, with errors that name them.
+
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::mock::world::Fields;
+
+/// An id as it comes from Python.
+#[derive(Clone, Copy)]
+pub struct Id(pub u64);
+
+impl FromPyObject<'_, '_> for Id {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        count("id", &value, u64::MAX).map(Self)
+    }
+}
+
+/// A whole number from 0 on, or an error that names the argument.
+pub fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u64> {
+    let range_error = || {
+        let text = format!("{argument}: must be from 0 to {most}, not {value}");
+        PyValueError::new_err(text)
+    };
+    match value.extract::<u64>() {
+        Ok(number) if number <= most => Ok(number),
+        Ok(_) => Err(range_error()),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(range_error()),
+        Err(_) => {
+            let kind = value.get_type().name()?;
+            let text = format!("{argument}: must be a whole number, not {kind}");
+            Err(PyValueError::new_err(text))
+        }
+    }
+}
+
+/// Field values as JSON, by way of Python's own writer.
+pub fn json_fields(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Fields> {
+    let mut read = Fields::new();
+    let Some(fields) = fields else {
+        return Ok(read);
+    };
+    let json = fields.py().import("json")?;
+    let options = PyDict::new(fields.py());
+    options.set_item("allow_nan", false)?;
+    for (name, value) in fields {
+        let name: String = name.extract()?;
+        let refuse = |problem: String| PyValueError::new_err(format!("{name}: {problem}"));
+        let text = json
+            .call_method("dumps", (value,), Some(&options))
+            .map_err(|error| refuse(error.value(fields.py()).to_string()))?
+            .extract::<String>()?;
+        let value = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+        read.insert(name, value);
+    }
+    Ok(read)
+}
+
+pub fn parse_json(py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {
+    Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())
+}

@@ -1,0 +1,25 @@
+//! The mock's face for Python: worlds to change by hand, servers to start and stop, and their lanes.
+
+mod arguments;
+mod lane;
+mod server;
+mod world;
+
+use pyo3::prelude::*;
+
+use super::service::OPENAPI;
+
+/// Adds the mock's classes and functions, and `OPENAPI` (the text of the OpenAPI document), to the
+/// module.
+///
+/// # Errors
+/// Whatever Python raises while they are added.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("OPENAPI", OPENAPI)?;
+    module.add_class::<world::World>()?;
+    module.add_class::<lane::NativeLane>()?;
+    module.add_class::<server::NativeMockServer>()?;
+    module.add_function(wrap_pyfunction!(lane::read_dialect, module)?)?;
+    module.add_function(wrap_pyfunction!(lane::read_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(lane::read_rules, module)?)
+}

@@ -1,0 +1,143 @@
+//! Servers, to start and to stop.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use super::arguments::count;
+use super::lane::{NativeLane, read, rules};
+use super::world::World;
+use crate::mock::lane::Habits;
+use crate::mock::server::{MockServer, Options, StartError};
+
+impl From<StartError> for PyErr {
+    fn from(error: StartError) -> Self {
+        let text = error.to_string();
+        match error {
+            StartError::Argument { .. } => PyValueError::new_err(text),
+            // With a number, Python picks the subclass and fills errno.
+            StartError::Listen { source, .. } | StartError::Thread(source) => {
+                match source.raw_os_error() {
+                    Some(number) => PyOSError::new_err((number, text)),
+                    None => PyOSError::new_err(text),
+                }
+            }
+        }
+    }
+}
+
+/// A running mock service over a world. Changes of the world show in the next answer.
+///
+/// host: an IP address. port: 0 for a free one. secret and vendor: None for defaults. It answers
+/// when the constructor returns, from a thread of its own. OSError names a port that is taken;
+/// a wrong argument raises ValueError and names it.
+#[pyclass(frozen, module = "backread._backread")]
+#[derive(Debug)]
+pub struct NativeMockServer {
+    inner: MockServer,
+}
+
+#[pymethods]
+impl NativeMockServer {
+    #[new]
+    #[pyo3(signature = (world, *, host, port, secret, vendor, dialect, rate, faults, journal))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        world: &World,
+        host: String,
+        port: &Bound<'_, PyAny>,
+        secret: Option<String>,
+        vendor: Option<String>,
+        dialect: Option<&str>,
+        rate: Option<&str>,
+        faults: Option<&str>,
+        journal: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let options = Options {
+            host,
+            port: count("port", port, u64::from(u16::MAX))? as u16,
+            secret,
+            vendor,
+            habits: Habits {
+                journal: count("journal", journal, 1 << 24)? as usize,
+                ..habits(None, dialect, rate, faults)?
+            },
+        };
+        let world = Arc::clone(&world.inner);
+        Ok(Self {
+            inner: py.detach(|| MockServer::start(world, options))?,
+        })
+    }
+
+    /// The base URL.
+    #[getter]
+    fn url(&self) -> String {
+        self.inner.url()
+    }
+
+    /// The port that it listens on.
+    #[getter]
+    fn port(&self) -> u16 {
+        self.inner.port()
+    }
+
+    /// The vendor word of the media type.
+    #[getter]
+    fn vendor(&self) -> &str {
+        self.inner.vendor()
+    }
+
+    /// The lane of the server's own secret.
+    fn lane(&self) -> NativeLane {
+        NativeLane::of(Arc::clone(self.inner.service().main()))
+    }
+
+    /// Opens a lane of its own secret, world (None: a copy of the server's), habits and clock.
+    /// ValueError names an argument that is wrong.
+    #[pyo3(signature = (world, *, name, seed, dialect, rate, faults))]
+    fn open_lane(
+        &self,
+        world: Option<&World>,
+        name: Option<String>,
+        seed: Option<&Bound<'_, PyAny>>,
+        dialect: Option<&str>,
+        rate: Option<&str>,
+        faults: Option<&str>,
+    ) -> PyResult<NativeLane> {
+        let habits = habits(seed, dialect, rate, faults)?;
+        let world = world.map(|world| Arc::clone(&world.inner));
+        let lane = self.inner.service().open_lane(name, world, habits);
+        lane.map(NativeLane::of).map_err(PyValueError::new_err)
+    }
+
+    /// Closes a lane: its secret is unknown from now on. The server's own lane stays.
+    fn close_lane(&self, lane: &NativeLane) {
+        self.inner.service().close(&lane.inner);
+    }
+
+    /// Drops every connection and frees the port; once more does nothing.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.inner.stop());
+    }
+
+    fn __repr__(&self) -> String {
+        format!("NativeMockServer({})", self.inner.url())
+    }
+}
+
+fn habits(
+    seed: Option<&Bound<'_, PyAny>>,
+    dialect: Option<&str>,
+    rate: Option<&str>,
+    faults: Option<&str>,
+) -> PyResult<Habits> {
+    Ok(Habits {
+        seed: seed.map(|seed| count("seed", seed, u64::MAX)).transpose()?,
+        dialect: dialect.map(read).transpose()?.unwrap_or_default(),
+        rate: rate.map(read).transpose()?,
+        rules: faults.map(rules).transpose()?.unwrap_or_default(),
+        ..Habits::default()
+    })
+}
