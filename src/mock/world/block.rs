@@ -13,7 +13,7 @@ pub const BLOCK: u64 = 64;
 pub struct Block {
     text: Bytes,
     /// Where each row's comma stands.
-    commas: Arc<[u32]>,
+    commas: Arc<[usize]>,
 }
 
 impl Block {
@@ -22,7 +22,7 @@ impl Block {
         let mut text = Vec::new();
         let commas = rows.map(|row| {
             write(row, &mut text);
-            let comma = text.len() as u32;
+            let comma = text.len();
             text.push(b',');
             comma
         });
@@ -37,7 +37,7 @@ impl Block {
 
     /// The rows `places` with their commas; empty if they are not there.
     pub fn rows(&self, places: Range<u64>) -> Bytes {
-        let end = |place: u64| self.commas.get(place as usize).map(|comma| *comma as usize);
+        let end = |place: u64| self.commas.get(place as usize).copied();
         let start = places
             .start
             .checked_sub(1)
@@ -54,6 +54,11 @@ impl Block {
         let mut row = self.rows(place..place + 1);
         row.truncate(row.len().saturating_sub(1));
         row
+    }
+
+    /// All rows, each followed by a comma.
+    pub fn text(&self) -> &[u8] {
+        &self.text
     }
 
     /// About how many bytes of memory it takes.

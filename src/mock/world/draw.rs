@@ -129,6 +129,15 @@ impl Digest {
         self.state
     }
 
+    /// Feeds bytes, eight at a time, and how many they are.
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.number(value.len() as u64);
+        for word in value.chunks(8) {
+            let bits = word.iter().rev();
+            self.number(bits.fold(0, |bits, byte| (bits << 8) | u64::from(*byte)));
+        }
+    }
+
     /// Sixteen hexadecimal digits.
     #[must_use]
     pub fn hex(&self) -> String {

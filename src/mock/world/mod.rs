@@ -7,14 +7,18 @@ mod block;
 mod cache;
 mod calendar;
 mod change;
+mod chat;
 pub(super) mod draw;
 mod gaps;
+mod given;
 mod identity;
+mod jsonl;
 mod locale;
 mod locales_eastern;
 mod locales_latin;
 mod object;
 mod overlay;
+mod person;
 mod render;
 mod rows;
 mod shape;
@@ -28,7 +32,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use thiserror::Error;
 
 pub use draw::GENERATOR_VERSION;
+use given::Given;
 pub use identity::{MAX_LIST, MAX_USERS};
+pub use jsonl::{JsonlError, JsonlReader};
 pub use overlay::Fields;
 use overlay::Overlay;
 use render::Generator;
@@ -85,8 +91,11 @@ impl World {
                 ),
             });
         }
-        let generator = Generator { seed, lo, hi };
-        Ok(Self::over(Rows::generated(users, generator)))
+        Ok(Self::over(Rows::generated(users, seed, lo, hi)))
+    }
+
+    fn given(given: Given) -> Self {
+        Self::over(Rows::given(given))
     }
 
     fn over(rows: Rows) -> Self {
@@ -96,19 +105,20 @@ impl World {
         }
     }
 
-    /// The seed given at creation.
+    /// The seed given at creation; 0 in a world from JSON lines.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.rows.generator.seed
     }
 
-    /// The number of users given at creation.
+    /// The number of users at creation.
     #[must_use]
     pub fn users(&self) -> u64 {
         self.rows.users
     }
 
-    /// The least and the most messages generated for a user.
+    /// The least and the most messages generated for a user; in a world from JSON lines, those
+    /// that its users have.
     #[must_use]
     pub fn messages_per_user(&self) -> (u64, u64) {
         (self.rows.generator.lo, self.rows.generator.hi)
@@ -195,10 +205,11 @@ impl World {
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let mut digest = draw::Digest::new();
-        let Generator { seed, lo, hi } = self.rows.generator;
+        let Generator { seed, lo, hi, .. } = self.rows.generator;
         for number in [seed, self.rows.users, lo, hi] {
             digest.number(number);
         }
+        self.rows.given.digest(&mut digest);
         self.view().overlay.digest(&mut digest);
         digest.hex()
     }

@@ -6,11 +6,50 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::calendar::read_timestamp;
 use super::overlay::Fields;
 
 /// The fields of an object as they stand in its text, in order; names may come twice.
 #[derive(Debug)]
-struct Entries<'text>(Vec<(&'text RawValue, &'text RawValue)>);
+pub struct Entries<'text>(pub Vec<(&'text RawValue, &'text RawValue)>);
+
+impl<'text> Entries<'text> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// Those of the JSON reader; also for JSON that is not an object.
+    pub fn read(text: &'text [u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(text)
+    }
+
+    /// The value of a field; the last one, if the name comes twice.
+    pub fn get(&self, name: &str) -> Option<&'text RawValue> {
+        let mut entries = self.0.iter().rev();
+        entries
+            .find(|(key, _)| is_name(key, name))
+            .map(|(_, value)| *value)
+    }
+
+    /// The value of a timestamp field in milliseconds since 1970, if it is one.
+    pub fn moment(&self, name: &str) -> Option<u64> {
+        read_timestamp(&string(self.get(name)?)?)
+    }
+
+    /// The object without space between its tokens.
+    pub fn to_text(&self) -> Vec<u8> {
+        let mut out = vec![b'{'];
+        for (number, (key, value)) in self.0.iter().enumerate() {
+            if number > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(key.get().as_bytes());
+            out.push(b':');
+            write_compact(value.get(), &mut out);
+        }
+        out.push(b'}');
+        out
+    }
+}
 
 impl<'text> Deserialize<'text> for Entries<'text> {
     fn deserialize<D: Deserializer<'text>>(deserializer: D) -> Result<Self, D::Error> {
@@ -43,9 +82,14 @@ fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Whether a key stands for this name.
+pub fn is_name(key: &RawValue, name: &str) -> bool {
+    string(key).is_some_and(|key| key == name)
+}
+
 /// The object with fields set: where they stand, or at the end.
 pub fn with_fields(row: &[u8], fields: &Fields) -> Vec<u8> {
-    let Ok(Entries(entries)) = serde_json::from_slice(row) else {
+    let Ok(Entries(entries)) = Entries::read(row) else {
         return row.to_vec();
     };
     let mut out = Vec::with_capacity(row.len() + 32);
@@ -75,6 +119,23 @@ pub fn with_fields(row: &[u8], fields: &Fields) -> Vec<u8> {
     out
 }
 
+/// Writes JSON without the space between its tokens.
+fn write_compact(value: &str, out: &mut Vec<u8>) {
+    let mut inside = false;
+    let mut escaped = false;
+    for byte in value.bytes() {
+        if inside {
+            inside = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+        } else if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+            continue;
+        } else {
+            inside = byte == b'"';
+        }
+        out.push(byte);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,7 +157,17 @@ mod tests {
             set(row, json!({"new \"one\"": 1, "name": null})),
             r#"{"id":1.50e2,"n\u0061me":null,"deep":[[{"a":"\/"}]],"new \"one\"":1}"#
         );
+        let entries = Entries::read(row.as_bytes()).ok();
+        let name = entries.as_ref().and_then(|entries| entries.get("id"));
+        assert_eq!(name.map(RawValue::get), Some("1.50e2"));
         assert_eq!(set("{}", json!({"a": {}})), r#"{"a":{}}"#);
         assert_eq!(set(r#"{"a":1,"a":2}"#, json!({"a": 3})), r#"{"a":3,"a":3}"#);
+    }
+
+    #[test]
+    fn only_the_space_between_tokens_goes() {
+        let mut out = Vec::new();
+        write_compact("{ \"a \\\\\" :\t[ \"b \\\" c\" ,\r\n1.0 ] }", &mut out);
+        assert_eq!(out, br#"{"a \\":["b \" c",1.0]}"#);
     }
 }

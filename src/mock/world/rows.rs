@@ -5,10 +5,18 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use serde_json::Value;
 
+use super::MAX_GENERATED;
 use super::block::{Block, span};
 use super::cache::{Blocks, Key};
+use super::calendar::{self, write_timestamp};
+use super::chat::Chat;
+use super::given::{Given, List};
+use super::object::{Entries, with_fields};
+use super::overlay::Fields;
 use super::render::Generator;
+use super::shape::Conversation;
 
 /// All rows of a world and of its copies. Users go by index, and messages by index and position;
 /// both go on past what is there at first.
@@ -16,19 +24,48 @@ use super::render::Generator;
 pub struct Rows {
     /// How many users there are at first.
     pub users: u64,
+    /// The rows that were given, which come first; all others are generated.
+    pub given: Given,
     pub generator: Generator,
     rendered: Blocks,
     messages: OnceLock<u64>,
 }
 
 impl Rows {
-    /// `users` rows of a generator.
-    pub fn generated(users: u64, generator: Generator) -> Self {
+    /// `users` generated users with `lo..=hi` messages each.
+    pub fn generated(users: u64, seed: u64, lo: u64, hi: u64) -> Self {
         Self {
             users,
-            generator,
+            given: Given::default(),
+            generator: Generator {
+                seed,
+                lo,
+                hi,
+                users_from: 0,
+                messages_from: 0,
+            },
             rendered: Blocks::default(),
             messages: OnceLock::new(),
+        }
+    }
+
+    /// Rows that were given; users that are added get as many messages as these have.
+    pub fn given(given: Given) -> Self {
+        let lengths = || given.chats.iter().map(|chat| chat.messages.len());
+        let message_ids = given.chats.iter().map(|chat| chat.messages.largest_id());
+        let generator = Generator {
+            seed: 0,
+            lo: lengths().min().unwrap_or(0).min(MAX_GENERATED),
+            hi: lengths().max().unwrap_or(0).min(MAX_GENERATED),
+            users_from: given.users.largest_id().map_or(0, |id| id + 1),
+            messages_from: message_ids.max().flatten().map_or(0, |id| id + 1),
+        };
+        Self {
+            users: given.users.len(),
+            generator,
+            rendered: Blocks::default(),
+            messages: OnceLock::from(lengths().sum::<u64>()),
+            given,
         }
     }
 
@@ -44,39 +81,61 @@ impl Rows {
 
     /// How many messages a user has at first.
     pub fn length(&self, index: u64) -> u64 {
-        self.generator.length(index)
+        match self.given.chat(index) {
+            Some(chat) => chat.messages.len(),
+            None => self.generator.length(index),
+        }
     }
 
     pub fn user_id(&self, index: u64) -> u64 {
-        self.generator.user_id(index)
+        let given = self.given.users.id(index);
+        given.unwrap_or_else(|| self.generator.user_id(index))
     }
 
     /// The index of the user with this id, whether it came already or not.
     pub fn user_index(&self, id: u64) -> Option<u64> {
-        self.generator.user_index(id)
+        self.given.users.place(id).or_else(|| {
+            let index = self.generator.user_index(id)?;
+            (index >= self.given.users.len()).then_some(index)
+        })
     }
 
     pub fn message_id(&self, index: u64, position: u64) -> u64 {
-        self.generator.message_id(index, position)
+        let chat = self.given.chat(index);
+        chat.and_then(|chat| chat.messages.id(position))
+            .unwrap_or_else(|| self.generator.message_id(index, position))
     }
 
     /// The position of a message of this user, whether it came already or not.
     pub fn message_position(&self, index: u64, id: u64) -> Option<u64> {
-        self.generator.message_position(index, id)
+        let given = self.given.chat(index).map(|chat| &chat.messages);
+        given.and_then(|given| given.place(id)).or_else(|| {
+            let position = self.generator.message_position(index, id)?;
+            (position >= given.map_or(0, List::len)).then_some(position)
+        })
     }
 
     /// When the user came, in milliseconds since 1970.
     pub fn user_moment(&self, index: u64) -> Option<u64> {
-        Some(self.generator.conversation(index).arrival)
+        match self.given.users.row(index) {
+            Some(row) => created_at(&row),
+            None => Some(self.generator.conversation(index).arrival),
+        }
     }
 
     /// When the message was written, in milliseconds since 1970.
     pub fn message_moment(&self, index: u64, position: u64) -> Option<u64> {
-        Some(self.generator.conversation(index).moment(position))
+        match self.given_message(index, position) {
+            Some(row) => created_at(&row),
+            None => Some(self.conversation(index).moment(position)),
+        }
     }
 
     /// One user, to whom `added` messages came.
     pub fn user(&self, index: u64, added: u64) -> Bytes {
+        if let Some(row) = self.given.users.row(index) {
+            return self.followed(index, row, added);
+        }
         if added == 0 {
             let rows = span(index, self.users);
             let key = Key::Users { first: rows.start };
@@ -91,21 +150,27 @@ impl Rows {
 
     /// One message.
     pub fn message(&self, index: u64, position: u64) -> Bytes {
+        if let Some(row) = self.given_message(index, position) {
+            return row;
+        }
         let rows = span(position, self.length(index));
         let first = rows.start;
         if let Some(block) = self.rendered.get(Key::Messages { index, first }) {
             return block.row(position - first);
         }
         let mut row = Vec::new();
-        let conversation = self.generator.conversation(index);
-        let mut chat = self.generator.chat(index, &conversation);
-        chat.write_message(position, &mut row);
+        let conversation = self.conversation(index);
+        self.chat(index, &conversation)
+            .write_message(position, &mut row);
         Bytes::from(row)
     }
 
     /// The users that stand together with the one at `index`, and their indexes.
     pub fn user_block(&self, index: u64) -> (Range<u64>, Block) {
         let rows = span(index, self.users);
+        if let Some(block) = self.given.users.block(index) {
+            return (rows, block.clone());
+        }
         let key = Key::Users { first: rows.start };
         let block = self.rendered.get_or_render(key, || {
             Block::written(rows.clone(), |index, out| {
@@ -118,16 +183,66 @@ impl Rows {
     /// The messages that stand together with the one at `position`, and their positions.
     pub fn message_block(&self, index: u64, position: u64) -> (Range<u64>, Block) {
         let rows = span(position, self.length(index));
+        let given = self.given.chat(index);
+        if let Some(block) = given.and_then(|chat| chat.messages.block(position)) {
+            return (rows, block.clone());
+        }
         let first = rows.start;
         let block = self
             .rendered
             .get_or_render(Key::Messages { index, first }, || {
-                let conversation = self.generator.conversation(index);
-                let mut chat = self.generator.chat(index, &conversation);
+                let conversation = self.conversation(index);
+                let mut chat = self.chat(index, &conversation);
                 Block::written(rows.clone(), |position, out| {
                     chat.write_message(position, out);
                 })
             });
         (rows, block)
     }
+
+    fn given_message(&self, index: u64, position: u64) -> Option<Bytes> {
+        self.given.chat(index)?.messages.row(position)
+    }
+
+    fn conversation(&self, index: u64) -> Conversation {
+        let Generator { seed, .. } = self.generator;
+        match self.given.chat(index) {
+            Some(chat) => {
+                let last = chat.last.unwrap_or_else(|| calendar::arrival(seed, index));
+                Conversation::following(seed, index, chat.messages.len(), last)
+            }
+            None => self.generator.conversation(index),
+        }
+    }
+
+    fn chat<'conversation>(
+        &self,
+        index: u64,
+        conversation: &'conversation Conversation,
+    ) -> Chat<'conversation> {
+        let chat = Chat::new(self.generator, index, conversation);
+        match self.given.users.row(index) {
+            Some(row) => chat.with_user(&row),
+            None => chat,
+        }
+    }
+
+    /// A given user, seen when the last of `added` messages came.
+    fn followed(&self, index: u64, row: Bytes, added: u64) -> Bytes {
+        if added == 0 {
+            return row;
+        }
+        let conversation = self.conversation(index);
+        let mut stamp = Vec::new();
+        let last = conversation.last_moment(conversation.length + added);
+        write_timestamp(last, &mut stamp);
+        let stamp = Value::from(String::from_utf8_lossy(&stamp));
+        let names = ["updated_at", "online_at"];
+        let fields = names.map(|name| (name.to_owned(), stamp.clone()));
+        Bytes::from(with_fields(&row, &Fields::from_iter(fields)))
+    }
+}
+
+fn created_at(row: &[u8]) -> Option<u64> {
+    Entries::read(row).ok()?.moment("created_at")
 }

@@ -23,6 +23,8 @@ pub struct Conversation {
     gap_days: u64,
     invited: bool,
     unread: u64,
+    /// When the last message was written, where that is known.
+    last: Option<u64>,
 }
 
 /// The moments of one conversation; asking for them in order costs a step each.
@@ -128,6 +130,24 @@ impl Conversation {
             } else {
                 0
             },
+            last: None,
+        }
+    }
+
+    /// What follows `length` messages that were given and end at `last`; asked for positions from
+    /// `length` on only.
+    #[must_use]
+    pub const fn following(seed: u64, index: u64, length: u64, last: u64) -> Self {
+        Self {
+            seed,
+            index,
+            length,
+            arrival: last,
+            visit: VISIT,
+            gap_days: 1,
+            invited: false,
+            unread: 0,
+            last: Some(last),
         }
     }
 
@@ -140,9 +160,7 @@ impl Conversation {
 
     /// When the generated messages end; the ones added by hand follow from there.
     fn end(&self) -> u64 {
-        self.length
-            .checked_sub(1)
-            .map_or(self.arrival, |last| self.moment(last))
+        self.last.unwrap_or_else(|| self.last_moment(self.length))
     }
 
     fn added_moment(&self, position: u64, end: u64) -> u64 {

@@ -176,12 +176,12 @@ impl View {
         }
     }
 
-    fn chat(&self, user_id: u64) -> Option<Chat<'_>> {
+    fn chat(&self, user_id: u64) -> Option<Messages<'_>> {
         self.index(user_id).ok().map(|index| self.chat_at(index))
     }
 
-    pub(super) fn chat_at(&self, index: u64) -> Chat<'_> {
-        Chat {
+    pub(super) fn chat_at(&self, index: u64) -> Messages<'_> {
+        Messages {
             index,
             length: self.rows.length(index),
             change: self.overlay.users.get(&index).map(Arc::as_ref),
@@ -201,7 +201,7 @@ impl View {
         &self,
         user_id: u64,
         message_id: u64,
-    ) -> Result<(Chat<'_>, u64), WorldError> {
+    ) -> Result<(Messages<'_>, u64), WorldError> {
         let chat = self.chat_at(self.index(user_id)?);
         let row = self.rows.message_position(chat.index, message_id);
         row.filter(|row| chat.list().has(*row))
@@ -220,7 +220,7 @@ impl View {
         edited(row, change.map(|change| &change.fields))
     }
 
-    fn message_text(&self, chat: Chat<'_>, row: u64) -> Bytes {
+    fn message_text(&self, chat: Messages<'_>, row: u64) -> Bytes {
         let fields = chat.change.and_then(|change| change.messages.get(&row));
         edited(self.rows.message(chat.index, row), fields)
     }
@@ -228,13 +228,13 @@ impl View {
 
 /// One user's messages at that instant.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chat<'view> {
+pub(super) struct Messages<'view> {
     pub index: u64,
     length: u64,
     change: Option<&'view UserChange>,
 }
 
-impl<'view> Chat<'view> {
+impl<'view> Messages<'view> {
     pub fn list(self) -> List<'view> {
         List {
             gaps: self.change.map(|change| &change.removed),

@@ -5,7 +5,7 @@ use proptest::sample::Index;
 use super::*;
 
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     AddUsers(u64),
     AddMessages(Index, u64),
     RemoveUser(Index),
@@ -16,7 +16,7 @@ enum Step {
     Read(Index),
 }
 
-fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         (0_u64..70).prop_map(Step::AddUsers),
         (any::<Index>(), 0_u64..80).prop_map(|(user, count)| Step::AddMessages(user, count)),
@@ -35,12 +35,12 @@ type PlainMessage = (u64, Option<u8>);
 
 /// What a world should hold: ids in order, and what was edited.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Plain {
+pub struct Plain {
     users: Vec<(u64, Option<u8>, Vec<PlainMessage>)>,
 }
 
 impl Plain {
-    fn of(world: &World) -> Self {
+    pub fn of(world: &World) -> Self {
         let view = world.view();
         let users = view.user_ids().into_iter().map(|id| {
             let messages = view.message_ids(id).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Plain {
         }
     }
 
-    fn change(&mut self, world: &World, step: &Step) {
+    pub fn change(&mut self, world: &World, step: &Step) {
         let count = self.users.len();
         let user_of = |at: &Index| (count > 0).then(|| at.index(count.max(1)));
         match step {
@@ -126,7 +126,7 @@ impl Plain {
     }
 
     /// Checks every way to read the world.
-    fn check(&self, world: &World) {
+    pub fn check(&self, world: &World) {
         let view = world.view();
         assert_eq!(view.total_users(), self.users.len() as u64);
         let ids: Vec<u64> = self.users.iter().map(|user| user.0).collect();

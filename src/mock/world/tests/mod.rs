@@ -1,6 +1,7 @@
 //! What a user of the world relies on.
 
 mod changes;
+mod lines;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,206 @@
+//! Worlds as JSON lines.
+
+use std::fmt::Write as _;
+
+use super::changes::{Plain, steps};
+use super::*;
+
+fn written(world: &World) -> String {
+    let mut out = Vec::new();
+    assert!(world.to_jsonl(&mut out).is_ok());
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn read(lines: &str) -> World {
+    World::from_jsonl(lines.as_bytes()).unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+fn refusal(lines: &str) -> String {
+    let refused = World::from_jsonl(lines.as_bytes()).err();
+    refused.map(|error| error.to_string()).unwrap_or_default()
+}
+
+/// Every page and every row of a world, as text.
+fn everything(world: &World) -> String {
+    let view = world.view();
+    let mut all = format!("{} {}\n", view.total_users(), world.total_messages());
+    let text = |chunks: Chunks| String::from_utf8_lossy(&chunks.to_vec()).into_owned();
+    for offset in (0..=view.total_users()).step_by(30) {
+        let mut page = Chunks::default();
+        view.write_users(offset, 99, &mut page);
+        let _ = writeln!(all, "{}", text(page));
+    }
+    for (position, id) in (0..).zip(view.user_ids()) {
+        let row = world.user_json(id);
+        let _ = writeln!(all, "{id} {row:?} {:?}", view.user_moment(position));
+        let mut page = Chunks::default();
+        view.write_messages(id, 5, 99, &mut page);
+        let _ = writeln!(all, "{:?} {}", view.total_messages(id), text(page));
+        for (position, message) in (0..).zip(view.message_ids(id).unwrap_or_default()) {
+            let row = world.message_json(id, message);
+            let moment = view.message_moment(id, position);
+            let _ = writeln!(all, "{id} {message} {row:?} {moment:?}");
+        }
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_world_written_and_read_back_serves_the_same_bytes(
+        seed: u64, users in 0_u64..100, steps in steps(30),
+    ) {
+        let world = world(seed, users, 0, 90);
+        let mut plain = Plain::of(&world);
+        for step in &steps {
+            plain.change(&world, step);
+        }
+        let lines = written(&world);
+        let back = read(&lines);
+        prop_assert_eq!(everything(&back), everything(&world));
+        prop_assert_eq!(written(&back), lines.clone());
+        prop_assert_eq!(read(&lines).fingerprint(), back.fingerprint());
+    }
+
+    #[test]
+    fn a_world_from_lines_is_changed_like_any_other(
+        seed: u64, users in 1_u64..100, steps in steps(30),
+        order in any::<prop::sample::Index>(),
+    ) {
+        let lines = written(&world(seed, users, 0, 90));
+        let mut lines: Vec<&str> = lines.lines().collect();
+        let turned = order.index(lines.len());
+        lines.rotate_left(turned);
+        let world = read(&lines.join("\n"));
+        let mut plain = Plain::of(&world);
+        for step in &steps {
+            plain.change(&world, step);
+        }
+        plain.check(&world);
+    }
+}
+
+#[test]
+fn rows_stay_as_they_were_given() {
+    let row = r#"{"name":"\u00e4\/ \" ","id":7,"created_at":"2024-03-05T10:00:00+01:00","x":1.50}"#;
+    let message = r#"{"sender":{"deep":[ ]},"id":3,"body":"a  b"}"#;
+    let spaced = row
+        .replace(':', " : ")
+        .replace("10 : 00 : 00+01 : 00", "10:00:00+01:00");
+    let line = spaced.replacen('{', &format!("{{ \"messages\":[ {message} ],\t"), 1);
+    let world = read(&format!("\n{line}\r\n\n"));
+    assert_eq!(world.user_json(7).as_deref(), Some(row));
+    let kept = message.replace("[ ]", "[]");
+    assert_eq!(world.message_json(7, 3), Some(kept.clone()));
+    assert_eq!(world.view().user_moment(0), Some(1_709_629_200_000));
+    assert_eq!(world.view().message_moment(7, 0), None);
+    let expected = format!("{},\"messages\":[{kept}]}}\n", row.trim_end_matches('}'));
+    assert_eq!(written(&world), expected);
+    assert_ne!(world.fingerprint(), read(row).fingerprint());
+}
+
+#[test]
+fn a_field_named_messages_is_not_the_list() {
+    let world = world(1, 1, 2, 2);
+    assert!(
+        world
+            .edit_user(42, fields(json!({"messages": "none"})))
+            .is_ok()
+    );
+    let back = read(&written(&world));
+    assert_eq!(everything(&back), everything(&world));
+    assert_eq!(back.view().total_messages(42), Some(2));
+}
+
+#[test]
+fn a_line_that_is_no_user_is_named_with_the_reason() {
+    let none = r#"{"id":1,"messages":[]}"#;
+    for (line, reason) in [
+        (
+            "[]",
+            "line 2: invalid type: sequence, expected a JSON object (column 1)",
+        ),
+        (
+            "{\"id\":2",
+            "line 2: EOF while parsing an object (column 7)",
+        ),
+        ("{\"id\":2} {}", "line 2: trailing characters (column 10)"),
+        ("{}", "line 2: has no id"),
+        (
+            r#"{"id":-1}"#,
+            "line 2: id must be an integer from 0 to 2^63 - 1, not -1",
+        ),
+        (
+            r#"{"id":9223372036854775808}"#,
+            "line 2: id must be an integer",
+        ),
+        (
+            r#"{"id":"2"}"#,
+            "line 2: id must be an integer from 0 to 2^63 - 1, not \"2\"",
+        ),
+        (none, "line 2: there is a user 1 already"),
+        (
+            r#"{"id":2,"messages":{}}"#,
+            "line 2: user 2: messages must be an array of objects",
+        ),
+        (
+            r#"{"id":2,"messages":[3]}"#,
+            "line 2: user 2: messages[0]: invalid type: number",
+        ),
+        (
+            r#"{"id":2,"messages":[{"id":1},{}]}"#,
+            "line 2: user 2: messages[1]: has no id",
+        ),
+        (
+            r#"{"id":2,"messages":[{"id":1},{"id":1}]}"#,
+            "line 2: user 2: messages[1]: there is a message 1 already",
+        ),
+    ] {
+        let refused = refusal(&format!("{none}\n{line}\n"));
+        assert!(refused.starts_with(reason), "{line}: {refused}");
+    }
+}
+
+#[test]
+fn rows_added_to_given_ones_follow_them() {
+    let messages = r#"[{"id":900,"body":"hi","created_at":"2030-01-01T00:00:00.000Z"},{"id":20}]"#;
+    let world = read(&format!(
+        "{{\"id\":50000,\"name\":\"Zoë\",\"messages\":{messages}}}\n{{\"id\":3,\"email\":null}}"
+    ));
+    assert_eq!(world.view().user_ids(), [50_000, 3]);
+    assert_eq!((world.users(), world.total_messages()), (2, 2));
+    assert_eq!(world.messages_per_user(), (0, 2));
+    let users = world.add_users(70).unwrap_or_default();
+    assert!(users.is_sorted() && users.first() > Some(&50_000));
+    assert_eq!(
+        world
+            .view()
+            .user_position(users.last().copied().unwrap_or(0)),
+        Some(71)
+    );
+
+    let added = world.add_messages(50_000, 40).unwrap_or_default();
+    assert!(added.is_sorted() && added.first() > Some(&900));
+    let row = world.user_json(50_000);
+    let updated = field(row.clone(), "updated_at").to_string();
+    assert!(updated.as_str() > "\"2030-01-01T00:00:00.000Z\"");
+    assert_eq!(field(row, "name"), json!("Zoë"));
+    let rows: Vec<Option<String>> = added
+        .iter()
+        .map(|id| world.message_json(50_000, *id))
+        .collect();
+    let by_user = rows
+        .iter()
+        .filter(|row| field((*row).clone(), "sender_type") == json!("user"));
+    let by_user: Vec<Value> = by_user.map(|row| field(row.clone(), "sender")).collect();
+    assert!(!by_user.is_empty());
+    let sender = json!({"id": 50_000, "name": "Zoë", "email": null});
+    assert!(by_user.iter().all(|other| *other == sender));
+    let moments: Vec<Value> = rows
+        .iter()
+        .map(|row| field(row.clone(), "created_at"))
+        .collect();
+    assert!(moments.is_sorted_by_key(Value::to_string));
+}
