@@ -39,7 +39,8 @@ impl JsonlReader {
     /// `Line` for a line that is not an object with an integer id, or that has a row twice.
     pub fn line(&mut self, line: &[u8]) -> Result<(), JsonlError> {
         self.lines += 1;
-        if line.trim_ascii().is_empty() {
+        let line = line.trim_ascii();
+        if line.is_empty() {
             return Ok(());
         }
         self.user(line).map_err(|problem| JsonlError::Line {
@@ -174,5 +175,8 @@ fn reason(error: &serde_json::Error) -> String {
     let what = text
         .rsplit_once(" at line ")
         .map_or(&*text, |(what, _)| what);
+    if error.is_data() {
+        return what.to_owned();
+    }
     format!("{what} (column {})", error.column())
 }

@@ -194,7 +194,7 @@ fn joined(rows: &[Bytes], offset: usize) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(10))]
 
     #[test]
     fn a_changed_world_reads_like_a_plain_list(seed: u64, users in 0_u64..140, steps in steps(40)) {
