@@ -4,8 +4,9 @@ Not public. Every operation takes ``blocking``: ``True`` waits here (the GIL is 
 answers) and gives the value; ``False`` needs a running event loop and gives an awaitable of it.
 """
 
-from collections.abc import Sequence
-from typing import Any, Literal, Self, final
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self, final, overload
 
 from backread.models import WalkReport
 from backread.typed_dicts import MessageDict, UserDict
@@ -19,6 +20,7 @@ __all__ = [
     "SyncRun",
     "Walk",
     "World",
+    "WorldSnapshot",
     "__version__",
     "empty_table",
 ]
@@ -130,6 +132,16 @@ class World:
     def __new__(
         cls, seed: int = 0, users: int = 100, messages_per_user: tuple[int, int] = (0, 40)
     ) -> Self: ...
+    generator_version: ClassVar[int]
+    @staticmethod
+    def from_jsonl(lines: str | PathLike[str] | bytes | Iterable[str | bytes]) -> World: ...
+    @overload
+    def to_jsonl(self, path: None = None) -> str: ...
+    @overload
+    def to_jsonl(self, path: str | PathLike[str]) -> None: ...
+    def copy(self) -> World: ...
+    def snapshot(self) -> WorldSnapshot: ...
+    def restore(self, snapshot: WorldSnapshot) -> None: ...
     @property
     def seed(self) -> int: ...
     @property
@@ -151,6 +163,10 @@ class World:
     def edit_user(self, user_id: int, **fields: Any) -> None: ...
     def edit_message(self, user_id: int, message_id: int, **fields: Any) -> None: ...
     def fingerprint(self) -> str: ...
+
+@final
+class WorldSnapshot:
+    """A world at one instant, made by `World.snapshot`."""
 
 @final
 class NativeMockServer:

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod lane;
+mod lines;
 mod server;
 mod world;
 
@@ -17,6 +18,7 @@ use super::service::OPENAPI;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OPENAPI", OPENAPI)?;
     module.add_class::<world::World>()?;
+    module.add_class::<world::WorldSnapshot>()?;
     module.add_class::<lane::NativeLane>()?;
     module.add_class::<server::NativeMockServer>()?;
     module.add_function(wrap_pyfunction!(lane::read_dialect, module)?)?;

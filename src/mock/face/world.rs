@@ -1,5 +1,6 @@
 //! Worlds, to make and to change by hand.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -7,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::arguments::{Id, count, json_fields, parse_json};
-use crate::mock::world::{self, WorldError};
+use super::lines;
+use crate::mock::world::{self, GENERATOR_VERSION, WorldError};
 
 impl From<WorldError> for PyErr {
     fn from(error: WorldError) -> Self {
@@ -61,19 +63,68 @@ impl World {
         })
     }
 
-    /// The seed given at creation.
+    /// The version of everything that generated rows are made from; while it stays, they stay.
+    #[classattr]
+    #[pyo3(name = "generator_version")]
+    const GENERATOR_VERSION: u64 = GENERATOR_VERSION;
+
+    /// A world of rows that are given: JSON lines, each a user as the service sends it, with one
+    /// more key messages that holds the list of the user's messages, in the order of the lists.
+    ///
+    /// lines: the path of a file, the bytes of one, or an iterable of lines. Rows are kept byte for
+    /// byte (space between tokens aside), unknown fields too; users and messages need nothing but
+    /// an integer id. Rows that are added later are generated, with ids above all of these.
+    /// ValueError names the line and the reason.
+    #[staticmethod]
+    fn from_jsonl(lines: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self {
+            inner: Arc::new(lines::read(lines)?),
+        })
+    }
+
+    /// The world as it is now as JSON lines, to be read by from_jsonl: written to the file at path
+    /// (whole or not at all; gives None), or as text if there is none.
+    #[pyo3(signature = (path=None))]
+    fn to_jsonl(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<Option<String>> {
+        py.detach(|| match path {
+            Some(path) => lines::write_file(&self.inner, &path).map(|()| None),
+            None => lines::text(&self.inner).map(Some),
+        })
+    }
+
+    /// A world with the same rows and changes, to be changed on its own. Costs nothing.
+    fn copy(&self) -> Self {
+        Self {
+            inner: Arc::new(self.inner.fork()),
+        }
+    }
+
+    /// The world as it is now, to be brought back by restore. Costs nothing.
+    fn snapshot(&self) -> WorldSnapshot {
+        WorldSnapshot {
+            inner: self.inner.snapshot(),
+        }
+    }
+
+    /// Makes the world as it was; rows added since then are gone, and their ids come again.
+    /// ValueError if the snapshot is of a world that is neither this one nor a copy of it.
+    fn restore(&self, snapshot: &WorldSnapshot) -> PyResult<()> {
+        Ok(self.inner.restore(&snapshot.inner)?)
+    }
+
+    /// The seed given at creation; 0 for given rows.
     #[getter]
     fn seed(&self) -> u64 {
         self.inner.seed()
     }
 
-    /// How many users the world was made with.
+    /// How many users the world was made with, or was given.
     #[getter]
     fn users(&self) -> u64 {
         self.inner.users()
     }
 
-    /// The least and the most messages generated for a user.
+    /// The least and the most messages that a user was made with.
     #[getter]
     fn messages_per_user(&self) -> (u64, u64) {
         self.inner.messages_per_user()
@@ -188,8 +239,18 @@ impl World {
     fn __repr__(&self) -> String {
         let (lo, hi) = self.inner.messages_per_user();
         let (seed, users) = (self.inner.seed(), self.inner.users());
+        if self.inner.is_given() {
+            return format!("<World from JSON lines, users={users}>");
+        }
         format!("World(seed={seed}, users={users}, messages_per_user=({lo}, {hi}))")
     }
+}
+
+/// A world at one instant, made by World.snapshot.
+#[pyclass(frozen, module = "backread.testing")]
+#[derive(Debug)]
+pub struct WorldSnapshot {
+    inner: world::Snapshot,
 }
 
 fn how_many(value: Option<&Bound<'_, PyAny>>, most: u64) -> PyResult<u64> {

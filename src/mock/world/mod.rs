@@ -124,6 +124,12 @@ impl World {
         (self.rows.generator.lo, self.rows.generator.hi)
     }
 
+    /// Whether its first rows were given, and not generated.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.rows.given.users.len() > 0
+    }
+
     /// One instant of the world, to read from; it holds no lock.
     #[must_use]
     pub fn view(&self) -> View {

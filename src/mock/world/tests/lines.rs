@@ -147,7 +147,7 @@ fn a_line_that_is_no_user_is_named_with_the_reason() {
         ),
         (
             r#"{"id":2,"messages":[3]}"#,
-            "line 2: user 2: messages[0]: invalid type: number",
+            "line 2: user 2: messages[0]: invalid type: integer",
         ),
         (
             r#"{"id":2,"messages":[{"id":1},{}]}"#,

@@ -2,6 +2,7 @@
 
 mod changes;
 mod lines;
+mod speed;
 
 use std::time::{Duration, Instant};
 
