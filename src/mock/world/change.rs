@@ -49,7 +49,7 @@ impl World {
         drop(view);
         if count > 0 {
             let overlay = change.make();
-            overlay.user(index).added += count;
+            overlay.update(index, |user| user.added += count);
             overlay.message_delta = overlay.message_delta.saturating_add_unsigned(count);
         }
         Ok((first..end)
@@ -68,7 +68,7 @@ impl World {
         let messages = view.chat_at(index).list().len();
         drop(view);
         let overlay = change.make();
-        overlay.users.remove(&index);
+        overlay.users.remove(index);
         overlay.removed_users.take(index);
         overlay.message_delta = overlay.message_delta.saturating_sub_unsigned(messages);
         Ok(())
@@ -82,9 +82,10 @@ impl World {
         let mut change = self.change();
         let (index, row) = change.place(user_id, message_id)?;
         let overlay = change.make();
-        let user = overlay.user(index);
-        user.removed.take(row);
-        user.messages.remove(&row);
+        overlay.update(index, |user| {
+            user.removed.take(row);
+            user.messages.remove(row);
+        });
         overlay.message_delta -= 1;
         Ok(())
     }
@@ -99,7 +100,9 @@ impl World {
         let mut change = self.change();
         let index = change.view().index(user_id)?;
         if !fields.is_empty() {
-            change.make().user(index).fields.extend(fields);
+            change
+                .make()
+                .update(index, |user| user.fields.extend(fields));
         }
         Ok(())
     }
@@ -118,8 +121,10 @@ impl World {
         let mut change = self.change();
         let (index, row) = change.place(user_id, message_id)?;
         if !fields.is_empty() {
-            let user = change.make().user(index);
-            user.messages.entry(row).or_default().extend(fields);
+            change.make().update(index, |user| {
+                user.messages
+                    .update(row, |held| Arc::make_mut(held).extend(fields));
+            });
         }
         Ok(())
     }

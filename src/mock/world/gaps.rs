@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use super::draw::Digest;
+use super::sorted::Sorted;
 
 /// Row numbers that were taken out of a list; the rest close up.
 #[derive(Clone, Debug, Default)]
 pub struct Gaps {
-    removed: Vec<u64>,
+    removed: Sorted<()>,
 }
 
 /// A list of rows `0..end`, less those taken out.
@@ -20,55 +21,44 @@ pub struct List<'gaps> {
 
 impl Gaps {
     /// How many were taken out.
-    pub const fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.removed.len() as u64
     }
 
     /// Whether row `number` was taken out.
     pub fn has(&self, number: u64) -> bool {
-        self.removed.binary_search(&number).is_ok()
+        self.removed.get(number).is_some()
     }
 
-    /// Takes row `number` out; false if it was out already.
-    pub fn take(&mut self, number: u64) -> bool {
-        match self.removed.binary_search(&number) {
-            Ok(_) => false,
-            Err(place) => {
-                self.removed.insert(place, number);
-                true
-            }
-        }
+    /// Takes row `number` out.
+    pub fn take(&mut self, number: u64) {
+        self.removed.update(number, |()| {});
+    }
+
+    /// How many of the removed rows come before `number`.
+    fn before(&self, number: u64) -> u64 {
+        self.removed.count(|_, removed| removed < number) as u64
     }
 
     /// The row that now stands at `position`.
     fn row(&self, position: u64) -> u64 {
-        let (mut low, mut high) = (0, self.removed.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            let stands_before = self
-                .removed
-                .get(middle)
-                .is_some_and(|number| number - middle as u64 <= position);
-            if stands_before {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        position.saturating_add(low as u64)
+        let before = self
+            .removed
+            .count(|rank, removed| removed - rank <= position);
+        position.saturating_add(before as u64)
     }
 
     /// The first of the removed rows from `number` on.
     fn next(&self, number: u64) -> Option<u64> {
-        let place = self.removed.partition_point(|removed| *removed < number);
-        self.removed.get(place).copied()
+        let (removed, ()) = self.removed.range(number..u64::MAX).next()?;
+        Some(removed)
     }
 
     /// Feeds the row numbers to a fingerprint.
     pub fn digest(&self, digest: &mut Digest) {
         digest.number(self.len());
-        for number in &self.removed {
-            digest.number(*number);
+        for (number, ()) in self.removed.iter() {
+            digest.number(number);
         }
     }
 }
@@ -92,9 +82,8 @@ impl List<'_> {
 
     /// Where row `number` stands.
     pub fn position(&self, number: u64) -> Option<u64> {
-        let before = |gaps: &Gaps| gaps.removed.partition_point(|removed| *removed < number) as u64;
         self.has(number)
-            .then(|| number - self.gaps.map_or(0, before))
+            .then(|| number - self.gaps.map_or(0, |gaps| gaps.before(number)))
     }
 
     /// The rows that follow each other without a gap from `position` on, at most `limit` of them.
@@ -131,7 +120,8 @@ mod tests {
             let mut gaps = Gaps::default();
             let mut out = BTreeSet::new();
             for number in removed {
-                prop_assert_eq!(gaps.take(number), out.insert(number));
+                gaps.take(number);
+                out.insert(number);
             }
             let plain: Vec<u64> = (0..60).filter(|number| !out.contains(number)).collect();
             let list = List { gaps: Some(&gaps), end: 60 };

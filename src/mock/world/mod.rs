@@ -22,6 +22,7 @@ mod person;
 mod render;
 mod rows;
 mod shape;
+mod sorted;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;

@@ -1,12 +1,12 @@
 //! What was changed in a world by hand; everything else stays generated.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::draw::Digest;
 use super::gaps::Gaps;
+use super::sorted::Sorted;
 
 /// Named fields of one row, set to given values.
 pub type Fields = Map<String, Value>;
@@ -20,7 +20,7 @@ pub struct UserChange {
     pub removed: Gaps,
     pub fields: Fields,
     /// Fields of messages, by position.
-    pub messages: BTreeMap<u64, Fields>,
+    pub messages: Sorted<Arc<Fields>>,
 }
 
 impl UserChange {
@@ -34,20 +34,20 @@ impl UserChange {
     }
 }
 
-/// Everything that was changed in a world. A copy shares the users' changes until one is touched.
+/// Everything that was changed in a world. A copy shares what is not changed further.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     pub added_users: u64,
     pub removed_users: Gaps,
-    pub users: BTreeMap<u64, Arc<UserChange>>,
+    pub users: Sorted<Arc<UserChange>>,
     /// By how much the number of messages differs from the generated one.
     pub message_delta: i64,
 }
 
 impl Overlay {
-    /// The changes of one user, to be changed further.
-    pub fn user(&mut self, index: u64) -> &mut UserChange {
-        Arc::make_mut(self.users.entry(index).or_default())
+    /// Changes something about one user.
+    pub fn update(&mut self, index: u64, change: impl FnOnce(&mut UserChange)) {
+        self.users.update(index, |user| change(Arc::make_mut(user)));
     }
 
     /// Feeds all changes to a fingerprint; a world without changes feeds the same as a new one.
@@ -55,13 +55,13 @@ impl Overlay {
         digest.number(self.added_users);
         self.removed_users.digest(digest);
         for (index, change) in self.users.iter().filter(|(_, change)| !change.is_empty()) {
-            digest.number(*index);
+            digest.number(index);
             digest.number(change.added);
             change.removed.digest(digest);
             digest_fields(&change.fields, digest);
             digest.number(change.messages.len() as u64);
-            for (position, fields) in &change.messages {
-                digest.number(*position);
+            for (position, fields) in change.messages.iter() {
+                digest.number(position);
                 digest_fields(fields, digest);
             }
         }

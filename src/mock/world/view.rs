@@ -106,7 +106,7 @@ impl View {
     #[must_use]
     pub fn user_moment(&self, position: u64) -> Option<u64> {
         let index = self.users().row(position)?;
-        let fields = self.overlay.users.get(&index).map(|change| &change.fields);
+        let fields = self.overlay.users.get(index).map(|change| &change.fields);
         edited_moment(fields).unwrap_or_else(|| self.rows.user_moment(index))
     }
 
@@ -115,8 +115,7 @@ impl View {
     pub fn message_moment(&self, user_id: u64, position: u64) -> Option<u64> {
         let chat = self.chat(user_id)?;
         let row = chat.list().row(position)?;
-        let fields = chat.change.and_then(|change| change.messages.get(&row));
-        edited_moment(fields).unwrap_or_else(|| self.rows.message_moment(chat.index, row))
+        edited_moment(chat.fields(row)).unwrap_or_else(|| self.rows.message_moment(chat.index, row))
     }
 
     /// Writes the user; false if there is none.
@@ -145,7 +144,7 @@ impl View {
             first_changed: |indexes| {
                 let mut changes = self.overlay.users.range(indexes);
                 let changed = changes.find(|(_, change)| change.changes_row());
-                changed.map(|(index, _)| *index)
+                changed.map(|(index, _)| index)
             },
             changed: |index| self.user_text(index),
         };
@@ -162,7 +161,7 @@ impl View {
             block: |row| self.rows.message_block(chat.index, row),
             first_changed: |rows| {
                 let mut changes = chat.change?.messages.range(rows);
-                changes.next().map(|(row, _)| *row)
+                changes.next().map(|(row, _)| row)
             },
             changed: |row| self.message_text(chat, row),
         };
@@ -184,7 +183,7 @@ impl View {
         Messages {
             index,
             length: self.rows.length(index),
-            change: self.overlay.users.get(&index).map(Arc::as_ref),
+            change: self.overlay.users.get(index).map(Arc::as_ref),
         }
     }
 
@@ -213,7 +212,7 @@ impl View {
     }
 
     fn user_text(&self, index: u64) -> Bytes {
-        let change = self.overlay.users.get(&index);
+        let change = self.overlay.users.get(index);
         let row = self
             .rows
             .user(index, change.map_or(0, |change| change.added));
@@ -221,8 +220,7 @@ impl View {
     }
 
     fn message_text(&self, chat: Messages<'_>, row: u64) -> Bytes {
-        let fields = chat.change.and_then(|change| change.messages.get(&row));
-        edited(self.rows.message(chat.index, row), fields)
+        edited(self.rows.message(chat.index, row), chat.fields(row))
     }
 }
 
@@ -235,6 +233,10 @@ pub(super) struct Messages<'view> {
 }
 
 impl<'view> Messages<'view> {
+    fn fields(self, row: u64) -> Option<&'view Fields> {
+        Some(self.change?.messages.get(row)?)
+    }
+
     pub fn list(self) -> List<'view> {
         List {
             gaps: self.change.map(|change| &change.removed),

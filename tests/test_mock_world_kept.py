@@ -1,0 +1,154 @@
+"""Worlds that are kept: copies, snapshots, and JSON lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backread import UserSender
+from backread.testing import MockServer, World
+from by_hand import Caller
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = (
+    b'{"id": 7, "name": "Zo\\u00eb", "plan": {"seats": 2.50},'
+    b' "messages": [{"id": 3, "body": "a  b"}]}\n'
+    b'{"id": 5}\n'
+)
+
+
+def everything(world: World) -> list[Any]:
+    return [
+        (world.user(one), [world.message(one, each) for each in world.message_ids(one)])
+        for one in world.user_ids()
+    ]
+
+
+def test_a_copy_is_changed_on_its_own() -> None:
+    world = World(seed=3, users=4, messages_per_user=(2, 5))
+    world.edit_user(42, name="Ada")
+    before, print_before = everything(world), world.fingerprint()
+    copy = world.copy()
+    assert everything(copy) == before
+    assert copy.fingerprint() == print_before
+    copy.remove_user(42)
+    world.add_users()
+    assert (copy.total_users, world.total_users) == (3, 5)
+    assert everything(world)[:4] == before
+
+
+def test_a_snapshot_brings_back_what_was_there_also_to_a_server() -> None:
+    world = World(seed=3, users=4, messages_per_user=(2, 5))
+    with MockServer(world) as server:
+        ask = Caller(server)
+        snapshot, before = world.snapshot(), everything(world)
+        page = ask("/external/users?limit=9").json
+        world.remove_user(42)
+        [added] = world.add_users()
+        world.add_messages(added, 3)
+        assert ask("/external/users?limit=9").json != page
+        world.restore(snapshot)
+        assert ask("/external/users?limit=9").json == page
+        ask.connection.close()
+    assert everything(world) == before
+    copy = world.copy()
+    copy.remove_user(42)
+    copy.restore(snapshot)
+    assert everything(copy) == before
+
+
+def test_a_snapshot_fits_its_world_and_no_other() -> None:
+    with pytest.raises(ValueError, match="snapshot: it is of another world"):
+        World(seed=1).restore(World(seed=1).snapshot())
+
+
+def test_a_world_is_written_and_read_back_to_the_byte(tmp_path: Path) -> None:
+    world = World(seed=9, users=30, messages_per_user=(0, 90))
+    world.edit_user(42, name='"\u2028\n', rating=1.50, tags=[None, "ü"])
+    world.remove_user(world.user_ids()[3])
+    world.add_messages(42, 70)
+    path = tmp_path / "world.jsonl"
+    world.to_jsonl(path)
+    text = world.to_jsonl()
+    assert path.read_text(encoding="utf-8") == text
+    assert [one.name for one in tmp_path.iterdir()] == ["world.jsonl"]
+    with path.open(encoding="utf-8") as lines, path.open("rb") as raw:
+        worlds = [
+            World.from_jsonl(path),
+            World.from_jsonl(str(path)),
+            World.from_jsonl(text.encode()),
+            World.from_jsonl(text.split("\n")),
+            World.from_jsonl(lines),
+            World.from_jsonl(raw),
+        ]
+    for back in worlds:
+        assert back.to_jsonl() == text
+        assert back.fingerprint() == worlds[0].fingerprint()
+        assert everything(back) == everything(world)
+    assert repr(worlds[0]) == "<World from JSON lines, users=29>"
+
+
+def test_given_rows_are_served_as_they_were_given() -> None:
+    world = World.from_jsonl(LINES)
+    assert (world.users, world.total_messages, world.messages_per_user) == (2, 1, (0, 1))
+    with MockServer(world) as server, server.client() as client:
+        ask = Caller(server)
+        body = ask("/external/users/7").body
+        ask.connection.close()
+        assert body == rb'{"id":7,"name":"Zo\u00eb","plan":{"seats":2.50}}'
+        assert [one.id for one in client.users.list()] == [7, 5]
+        assert client.messages.get(7, 3).body == "a  b"
+        [new] = world.add_users()
+        assert new > 7
+        assert min(world.add_messages(7, 20)) > 3
+        senders = {type(one.sender).__name__: one.sender for one in client.messages.list(7)}
+        assert senders["UserSender"] == UserSender(id=7, name="Zoë", email=None)
+        assert client.users.get(7).updated_at is not None
+
+
+def test_lines_are_made_from_anything_that_writes_json() -> None:
+    users = [{"id": number, "messages": [{"id": 1}, {"id": 2}]} for number in range(3)]
+    world = World.from_jsonl(json.dumps(user) for user in users)
+    assert [world.message_ids(one) for one in world.user_ids()] == [[1, 2]] * 3
+    assert World.from_jsonl([]).total_users == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "error", "text"),
+    [
+        ([b"", b"{"], ValueError, "line 2: EOF while parsing"),
+        (b'{"id":1}\n{"id":1}\n', ValueError, "line 2: there is a user 1 already"),
+        (['{"name":"x"}'], ValueError, "line 1: has no id"),
+        (['{"id":1,"messages":[{"id":-2}]}'], ValueError, "line 1: user 1: messages[0]: id must"),
+        ([{"id": 1}], TypeError, "each must be JSON text as str or bytes, not dict"),
+        ('{"id":1}', ValueError, "text.encode()"),
+        (7, TypeError, "not iterable"),
+    ],
+)
+def test_what_is_no_world_is_refused_with_the_reason(lines: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=re.escape(text)):
+        World.from_jsonl(lines)
+
+
+def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "no" / "world.jsonl"
+    with pytest.raises(FileNotFoundError, match=r"world\.jsonl"):
+        World.from_jsonl(missing)
+    with pytest.raises(FileNotFoundError, match=r"world\.jsonl"):
+        World().to_jsonl(missing)
+    with pytest.raises(IsADirectoryError):
+        World().to_jsonl(tmp_path)
+    broken = tmp_path / "broken.jsonl"
+    broken.write_bytes(b"[]")
+    with pytest.raises(ValueError, match=r"broken\.jsonl: line 1: "):
+        World.from_jsonl(broken)
+    assert list(tmp_path.iterdir()) == [broken]
+
+
+def test_the_generator_has_a_version() -> None:
+    assert World.generator_version == 1
