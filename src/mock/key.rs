@@ -100,16 +100,6 @@ impl Attempts {
         count
     }
 
-    /// The attempts so far.
-    pub fn so_far(&self, key: &RequestKey) -> u64 {
-        let hash = key.hash();
-        let generations = self.lock();
-        let found = generations.young.get(&hash);
-        found
-            .or_else(|| generations.old.get(&hash))
-            .map_or(0, |count| *count)
-    }
-
     /// Forgets all; every request starts again.
     pub fn clear(&self) {
         *self.lock() = Generations::default();

@@ -1,6 +1,7 @@
 //! The socket below HTTP, and the ways to leave it.
 
 use std::io::{self, IoSlice};
+use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt as _;
+use socket2::SockRef;
 use tokio::net::TcpStream;
 
 use crate::clock::Clock;
@@ -74,7 +75,7 @@ impl Wire {
 
     /// Leaves the connection.
     pub async fn leave(self, exit: &Exit) {
-        let mut stream = self.stream.into_inner();
+        let stream = self.stream.into_inner();
         match exit {
             Exit::Stall(clock) => {
                 tokio::select! {
@@ -88,7 +89,7 @@ impl Wire {
             }
             Exit::Close => {
                 settle(&stream).await;
-                let _ = stream.shutdown().await;
+                let _ = SockRef::from(&stream).shutdown(Shutdown::Write);
                 // Bytes that nobody has read would turn the close into a reset.
                 while stream.try_read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
             }
@@ -120,7 +121,7 @@ async fn gone(stream: &TcpStream) {
 /// Waits until the kernel holds no byte back: a reset throws away what was not sent.
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 async fn all_sent(stream: &TcpStream) -> io::Result<()> {
-    let socket = socket2::SockRef::from(stream);
+    let socket = SockRef::from(stream);
     // With this mark a socket is writable when nothing is unsent, and not before.
     socket.set_tcp_notsent_lowat(1)?;
     // A second descriptor, because the first remembers that it was writable.

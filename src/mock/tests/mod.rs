@@ -1,10 +1,12 @@
 //! The mock as a client sees it, over a plain socket.
 
+mod faults;
 mod grammar;
 mod lifetime;
 mod reads;
 mod rules;
 mod strictness;
+mod stub;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,0 +1,331 @@
+//! Each fault as a client sees it, byte by byte, over plain sockets.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::stub::*;
+
+#[test]
+fn without_faults_the_pieces_come_as_one_and_the_connection_stays() {
+    let server = Server::new("user: reset()");
+    let mut stream = server.connect();
+    for path in [USERS, "/external/users", USERS] {
+        send(&mut stream, path);
+        let expected = whole(path);
+        assert_eq!(exactly(&mut stream, expected.len()), expected);
+    }
+    assert!(nothing_more(&mut stream));
+}
+
+#[test]
+fn a_reset_comes_after_exactly_so_many_bytes() {
+    assert_eq!(
+        Server::new("any: reset()").ask(USERS),
+        (Vec::new(), End::Reset)
+    );
+    for count in [0, 1, 100, 3333, 9_999, BODY, BODY + 5] {
+        let server = Server::new(&format!("users: reset(after_bytes={count})"));
+        let expected = part(right_head(BODY), USERS, count.min(BODY));
+        for _ in 0..200 {
+            let (bytes, end) = server.ask(USERS);
+            assert!(
+                bytes == expected && end == End::Reset,
+                "{count}: {}",
+                bytes.len()
+            );
+        }
+    }
+}
+
+/// More than sockets hold for a client that does not read.
+fn much() -> Bytes {
+    text("much", 1000).repeat(16_000).into()
+}
+
+#[test]
+fn a_reset_waits_for_a_client_that_reads_late() {
+    let much = much();
+    let rules = format!("users: reset(after_bytes={})", much.len() - 1);
+    let server = Server::of(&rules, Some(much.clone()));
+    let mut stream = server.connect();
+    send(&mut stream, USERS);
+    // Others are answered meanwhile.
+    let mut other = server.connect();
+    send(&mut other, "/external/users/1");
+    exactly(&mut other, right_head(much.len()).len() + much.len());
+    let (bytes, end) = drain(&mut stream);
+    let expected = [right_head(much.len()).as_slice(), &much[..much.len() - 1]].concat();
+    assert!(bytes == expected && end == End::Reset, "{}", bytes.len());
+}
+
+#[test]
+fn a_truncated_body_ends_in_order() {
+    for count in [0, 1, 5000, BODY - 1, BODY, BODY + 1] {
+        let server = Server::new(&format!("users: truncate(at={count})"));
+        let expected = part(right_head(BODY), USERS, count.min(BODY));
+        assert_eq!(server.ask(USERS), (expected, End::Close), "{count}");
+    }
+}
+
+#[test]
+fn an_honest_length_keeps_the_connection() {
+    for count in [0, 1, 5000, BODY, BODY + 1] {
+        let server = Server::new(&format!("users: truncate(at={count}, length=honest) x1"));
+        let mut stream = server.connect();
+        let short = count.min(BODY);
+        for expected in [part(right_head(short), USERS, short), whole(USERS)] {
+            send(&mut stream, USERS);
+            assert_eq!(exactly(&mut stream, expected.len()), expected, "{count}");
+        }
+    }
+}
+
+#[test]
+fn a_changed_answer_is_sent_as_any_other() {
+    let json = "application/json; charset=utf-8";
+    for (fault, expected) in [
+        (
+            "status(429, retry_after=7, body=\"no\")",
+            format!(
+                "HTTP/1.1 429 Too Many Requests\r\ncontent-type: {json}\r\nretry-after: 7\r\n\
+                 content-length: 2\r\n\r\nno"
+            )
+            .into_bytes(),
+        ),
+        (
+            "garbage(\"<p>\")",
+            [head("200 OK", json, 3), b"<p>".to_vec()].concat(),
+        ),
+        (
+            "wrong_content_type(\"text/html\")",
+            part(head("200 OK", "text/html", BODY), USERS, BODY),
+        ),
+    ] {
+        let server = Server::new(&format!("users: {fault} x1"));
+        let mut stream = server.connect();
+        for expected in [expected, whole(USERS)] {
+            send(&mut stream, USERS);
+            assert_eq!(exactly(&mut stream, expected.len()), expected, "{fault}");
+        }
+    }
+    let server = Server::new("users: status(599)");
+    let (bytes, _) = ask_once(server.port, USERS);
+    let shown = String::from_utf8(bytes).unwrap();
+    assert!(
+        shown.contains("\"code\":\"fault\"") && shown.contains("\"guess\":true"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_stall_lasts_until_the_client_goes() {
+    for (fault, bytes) in [
+        ("stall()", Vec::new()),
+        ("stall(after_bytes=0)", part(right_head(BODY), USERS, 0)),
+        ("stall(after_bytes=9)", part(right_head(BODY), USERS, 9)),
+        ("stall(after_bytes=10000)", whole(USERS)),
+    ] {
+        let server = Server::new(&format!("users: {fault}"));
+        let mut stalled = server.connect();
+        send(&mut stalled, USERS);
+        assert_eq!(exactly(&mut stalled, bytes.len()), bytes, "{fault}");
+        // Whatever else it says, also at once, it gets no answer.
+        send(&mut stalled, "/external/users/1");
+        let mut other = server.connect();
+        for path in ["/external/users/1", "/external/users/2"] {
+            send(&mut other, path);
+            assert_eq!(exactly(&mut other, whole(path).len()), whole(path));
+        }
+        assert!(nothing_more(&mut stalled), "{fault}");
+        assert_eq!(server.stub.asked.load(Ordering::Relaxed), 3);
+        drop(stalled);
+        server.ended.recv_timeout(Duration::from_secs(10)).unwrap();
+    }
+}
+
+#[test]
+fn a_stale_connection_ends_when_it_is_used_again() {
+    let server = Server::new("users: stale_keepalive() x1");
+    let mut stream = server.connect();
+    send(&mut stream, USERS);
+    assert_eq!(exactly(&mut stream, whole(USERS).len()), whole(USERS));
+    assert!(nothing_more(&mut stream));
+    send(&mut stream, USERS);
+    assert_eq!(drain(&mut stream), (Vec::new(), End::Close));
+    // It never saw the second request, so the retry is the second.
+    assert_eq!(server.stub.asked.load(Ordering::Relaxed), 1);
+
+    let server = Server::new("users: stale_keepalive()");
+    let mut stream = server.connect();
+    let request = format!("GET {USERS} HTTP/1.1\r\nhost: mock\r\n\r\n");
+    stream.write_all(request.repeat(3).as_bytes()).unwrap();
+    assert_eq!(drain(&mut stream), (whole(USERS), End::Close));
+}
+
+#[test]
+fn what_was_asked_before_a_fault_is_answered_in_full() {
+    for (fault, bytes, end) in [
+        ("reset(after_bytes=5)", 5, End::Reset),
+        ("truncate(at=5)", 5, End::Close),
+    ] {
+        let server = Server::new(&format!("users: {fault}"));
+        let mut stream = server.connect();
+        let request = |path| format!("GET {path} HTTP/1.1\r\nhost: mock\r\n\r\n");
+        let (first, last) = ("/external/users/1", "/external/users/2");
+        let requests = [request(first), request(USERS), request(last)].concat();
+        stream.write_all(requests.as_bytes()).unwrap();
+        let expected = [whole(first), part(right_head(BODY), USERS, bytes)].concat();
+        assert_eq!(drain(&mut stream), (expected, end));
+        assert_eq!(server.stub.asked.load(Ordering::Relaxed), 2);
+    }
+}
+
+#[test]
+fn answers_without_a_body_have_their_faults_too() {
+    let server = Server::new("users: reset(after_bytes=5); user: status(204); any: truncate(at=5)");
+    let mut stream = server.connect();
+    stream
+        .write_all(b"HEAD /external/users HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    let (bytes, end) = drain(&mut stream);
+    assert!(
+        bytes.ends_with(b"\r\n\r\n") && end == End::Reset,
+        "{}",
+        bytes.len()
+    );
+    let mut stream = server.connect();
+    for _ in 0..2 {
+        send(&mut stream, "/external/users/1");
+        let head =
+            b"HTTP/1.1 204 No Content\r\ncontent-type: application/json; charset=utf-8\r\n\r\n";
+        assert_eq!(exactly(&mut stream, head.len()), head);
+    }
+}
+
+#[test]
+fn one_late_answer_makes_no_other_late() {
+    let server = Server::new("users: latency(3600000); messages: drip(bytes=1, ms=3600000)");
+    let (mut late, mut slow) = (server.connect(), server.connect());
+    send(&mut late, USERS);
+    send(&mut slow, "/external/users/1/messages");
+    let head = right_head(BODY);
+    assert_eq!(exactly(&mut slow, head.len()), head);
+    let mut others: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
+    for number in 0..200 {
+        let path = format!("/external/users/{number}");
+        let stream = &mut others[number % 8];
+        send(stream, &path);
+        assert_eq!(exactly(stream, whole(&path).len()), whole(&path));
+    }
+    assert!(nothing_more(&mut late) && nothing_more(&mut slow));
+    // A client that gives up is noticed.
+    drop(late);
+    server.ended.recv_timeout(Duration::from_secs(10)).unwrap();
+}
+
+#[test]
+fn a_late_answer_and_a_dripping_one_are_right() {
+    let server =
+        Server::new("any: latency(20); any: drip(bytes=3000, ms=2); user: reset(after_bytes=7000)");
+    let start = Instant::now();
+    let mut stream = server.connect();
+    send(&mut stream, USERS);
+    assert_eq!(exactly(&mut stream, whole(USERS).len()), whole(USERS));
+    // Four drips, each after its pause.
+    assert!(start.elapsed() >= Duration::from_millis(28));
+    let path = "/external/users/1";
+    assert_eq!(
+        server.ask(path),
+        (part(right_head(BODY), path, 7000), End::Reset)
+    );
+}
+
+#[test]
+fn it_stops_at_once_whatever_goes_on() {
+    let mut server = Server::of(
+        "users: stall(after_bytes=3); messages: latency(3600000); user: reset(after_bytes=15999999)",
+        Some(much()),
+    );
+    let paths = [USERS, "/external/users/1/messages", "/external/users/1"];
+    let streams: Vec<TcpStream> = (0..18)
+        .map(|number| {
+            let mut stream = server.connect();
+            send(&mut stream, paths[number % 3]);
+            stream
+        })
+        .collect();
+    while server.stub.asked.load(Ordering::Relaxed) < 18 {
+        std::thread::yield_now();
+    }
+    let start = Instant::now();
+    server.stop();
+    assert!(
+        start.elapsed() < Duration::from_millis(100),
+        "{:?}",
+        start.elapsed()
+    );
+    drop(streams);
+}
+
+#[test]
+fn what_is_no_request_is_refused_and_told() {
+    let server = Server::new("");
+    let mut stream = server.connect();
+    stream.write_all(b"what is this?\r\n\r\n").unwrap();
+    let (bytes, _) = drain(&mut stream);
+    assert!(bytes.starts_with(b"HTTP/1.1 400 "));
+    server.ended.recv_timeout(Duration::from_secs(10)).unwrap();
+    assert_eq!(server.stub.malformed.load(Ordering::Relaxed), 1);
+    assert_eq!(server.stub.asked.load(Ordering::Relaxed), 0);
+}
+
+/// What sixteen connections get for the same requests, asked in an order of each seed's own.
+fn asked_by_sixteen(rules: &str, seed: u64) -> Vec<(String, Vec<u8>, End)> {
+    let server = Server::new(rules);
+    let mut paths: Vec<String> = (0..160)
+        .map(|page| {
+            format!(
+                "/external/users/{}/messages?offset={}",
+                page % 4,
+                page / 4 * 25
+            )
+        })
+        .flat_map(|path| [path.clone(), path])
+        .collect();
+    fastrand::Rng::with_seed(seed).shuffle(&mut paths);
+    let mut answers: Vec<_> = std::thread::scope(|scope| {
+        let readers: Vec<_> = paths
+            .chunks(paths.len() / 16)
+            .map(|paths| {
+                let port = server.port;
+                scope.spawn(move || {
+                    let ask = |path: &String| {
+                        let (bytes, end) = ask_once(port, path);
+                        (path.clone(), bytes, end)
+                    };
+                    paths.iter().map(ask).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        readers
+            .into_iter()
+            .flat_map(|reader| reader.join().unwrap())
+            .collect()
+    });
+    answers.sort();
+    answers
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_in_any_order() {
+    let rules = "any p=0.2: latency(1); any p=0.1: status(500); any every=5: reset(after_bytes=50); \
+                 messages user=2: truncate(at=5) x1; any p=0.1: garbage()";
+    let first = asked_by_sixteen(rules, 1);
+    assert_eq!(first, asked_by_sixteen(rules, 2));
+    let resets = first.iter().filter(|(.., end)| *end == End::Reset).count();
+    assert!((20..120).contains(&resets), "{resets}");
+}
