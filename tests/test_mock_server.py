@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -180,6 +181,20 @@ def test_405_for_all_but_get(ask: Caller, method: str, target: str) -> None:
     answer = ask(target, method)
     assert answer.status == 405
     assert answer.headers["allow"] == "GET"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"what?\r\n\r\n", 400),
+        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", 414),
+        (b"GET / HTTP/1.1\r\n" + b"".join(b"x-%d: y\r\n" % n for n in range(200)) + b"\r\n", 431),
+    ],
+)
+def test_what_is_not_http_is_told_so(server: MockServer, sent: bytes, status: int) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(sent)
+        assert connection.recv(12) == b"HTTP/1.1 %d" % status
 
 
 def test_the_checks_have_an_order(ask: Caller) -> None:
