@@ -14,10 +14,18 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use tokio::net::TcpStream;
 
+use super::admin::is_admin;
 use super::body::Body;
 use super::exchange::{Answer, Call, Responder, Sending};
 use super::manner::Ending;
 use super::wire::{Cue, Exit, Wire};
+
+/// When a request is answered.
+enum Reply {
+    Now(Answer),
+    Later(Pin<Box<dyn Future<Output = Answer> + Send>>),
+    Never,
+}
 
 /// Answers the requests of one connection, until one side ends it.
 pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
@@ -29,18 +37,24 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
             cue.plan(Exit::Close);
             cue.reach();
         }
-        let answer = (!cue.is_planned()).then(|| {
-            responder.answer(Call {
+        let reply = match responder.admin() {
+            // A request that came on a connection that is being left is not even read.
+            _ if cue.is_planned() => Reply::Never,
+            Some(admin) if is_admin(request.uri().path()) => {
+                Reply::Later(Box::pin(Arc::clone(admin).answer(request)))
+            }
+            _ => Reply::Now(responder.answer(Call {
                 method: request.method(),
                 uri: request.uri(),
                 headers: request.headers(),
-            })
-        });
+            })),
+        };
         let (cue, stale) = (&cue, &stale);
         async move {
-            // A request that came on a connection that is being left is not even read.
-            let Some(mut answer) = answer else {
-                return pending().await;
+            let mut answer = match reply {
+                Reply::Now(answer) => answer,
+                Reply::Later(answer) => answer.await,
+                Reply::Never => return pending().await,
             };
             let body = std::mem::take(&mut answer.body);
             let body = match answer.sending.take() {

@@ -3,53 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::axis::axis;
 use super::routes::{DEFAULT_LIMIT, MAX_LIMIT};
-
-/// A switch with named values.
-macro_rules! axis {
-    ($(#[$about:meta])* $name:ident {
-        $(#[$on_first:meta])* $first:ident = $first_word:literal,
-        $($(#[$on:meta])* $value:ident = $word:literal),+ $(,)?
-    }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub enum $name {
-            $(#[$on_first])*
-            #[default]
-            $first,
-            $($(#[$on])* $value),+
-        }
-
-        impl $name {
-            #[cfg(test)]
-            pub const ALL: &'static [Self] = &[Self::$first, $(Self::$value),+];
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(match self {
-                    Self::$first => $first_word,
-                    $(Self::$value => $word),+
-                })
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(word: &str) -> Result<Self, String> {
-                match word {
-                    $first_word => Ok(Self::$first),
-                    $($word => Ok(Self::$value),)+
-                    _ => Err(format!(
-                        "{word:?} is none of {}",
-                        [$first_word, $($word),+].join(", ")
-                    )),
-                }
-            }
-        }
-    };
-}
 
 axis! {
     /// What a `limit` outside 1 to `max_limit` gets.
@@ -196,6 +151,17 @@ pub struct Dialect {
     pub short_pages: ShortPages,
 }
 
+/// The largest `total_cap`.
+const MOST_TOTAL: u64 = i64::MAX as u64;
+
+/// What a switch can be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Words(&'static [&'static str]),
+    /// A whole number from 1 to this.
+    UpTo(u64),
+}
+
 /// The bundles by name.
 pub const BUNDLES: [(&str, Dialect); 3] = [
     ("documented", Dialect::DOCUMENTED),
@@ -275,7 +241,7 @@ impl Dialect {
             "default_limit" => self.default_limit = number(name, value, MAX_LIMIT)?,
             "order" => self.order = read(name, value)?,
             "total" => self.total = read(name, value)?,
-            "total_cap" => self.total_cap = number(name, value, i64::MAX as u64)?,
+            "total_cap" => self.total_cap = number(name, value, MOST_TOTAL)?,
             "past_end" => self.past_end = read(name, value)?,
             "nulls" => self.nulls = read(name, value)?,
             "sender_type" => self.sender_type = read(name, value)?,
@@ -290,6 +256,26 @@ impl Dialect {
             }
         }
         Ok(())
+    }
+
+    /// Every switch with what it can be set to.
+    #[must_use]
+    pub const fn choices() -> [(&'static str, Choice); 13] {
+        [
+            ("strict", Choice::Words(Strict::WORDS)),
+            ("over_limit", Choice::Words(OverLimit::WORDS)),
+            ("max_limit", Choice::UpTo(MAX_LIMIT)),
+            ("default_limit", Choice::UpTo(MAX_LIMIT)),
+            ("order", Choice::Words(Order::WORDS)),
+            ("total", Choice::Words(Total::WORDS)),
+            ("total_cap", Choice::UpTo(MOST_TOTAL)),
+            ("past_end", Choice::Words(PastEnd::WORDS)),
+            ("nulls", Choice::Words(Nulls::WORDS)),
+            ("sender_type", Choice::Words(SenderType::WORDS)),
+            ("extra_fields", Choice::Words(ExtraFields::WORDS)),
+            ("ids", Choice::Words(Ids::WORDS)),
+            ("short_pages", Choice::Words(ShortPages::WORDS)),
+        ]
     }
 
     /// Every switch with its value, as text.

@@ -36,6 +36,39 @@ pub struct Drift {
     pub change: Change,
 }
 
+impl Drift {
+    /// A change right after the page numbered `after` of a list.
+    ///
+    /// # Errors
+    /// Which argument is wrong, and what would be right.
+    pub fn new(route: &str, user: Option<u64>, after: u64, change: Change) -> Result<Self, String> {
+        let route = match route {
+            "users" if user.is_some() => {
+                return Err("user: the list of users is nobody's; leave it out".into());
+            }
+            "users" => Route::Users,
+            "messages" => Route::Messages,
+            _ => {
+                return Err(format!(
+                    "route: only the lists users and messages have pages, not {route:?}"
+                ));
+            }
+        };
+        if after == 0 {
+            return Err("after: must be at least 1, the first page".into());
+        }
+        if matches!(&change, Change::Edit(_, fields) if fields.contains_key("id")) {
+            return Err("id: rows are found by it, so it cannot be edited".into());
+        }
+        Ok(Self {
+            route,
+            user,
+            after,
+            change,
+        })
+    }
+}
+
 /// The changes of one lane that are still to come.
 #[derive(Debug, Default)]
 pub struct Drifts {

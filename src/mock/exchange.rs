@@ -1,8 +1,11 @@
 //! What goes between the socket and the service: a request, and how it is answered.
 
+use std::sync::Arc;
+
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, Uri};
 
+use super::admin::Admin;
 use super::chunks::Chunks;
 use super::manner::{Change, Manner};
 use super::refusal::Refusal;
@@ -46,6 +49,11 @@ pub trait Responder: Send + Sync + 'static {
 
     /// Hears of a request that was no HTTP; it was refused already.
     fn malformed(&self);
+
+    /// Who answers what is asked below `/__mock`, if somebody does.
+    fn admin(&self) -> Option<&Arc<Admin>> {
+        None
+    }
 }
 
 impl Answer {

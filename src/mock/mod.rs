@@ -2,8 +2,10 @@
 //!
 //! Shares no type with the core: its JSON is written from the interface document.
 
+pub mod admin;
 mod answer;
 pub mod audit;
+mod axis;
 pub mod bend;
 mod body;
 pub mod chunks;

@@ -10,7 +10,9 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
+use super::admin::Admin;
 use super::connection::converse;
+use super::exchange::{Answer, Call, Responder};
 use super::lane::{Habits, Lane, Parts};
 use super::service::Service;
 use super::world::World;
@@ -37,6 +39,8 @@ pub enum StartError {
     },
     #[error("cannot start the mock's thread: {0}")]
     Thread(io::Error),
+    #[error("the system gives no random bytes for the admin token: {0}")]
+    Token(io::Error),
 }
 
 /// Where a server listens and what it asks of requests.
@@ -70,7 +74,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct MockServer {
     address: SocketAddr,
-    service: Arc<Service>,
+    front: Arc<Front>,
     running: Mutex<Option<Running>>,
 }
 
@@ -79,6 +83,27 @@ struct Running {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
     process: u32,
+}
+
+/// The service, and its admin interface beside it.
+#[derive(Debug)]
+struct Front {
+    service: Arc<Service>,
+    admin: Arc<Admin>,
+}
+
+impl Responder for Front {
+    fn answer(&self, call: Call<'_>) -> Answer {
+        self.service.answer(call)
+    }
+
+    fn malformed(&self) {
+        self.service.malformed();
+    }
+
+    fn admin(&self) -> Option<&Arc<Admin>> {
+        Some(&self.admin)
+    }
 }
 
 impl MockServer {
@@ -119,11 +144,16 @@ impl MockServer {
             habits,
         });
         let service = Arc::new(Service::new(vendor, Arc::new(main)));
+        let admin = Admin::new(Arc::clone(&service), url(address)).map_err(StartError::Token)?;
+        let front = Arc::new(Front {
+            service,
+            admin: Arc::new(admin),
+        });
 
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
         let (stop, stopped) = oneshot::channel();
-        let answering = Arc::clone(&service);
+        let answering = Arc::clone(&front);
         let thread = std::thread::Builder::new()
             .name("backread-mock".into())
             .spawn(move || serve(&runtime, listener, &answering, stopped))
@@ -135,7 +165,7 @@ impl MockServer {
         };
         Ok(Self {
             address,
-            service,
+            front,
             running: Mutex::new(Some(running)),
         })
     }
@@ -143,7 +173,7 @@ impl MockServer {
     /// The base URL, such as `http://127.0.0.1:40123`; on loopback where it listens on all addresses.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", reachable(self.address))
+        url(self.address)
     }
 
     /// The port that it listens on.
@@ -155,19 +185,25 @@ impl MockServer {
     /// The secret that requests must carry.
     #[must_use]
     pub fn secret(&self) -> &str {
-        self.service.main().secret()
+        self.service().main().secret()
     }
 
     /// The vendor word of the media type.
     #[must_use]
     pub fn vendor(&self) -> &str {
-        self.service.vendor()
+        self.service().vendor()
     }
 
     /// What it answers from.
     #[must_use]
-    pub const fn service(&self) -> &Arc<Service> {
-        &self.service
+    pub fn service(&self) -> &Arc<Service> {
+        &self.front.service
+    }
+
+    /// What opens the admin interface below `/__mock/`.
+    #[must_use]
+    pub fn admin_token(&self) -> &str {
+        self.front.admin.token()
     }
 
     /// Stops listening and drops every connection; returns when the port is free. Doing it again
@@ -193,6 +229,10 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{}", reachable(address))
 }
 
 /// Where clients on this machine reach a server: loopback, if it listens on all addresses.
@@ -236,7 +276,7 @@ fn check_word(
 fn serve(
     runtime: &Runtime,
     listener: TcpListener,
-    service: &Arc<Service>,
+    front: &Arc<Front>,
     stopped: oneshot::Receiver<()>,
 ) {
     runtime.block_on(async {
@@ -245,18 +285,18 @@ fn serve(
         };
         tokio::select! {
             _ = stopped => {}
-            () = accept(&listener, service) => {}
+            () = accept(&listener, front) => {}
         }
     });
 }
 
-async fn accept(listener: &tokio::net::TcpListener, service: &Arc<Service>) {
+async fn accept(listener: &tokio::net::TcpListener, front: &Arc<Front>) {
     // Long enough for descriptors to come free when there are none left.
     const PAUSE: Duration = Duration::from_millis(5);
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(converse(stream, Arc::clone(service)));
+                tokio::spawn(converse(stream, Arc::clone(front)));
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }

@@ -16,7 +16,6 @@ use crate::mock::drift::{Change, Drift, Which};
 use crate::mock::journal::Entry;
 use crate::mock::lane::Lane;
 use crate::mock::rate::Rate;
-use crate::mock::routes::Route;
 use crate::mock::rule::{Rule, read_rules as read_all};
 
 /// One lane of a mock server: what a bearer token leads to.
@@ -134,11 +133,6 @@ impl NativeLane {
         fields: &Bound<'_, PyDict>,
     ) -> PyResult<()> {
         let fields = json_fields(Some(fields))?;
-        if fields.contains_key("id") {
-            return Err(PyValueError::new_err(
-                "id: rows are found by it, so it cannot be edited",
-            ));
-        }
         self.drift(route, user, after, Change::Edit(rows(&which)?, fields))
     }
 
@@ -231,26 +225,8 @@ impl NativeLane {
     }
 
     fn drift(&self, route: &str, user: Option<Id>, after: u64, change: Change) -> PyResult<()> {
-        let route = match route {
-            "users" => Route::Users,
-            "messages" => Route::Messages,
-            _ => {
-                let text =
-                    format!("route: only the lists users and messages have pages, not {route:?}");
-                return Err(PyValueError::new_err(text));
-            }
-        };
-        if after == 0 {
-            return Err(PyValueError::new_err(
-                "after: must be at least 1, the first page",
-            ));
-        }
-        self.inner.drifts.add(Drift {
-            route,
-            user: user.map(|user| user.0),
-            after,
-            change,
-        });
+        let drift = Drift::new(route, user.map(|user| user.0), after, change);
+        self.inner.drifts.add(drift.map_err(PyValueError::new_err)?);
         Ok(())
     }
 }

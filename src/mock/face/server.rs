@@ -17,12 +17,12 @@ impl From<StartError> for PyErr {
         match error {
             StartError::Argument { .. } => PyValueError::new_err(text),
             // With a number, Python picks the subclass and fills errno.
-            StartError::Listen { source, .. } | StartError::Thread(source) => {
-                match source.raw_os_error() {
-                    Some(number) => PyOSError::new_err((number, text)),
-                    None => PyOSError::new_err(text),
-                }
-            }
+            StartError::Listen { source, .. }
+            | StartError::Thread(source)
+            | StartError::Token(source) => match source.raw_os_error() {
+                Some(number) => PyOSError::new_err((number, text)),
+                None => PyOSError::new_err(text),
+            },
         }
     }
 }
@@ -87,6 +87,12 @@ impl NativeMockServer {
     #[getter]
     fn vendor(&self) -> &str {
         self.inner.vendor()
+    }
+
+    /// What opens the admin interface below /__mock/, and nothing else.
+    #[getter]
+    fn admin_token(&self) -> &str {
+        self.inner.admin_token()
     }
 
     /// The lane of the server's own secret.

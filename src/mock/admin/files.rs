@@ -1,0 +1,29 @@
+//! The inspector page. It holds no data, so it needs no token: its script asks for the data.
+
+/// A file of the page.
+#[derive(Clone, Copy, Debug)]
+pub struct File {
+    pub content_type: &'static str,
+    pub text: &'static str,
+}
+
+/// Nothing but the page's own files, and nobody may frame it.
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+                          connect-src 'self'; base-uri 'none'; form-action 'none'; \
+                          frame-ancestors 'none'";
+
+/// The file at a path below `/__mock`.
+#[must_use]
+pub fn find(path: &str) -> Option<File> {
+    let (content_type, text) = match path {
+        "/" => ("text/html; charset=utf-8", include_str!("inspector.html")),
+        "/inspector.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("inspector.js"),
+        ),
+        "/inspector.css" => ("text/css; charset=utf-8", include_str!("inspector.css")),
+        "/inspector.svg" => ("image/svg+xml", include_str!("inspector.svg")),
+        _ => return None,
+    };
+    Some(File { content_type, text })
+}

@@ -1,0 +1,127 @@
+//! Who may ask: the token, and the names that the server may be asked by.
+
+use std::net::IpAddr;
+
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, HOST};
+use hyper::http::uri::Authority;
+use secrecy::{ExposeSecret, SecretString};
+use subtle::ConstantTimeEq;
+
+use super::problem::Problem;
+
+/// The token of one server: 128 random bits, as 32 hexadecimal digits.
+#[derive(Debug)]
+pub struct Token(SecretString);
+
+impl Token {
+    /// A token that nobody has seen.
+    ///
+    /// # Errors
+    /// Where the system gives no random bytes.
+    pub fn draw() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(format!("{:032x}", u128::from_be_bytes(bytes)).into()))
+    }
+
+    /// The token itself, for whoever started the server.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        self.0.expose_secret()
+    }
+
+    /// Lets a request in that carries the token, in a header that no foreign page can make a
+    /// browser send.
+    ///
+    /// # Errors
+    /// `unauthorized`.
+    pub fn admit(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        let mut given = headers.get_all(AUTHORIZATION).iter();
+        let token = given
+            .next()
+            .and_then(|value| value.as_bytes().strip_prefix(b"Bearer "))
+            .filter(|_| given.next().is_none())
+            .unwrap_or_default();
+        // The time that this takes tells nothing of how much of a guess was right.
+        if bool::from(token.ct_eq(self.reveal().as_bytes())) {
+            return Ok(());
+        }
+        Err(Problem::unauthorized())
+    }
+}
+
+/// Refuses a request that came by a name: whoever owns a name can point it at this machine and have
+/// a browser here take both for one site.
+///
+/// # Errors
+/// `wrong_host`.
+pub fn check_host(headers: &HeaderMap) -> Result<(), Problem> {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let authority = host.and_then(|host| host.parse::<Authority>().ok());
+    match authority {
+        Some(authority) if is_address(authority.host()) => Ok(()),
+        _ => Err(Problem::wrong_host()),
+    }
+}
+
+fn is_address(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.parse::<IpAddr>().is_ok() || bare.eq_ignore_ascii_case("localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, values: &[&str]) -> HeaderMap {
+        let values = values.iter().map(|value| value.parse().unwrap());
+        values.map(|value| (name.parse().unwrap(), value)).fold(
+            HeaderMap::new(),
+            |mut map, (name, value)| {
+                let _: bool = map.append::<hyper::header::HeaderName>(name, value);
+                map
+            },
+        )
+    }
+
+    #[test]
+    fn only_the_token_opens() {
+        let (token, other) = (Token::draw().unwrap(), Token::draw().unwrap());
+        let admits = |values: &[&str]| token.admit(&headers("authorization", values)).is_ok();
+        let right = format!("Bearer {}", token.reveal());
+        assert!(admits(&[&right]));
+        assert_eq!(token.reveal().len(), 32);
+        assert!(!admits(&[]));
+        assert!(!admits(&["Bearer "]));
+        assert!(!admits(&[token.reveal()]));
+        assert!(!admits(&[&right, &right]));
+        assert!(!admits(&[&right[..right.len() - 1]]));
+        assert!(!admits(&[&format!("Bearer {}", other.reveal())]));
+        assert!(!format!("{token:?}").contains(token.reveal()));
+    }
+
+    #[test]
+    fn only_addresses_are_asked_for() {
+        let answers = |host: &str| check_host(&headers("host", &[host])).is_ok();
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:8080",
+            "[::1]:8080",
+            "localhost:1",
+            "LOCALHOST",
+        ] {
+            assert!(answers(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:80",
+            "[::1",
+        ] {
+            assert!(!answers(host), "{host}");
+        }
+        assert!(check_host(&HeaderMap::new()).is_err());
+    }
+}

@@ -1,0 +1,270 @@
+//! Lanes opened, switched and closed.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::asked::{Asked, Held, NewDialect, NewDrift, NewFaults, NewLane, NewRate, NewTime};
+use super::problem::Problem;
+use super::{Admin, shown, worlds};
+use crate::clock::virtual_start;
+use crate::mock::audit::List;
+use crate::mock::lane::{Habits, Lane};
+use crate::mock::rule::{Rule, read_rules};
+use crate::mock::rules::RuleId;
+
+const MOST_ENTRIES: u64 = 1000;
+
+impl Admin {
+    pub(super) fn lanes(&self, asked: &Asked<'_>) -> Result<Value, Problem> {
+        match asked.method {
+            "GET" => {
+                asked.no_query()?;
+                let lanes = self.service.lanes();
+                let lanes = lanes.iter().map(|lane| shown::lane(lane, &self.service));
+                Ok(json!({"lanes": lanes.collect::<Vec<Value>>()}))
+            }
+            "POST" => self.open_lane(asked.body()?),
+            _ => Err(Problem::wrong_method("GET, POST")),
+        }
+    }
+
+    pub(super) fn lane(
+        &self,
+        name: &str,
+        rest: &[&str],
+        asked: &Asked<'_>,
+    ) -> Result<Value, Problem> {
+        let lane = self.find(name)?;
+        let lane = &lane;
+        match rest {
+            [] => match asked.method {
+                "GET" => asked.only_get(|| Ok(shown::lane(lane, &self.service))),
+                "DELETE" => self.close_lane(lane, asked),
+                _ => Err(Problem::wrong_method("GET, DELETE")),
+            },
+            ["journal"] => journal(lane, asked),
+            ["dialect"] => dialect(lane, asked),
+            ["rate"] => rate(lane, asked),
+            ["faults"] => faults(lane, asked),
+            ["faults", id] => remove_fault(lane, id, asked),
+            ["world", rest @ ..] => worlds::answer(lane, rest, asked),
+            ["drifts"] => drifts(lane, asked),
+            ["clock"] => clock(lane, asked),
+            ["audit"] => audit(lane, asked),
+            _ => Err(Problem::unknown_path()),
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<Lane>, Problem> {
+        let mut lanes = self.service.lanes().into_iter();
+        lanes
+            .find(|lane| lane.name() == name)
+            .ok_or_else(|| Problem::not_found(format!("there is no lane {name:?}")))
+    }
+
+    fn open_lane(&self, new: NewLane) -> Result<Value, Problem> {
+        let world = match new.world {
+            Some(world) => Some(Arc::new(world.make()?)),
+            None => None,
+        };
+        let dialect = new
+            .dialect
+            .map(|text| text.parse().map_err(Problem::wrong::<String>));
+        let rate = new
+            .rate
+            .map(|text| text.parse().map_err(Problem::wrong::<String>));
+        let habits = Habits {
+            seed: new.seed,
+            dialect: dialect.transpose()?.unwrap_or_default(),
+            rate: rate.transpose()?,
+            rules: read_texts(&new.faults)?,
+            ..Habits::default()
+        };
+        let lane = self.service.open_lane(new.name, world, habits);
+        let lane = lane.map_err(Problem::wrong)?;
+        Ok(shown::lane(&lane, &self.service))
+    }
+
+    fn close_lane(&self, lane: &Arc<Lane>, asked: &Asked<'_>) -> Result<Value, Problem> {
+        asked.no_query()?;
+        if Arc::ptr_eq(lane, self.service.main()) {
+            let problem = "the main lane cannot be closed; it ends with the server";
+            return Err(Problem::conflict(problem));
+        }
+        self.service.close(lane);
+        Ok(json!({"closed": lane.name()}))
+    }
+}
+
+fn journal(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
+    match asked.method {
+        "GET" => {
+            let [after, limit] =
+                asked.numbers([("after", 0, u64::MAX), ("limit", 100, MOST_ENTRIES)])?;
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let (entries, forgotten) = lane.journal.since(after, limit);
+            let entries: Vec<Value> = entries.iter().map(shown::entry).collect();
+            Ok(json!({"entries": entries, "forgotten": forgotten}))
+        }
+        "DELETE" => {
+            asked.no_query()?;
+            lane.forget();
+            Ok(json!({"entries": [], "forgotten": false}))
+        }
+        _ => Err(Problem::wrong_method("GET, DELETE")),
+    }
+}
+
+fn dialect(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
+    match asked.method {
+        "GET" => asked.no_query()?,
+        "PUT" => {
+            let NewDialect { dialect } = asked.body()?;
+            lane.set_dialect(dialect.parse().map_err(Problem::wrong::<String>)?);
+        }
+        _ => return Err(Problem::wrong_method("GET, PUT")),
+    }
+    Ok(shown::dialect(&lane.dialect()))
+}
+
+fn rate(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
+    match asked.method {
+        "GET" => asked.no_query()?,
+        "PUT" => {
+            let NewRate { rate } = asked.body()?;
+            let rate = rate.map(|text| text.parse().map_err(Problem::wrong::<String>));
+            lane.set_rate(rate.transpose()?);
+        }
+        _ => return Err(Problem::wrong_method("GET, PUT")),
+    }
+    Ok(json!({"rate": lane.rate().map(|rate| rate.to_string())}))
+}
+
+fn faults(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
+    match asked.method {
+        "GET" => asked.no_query()?,
+        "PUT" => {
+            let rules = rules(asked)?;
+            lane.rules.clear();
+            add(lane, rules);
+        }
+        "POST" => add(lane, rules(asked)?),
+        "DELETE" => {
+            asked.no_query()?;
+            lane.rules.clear();
+        }
+        _ => return Err(Problem::wrong_method("GET, PUT, POST, DELETE")),
+    }
+    Ok(json!({"faults": shown::faults(lane)}))
+}
+
+fn rules(asked: &Asked<'_>) -> Result<Vec<Rule>, Problem> {
+    let NewFaults { faults } = asked.body()?;
+    read_texts(&faults)
+}
+
+fn read_texts(texts: &[String]) -> Result<Vec<Rule>, Problem> {
+    let read = texts
+        .iter()
+        .map(|text| read_rules(text).map_err(Problem::wrong));
+    Ok(read.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+fn add(lane: &Lane, rules: Vec<Rule>) {
+    for rule in rules {
+        lane.rules.add(rule);
+    }
+}
+
+fn remove_fault(lane: &Lane, id: &str, asked: &Asked<'_>) -> Result<Value, Problem> {
+    let "DELETE" = asked.method else {
+        return Err(Problem::wrong_method("DELETE"));
+    };
+    asked.no_query()?;
+    let known = id.parse().is_ok_and(|id| lane.rules.remove(RuleId(id)));
+    if !known {
+        let problem =
+            format!("there is no fault {id:?}; GET faults gives the ids of those there are");
+        return Err(Problem::not_found(problem));
+    }
+    Ok(json!({"faults": shown::faults(lane)}))
+}
+
+fn drifts(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
+    match asked.method {
+        "GET" => asked.no_query()?,
+        "POST" => {
+            let new: NewDrift = asked.body()?;
+            lane.drifts.add(new.read()?);
+        }
+        "DELETE" => {
+            asked.no_query()?;
+            lane.drifts.clear();
+        }
+        _ => return Err(Problem::wrong_method("GET, POST, DELETE")),
+    }
+    Ok(json!({"waiting": lane.drifts.waiting()}))
+}
+
+fn clock(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
+    match asked.method {
+        "GET" => asked.no_query()?,
+        "POST" => {
+            let new: NewTime = asked.body()?;
+            set_clock(lane, &new)?;
+        }
+        _ => return Err(Problem::wrong_method("GET, POST")),
+    }
+    Ok(shown::clock(lane))
+}
+
+fn set_clock(lane: &Lane, new: &NewTime) -> Result<(), Problem> {
+    let start = new.start.as_ref().map(|text| moment(text)).transpose()?;
+    let length = new.advance.map(length).transpose()?;
+    let stays = new.is_virtual.unwrap_or(lane.clock.is_virtual());
+    if !stays && (start.is_some() || length.is_some()) {
+        let problem = "only virtual time is moved by hand; send \"virtual\": true";
+        return Err(Problem::conflict(problem));
+    }
+    match (new.is_virtual, start) {
+        (Some(false), _) => lane.clock.make_real(),
+        (_, Some(start)) => lane.clock.make_virtual(start),
+        (Some(true), None) if !lane.clock.is_virtual() => lane.clock.make_virtual(virtual_start()),
+        _ => {}
+    }
+    match length {
+        Some(length) => lane.clock.advance(length).map_err(Problem::conflict),
+        None => Ok(()),
+    }
+}
+
+fn moment(text: &str) -> Result<SystemTime, Problem> {
+    let at = text.parse::<Timestamp>().map_err(|error| {
+        Problem::wrong(format!(
+            "start: must be a timestamp such as 2026-01-01T00:00:00Z: {error}"
+        ))
+    })?;
+    Ok(at.into())
+}
+
+fn length(seconds: f64) -> Result<Duration, Problem> {
+    const MOST: f64 = 1e9;
+    if (0.0..=MOST).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(Problem::wrong(format!(
+        "advance: must be from 0 to {MOST} seconds, for time never goes back; not {seconds}"
+    )))
+}
+
+fn audit(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
+    let "POST" = asked.method else {
+        return Err(Problem::wrong_method("POST"));
+    };
+    let Held { ids, messages_of } = asked.body()?;
+    let list = messages_of.map_or(List::Users, |user_id| List::Messages { user_id });
+    Ok(shown::audit(&lane.audit(list, &ids)))
+}

@@ -1,0 +1,168 @@
+//! The mock from outside, below `/__mock/`: its state and its switches as JSON, for whoever holds
+//! the server's admin token, and a page that shows them. Nothing here is counted or noted.
+
+mod asked;
+mod files;
+mod gate;
+mod lanes;
+mod problem;
+mod shown;
+mod worlds;
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body;
+use hyper::header::HeaderValue;
+use hyper::http::request;
+use hyper::{Method, Request};
+use serde_json::Value;
+
+use self::asked::Asked;
+use self::gate::Token;
+use self::problem::Problem;
+use super::chunks::Chunks;
+use super::exchange::{Answer, JSON};
+use super::service::Service;
+
+const PREFIX: &str = "/__mock";
+const LARGEST_BODY: usize = 1 << 20;
+
+/// The admin interface of one server.
+#[derive(Debug)]
+pub struct Admin {
+    service: Arc<Service>,
+    url: String,
+    token: Token,
+}
+
+/// Whether a path is answered here.
+#[must_use]
+pub fn is_admin(path: &str) -> bool {
+    path.strip_prefix(PREFIX)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl Admin {
+    /// The interface to a service that is reached at `url`, with a new token.
+    ///
+    /// # Errors
+    /// Where the system gives no random bytes for the token.
+    pub fn new(service: Arc<Service>, url: String) -> io::Result<Self> {
+        Ok(Self {
+            service,
+            url,
+            token: Token::draw().map_err(io::Error::other)?,
+        })
+    }
+
+    /// What opens the interface, as `Authorization: Bearer TOKEN`.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        self.token.reveal()
+    }
+
+    /// Answers one request; long work is done off the thread that serves.
+    pub async fn answer<B>(self: Arc<Self>, request: Request<B>) -> Answer
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
+        let file = match gate::check_host(&head.headers) {
+            Ok(()) => files::find(path),
+            Err(problem) => return refuse(&problem),
+        };
+        if let Some(file) = file {
+            return match head.method {
+                Method::GET => respond(200, HeaderValue::from_static(file.content_type), file.text),
+                _ => refuse(&Problem::wrong_method("GET")),
+            };
+        }
+        if path.is_empty() {
+            return to_the_page();
+        }
+        if let Err(problem) = self.token.admit(&head.headers) {
+            return refuse(&problem);
+        }
+        let body = match read(body).await {
+            Ok(body) => body,
+            Err(problem) => return refuse(&problem),
+        };
+        let answered = tokio::task::spawn_blocking(move || self.serve(&head, &body)).await;
+        match answered.unwrap_or_else(|_| Err(Problem::defect())) {
+            Ok(value) => respond(200, JSON, value.to_string()),
+            Err(problem) => refuse(&problem),
+        }
+    }
+
+    fn serve(&self, head: &request::Parts, body: &Bytes) -> Result<Value, Problem> {
+        let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        let asked = Asked {
+            method: head.method.as_str(),
+            query: head.uri.query().unwrap_or_default(),
+            body,
+        };
+        match parts.as_slice() {
+            ["state"] => asked.only_get(|| Ok(self.state())),
+            ["lanes"] => self.lanes(&asked),
+            ["lanes", name, rest @ ..] => self.lane(name, rest, &asked),
+            _ => Err(Problem::unknown_path()),
+        }
+    }
+
+    fn state(&self) -> Value {
+        shown::state(&self.url, &self.service)
+    }
+}
+
+async fn read<B>(body: B) -> Result<Bytes, Problem>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    match Limited::new(body, LARGEST_BODY).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Problem::too_large(LARGEST_BODY)),
+        Err(error) => Err(Problem::wrong(format!(
+            "the body could not be read: {error}"
+        ))),
+    }
+}
+
+fn refuse(problem: &Problem) -> Answer {
+    let mut answer = respond(problem.status, JSON, problem.body().to_string());
+    if let Some(allow) = problem.allow {
+        answer.headers.push(("allow", allow.into()));
+    }
+    if problem.status == 401 {
+        answer.headers.push(("www-authenticate", "Bearer".into()));
+    }
+    answer
+}
+
+/// `/__mock` without the slash, from where the page would not find its own files.
+fn to_the_page() -> Answer {
+    let mut answer = respond(308, JSON, "{}");
+    answer.headers.push(("location", format!("{PREFIX}/")));
+    answer
+}
+
+fn respond(status: u16, content_type: HeaderValue, body: impl Into<Chunks>) -> Answer {
+    let headers = [
+        ("cache-control", "no-store"),
+        ("content-security-policy", files::POLICY),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+    ];
+    Answer {
+        content_type,
+        headers: headers.map(|(name, value)| (name, value.into())).into(),
+        ..Answer::json(status, body)
+    }
+}

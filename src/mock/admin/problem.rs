@@ -1,0 +1,104 @@
+//! What is wrong with a request to the admin interface, and what would be right.
+
+use std::fmt::Display;
+
+use serde_json::{Value, json};
+
+use crate::mock::world::WorldError;
+
+/// An answer that says what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub status: u16,
+    /// One word for programs.
+    code: &'static str,
+    /// One sentence for people.
+    message: String,
+    /// The methods that would be answered, where the one that came is not.
+    pub allow: Option<&'static str>,
+}
+
+impl Problem {
+    const fn new(status: u16, code: &'static str, message: String) -> Self {
+        Self {
+            status,
+            code,
+            message,
+            allow: None,
+        }
+    }
+
+    /// The body or the query does not say what it should.
+    pub fn wrong<T: Display>(message: T) -> Self {
+        let message = message.to_string();
+        Self::new(400, "wrong_request", message)
+    }
+
+    pub fn wrong_host() -> Self {
+        let message = "the header Host must be an IP address or localhost: a page of a foreign name \
+                       may not reach this server";
+        Self::new(403, "wrong_host", message.into())
+    }
+
+    pub fn unauthorized() -> Self {
+        let message = "send exactly one header Authorization: Bearer ADMIN_TOKEN, with the token \
+                       behind the # of the inspector URL; secrets of lanes do not open this";
+        Self::new(401, "unauthorized", message.into())
+    }
+
+    pub fn unknown_path() -> Self {
+        let message = "there is nothing at this path; there are /__mock/, /__mock/state, \
+                       /__mock/lanes and /__mock/lanes/NAME, and below it journal, dialect, rate, \
+                       faults, world, drifts, clock and audit";
+        Self::new(404, "unknown_path", message.into())
+    }
+
+    /// Something that the path or the body names is not there.
+    pub fn not_found(message: impl Display) -> Self {
+        Self::new(404, "not_found", message.to_string())
+    }
+
+    pub fn wrong_method(allow: &'static str) -> Self {
+        let message = format!("this path answers {allow}");
+        Self {
+            allow: Some(allow),
+            ..Self::new(405, "wrong_method", message)
+        }
+    }
+
+    /// The request makes sense, but not as things are.
+    pub fn conflict(message: impl Display) -> Self {
+        Self::new(409, "conflict", message.to_string())
+    }
+
+    pub fn too_large(most: usize) -> Self {
+        let message = format!("the body may have {most} bytes at most");
+        Self::new(413, "too_large", message)
+    }
+
+    /// A defect of the mock itself.
+    pub fn defect() -> Self {
+        let message = "the mock failed at this request; please report it with the request";
+        Self::new(500, "defect", message.into())
+    }
+
+    /// The body as it is sent.
+    pub fn body(&self) -> Value {
+        let Self {
+            status,
+            code,
+            message,
+            ..
+        } = self;
+        json!({"error": {"status": status, "code": code, "message": message}})
+    }
+}
+
+impl From<WorldError> for Problem {
+    fn from(error: WorldError) -> Self {
+        match error {
+            WorldError::NoUser { .. } | WorldError::NoMessage { .. } => Self::not_found(error),
+            _ => Self::wrong(error),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Worlds looked at and changed by hand.
+
+use serde_json::{Value, json};
+
+use super::asked::{Asked, WorldChange, some_rows};
+use super::problem::Problem;
+use crate::mock::chunks::Chunks;
+use crate::mock::lane::Lane;
+use crate::mock::world::{GENERATOR_VERSION, World, WorldError};
+
+const MOST_SHOWN: u64 = 99;
+
+pub fn answer(lane: &Lane, rest: &[&str], asked: &Asked<'_>) -> Result<Value, Problem> {
+    let world = lane.world();
+    match rest {
+        [] => match asked.method {
+            "GET" => asked.only_get(|| Ok(numbers(world))),
+            "POST" => change(world, asked.body()?),
+            _ => Err(Problem::wrong_method("GET, POST")),
+        },
+        ["users", user] => asked.only_get(|| look(world, user)),
+        ["users", user, "messages"] => messages(world, user, asked),
+        _ => Err(Problem::unknown_path()),
+    }
+}
+
+/// What is in it; counting the messages of a world and hashing its changes take a while.
+fn numbers(world: &World) -> Value {
+    let (least, most) = world.messages_per_user();
+    json!({
+        "seed": world.seed(),
+        "users": world.users(),
+        "messages_per_user": [least, most],
+        "total_users": world.total_users(),
+        "total_messages": world.total_messages(),
+        "fingerprint": world.fingerprint(),
+        "generator_version": GENERATOR_VERSION,
+    })
+}
+
+/// Makes a change, and gives the ids of the rows that were added.
+fn change(world: &World, change: WorldChange) -> Result<Value, Problem> {
+    let mut added = Vec::new();
+    match change {
+        WorldChange::AddUsers(count) => added = world.add_users(some_rows("add_users", count)?)?,
+        WorldChange::AddMessages { user, count } => {
+            added = world.add_messages(user, some_rows("add_messages.count", count)?)?;
+        }
+        WorldChange::RemoveUser(id) => world.remove_user(id)?,
+        WorldChange::RemoveMessage { user, id } => world.remove_message(user, id)?,
+        WorldChange::EditUser { id, fields } => world.edit_user(id, fields)?,
+        WorldChange::EditMessage { user, id, fields } => world.edit_message(user, id, fields)?,
+    }
+    Ok(json!({"added": added, "total_users": world.total_users()}))
+}
+
+/// A user as the world has it, whatever the lane's dialect makes of it.
+fn look(world: &World, user: &str) -> Result<Value, Problem> {
+    let view = world.view();
+    let user_id = read_id(user)?;
+    let mut row = Vec::new();
+    if !view.write_user(user_id, &mut row) {
+        return Err(WorldError::NoUser { user_id }.into());
+    }
+    let total = view.total_messages(user_id);
+    Ok(json!({"user": read(&row)?, "total_messages": total}))
+}
+
+fn messages(world: &World, user: &str, asked: &Asked<'_>) -> Result<Value, Problem> {
+    let "GET" = asked.method else {
+        return Err(Problem::wrong_method("GET"));
+    };
+    let [offset, limit] = asked.numbers([("offset", 0, u64::MAX), ("limit", 25, MOST_SHOWN)])?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let view = world.view();
+    let user_id = read_id(user)?;
+    let total = view
+        .total_messages(user_id)
+        .ok_or(WorldError::NoUser { user_id })?;
+    let mut rows = Chunks::default();
+    rows.push("[");
+    view.write_messages(user_id, offset, limit, &mut rows);
+    rows.push("]");
+    Ok(json!({"total": total, "messages": read(&rows.to_vec())?}))
+}
+
+fn read_id(text: &str) -> Result<u64, Problem> {
+    let refuse = |_| Problem::wrong(format!("{text:?}: an id is digits only"));
+    text.parse().map_err(refuse)
+}
+
+/// Rows as JSON, to the digit.
+fn read(rows: &[u8]) -> Result<Value, Problem> {
+    serde_json::from_slice(rows).map_err(|_| Problem::defect())
+}
