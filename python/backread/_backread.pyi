@@ -5,6 +5,7 @@ answers) and gives the value; ``False`` needs a running event loop and gives an 
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self, final, overload
 
@@ -14,6 +15,7 @@ from backread.typed_dicts import MessageDict, UserDict
 __all__ = [
     "OPENAPI",
     "ArrowTable",
+    "Clock",
     "NativeClient",
     "NativeMockServer",
     "SyncBatch",
@@ -27,6 +29,48 @@ __all__ = [
 
 __version__: str
 OPENAPI: str
+
+@final
+class Clock:
+    """The time that a lane of the mock and its clients go by: the machine's until `virtual`.
+
+    Virtual time stands still while anything real is under way, such as a request that is being
+    answered, and leaps to the next deadline (the end of a wait, of a held answer, of a timeout)
+    when nothing else can happen: a minute of Retry-After takes milliseconds. A timeout also holds
+    by the machine's time, there five seconds at least, for a server that goes by another clock. In
+    a forked child the clock is real.
+    """
+
+    def __new__(cls) -> Self: ...
+    def virtual(self, start: datetime | None = None) -> None:
+        """Goes by virtual time, which starts at ``start``; by default at 2026-01-01T00:00:00Z.
+
+        Waits under way go on with what was left of them. TypeError without a time zone.
+        """
+
+    def real(self) -> None:
+        """Goes by the machine's time; waits under way go on with what was left of them."""
+
+    def advance(self, seconds: float | timedelta) -> None:
+        """Moves virtual time on by hand; all that is due then happens, timeouts among it.
+
+        RuntimeError while the clock is real, ValueError for less than 0.
+        """
+
+    @property
+    def is_virtual(self) -> bool: ...
+    @property
+    def now(self) -> datetime:
+        """The date and time, in UTC."""
+
+    @property
+    def slept(self) -> list[float]:
+        """The waits of the lane's clients between a request and its retry, in seconds, as asked.
+
+        One entry for each Retry-After and each backoff, in the order they began; the last 10,000.
+        A Retry-After of 429 holds all requests of a client, and is one entry. Turns that
+        ``rate_limit=`` spaces out are none.
+        """
 
 @final
 class NativeClient:
@@ -61,6 +105,7 @@ class NativeClient:
         on_rate_limit: str,
         max_response_bytes: int,
     ) -> NativeClient: ...
+    def on_clock(self, clock: Clock) -> NativeClient: ...
     def user(self, user_id: int, as_dict: bool, blocking: bool) -> Any: ...
     def users_page(self, offset: int, limit: int, as_dict: bool, blocking: bool) -> Any: ...
     def message(self, user_id: int, message_id: int, as_dict: bool, blocking: bool) -> Any: ...

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Unpack
 
-    from backread._arguments import Duration
-    from backread._backread import SyncRun
+    from backread._arguments import ClientOptions, Duration
+    from backread._backread import Clock, SyncRun
 
 __all__ = ["AsyncClient", "Client", "__version__"]
 
@@ -72,6 +72,28 @@ class _BaseClient:
         finally:
             # Tools that print a traceback print the local variables of its frames.
             del api_secret
+
+    @classmethod
+    def _on_clock(
+        cls,
+        clock: Clock,
+        base_url: str,
+        api_secret: str,
+        vendor: str,
+        **options: Unpack[ClientOptions],
+    ) -> Self:
+        """A client whose waits, timeouts and reports go by ``clock``: what a mock's lane makes.
+
+        Its copies and `with_options` keep the clock. One that was pickled, and one in a forked
+        child, go by the machine's time: a clock does not leave its process.
+        """
+        try:
+            client = cls(base_url, api_secret, vendor, **options)
+        finally:
+            # Tools that print a traceback print the local variables of its frames.
+            del api_secret
+        client._native = client._native.on_clock(clock)
+        return client
 
     @property
     def base_url(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backread._backread import NativeMockServer, World
+from backread._backread import Clock, NativeMockServer, World
 from backread._client import AsyncClient, Client
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from backread._arguments import ClientOptions
 
-__all__ = ["MockServer", "World"]
+__all__ = ["Clock", "MockServer", "World"]
 
 
 class MockServer:

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::virtual_start;
+use super::{MoveError, virtual_start};
 
 #[pyclass(frozen, module = "backread.testing")]
 pub struct Clock(pub super::Clock);
@@ -40,7 +40,10 @@ impl Clock {
     fn advance(&self, py: Python<'_>, seconds: &Bound<'_, PyAny>) -> PyResult<()> {
         let length = length(seconds)?;
         py.detach(|| self.0.advance(length))
-            .map_err(|error| PyRuntimeError::new_err(format!("{error}: call virtual()")))
+            .map_err(|error| match error {
+                MoveError::Real => PyRuntimeError::new_err(error.to_string()),
+                MoveError::TooFar => PyOverflowError::new_err(error.to_string()),
+            })
     }
 
     #[getter]
@@ -73,7 +76,7 @@ impl Clock {
 fn length(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let refused = || {
         PyValueError::new_err(format!(
-            "seconds must be 0 or more: time never goes back, not {value}"
+            "seconds must be 0 or more, not {value}: time never goes back"
         ))
     };
     let Ok(seconds) = value.extract::<f64>() else {
@@ -90,5 +93,5 @@ fn length(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
         return Err(refused());
     }
     Duration::try_from_secs_f64(seconds)
-        .map_err(|_| PyOverflowError::new_err("seconds is more than a clock can hold"))
+        .map_err(|_| PyOverflowError::new_err(MoveError::TooFar.to_string()))
 }

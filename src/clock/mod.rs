@@ -1,12 +1,12 @@
 //! The time that the client and the mock go by: the machine's, or a virtual one.
 //!
 //! Virtual time stands still while anything real is under way, and leaps to the next deadline when
-//! nothing else can happen: when each exchange that is under way waits for an answer that is held
-//! back, and nothing has changed for a moment. So a Retry-After of a minute takes milliseconds, a
-//! stalled answer makes a timeout fire in as many, and an exchange that gets on never times out
-//! because somebody else waits.
+//! nothing else can happen: when no call of a client is at work, each exchange that is under way
+//! waits for an answer that is held back, and nothing has changed for a moment. So a Retry-After of
+//! a minute takes milliseconds, a stalled answer makes a timeout fire in as many, and an exchange
+//! that gets on never times out because somebody else waits.
 //!
-//! `mod.rs` is what others use, `switch.rs` the time and who waits for it, `leap.rs` decides when to leap.
+//! `mod.rs` is what others use, `switch.rs` the time and who waits for it, `leap.rs` when it leaps.
 
 #[cfg(feature = "python")]
 pub mod face;
@@ -16,13 +16,15 @@ mod switch;
 mod tests;
 
 use std::future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
 use tokio::time::{self, Instant};
 
-use self::switch::{Kind, Switch};
+use self::switch::{Kind, Registered, Switch};
 
 // 2026-01-01T00:00:00Z
 const VIRTUAL_START: Duration = Duration::from_secs(1_767_225_600);
@@ -37,15 +39,23 @@ const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Option<Arc<Switch>>);
 
+/// A call under way; see `Clock::call`.
+#[derive(Debug)]
+pub struct Call<'a>(#[allow(dead_code)] Option<Registered<'a>>);
+
 /// What was to be done in time was not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the time is up")]
 pub struct Elapsed;
 
-/// Only virtual time is moved by hand.
+/// Why a clock was not moved by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("this clock shows the machine's time, which cannot be moved; make it virtual first")]
-pub struct NotVirtual;
+pub enum MoveError {
+    #[error("this clock shows the machine's time, which cannot be moved; make it virtual first")]
+    Real,
+    #[error("a clock cannot hold a time so far ahead")]
+    TooFar,
+}
 
 /// What the wall shows where virtual time starts unless told: 2026-01-01T00:00:00Z.
 pub fn virtual_start() -> SystemTime {
@@ -95,6 +105,15 @@ impl Clock {
             .map_or_else(SystemTime::now, |switch| switch.wall())
     }
 
+    /// A call of a client's is under way until this is dropped: it is at work while it neither
+    /// sleeps nor waits for an answer or within a bound, and time does not leap meanwhile.
+    pub fn call(&self) -> Call<'_> {
+        Call(
+            self.switch()
+                .map(|switch| switch.register(Kind::Call, None, None)),
+        )
+    }
+
     /// A wait of a client's own between two requests; recorded in `slept` when it begins.
     pub async fn sleep(&self, length: Duration) {
         self.record(length);
@@ -111,8 +130,8 @@ impl Clock {
 
     /// One request under way, and the time that it may take.
     ///
-    /// No answer may be coming from a server that does not go by this clock, so that a `limit` also
-    /// holds by the machine's time.
+    /// A server that does not go by this clock may be slow: a `limit` also holds by the machine's
+    /// time, where it is five seconds at least.
     ///
     /// # Errors
     /// `Elapsed` where the limit passed; the future is dropped.
@@ -136,19 +155,33 @@ impl Clock {
         }
     }
 
-    /// A wait for something else than an answer that ends at `end` at the latest.
+    /// A wait for something else than time or an answer, such as another call's end, that ends at
+    /// `end` at the latest.
     ///
     /// # Errors
     /// `Elapsed` where the end came first; the future is dropped.
-    pub async fn timeout_at<F: Future>(&self, end: Instant, wait: F) -> Result<F::Output, Elapsed> {
+    pub async fn wait_for<F: Future>(
+        &self,
+        wait: F,
+        end: Option<Instant>,
+    ) -> Result<F::Output, Elapsed> {
         let Some(switch) = self.switch() else {
-            return time::timeout_at(end, wait).await.map_err(|_| Elapsed);
+            return match end {
+                None => Ok(wait.await),
+                Some(end) => time::timeout_at(end, wait).await.map_err(|_| Elapsed),
+            };
         };
-        let limit = end.saturating_duration_since(switch.now());
-        let bounded = switch.register(Kind::Limit, Some(end), Some(limit));
+        let mut wait = pin!(wait);
+        // What need not be waited for is no wait, however long the processor is elsewhere.
+        let first = future::poll_fn(|context| Poll::Ready(wait.as_mut().poll(context))).await;
+        if let Poll::Ready(output) = first {
+            return Ok(output);
+        }
+        let limit = end.map(|end| end.saturating_duration_since(switch.now()));
+        let bounded = switch.register(Kind::Limit, end, limit);
         tokio::select! {
             biased;
-            output = wait => Ok(output),
+            output = &mut wait => Ok(output),
             () = bounded.due() => Err(Elapsed),
         }
     }
@@ -168,9 +201,9 @@ impl Clock {
     /// Moves virtual time by hand; all that is due then wakes.
     ///
     /// # Errors
-    /// `NotVirtual` where it shows the machine's time.
-    pub fn advance(&self, length: Duration) -> Result<(), NotVirtual> {
-        self.switch().ok_or(NotVirtual)?.advance(length)
+    /// Where it shows the machine's time, and where no instant is so far ahead.
+    pub fn advance(&self, length: Duration) -> Result<(), MoveError> {
+        self.switch().ok_or(MoveError::Real)?.advance(length)
     }
 
     /// Notes a wait that begins, without waiting.

@@ -8,13 +8,18 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::NotVirtual;
+use super::MoveError;
 
 const MOST_SLEPT: usize = 10_000;
+// What a limit allows by the machine's time at least: an answer that gets on takes less, also where
+// the processor is busy.
+const LEAST_REAL_LIMIT: Duration = Duration::from_secs(5);
 
 /// What somebody waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// Nothing: a client is at work, but for the waits and exchanges within the call.
+    Call,
     /// Time alone.
     Wait,
     /// An answer, from the moment that it is asked for.
@@ -57,6 +62,9 @@ type Deadline = (Instant, u64);
 pub struct State {
     time: Time,
     waiting: BTreeMap<Deadline, Waiter>,
+    calls: usize,
+    /// Of those calls: waits, exchanges and limits.
+    pauses: usize,
     exchanges: usize,
     holds: usize,
     number: u64,
@@ -76,12 +84,13 @@ impl State {
     }
 
     /// The deadline to leap to when nothing else happens, and whose it is; none while somebody is
-    /// at work: an exchange whose answer is not held back, or one whose deadline has come.
+    /// at work: a call that does not wait, an exchange whose answer is not held back, or one whose
+    /// deadline has come.
     pub fn next(&self) -> Option<(Instant, Kind)> {
         let Time::Virtual { now, .. } = self.time else {
             return None;
         };
-        if self.exchanges > self.holds {
+        if self.calls > self.pauses || self.exchanges > self.holds {
             return None;
         }
         let ((deadline, _), waiter) = self.waiting.first_key_value()?;
@@ -95,6 +104,18 @@ impl State {
             self.changes += 1;
             for (_, waiter) in self.waiting.range(..=(to, u64::MAX)) {
                 waiter.wake.notify_one();
+            }
+        }
+    }
+
+    fn count(&mut self, kind: Kind, change: impl Fn(&mut usize)) {
+        match kind {
+            Kind::Call => change(&mut self.calls),
+            Kind::Hold => change(&mut self.holds),
+            Kind::Wait | Kind::Limit => change(&mut self.pauses),
+            Kind::Exchange => {
+                change(&mut self.pauses);
+                change(&mut self.exchanges);
             }
         }
     }
@@ -125,6 +146,8 @@ impl Switch {
                     at: now,
                 },
                 waiting: BTreeMap::new(),
+                calls: 0,
+                pauses: 0,
                 exchanges: 0,
                 holds: 0,
                 number: 0,
@@ -181,12 +204,12 @@ impl Switch {
         }
     }
 
-    pub fn advance(self: &Arc<Self>, length: Duration) -> Result<(), NotVirtual> {
+    pub fn advance(self: &Arc<Self>, length: Duration) -> Result<(), MoveError> {
         let mut state = self.state();
         let Time::Virtual { now, .. } = state.time else {
-            return Err(NotVirtual);
+            return Err(MoveError::Real);
         };
-        state.leap(now + length.min(super::LONGEST));
+        state.leap(now.checked_add(length).ok_or(MoveError::TooFar)?);
         self.watch(state);
         Ok(())
     }
@@ -215,11 +238,7 @@ impl Switch {
         let mut state = self.state();
         state.changes += 1;
         state.number += 1;
-        match kind {
-            Kind::Exchange => state.exchanges += 1,
-            Kind::Hold => state.holds += 1,
-            Kind::Wait | Kind::Limit => {}
-        }
+        state.count(kind, |count| *count += 1);
         let deadline = deadline.map(|deadline| (deadline, state.number));
         if let Some(deadline) = deadline {
             let wake = Arc::clone(&wake);
@@ -230,7 +249,8 @@ impl Switch {
             switch: self,
             kind,
             deadline,
-            real_end: real_limit.and_then(|limit| Instant::now().checked_add(limit)),
+            real_end: real_limit
+                .and_then(|limit| Instant::now().checked_add(limit.max(LEAST_REAL_LIMIT))),
             wake,
         }
     }
@@ -294,11 +314,7 @@ impl Drop for Registered<'_> {
     fn drop(&mut self) {
         let mut state = self.switch.state();
         state.changes += 1;
-        match self.kind {
-            Kind::Exchange => state.exchanges -= 1,
-            Kind::Hold => state.holds -= 1,
-            Kind::Wait | Kind::Limit => {}
-        }
+        state.count(self.kind, |count| *count -= 1);
         if let Some(deadline) = &self.deadline {
             state.waiting.remove(deadline);
         }

@@ -84,6 +84,26 @@ async fn an_exchange_that_gets_on_never_times_out_by_the_waits_of_others() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_at_work_holds_time_up_and_one_that_waits_does_not() {
+    let clock = virtual_clock();
+    let call = clock.call();
+    let other = clock.clone();
+    let sleeper = begin(async move {
+        let _call = other.call();
+        other.sleep(MINUTE).await;
+    })
+    .await;
+    // Time enough for many a leap.
+    time::sleep(Duration::from_millis(50)).await;
+    assert!(!sleeper.is_finished());
+    assert_eq!(
+        soon(clock.wait_for(sleeper, None)).await.unwrap().ok(),
+        Some(())
+    );
+    drop(call);
+}
+
+#[tokio::test]
 async fn a_stalled_answer_makes_the_timeout_fire() {
     let clock = virtual_clock();
     let before = clock.now();
@@ -108,22 +128,25 @@ async fn an_answer_held_back_for_less_than_the_timeout_comes() {
     assert_eq!((clock.now() - before).as_millis(), 250);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_goes_by_another_time_is_not_waited_for_without_end() {
     let clock = virtual_clock();
-    let limit = Some(Duration::from_millis(30));
-    let exchange = clock.exchange(limit, future::pending::<()>());
-    assert_eq!(soon(exchange).await, Err(Elapsed));
+    for (limit, taken) in [(1, 5), (8, 8)] {
+        let began = time::Instant::now();
+        let exchange = clock.exchange(Some(seconds(limit)), future::pending::<()>());
+        assert_eq!(soon(exchange).await, Err(Elapsed));
+        assert_eq!(began.elapsed(), seconds(taken));
+    }
 }
 
 #[tokio::test]
 async fn a_bounded_wait_ends_at_its_bound() {
     let clock = virtual_clock();
     let before = clock.now();
-    let wait = clock.timeout_at(before + MINUTE, future::pending::<()>());
+    let wait = clock.wait_for(future::pending::<()>(), Some(before + MINUTE));
     assert_eq!(soon(wait).await, Err(Elapsed));
     assert_eq!(clock.now() - before, MINUTE);
-    let kept = clock.timeout_at(before + 2 * MINUTE, clock.sleep(seconds(59)));
+    let kept = clock.wait_for(clock.sleep(seconds(59)), Some(before + 2 * MINUTE));
     assert_eq!(soon(kept).await, Ok(()));
     assert_eq!(clock.now() - before, seconds(119));
 }
@@ -177,6 +200,7 @@ async fn time_is_moved_by_hand_over_an_exchange_that_it_would_wait_for() {
     clock.advance(seconds(1)).unwrap();
     assert_eq!(soon(exchange).await.unwrap(), Err(Elapsed));
     assert_eq!(clock.wall(), virtual_start() + seconds(30));
+    assert_eq!(clock.advance(Duration::MAX), Err(MoveError::TooFar));
 }
 
 #[tokio::test]
@@ -221,7 +245,7 @@ async fn a_clock_that_was_not_switched_goes_by_the_machine() {
         assert_eq!(exchange.await, Err(Elapsed));
         assert_eq!(before.elapsed(), seconds(12));
         assert!(!clock.is_virtual());
-        assert_eq!(clock.advance(MINUTE), Err(NotVirtual));
+        assert_eq!(clock.advance(MINUTE), Err(MoveError::Real));
     }
 }
 

@@ -213,6 +213,7 @@ impl Client {
         };
         let (transport, pace) = (self.transport()?, self.pace()?);
         let clock = &self.clock;
+        let _call = clock.call();
         let mut wait_began = clock.now();
         loop {
             // Each time: a client may be closed while its calls wait.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Elapsed};
 
 // Ten years: a clock can hold it, and nobody waits for more.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -42,12 +42,9 @@ impl Pace {
     pub async fn admit(&self, remaining: Option<Duration>) -> Result<Admission<'_>, Duration> {
         // A deadline past what the clock can hold is no deadline.
         let end = remaining.and_then(|remaining| self.clock.now().checked_add(remaining));
-        let permit = match end {
-            None => self.places.acquire().await.ok(),
-            Some(end) => match self.clock.timeout_at(end, self.places.acquire()).await {
-                Ok(permit) => permit.ok(),
-                Err(_) => return Err(remaining.unwrap_or_default()),
-            },
+        let permit = match self.clock.wait_for(self.places.acquire(), end).await {
+            Ok(permit) => permit.ok(),
+            Err(Elapsed) => return Err(remaining.unwrap_or_default()),
         };
         // A turn is taken only when it has come: a call that is dropped while it waits holds none.
         while let Some(turn) = self.take_turn() {

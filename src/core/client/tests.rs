@@ -238,3 +238,17 @@ async fn a_deadline_is_kept_in_virtual_time() {
     assert_eq!(server.clock.now() - before, Duration::from_secs(20));
     assert_eq!(seconds(&error.attempts), [(0.0, 20.0)]);
 }
+
+#[tokio::test]
+async fn calls_that_wait_for_a_place_do_not_hold_virtual_time_up() {
+    let fine = answer("200 OK", "", r#"{"id": 42}"#);
+    let server = Scripted::start(&[STALL, &fine, &fine, &fine]).await;
+    let client = server.client_in_virtual_time(Options {
+        max_concurrency: 1,
+        ..Options::default()
+    });
+    let began = std::time::Instant::now();
+    let (first, second, third) = tokio::join!(user(&client), user(&client), user(&client));
+    assert_eq!(first.and(second).and(third).unwrap().id, 42);
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
