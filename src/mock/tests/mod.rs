@@ -1,5 +1,6 @@
 //! The mock as a client sees it, over a plain socket.
 
+mod audits;
 mod faults;
 mod grammar;
 mod lifetime;

@@ -1,0 +1,171 @@
+//! What an audit says of a plain pager, against what can be counted by hand; no socket in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hyper::{HeaderMap, Method, Uri};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::mock::audit::List;
+use crate::mock::drift::{Change, Drift, Which};
+use crate::mock::exchange::Call;
+use crate::mock::lane::{Habits, Lane, Parts};
+use crate::mock::routes::{Route, Target};
+use crate::mock::world::World;
+
+fn lane(users: u64, dialect: &str) -> Lane {
+    Lane::new(Parts {
+        name: "main".into(),
+        secret: "mock_secret".into(),
+        vendor: "example".into(),
+        world: Arc::new(World::new(3, users, 5, 5).unwrap()),
+        habits: Habits {
+            dialect: dialect.parse().unwrap(),
+            ..Habits::default()
+        },
+    })
+}
+
+/// The ids that one request for a list is answered with.
+fn read(lane: &Lane, path: &str) -> Vec<u64> {
+    let uri: Uri = path.parse().unwrap();
+    let headers = HeaderMap::from_iter([(
+        hyper::header::ACCEPT,
+        "application/vnd.example.v1+json".parse().unwrap(),
+    )]);
+    let call = Call {
+        method: &Method::GET,
+        uri: &uri,
+        headers: &headers,
+    };
+    let answer = lane.answer(call, Target::read(uri.path()), true);
+    assert_eq!(answer.status, 200);
+    let page: Value = serde_json::from_slice(&answer.body.to_vec()).unwrap();
+    let rows = page["users"].as_array().or(page["messages"].as_array());
+    let ids = rows.unwrap().iter().map(|row| row["id"].as_u64().unwrap());
+    ids.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn an_audit_names_just_the_rows_that_were_lost(
+        users in 1_u64..80,
+        limit in 1_usize..20,
+        order in prop::sample::select(vec!["id", "newest", "ties", "shuffled"]),
+        changes in prop::collection::vec((0_u64..4, 0_u64..3, any::<u64>()), 0..12),
+    ) {
+        let lane = lane(users, &format!("order={order}"));
+        let (mut held, mut stayed) = (Vec::new(), None::<BTreeSet<u64>>);
+        let mut changes = changes.into_iter();
+        loop {
+            let alive: BTreeSet<u64> = lane.world().view().user_ids().into_iter().collect();
+            stayed = Some(stayed.map_or(alive.clone(), |stayed| &stayed & &alive));
+            let page = read(&lane, &format!("/external/users?offset={}&limit={limit}", held.len()));
+            if page.is_empty() {
+                break;
+            }
+            held.extend(page);
+            if let Some((deleted, added, pick)) = changes.next() {
+                for _ in 0..deleted {
+                    let ids = lane.world().view().user_ids();
+                    if let Some(id) = ids.get(pick as usize % ids.len().max(1)) {
+                        lane.world().remove_user(*id).unwrap();
+                    }
+                }
+                lane.world().add_users(added).unwrap();
+            }
+        }
+        let alive: BTreeSet<u64> = lane.world().view().user_ids().into_iter().collect();
+        let stayed = &stayed.unwrap() & &alive;
+        let mut times: BTreeMap<u64, u64> = BTreeMap::new();
+        for id in &held {
+            *times.entry(*id).or_default() += 1;
+        }
+        let audit = lane.audit(List::Users, &held);
+        let missing: BTreeSet<u64> = audit.missing.iter().map(|lost| lost.id).collect();
+        let lost: BTreeSet<u64> = stayed.iter().copied().filter(|id| !times.contains_key(id)).collect();
+        prop_assert_eq!(&missing, &lost);
+        prop_assert_eq!(audit.expected, stayed.len() as u64);
+        prop_assert_eq!(audit.unexpected, Vec::<u64>::new());
+        // A pager that read to the end lost each of them at some request.
+        prop_assert!(audit.missing.iter().all(|lost| lost.request.is_some()), "{:?}", audit.missing);
+        let repeated: Vec<(u64, u64)> = audit.repeated.iter().map(|row| (row.id, row.times)).collect();
+        let twice: Vec<(u64, u64)> = times.into_iter().filter(|(_, times)| *times > 1).collect();
+        prop_assert_eq!(repeated, twice);
+        for row in &audit.repeated {
+            prop_assert_eq!(row.requests.len() as u64, row.times);
+        }
+    }
+}
+
+#[test]
+fn the_request_that_lost_a_row_is_named_with_what_happened() {
+    let lane = lane(30, "documented");
+    lane.drifts.add(Drift {
+        route: Route::Users,
+        user: None,
+        after: 1,
+        change: Change::Delete(Which::First(3)),
+    });
+    let before = lane.world().view().user_ids();
+    let mut held = read(&lane, "/external/users?offset=0&limit=10");
+    held.extend(read(&lane, "/external/users?offset=10&limit=10"));
+    held.extend(read(&lane, "/external/users?offset=20&limit=10"));
+    let audit = lane.audit(List::Users, &held);
+    let missing: Vec<u64> = audit.missing.iter().map(|lost| lost.id).collect();
+    assert_eq!(missing, before[10..13]);
+    assert_eq!(audit.missing[0].request, Some(2));
+    assert_eq!(
+        audit.missing[0].why,
+        "it stood at place 10 when request 1 read the places below 10, and at place 7 when request \
+         2 went on from 10"
+    );
+    assert!(audit.repeated.is_empty());
+}
+
+#[test]
+fn a_reader_that_drops_rows_or_makes_them_up_is_told_so() {
+    let lane = lane(5, "ids=large");
+    let mut held = read(&lane, "/external/users");
+    let dropped = held.remove(1);
+    held.push(held[0]);
+    held.push(7);
+    let audit = lane.audit(List::Users, &held);
+    assert_eq!(audit.missing.len(), 1);
+    assert!(dropped > audit.missing[0].id);
+    assert!(
+        audit.missing[0]
+            .why
+            .contains("request 1 was answered with it")
+    );
+    assert_eq!(audit.repeated[0].requests, [1]);
+    assert_eq!(audit.unexpected, [7]);
+}
+
+#[test]
+fn messages_are_audited_a_user_at_a_time() {
+    let lane = lane(3, "documented");
+    let user_id = lane.world().view().user_ids()[1];
+    let first = read(
+        &lane,
+        &format!("/external/users/{user_id}/messages?limit=2"),
+    );
+    let list = List::Messages { user_id };
+    let audit = lane.audit(list, &first);
+    assert_eq!(audit.missing.len(), 3);
+    assert!(audit.missing.iter().all(|lost| lost.request.is_none()));
+    assert!(
+        audit.missing[0]
+            .why
+            .contains("no request asked for its place, 2")
+    );
+    lane.forget();
+    let rest = read(
+        &lane,
+        &format!("/external/users/{user_id}/messages?offset=2"),
+    );
+    assert!(lane.audit(list, &[first, rest].concat()).missing.is_empty());
+}
