@@ -17,7 +17,7 @@ use super::chunks::Chunks;
 use super::wire::Cue;
 use crate::clock::Clock;
 
-/// Pieces that go to the socket without being joined.
+/// Pieces that go to the socket without being joined, where they are few.
 #[derive(Debug, Default)]
 pub struct Pieces {
     pieces: vec::IntoIter<Bytes>,
@@ -43,12 +43,19 @@ impl Pieces {
     }
 }
 
+/// From here on it is cheaper to join pieces than to hand each to the system.
+const MANY_PIECES: usize = 32;
+
 impl From<Chunks> for Pieces {
     fn from(chunks: Chunks) -> Self {
-        Self {
-            remaining: chunks.len(),
-            pieces: chunks.into_iter(),
+        let remaining = chunks.len();
+        let mut pieces = chunks.into_iter();
+        if pieces.len() > MANY_PIECES {
+            let mut joined = Vec::with_capacity(remaining);
+            pieces.for_each(|piece| joined.extend_from_slice(&piece));
+            pieces = vec![Bytes::from(joined)].into_iter();
         }
+        Self { pieces, remaining }
     }
 }
 
@@ -216,5 +223,68 @@ impl Drop for Body {
         if let Some(cue) = &self.cue {
             cue.reach();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn chunks(pieces: &[Vec<u8>]) -> Chunks {
+        let mut chunks = Chunks::default();
+        pieces.iter().for_each(|piece| chunks.push(piece.clone()));
+        chunks
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_read_like_one_text(
+            pieces: Vec<Vec<u8>>, front in 0..400_u64, steps in prop::collection::vec(0..90_usize, 0..9),
+        ) {
+            let whole = pieces.concat();
+            let mut rest = Pieces::from(chunks(&pieces));
+            let taken = rest.split_front(front);
+            prop_assert_eq!(taken.remaining() + rest.remaining(), whole.len());
+            prop_assert_eq!(taken.remaining(), whole.len().min(front as usize));
+            let mut all = taken.chain(rest);
+            let mut at = 0;
+            for step in steps {
+                prop_assert_eq!(all.chunk(), &whole[at..][..all.chunk().len()]);
+                let step = step.min(all.remaining());
+                all.advance(step);
+                at += step;
+            }
+            let mut slots = [IoSlice::new(&[]); 200];
+            let filled = all.chunks_vectored(&mut slots);
+            let shown: Vec<u8> = slots[..filled].iter().flat_map(|slot| slot.to_vec()).collect();
+            prop_assert_eq!(shown, &whole[at..]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_drip_comes_after_its_pause() {
+        let whole: Vec<u8> = (0..100).collect();
+        let pause = Duration::from_millis(250);
+        let bytes = NonZeroU64::new(30).unwrap();
+        let body = Body::short(chunks(&[whole[..50].to_vec(), whole[50..].to_vec()]), 70);
+        let mut body = body.dripping(bytes, pause, Clock::real());
+        assert_eq!(body.size_hint().exact(), Some(70));
+        let start = tokio::time::Instant::now();
+        let mut drips = Vec::new();
+        while let Some(Ok(frame)) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+        {
+            let mut pieces = frame.into_data().unwrap();
+            let bytes = pieces.copy_to_bytes(pieces.remaining());
+            drips.push((start.elapsed().as_millis(), bytes.to_vec()));
+        }
+        let expected = [(250, 0..30), (500, 30..60), (750, 60..70)];
+        assert_eq!(
+            drips,
+            expected.map(|(at, range)| (at, whole[range].to_vec()))
+        );
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::stub::*;
+use crate::clock::virtual_start;
 
 #[test]
 fn without_faults_the_pieces_come_as_one_and_the_connection_stays() {
@@ -229,20 +230,23 @@ fn one_late_answer_makes_no_other_late() {
 }
 
 #[test]
-fn a_late_answer_and_a_dripping_one_are_right() {
-    let server =
-        Server::new("any: latency(20); any: drip(bytes=3000, ms=2); user: reset(after_bytes=7000)");
-    let start = Instant::now();
+fn delays_and_drips_go_by_the_clock_of_the_answer() {
+    let server = Server::new(
+        "any: latency(3600000); any: drip(bytes=3000, ms=3600000); user: reset(after_bytes=7000)",
+    );
+    server.stub.clock.make_virtual(virtual_start());
+    let start = server.stub.clock.now();
     let mut stream = server.connect();
     send(&mut stream, USERS);
     assert_eq!(exactly(&mut stream, whole(USERS).len()), whole(USERS));
-    // Four drips, each after its pause.
-    assert!(start.elapsed() >= Duration::from_millis(28));
+    let hours = (server.stub.clock.now() - start).as_secs() / 3600;
+    assert_eq!(hours, 5);
     let path = "/external/users/1";
     assert_eq!(
         server.ask(path),
         (part(right_head(BODY), path, 7000), End::Reset)
     );
+    assert_eq!((server.stub.clock.now() - start).as_secs() / 3600, 9);
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub struct Stub {
     pub rules: Rules,
     /// What it says to everything, instead.
     body: Option<Bytes>,
+    pub clock: Clock,
     pub asked: AtomicU64,
     pub malformed: AtomicU64,
 }
@@ -45,7 +46,7 @@ impl Responder for Stub {
             Some(body) => Chunks::from(body.clone()),
             None => chunks(&call.uri.to_string()),
         };
-        Answer::json(200, body).in_manner(manner, &Clock::default())
+        Answer::json(200, body).in_manner(manner, &self.clock)
     }
 
     fn malformed(&self) {
@@ -93,6 +94,7 @@ impl Server {
         let stub = Arc::new(Stub {
             rules: Rules::default(),
             body,
+            clock: Clock::switchable(),
             asked: AtomicU64::new(0),
             malformed: AtomicU64::new(0),
         });
