@@ -1,6 +1,7 @@
 //! The mock as a client sees it, over a plain socket.
 
 mod audits;
+mod determinism;
 mod faults;
 mod grammar;
 mod lifetime;

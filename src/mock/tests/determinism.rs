@@ -1,0 +1,106 @@
+//! The same seed, dialect and faults give the same bytes, whoever asks first.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+
+use super::{connect, request};
+use crate::mock::lane::Habits;
+use crate::mock::rule::read_rules;
+use crate::mock::server::{MockServer, Options};
+use crate::mock::world::World;
+
+const CONNECTIONS: usize = 16;
+const RULES: &str = "
+    any p=0.1: status(503, retry_after=1)
+    users every=3: truncate(at=200, length=declared)
+    messages p=0.2: garbage()
+    user attempt=2: reset(after_bytes=10)
+    messages p=0.3: truncate(at=77, length=honest) x1
+    any p=0.2: latency(lognormal(2, 0.5))
+";
+
+/// Each path with the bytes that it was answered with, sorted.
+fn answers(dialect: &str, paths: &[String]) -> Vec<(String, Vec<u8>)> {
+    let world = Arc::new(World::new(11, 60, 0, 150).unwrap());
+    let options = Options {
+        secret: Some("mock_secret".into()),
+        habits: Habits {
+            dialect: dialect.parse().unwrap(),
+            rules: read_rules(RULES).unwrap(),
+            ..Habits::default()
+        },
+        ..Options::default()
+    };
+    let server = MockServer::start(world, options).unwrap();
+    let headers = [
+        "Authorization: Bearer mock_secret".to_owned(),
+        format!("Accept: {}", super::ACCEPT),
+        "Connection: close".to_owned(),
+    ];
+    let (waiting, answered) = (Mutex::new(paths.to_vec()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..CONNECTIONS {
+            scope.spawn(|| {
+                loop {
+                    let Some(path) = waiting.lock().unwrap().pop() else {
+                        return;
+                    };
+                    let mut stream = connect(&server);
+                    stream
+                        .write_all(request("GET", &path, &headers).as_bytes())
+                        .unwrap();
+                    let mut bytes = Vec::new();
+                    // A reset is an error after the bytes that came before it.
+                    let _ = stream.read_to_end(&mut bytes);
+                    answered.lock().unwrap().push((path, bytes));
+                }
+            });
+        }
+    });
+    let mut answered = answered.into_inner().unwrap();
+    answered.sort();
+    answered
+}
+
+fn paths(world: &World) -> Vec<String> {
+    let mut paths = Vec::new();
+    for user_id in world.view().user_ids().into_iter().take(25) {
+        paths.push(format!("/external/users/{user_id}"));
+        for offset in [0, 40, 80, 120] {
+            paths.push(format!(
+                "/external/users/{user_id}/messages?offset={offset}&limit=40"
+            ));
+        }
+    }
+    for offset in (0..70).step_by(10) {
+        paths.push(format!("/external/users?offset={offset}&limit=10"));
+    }
+    // Each three times: which of them is the first attempt must not matter.
+    [paths.clone(), paths.clone(), paths].concat()
+}
+
+#[test]
+fn answers_do_not_depend_on_the_order_of_arrival() {
+    for dialect in [
+        "documented",
+        "hostile",
+        "order=shuffled ids=large nulls=both",
+    ] {
+        let mut asked = paths(&World::new(11, 60, 0, 150).unwrap());
+        let first = answers(dialect, &asked);
+        assert_eq!(first.len(), asked.len());
+        for round in 0..2 {
+            fastrand::Rng::with_seed(round).shuffle(&mut asked);
+            let again = answers(dialect, &asked);
+            for (one, other) in first.iter().zip(&again) {
+                assert!(
+                    one == other,
+                    "{dialect}: {} differs:\n{}\n{}",
+                    one.0,
+                    String::from_utf8_lossy(&one.1),
+                    String::from_utf8_lossy(&other.1)
+                );
+            }
+        }
+    }
+}
