@@ -93,7 +93,8 @@ impl Lane {
         answer
     }
 
-    fn refuse(&self, call: Call<'_>, target: Target, refusal: &Refusal) -> Answer {
+    /// Refuses one request, counts it and notes it.
+    pub(super) fn refuse(&self, call: Call<'_>, target: Target, refusal: &Refusal) -> Answer {
         self.counters.count(target.route(), refusal.status);
         self.journal.add(Entry {
             unexpected: Some(refusal.code),

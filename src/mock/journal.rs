@@ -111,6 +111,12 @@ impl Journal {
         drop(ring);
     }
 
+    /// The number of the last entry; 0 before the first.
+    #[must_use]
+    pub fn last_number(&self) -> u64 {
+        self.ring().numbered
+    }
+
     /// The first `most` entries numbered above `after`, and whether some of them made room already.
     #[must_use]
     pub fn since(&self, after: u64, most: usize) -> (Vec<Entry>, bool) {

@@ -169,6 +169,15 @@ impl Lane {
     /// Compares the ids that a reader holds, as they were sent, with what was there.
     #[must_use]
     pub fn audit(&self, list: List, held: &[u64]) -> Audit {
+        let bend = self.bend();
+        // An id that was never sent is kept as it is, and found nowhere.
+        let own = |id: u64| bend.own_id(id).unwrap_or(id);
+        let list = match list {
+            List::Users => List::Users,
+            List::Messages { user_id } => List::Messages {
+                user_id: own(user_id),
+            },
+        };
         let (entries, forgotten) = self.journal.all();
         let entries: Vec<Entry> = entries
             .into_iter()
@@ -176,8 +185,7 @@ impl Lane {
                 List::Users => entry.target == Target::Users,
                 List::Messages { user_id } => {
                     entry.target.route() == Route::Messages
-                        && entry.target.user().and_then(|id| self.bend().own_id(id))
-                            == Some(user_id)
+                        && entry.target.user().and_then(|id| bend.own_id(id)) == Some(user_id)
                 }
             })
             .collect();
@@ -186,13 +194,15 @@ impl Lane {
             Some(served) => served.view.clone(),
             None => (**self.before.load()).clone(),
         };
-        let bend = self.bend();
-        // An id that was never sent is kept as it is, and found nowhere.
-        let held: Vec<u64> = held
-            .iter()
-            .map(|id| bend.own_id(*id).unwrap_or(*id))
-            .collect();
-        audit::audit(list, &held, before, entries, self.world.view())
+        let held: Vec<u64> = held.iter().map(|id| own(*id)).collect();
+        let mut audit = audit::audit(list, &held, before, entries, self.world.view());
+        // As the reader knows them.
+        let missing = audit.missing.iter_mut().map(|row| &mut row.id);
+        let repeated = audit.repeated.iter_mut().map(|row| &mut row.id);
+        for id in missing.chain(repeated).chain(&mut audit.unexpected) {
+            *id = bend.sent_id(*id);
+        }
+        audit
     }
 
     pub(super) fn bend(&self) -> Bend {

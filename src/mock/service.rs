@@ -1,7 +1,7 @@
 //! From a request to an answer, with no socket in between: each request finds its lane by the
 //! secret that it carries.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,12 +13,16 @@ use hyper::header::AUTHORIZATION;
 use super::exchange::{Answer, Call, Responder};
 use super::lane::{Habits, Lane, Parts};
 use super::query::refuse_query;
+use super::refusal::Refusal;
 use super::routes::Target;
 use super::world::World;
 use super::world::draw::blend;
 
 /// The interface as an OpenAPI 3.1 document, answered at `/openapi.json`.
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");
+
+/// How many closed lanes are remembered, for requests that come late.
+const REMEMBERED: usize = 16;
 
 type Lanes = HashMap<Vec<u8>, Arc<Lane>>;
 
@@ -29,6 +33,7 @@ pub struct Service {
     main: Arc<Lane>,
     lanes: ArcSwap<Lanes>,
     changing: Mutex<()>,
+    closed: Mutex<VecDeque<Arc<Lane>>>,
     numbered: AtomicU64,
     /// Sets the secrets of this service's lanes apart from those of others.
     salt: u64,
@@ -44,6 +49,7 @@ impl Service {
             main,
             lanes: ArcSwap::from_pointee(lanes),
             changing: Mutex::new(()),
+            closed: Mutex::default(),
             numbered: AtomicU64::new(0),
             salt: fastrand::u64(..),
         }
@@ -104,9 +110,24 @@ impl Service {
 
     /// Closes a lane: its secret is unknown from now on. The main one stays.
     pub fn close(&self, lane: &Arc<Lane>) {
-        if !Arc::ptr_eq(lane, &self.main) {
-            self.change(|lanes| lanes.retain(|_, open| !Arc::ptr_eq(open, lane)));
+        let open = self.lanes.load().get(&authorization(lane)).is_some();
+        if Arc::ptr_eq(lane, &self.main) || !open {
+            return;
         }
+        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        closed.truncate(REMEMBERED - 1);
+        closed.push_front(Arc::clone(lane));
+        self.change(|lanes| lanes.remove(&authorization(lane)));
+    }
+
+    /// The lane that was closed lately and had this secret: what its client sent before it was
+    /// stopped is nobody else's.
+    fn closed(&self, given: &[u8]) -> Option<Arc<Lane>> {
+        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = closed.iter();
+        lanes
+            .find(|lane| authorization(lane) == given)
+            .map(Arc::clone)
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Lanes) -> T) -> T {
@@ -131,13 +152,14 @@ impl Responder for Service {
             return self.openapi();
         }
         let mut given = call.headers.get_all(AUTHORIZATION).iter();
+        let secret = given.next().filter(|_| given.next().is_none());
+        let secret = secret.map(|value| value.as_bytes());
         let lanes = self.lanes.load();
-        let lane = given
-            .next()
-            .and_then(|value| lanes.get(value.as_bytes()))
-            .filter(|_| given.next().is_none());
-        match lane {
-            Some(lane) => lane.answer(call, target, true),
+        if let Some(lane) = secret.and_then(|secret| lanes.get(secret)) {
+            return lane.answer(call, target, true);
+        }
+        match secret.and_then(|secret| self.closed(secret)) {
+            Some(lane) => lane.refuse(call, target, &Refusal::unauthorized()),
             None => self.main.answer(call, target, false),
         }
     }

@@ -174,6 +174,12 @@ impl NativeLane {
         Ok(found)
     }
 
+    /// The number of the journal's last entry; 0 before the first.
+    #[getter]
+    fn last_number(&self) -> u64 {
+        self.inner.journal.last_number()
+    }
+
     /// The first `most` entries of the journal numbered above `after`, as dicts, and whether
     /// entries after that number made room already.
     #[pyo3(signature = (after=0, most=None))]
