@@ -7,7 +7,7 @@ answers) and gives the value; ``False`` needs a running event loop and gives an 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, final, overload
+from typing import Any, ClassVar, Literal, Self, TypeAlias, final, overload
 
 from backread.models import WalkReport
 from backread.typed_dicts import MessageDict, UserDict
@@ -17,6 +17,7 @@ __all__ = [
     "ArrowTable",
     "Clock",
     "NativeClient",
+    "NativeLane",
     "NativeMockServer",
     "SyncBatch",
     "SyncRun",
@@ -25,6 +26,9 @@ __all__ = [
     "WorldSnapshot",
     "__version__",
     "empty_table",
+    "read_dialect",
+    "read_rate",
+    "read_rules",
 ]
 
 __version__: str
@@ -215,23 +219,93 @@ class WorldSnapshot:
 
 @final
 class NativeMockServer:
+    """A mock server: its texts are in the mock's one grammar, ValueError for what is none."""
+
     def __new__(
         cls,
         world: World,
         *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        secret: str | None = None,
-        vendor: str | None = None,
+        host: str,
+        port: int,
+        secret: str | None,
+        vendor: str | None,
+        dialect: str | None,
+        rate: str | None,
+        faults: str | None,
+        journal: int,
     ) -> Self: ...
     @property
     def url(self) -> str: ...
     @property
     def port(self) -> int: ...
     @property
+    def vendor(self) -> str: ...
+    @property
+    def admin_token(self) -> str: ...
+    def lane(self) -> NativeLane: ...
+    def open_lane(
+        self,
+        world: World | None,
+        *,
+        name: str | None,
+        dialect: str | None,
+        rate: str | None,
+        faults: str | None,
+        seed: int | None,
+    ) -> NativeLane: ...
+    def close_lane(self, lane: NativeLane) -> None: ...
+    def stop(self) -> None: ...
+
+_Which: TypeAlias = tuple[str, int | list[int]]
+
+@final
+class NativeLane:
+    """One lane of a mock server; `backread.testing.Lane` says what each method is for.
+
+    ``which`` is ("first", n), ("last", n) or ("ids", ids).
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
     def secret(self) -> str: ...
     @property
-    def vendor(self) -> str: ...
+    def seed(self) -> int: ...
+    @property
+    def world(self) -> World: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def dialect(self) -> str: ...
+    def set_dialect(self, text: str) -> None: ...
+    @property
+    def rate(self) -> str | None: ...
+    def set_rate(self, text: str | None) -> None: ...
+    def rules(self) -> list[str]: ...
+    def add_rules(self, text: str) -> None: ...
+    def clear_rules(self) -> None: ...
+    def delete_after(self, route: str, user: int | None, after: int, which: _Which) -> None: ...
+    def add_after(self, route: str, user: int | None, after: int, count: int) -> None: ...
+    def edit_after(
+        self, route: str, user: int | None, after: int, which: _Which, fields: dict[str, Any]
+    ) -> None: ...
+    @property
+    def drifts_waiting(self) -> int: ...
+    def audit(self, ids: list[int], user: int | None = None) -> dict[str, Any]: ...
+    @property
+    def last_number(self) -> int: ...
+    def journal(
+        self, after: int = 0, most: int | None = None
+    ) -> tuple[list[dict[str, Any]], bool]: ...
     def counts(self) -> dict[str, int]: ...
     def statuses(self) -> dict[int, int]: ...
-    def stop(self) -> None: ...
+    def forget(self) -> None: ...
+
+def read_dialect(text: str) -> tuple[str, dict[str, str], bool]:
+    """The shortest text, every switch with its word, and whether all answers conform."""
+
+def read_rate(text: str) -> tuple[str, float, int, str]:
+    """The text in full, requests a second, burst, and what answers say of the wait."""
+
+def read_rules(text: str) -> list[str]:
+    """The rules that a text holds, each in its shortest form."""

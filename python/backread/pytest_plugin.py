@@ -4,52 +4,150 @@ Nothing of backread is loaded until a fixture is used. A test takes what it need
 
     def test_report(backread_server, backread_client):
         assert report(backread_client).users == backread_server.world.total_users
+
+    @pytest.mark.backread(dialect="hostile", faults="users offset=99: status(503) x2")
+    def test_report_of_a_bad_day(backread_mock, backread_client):
+        assert report(backread_client).users == backread_mock.world.total_users
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from backread._client import AsyncClient, Client
-    from backread.testing import MockServer
+    from backread.testing import Lane, MockServer, World
 
-__all__ = ["backread_async_client", "backread_client", "backread_server"]
+__all__ = ["backread_async_client", "backread_client", "backread_mock", "backread_server"]
+
+MARKER = "backread"
+WORLD = {"seed": 7, "users": 200, "messages_per_user": (0, 120)}
+DEFAULTS: dict[str, Any] = {
+    "world": None,
+    "dialect": None,
+    "faults": (),
+    "rate": None,
+    "clock": "real",
+    "unexpected": "fail",
+}
+WORDS = {"clock": ("real", "virtual"), "unexpected": ("fail", "allow")}
+LONGEST_NAME = 80
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marker known."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(world=..., dialect=..., faults=..., rate=..., clock='real'|'virtual', "
+        "unexpected='fail'|'allow'): what backread_mock is like for this test; the nearest marker "
+        "rules over those of the class and of the module, for each argument by itself",
+    )
 
 
 @pytest.fixture(scope="session")
 def backread_server() -> Iterator[MockServer]:
     """The faked service with 200 users of 0 to 120 messages each, one for the whole session.
 
-    All tests share its world: a test that changes it should make its own
-    `backread.testing.MockServer`.
+    Under pytest-xdist each worker has its own. All tests share its world: one that changes it,
+    or wants faults, takes backread_mock.
     """
     from backread.testing import MockServer, World
 
-    with MockServer(World(seed=7, users=200, messages_per_user=(0, 120))) as server:
+    with MockServer(World(**WORLD)) as server:
         yield server
 
 
 @pytest.fixture
-def backread_client(backread_server: MockServer) -> Iterator[Client]:
-    """A `Client` of ``backread_server``, closed after the test."""
-    with backread_server.client() as client:
+def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -> Iterator[Lane]:
+    """A lane for this test alone: a copy of backread_server's world, no faults, a clock of its own.
+
+    The marker ``backread`` says what is to be different. When the test ends, requests that the
+    interface does not allow are an `UnexpectedRequestError`, unless the marker allows them.
+    """
+    from backread.testing import UnexpectedRequestError
+
+    wanted = _options(request.node)
+    before = backread_server._last_number
+    with backread_server.lane(
+        _world(wanted["world"], backread_server.world),
+        name=re.sub(r"[^A-Za-z0-9_-]+", "-", request.node.nodeid)[-LONGEST_NAME:],
+        dialect=wanted["dialect"],
+        faults=wanted["faults"],
+        rate=wanted["rate"],
+    ) as lane:
+        if wanted["clock"] == "virtual":
+            lane.clock.virtual()
+        yield lane
+    if wanted["unexpected"] == "allow":
+        return
+    # What carries no lane's secret comes to the server itself.
+    strays = backread_server._unexpected_after(before)
+    if unexpected := (*lane.unexpected, *strays):
+        raise UnexpectedRequestError(unexpected, lane.vendor)
+
+
+@pytest.fixture
+def backread_client(request: pytest.FixtureRequest) -> Iterator[Client]:
+    """A `Client`, closed after the test.
+
+    Of backread_mock where the test uses it or has the marker, else of backread_server.
+    """
+    with _lane(request).client() as client:
         yield client
 
 
 @pytest.fixture
-def backread_async_client(backread_server: MockServer) -> Iterator[AsyncClient]:
-    """An `AsyncClient` of ``backread_server``, closed after the test.
+def backread_async_client(request: pytest.FixtureRequest) -> Iterator[AsyncClient]:
+    """An `AsyncClient`, closed after the test.
 
-    The fixture itself needs no event loop, so it works with any plugin for asynchronous tests,
-    and with none: ``asyncio.run(main(backread_async_client))``.
+    Of backread_mock where the test uses it or has the marker, else of backread_server. The fixture
+    itself needs no event loop, so it works with any plugin for asynchronous tests, and with none:
+    ``asyncio.run(main(backread_async_client))``.
     """
-    client = backread_server.async_client()
+    client = _lane(request).async_client()
     try:
         yield client
     finally:
         # aclose() would need an event loop, and there may be one that is not ours to touch.
         client._close()
+
+
+def _lane(request: pytest.FixtureRequest) -> Lane:
+    own = "backread_mock" in request.fixturenames or request.node.get_closest_marker(MARKER)
+    lane: Lane = request.getfixturevalue("backread_mock" if own else "backread_server")
+    return lane
+
+
+def _options(node: pytest.Item) -> dict[str, Any]:
+    """The arguments of a test's markers, each from the nearest that has it."""
+    options: dict[str, Any] = {}
+    for marker in node.iter_markers(MARKER):
+        wrong = [repr(each) for each in marker.args] + sorted(marker.kwargs.keys() - DEFAULTS)
+        if wrong:
+            pytest.fail(
+                f"@pytest.mark.backread does not take {', '.join(wrong)}; "
+                f"it takes {', '.join(f'{name}=' for name in DEFAULTS)}",
+                pytrace=False,
+            )
+        options = {**marker.kwargs, **options}
+    for name, words in WORDS.items():
+        if name in options and options[name] not in words:
+            pytest.fail(
+                f"@pytest.mark.backread: {name} must be {' or '.join(map(repr, words))}, "
+                f"not {options[name]!r}",
+                pytrace=False,
+            )
+    return {**DEFAULTS, **options}
+
+
+def _world(wanted: World | dict[str, Any] | None, usual: World) -> World:
+    """A world for one test, which no other sees."""
+    if isinstance(wanted, dict):
+        from backread.testing import World
+
+        return World(**wanted)
+    return (usual if wanted is None else wanted).copy()

@@ -9,22 +9,58 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from backread.cli.exits import UnusableArgumentError
 
+if TYPE_CHECKING:
+    from backread.testing import World
+
 __all__ = ["mock", "parse_range"]
 
 
 def mock(
-    users: Annotated[int, typer.Option("--users", min=0, help="How many users.")] = 100,
+    users: Annotated[
+        int | None, typer.Option("--users", min=0, help="How many users.", show_default="100")
+    ] = None,
     messages: Annotated[
+        str | None,
+        typer.Option(
+            "--messages",
+            metavar="MIN:MAX",
+            help="How many messages a user has.",
+            show_default="0:40",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Which world.", show_default="0")
+    ] = None,
+    world: Annotated[
+        Path | None,
+        typer.Option("--world", metavar="FILE", help="The world, in JSON lines: one user a line."),
+    ] = None,
+    dialect: Annotated[
         str,
-        typer.Option("--messages", metavar="MIN:MAX", help="How many messages a user has."),
-    ] = "0:40",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Which world.")] = 0,
+        typer.Option(
+            "--dialect",
+            metavar="TEXT",
+            help="documented, lenient or hostile, and switches: 'hostile order=newest'.",
+        ),
+    ] = "documented",
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fault",
+            metavar="TEXT",
+            help="What goes wrong: 'users offset=99: status(429, retry_after=1) x2'. Repeatable.",
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="TEXT", help="Requests that are answered: '10/s burst=20'."),
+    ] = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Where; 0 takes a free one.")
     ] = 0,
@@ -37,11 +73,13 @@ def mock(
 ) -> None:
     """Serves a fake of the service on loopback until Ctrl-C, and prints how to reach it.
 
-    The lines on stdout are for a shell: they set the variables that the other commands read.
+    The lines on stdout are for a shell: they set the variables that the other commands read. The
+    address on stderr is for a browser: a page that shows what is asked, and changes what is
+    answered.
     """
-    from backread.testing import MockServer, World
+    from backread.testing import MockServer
 
-    world = World(seed=seed, users=users, messages_per_user=parse_range(messages))
+    made = _world(world, users=users, messages=messages, seed=seed)
     stopped = Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -50,7 +88,7 @@ def mock(
     # Ctrl-C is how this command is meant to end, so it is no failure.
     held = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with MockServer(world, port=port) as server:
+        with MockServer(made, port=port, dialect=dialect, faults=fault or (), rate=rate) as server:
             if port_file is not None:
                 _write_whole(port_file, f"{server.port}\n")
             sys.stdout.write(
@@ -59,6 +97,7 @@ def mock(
                 f"export BACKREAD_VENDOR={server.vendor}\n"
             )
             sys.stdout.flush()
+            sys.stderr.write(f"backread: the inspector is at {server.inspector_url}\n")
             # Waiting in slices, because a signal does not end a wait on Windows.
             while not stopped.wait(0.5):
                 pass
@@ -68,6 +107,33 @@ def mock(
                 port_file.unlink(missing_ok=True)
         for each, handler in held.items():
             signal.signal(each, handler)
+
+
+def _world(
+    file: Path | None, *, users: int | None, messages: str | None, seed: int | None
+) -> World:
+    """The world of a file, or a made one."""
+    from backread.testing import World
+
+    if file is None:
+        return World(
+            seed=0 if seed is None else seed,
+            users=100 if users is None else users,
+            messages_per_user=parse_range("0:40" if messages is None else messages),
+        )
+    made = {"--users": users, "--messages": messages, "--seed": seed}
+    if given := [name for name, value in made.items() if value is not None]:
+        raise UnusableArgumentError(
+            f"--world {file} holds users and messages of its own: leave out {', '.join(given)}"
+        )
+    try:
+        return World.from_jsonl(file)
+    except OSError as error:
+        raise UnusableArgumentError(
+            f"--world {file} cannot be read: {error.strerror}; name a file of JSON lines"
+        ) from None
+    except ValueError as error:
+        raise UnusableArgumentError(f"--world holds no world: {error}") from None
 
 
 def parse_range(text: str) -> tuple[int, int]:

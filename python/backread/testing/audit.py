@@ -1,0 +1,118 @@
+"""What a reader holds against what was there."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backread.testing.journal import entries_of
+from backread.testing.requests import number
+
+if TYPE_CHECKING:
+    from backread._backread import NativeLane
+    from backread.testing.journal import JournalEntry
+
+__all__ = ["Audit", "LostRow", "RepeatedRow", "audit"]
+
+LARGEST = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LostRow:
+    """A row that was there from the first request to now, and that the reader does not hold."""
+
+    id: int
+    request: JournalEntry | None
+    """The request that lost it; None if none asked for its place."""
+    why: str
+    """What happened, in words."""
+
+    def __str__(self) -> str:
+        if self.request is None:
+            return f"{self.id} is missing: {self.why}"
+        return f"{self.id} is missing: {_shown(self.request)} lost it: {self.why}"
+
+    def __repr__(self) -> str:
+        # pytest shows this for `assert not audit.missing`.
+        return f"<LostRow {self}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RepeatedRow:
+    """A row that the reader holds more than once."""
+
+    id: int
+    times: int
+    requests: tuple[JournalEntry, ...]
+    """The requests that were answered with it."""
+
+    def __str__(self) -> str:
+        came = ", ".join(_shown(each) for each in self.requests)
+        return f"{self.id} is held {self.times} times: it came with {came or 'no request'}"
+
+    def __repr__(self) -> str:
+        return f"<RepeatedRow {self}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What is wrong with what a reader holds; ``str()`` says it, one line for each row."""
+
+    missing: tuple[LostRow, ...]
+    """Rows that were there all the time and are not held, in the order of the world."""
+    repeated: tuple[RepeatedRow, ...]
+    """Rows that are held more than once, by id."""
+    unexpected: tuple[int, ...]
+    """Ids that no answer can have held, ascending."""
+    expected: int
+    """How many rows were there all the time."""
+    of: str = "user"
+    """What the rows are, in words."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is missing, repeated or unexpected."""
+        return not (self.missing or self.repeated or self.unexpected)
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"{self.expected} rows were there all the time, and each is held once"
+        lines = [f"{self.of} {row}" for row in (*self.missing, *self.repeated)]
+        lines += [f"{self.of} {each} is held, and was never there" for each in self.unexpected]
+        return "\n".join(lines)
+
+
+def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Audit:
+    """Audits the ids of users, or of one user's messages."""
+    user = None if messages_of is None else number("messages_of", messages_of)
+    held = [_id(place, each) for place, each in enumerate(ids)]
+    # Ids that the wire cannot carry were in no answer either.
+    found = native.audit([each for each in held if 0 <= each <= LARGEST], user)
+    strange = {each for each in held if not 0 <= each <= LARGEST}
+    entries = {entry.number: entry for entry in entries_of(native)[0]}
+    return Audit(
+        missing=tuple(
+            LostRow(lost, None if request is None else entries.get(request), why)
+            for lost, request, why in found["missing"]
+        ),
+        repeated=tuple(
+            RepeatedRow(each, times, tuple(entries[one] for one in requests if one in entries))
+            for each, times, requests in found["repeated"]
+        ),
+        unexpected=tuple(sorted({*found["unexpected"], *strange})),
+        expected=found["expected"],
+        of="user" if user is None else f"user {user}: message",
+    )
+
+
+def _id(place: int, value: object) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        hint = "; audit(row.id for row in ...)" if hasattr(value, "id") else ""
+        raise TypeError(f"ids[{place}] must be an int, not {type(value).__name__}{hint}")
+    return operator.index(value)
+
+
+def _shown(entry: JournalEntry) -> str:
+    return f"request {entry.number} ({entry.method} {entry.path})"

@@ -1,0 +1,148 @@
+"""What the interface leaves open, as switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+from backread._backread import read_dialect
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+__all__ = ["Dialect", "Switches"]
+
+OverLimit: TypeAlias = Literal["refuse", "clamp", "ignore"]
+Order: TypeAlias = Literal["id", "newest", "ties", "shuffled"]
+Total: TypeAlias = Literal["exact", "stale", "capped", "null", "low", "high"]
+PastEnd: TypeAlias = Literal["empty", "not_found", "last_page"]
+Nulls: TypeAlias = Literal["documented", "null", "missing", "both"]
+SenderType: TypeAlias = Literal["documented", "others"]
+Ids: TypeAlias = Literal["integer", "large", "text"]
+
+# The words of the grammar for false and true.
+_WORDS = {
+    "strict": ("no", "yes"),
+    "extra_fields": ("none", "some"),
+    "short_pages": ("none", "some"),
+}
+
+
+class Switches(TypedDict, total=False):
+    """The switches of a `Dialect`; see there for each."""
+
+    strict: bool
+    over_limit: OverLimit
+    max_limit: int
+    default_limit: int
+    order: Order
+    total: Total
+    total_cap: int
+    past_end: PastEnd
+    nulls: Nulls
+    sender_type: SenderType
+    extra_fields: bool
+    ids: Ids
+    short_pages: bool
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Dialect:
+    """The undocumented habits of one service; each value is a guess at what a service might do.
+
+    Made from a bundle and the switches that differ: ``Dialect("hostile", order="newest")``. The
+    bundles are ``"documented"`` (strict, and the simplest guess where the interface says nothing),
+    ``"lenient"`` (answers whatever it can make sense of) and ``"hostile"`` (the worst that a
+    patient client can still read completely). ``str()`` gives the text for the command line, and
+    that text makes the same dialect again. ValueError for what there is not.
+    """
+
+    strict: bool
+    """401 without the bearer, 406 for another Accept, 422 for another query; else an answer."""
+    over_limit: OverLimit
+    """A limit outside 1 to ``max_limit``: 422, the nearest that is allowed, or as if not given."""
+    max_limit: int
+    """The largest page, 1 to 99 rows."""
+    default_limit: int
+    """The page size when none is asked for, 1 to 99 rows."""
+    order: Order
+    """Of lists. ``"ties"``: eight neighbours change places with every request; ``"shuffled"``: all
+    do."""
+    total: Total
+    """``"stale"``: as when the lane began; ``"capped"``: at most ``total_cap``; ``"low"`` and
+    ``"high"``: a tenth off."""
+    total_cap: int
+    """What ``total="capped"`` stops at, in rows."""
+    past_end: PastEnd
+    """From an offset past the end: a page without rows, 404, or the last page."""
+    nulls: Nulls
+    """Whether fields that the interface does not call nullable are null or left out."""
+    sender_type: SenderType
+    """Whether bots and others send messages, with senders of another shape."""
+    extra_fields: bool
+    """Whether envelopes, rows and senders have fields that the interface does not name."""
+    ids: Ids
+    """``"large"``: above 2^62; ``"text"``: decimal text, against the interface."""
+    short_pages: bool
+    """Whether a page may hold fewer rows than its limit while more follow."""
+
+    def __init__(self, text: str = "documented", **switches: Unpack[Switches]) -> None:
+        """From a bundle (or a whole text, such as ``"hostile order=newest"``) and switches."""
+        words = [f"{name}={_word(name, value)}" for name, value in switches.items()]
+        _, values, _ = read_dialect(" ".join([text, *words]))
+        for name, value in values.items():
+            object.__setattr__(self, name, _value(name, value))
+
+    @classmethod
+    def documented(cls) -> Dialect:
+        """As the interface document says, strictly."""
+        return cls("documented")
+
+    @classmethod
+    def lenient(cls) -> Dialect:
+        """Answers whatever it can make sense of, and sends more than it must."""
+        return cls("lenient")
+
+    @classmethod
+    def hostile(cls) -> Dialect:
+        """Everything that a patient client can still read completely, at its worst."""
+        return cls("hostile")
+
+    def with_(self, **switches: Unpack[Switches]) -> Dialect:
+        """A dialect with these switches changed."""
+        return Dialect(str(self), **switches)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether every answer stays within the interface document."""
+        _, _, conforms = read_dialect(str(self))
+        return conforms
+
+    def __str__(self) -> str:
+        words = [
+            f"{each.name}={_word(each.name, getattr(self, each.name))}" for each in fields(self)
+        ]
+        text, _, _ = read_dialect(" ".join(words))
+        return text
+
+    def __repr__(self) -> str:
+        return f"Dialect({str(self)!r})"
+
+
+def _word(name: str, value: object) -> str:
+    """The switch's value as a word of the grammar."""
+    words = _WORDS.get(name)
+    if words is not None:
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, not {value!r}")
+        return words[value]
+    word = str(value)
+    if word.split() != [word]:
+        raise ValueError(f"{name}: {word!r} is not one word")
+    return word
+
+
+def _value(name: str, word: str) -> Any:
+    if name in _WORDS:
+        return _WORDS[name].index(word) == 1
+    return int(word) if word.isdecimal() else word

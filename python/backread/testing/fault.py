@@ -1,0 +1,128 @@
+"""What can be wrong with an answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from backread._backread import read_rules
+
+__all__ = ["Fault"]
+
+# A fault ends with its parenthesis, so this is no part of it.
+_TIMES = re.compile(r" x\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that goes wrong with an answer, in the grammar of the mock: ``str()`` shows it.
+
+    Made by its methods, or from its text: ``Fault("status(429, retry_after=1)")``. Which requests
+    it is for is said by `Lane.on`, or by the text of a whole rule for `Lane.fault`. ``latency`` and
+    ``drip`` go together with others; of the rest, the first that fits a request wins. ValueError
+    for what makes no sense.
+    """
+
+    text: str
+    """The fault in its shortest form."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"a Fault is made from its text, not from {type(self.text).__name__}")
+        rules = read_rules(f"any: {self.text}")
+        text = rules[0].removeprefix("any: ") if len(rules) == 1 else ""
+        if not text or _TIMES.search(text):
+            raise ValueError(
+                f"fault {self.text!r}: one fault such as status(503) is wanted; which requests it "
+                "is for, and how often, is said where it is used"
+            )
+        object.__setattr__(self, "text", text)
+
+    @classmethod
+    def status(cls, code: int, *, retry_after: int | None = None, body: str | None = None) -> Fault:
+        """Another status, 200 to 599.
+
+        ``retry_after`` is sent as Retry-After, in whole seconds; ``body`` replaces the JSON error
+        that the mock writes.
+        """
+        return _call("status", code, retry_after=retry_after, body=_quoted(body))
+
+    @classmethod
+    def latency(cls, ms: float) -> Fault:
+        """The answer comes so many milliseconds late, on the lane's clock."""
+        return _call("latency", ms)
+
+    @classmethod
+    def latency_lognormal(cls, median_ms: float, sigma: float) -> Fault:
+        """The answer comes late by a time drawn for each request.
+
+        Half of the answers come before ``median_ms`` milliseconds; the larger ``sigma`` (0 to 10,
+        the standard deviation of the logarithm), the later the latest.
+        """
+        return _call("latency", f"lognormal({median_ms!r}, {sigma!r})")
+
+    @classmethod
+    def reset(cls, after_bytes: int | None = None) -> Fault:
+        """The connection is reset.
+
+        Before any byte of the answer, or after its head and so many bytes of its body.
+        """
+        return _call("reset", after_bytes=after_bytes)
+
+    @classmethod
+    def truncate(cls, at: int, *, length: Literal["declared", "honest"] = "declared") -> Fault:
+        """The body ends after ``at`` bytes.
+
+        Content-Length says how long the whole is (``"declared"``, and the connection is closed), or
+        how long the part is (``"honest"``: only the JSON is wrong).
+        """
+        return _call("truncate", at=at, length=length)
+
+    @classmethod
+    def drip(cls, *, bytes: int, ms: float) -> Fault:  # noqa: A002 - the word of the grammar
+        """The body comes in pieces of so many bytes, each after so many milliseconds."""
+        return _call("drip", bytes=bytes, ms=ms)
+
+    @classmethod
+    def stall(cls, after_bytes: int | None = None) -> Fault:
+        """Nothing more comes until the client goes.
+
+        Not even a head, or no more than the head and so many bytes of the body.
+        """
+        return _call("stall", after_bytes=after_bytes)
+
+    @classmethod
+    def garbage(cls, text: str | None = None) -> Fault:
+        """Status 200 and the content type of JSON, but the body is ``text``, or no JSON anyhow."""
+        return _call("garbage") if text is None else _call("garbage", _quoted(text))
+
+    @classmethod
+    def wrong_content_type(cls, content_type: str = "text/html") -> Fault:
+        """The right body under another content type."""
+        return _call("wrong_content_type", _quoted(content_type))
+
+    @classmethod
+    def stale_keepalive(cls) -> Fault:
+        """A right answer, after which the connection is kept, and closed at the next request."""
+        return _call("stale_keepalive")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Fault({self.text!r})"
+
+
+def _call(name: str, *arguments: object, **named: object) -> Fault:
+    given = [str(each) for each in arguments]
+    given += [f"{name}={value}" for name, value in named.items() if value is not None]
+    return Fault(f"{name}({', '.join(given)})")
+
+
+def _quoted(text: str | None) -> str | None:
+    """The text between quotes, as the grammar reads it."""
+    if text is None:
+        return None
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

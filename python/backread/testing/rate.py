@@ -1,0 +1,52 @@
+"""How many requests a lane answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from backread._backread import read_rate
+
+__all__ = ["Rate"]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Rate:
+    """A token bucket: so many requests a second, ``burst`` at once; more get 429.
+
+    ``burst`` is by default what comes in a second, and at least 1. ``says`` is what the answers
+    tell of the wait: ``"retry_after"`` (whole seconds, on a 429), ``"headers"`` (X-RateLimit-Limit,
+    -Remaining and -Reset on every answer, Reset as an epoch in seconds) or ``"nothing"``.
+    ``str()`` gives the text for the command line. ValueError for what makes no sense.
+    """
+
+    per_second: float
+    burst: int
+    says: Literal["retry_after", "headers", "nothing"]
+
+    def __init__(
+        self,
+        per_second: float,
+        *,
+        burst: int | None = None,
+        says: Literal["retry_after", "headers", "nothing"] = "retry_after",
+    ) -> None:
+        room = "" if burst is None else f" burst={burst}"
+        self._take(f"{per_second}/s{room} says={says}")
+
+    @classmethod
+    def read(cls, text: str) -> Rate:
+        """A rate from its text, such as ``10/s burst=20 says=headers``; ValueError for none."""
+        rate = object.__new__(cls)
+        rate._take(text)
+        return rate
+
+    def _take(self, text: str) -> None:
+        _, per_second, burst, says = read_rate(text)
+        object.__setattr__(self, "per_second", per_second)
+        object.__setattr__(self, "burst", burst)
+        object.__setattr__(self, "says", says)
+
+    def __str__(self) -> str:
+        text, *_ = read_rate(f"{self.per_second}/s burst={self.burst} says={self.says}")
+        return text

@@ -1,0 +1,83 @@
+"""Which requests are meant: those of a route, of one user, of one page."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from backread.testing.journal import JournalEntry
+
+__all__ = ["READS", "ListRoute", "Requests", "Route", "number"]
+
+Route: TypeAlias = Literal["users", "user", "messages", "message", "any"]
+"""A read of the interface, or any of the four."""
+ListRoute: TypeAlias = Literal["users", "messages"]
+
+READS = {
+    "users": ("offset",),
+    "user": ("user",),
+    "messages": ("user", "offset"),
+    "message": ("user", "message"),
+}
+"""The four reads, and what tells their requests apart."""
+_OTHERS: dict[str | None, tuple[str, ...]] = {
+    "any": ("user", "message", "offset"),
+    None: ("user", "message", "offset"),
+    "openapi": (),
+    "other": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """A choice of requests; what is None is not looked at, and neither is the route None."""
+
+    route: str | None
+    user: int | None = None
+    message: int | None = None
+    offset: int | None = None
+    status: int | None = None
+
+    def __post_init__(self) -> None:
+        known = {**READS, **_OTHERS}
+        if self.route not in known:
+            names = ", ".join(each for each in known if each is not None)
+            raise ValueError(f"there is no route {self.route!r}; there are {names}")
+        for name in ("user", "message", "offset", "status"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            object.__setattr__(self, name, number(name, value))
+            if name != "status" and name not in known[self.route]:
+                raise ValueError(f"requests of the route {self.route} have no {name}")
+
+    @property
+    def counted(self) -> bool:
+        """Whether the exact counters, by route and by status, tell how many there were."""
+        single = self.user is None and self.message is None and self.offset is None
+        return single and (self.route is None or self.status is None)
+
+    def match(self, entry: JournalEntry) -> bool:
+        """Whether a request is one of them."""
+        routes = READS if self.route == "any" else (self.route,)
+        return (self.route is None or entry.route in routes) and all(
+            getattr(self, name) in (None, getattr(entry, name))
+            for name in ("user", "message", "offset", "status")
+        )
+
+    def __str__(self) -> str:
+        """As a rule of the mock's grammar begins."""
+        parts = (f" {name}={getattr(self, name)}" for name in ("user", "message", "offset"))
+        return f"{self.route}" + "".join(part for part in parts if not part.endswith("=None"))
+
+
+def number(name: str, value: object, least: int = 0) -> int:
+    """The value as an int, from anything that is one (numpy's too), and not below ``least``."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    checked = operator.index(value)
+    if checked < least:
+        raise ValueError(f"{name} must be {least} or more, not {checked}")
+    return checked

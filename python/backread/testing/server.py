@@ -1,0 +1,120 @@
+"""The mock server, which has lanes and is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from backread._backread import NativeMockServer, World
+from backread.testing.dialect import Dialect
+from backread.testing.lane import Lane
+from backread.testing.rate import Rate
+
+__all__ = ["MockServer"]
+
+
+class MockServer(Lane):
+    """The service, faked, from the moment it is made until `stop`; also a context manager.
+
+    ``world`` holds its rows, and a change to it shows in the next answer; by default a
+    small `World`. ``host`` and ``port`` say where it listens; port 0 takes a free one. ``secret``
+    and ``vendor`` are what requests must bring (interface 5), by default made up. ``dialect``,
+    ``faults`` (rules as text) and ``rate`` are what each is on a `Lane`; ``journal`` is how many
+    requests are kept to look at. OSError where the port is taken, ValueError for an argument that
+    makes no sense::
+
+        with MockServer(World(seed=7, users=50)) as server:
+            assert len(list(server.client().users.list())) == 50
+
+    It is the lane of its own secret, and `lane` makes more.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        world: World | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        secret: str | None = None,
+        vendor: str | None = None,
+        dialect: Dialect | str | None = None,
+        faults: str | Iterable[str] = (),
+        rate: Rate | str | None = None,
+        journal: int = 10_000,
+    ) -> None:
+        world = World() if world is None else world
+        server = NativeMockServer(
+            world,
+            host=host,
+            port=port,
+            secret=secret,
+            vendor=vendor,
+            dialect=_text(dialect),
+            faults=_rules(faults),
+            rate=_text(rate),
+            journal=journal,
+        )
+        super().__init__(server, server.lane(), world)
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._server.port
+
+    @property
+    def admin_token(self) -> str:
+        """What the inspector and the JSON API below ``/__mock/`` want as a bearer token."""
+        return self._server.admin_token
+
+    @property
+    def inspector_url(self) -> str:
+        """The inspector's page, with the token it needs: open it in a browser of this machine."""
+        return f"{self.url}/__mock/#{self.admin_token}"
+
+    def lane(
+        self,
+        world: World | None = None,
+        *,
+        name: str | None = None,
+        dialect: Dialect | str | None = None,
+        faults: str | Iterable[str] = (),
+        rate: Rate | str | None = None,
+        seed: int | None = None,
+    ) -> Lane:
+        """A lane of its own, with a secret of its own.
+
+        ``world`` None is a copy of the server's as it is now, ``dialect`` None the documented one.
+        ``name`` is for the inspector: letters, digits, - and _, and no open lane has it. ``seed``
+        is what all chance is drawn from, by default the world's. ValueError for an argument that
+        makes no sense.
+        """
+        native = self._server.open_lane(
+            world,
+            name=name,
+            dialect=_text(dialect),
+            rate=_text(rate),
+            faults=_rules(faults),
+            seed=seed,
+        )
+        return Lane(self._server, native, native.world if world is None else world)
+
+    def stop(self) -> None:
+        """Stops listening and drops its connections; once more does nothing."""
+        self._server.stop()
+
+    def close(self) -> None:
+        """The same as `stop`."""
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"MockServer(url={self.url!r}, world={self._world!r})"
+
+
+def _text(value: Dialect | Rate | str | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _rules(faults: str | Iterable[str]) -> str | None:
+    text = faults if isinstance(faults, str) else "\n".join(faults)
+    return text or None
