@@ -5,8 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 from typing import Any
+from urllib.parse import urlsplit
 
-from backread.testing import MockServer
+from backread.testing import Lane
 
 USER_FIELDS = [
     "id",
@@ -50,12 +51,13 @@ class Answer:
 class Caller:
     """Sends requests by hand, over one connection that is kept alive."""
 
-    def __init__(self, server: MockServer) -> None:
+    def __init__(self, server: Lane) -> None:
         self.headers = {
             "Authorization": f"Bearer {server.secret}",
             "Accept": f"application/vnd.{server.vendor}.v1+json",
         }
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        port = urlsplit(server.url).port
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
 
     def __call__(self, target: str, method: str = "GET", **headers: str | None) -> Answer:
         sent = dict(self.headers)

@@ -15,6 +15,10 @@
 ``face.name`` is "sync" or "async", ``face.kind`` the class. A test that needs more of one face,
 such as cancelling a task, is about that face alone and does not use the fixture.
 
+``by_hand``: sends requests without a client (see by_hand.py)::
+
+    assert by_hand(backread_mock)("/external/users").status == 200
+
 ``scripted``: makes servers that answer with canned bytes (see scripted_server.py)::
 
     def test_retry(face, scripted):
@@ -52,13 +56,21 @@ class Face:
 
     name: str
     kind: type[Any]
+    maker: str
 
     def __init__(self, cleanup: contextlib.ExitStack) -> None:
         self._cleanup = cleanup
 
     def client(self, server: Any, **options: Any) -> Any:
-        """A client of anything with ``url``, ``secret`` and ``vendor``; closed after the test."""
-        client = self.kind(server.url, server.secret, server.vendor, **options)
+        """A client of anything with ``url``, ``secret`` and ``vendor``; closed after the test.
+
+        Of a mock it goes by the mock's clock.
+        """
+        make = getattr(server, self.maker, None)
+        if make is None:
+            client = self.kind(server.url, server.secret, server.vendor, **options)
+        else:
+            client = make(**options)
         self._cleanup.callback(self.close, client)
         return client
 
@@ -80,6 +92,7 @@ class Face:
 
 class SyncFace(Face):
     name = "sync"
+    maker = "client"
 
     def __init__(self, cleanup: contextlib.ExitStack) -> None:
         from backread import Client
@@ -105,6 +118,7 @@ class SyncFace(Face):
 
 class AsyncFace(Face):
     name = "async"
+    maker = "async_client"
 
     def __init__(self, cleanup: contextlib.ExitStack) -> None:
         from backread import AsyncClient
@@ -144,6 +158,21 @@ class AsyncFace(Face):
 def face(request: pytest.FixtureRequest) -> Iterator[Face]:
     with contextlib.ExitStack() as cleanup:
         yield request.param(cleanup)
+
+
+@pytest.fixture
+def by_hand() -> Iterator[Callable[[Any], Any]]:
+    """Makes a `Caller` of a lane or a server, closed after the test."""
+    from by_hand import Caller
+
+    with contextlib.ExitStack() as cleanup:
+
+        def make(lane: Any) -> Caller:
+            caller = Caller(lane)
+            cleanup.callback(caller.connection.close)
+            return caller
+
+        yield make
 
 
 @pytest.fixture

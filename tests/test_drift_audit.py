@@ -1,0 +1,280 @@
+"""A world that changes between two pages, and the audit of what a reader then holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from backread.testing import Lane, LostRow, MockServer, World
+
+
+def read_plainly(client: Any, limit: int, user_id: int | None = None) -> list[int]:
+    """The ids that a pager of the usual kind finds: it steps by what it asked for."""
+    held: list[int] = []
+    offset = 0
+    while True:
+        if user_id is None:
+            page = client.users.page(offset, limit)
+        else:
+            page = client.messages.page(user_id, offset, limit)
+        if not page.items:
+            return held
+        held += [row.id for row in page]
+        offset += limit
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=5, users=90, messages_per_user=(40, 60))) as running:
+        yield running
+
+
+# --- what the client and a plain pager make of it ------------------------------------------------
+
+
+@pytest.mark.xfail(reason="walks do not link their pages yet")
+def test_the_client_loses_nothing(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.between_pages("users", after=1).delete(first=3)
+    audit = m.audit(u.id for u in face.collect(face.client(m).users.list()))
+    assert not audit.missing
+    assert not audit.repeated
+    assert audit.expected == 197
+    assert str(audit) == "197 rows were there all the time, and each is held once"
+
+
+def test_a_plain_pager_does_and_the_audit_says_where(backread_mock: Lane) -> None:
+    m = backread_mock
+    lost = m.world.user_ids()[50:52]
+    m.between_pages("users", after=1).delete(first=2)
+    with m.client() as client:
+        held = read_plainly(client, 50)
+    audit = m.audit(held)
+    assert [row.id for row in audit.missing] == lost
+    assert not audit.ok
+    row = audit.missing[0]
+    assert row.request is not None
+    assert (row.request.number, row.request.offset) == (2, 50)
+    assert f"user {lost[0]} is missing: request 2 (GET /external/users?" in str(audit)
+    assert "lost it: it stood at place 50 when request 1 read" in str(audit)
+    assert str(audit).count("\n") == 1
+    # What pytest shows of `assert not audit.missing`.
+    assert "\n" not in repr(row)
+    assert str(lost[0]) in repr(row)
+
+
+def test_rows_that_come_twice_are_named_with_both_requests(backread_mock: Lane) -> None:
+    m = backread_mock
+    m.dialect = "documented order=newest"
+    again = m.world.user_ids()[-50]
+    m.between_pages("users", after=1).add(1)
+    with m.client() as client:
+        audit = m.audit(read_plainly(client, 50))
+    assert [(row.id, row.times) for row in audit.repeated] == [(again, 2)]
+    assert [request.number for request in audit.repeated[0].requests] == [1, 2]
+    assert f"user {again} is held 2 times: it came with request 1 (GET " in str(audit)
+    assert not audit.missing
+
+
+def test_a_page_that_was_cut_off_is_to_blame(backread_mock: Lane) -> None:
+    m = backread_mock
+    m.on("users", offset=50).fail("truncate(at=100)")
+    client = m.client(max_retries=0)
+    held = [user.id for user in client.users.page(0, 50)]
+    with pytest.raises(Exception, match="bytes"):
+        client.users.page(50, 50)
+    held += [user.id for offset in (100, 150) for user in client.users.page(offset, 50)]
+    audit = m.audit(held)
+    assert len(audit.missing) == 50
+    assert {row.request.offset for row in audit.missing if row.request} == {50}
+
+
+def test_rows_that_nobody_asked_for_have_no_request(backread_mock: Lane) -> None:
+    m = backread_mock
+    with m.client() as client:
+        audit = m.audit(user.id for user in client.users.page(0, 99))
+    assert len(audit.missing) == 101
+    assert {row.request for row in audit.missing} == {None}
+    assert isinstance(audit.missing[0], LostRow)
+
+
+def test_ids_from_nowhere_are_unexpected(backread_mock: Lane) -> None:
+    audit = backread_mock.audit([*backread_mock.world.user_ids(), -1, 2**70, 3**39, -1])
+    assert audit.unexpected == (-1, 3**39, 2**70)
+    assert not audit.missing
+    assert "user -1 is held, and was never there" in str(audit)
+
+
+@pytest.mark.backread(dialect="ids=large")
+def test_ids_are_those_that_were_sent(backread_mock: Lane, backread_client: Any) -> None:
+    held = [user.id for user in backread_client.users.list()]
+    assert min(held) > 2**62
+    assert backread_mock.audit(held).ok
+    assert [row.id for row in backread_mock.audit(held[1:]).missing] == held[:1]
+    user_id = max(held, key=lambda each: len(backread_mock.world.message_ids(each - 2**62)))
+    messages = [message.id for message in backread_client.messages.list(user_id)]
+    audit = backread_mock.audit(messages[1:], messages_of=user_id)
+    assert [row.id for row in audit.missing] == messages[:1]
+    assert audit.expected == len(messages)
+
+
+def test_what_is_no_id_is_a_type_error(backread_mock: Lane, backread_client: Any) -> None:
+    with pytest.raises(TypeError, match=r"ids\[0\] must be an int, not User; audit\(row\.id for"):
+        backread_mock.audit(backread_client.users.page())
+    with pytest.raises(TypeError, match=r"ids\[1\] must be an int, not str"):
+        backread_mock.audit([1, "2"])  # type: ignore[list-item]
+
+
+def test_an_audit_begins_anew(backread_mock: Lane) -> None:
+    m = backread_mock
+    with m.client() as client:
+        client.users.page()
+        m.world.remove_user(m.world.user_ids()[0])
+        m.forget()
+        assert m.audit(read_plainly(client, 99)).ok
+
+
+# --- each change ---------------------------------------------------------------------------------
+
+
+def test_changes_come_after_their_page_and_once(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    ids = m.world.user_ids()
+    m.between_pages("users", after=2).delete(ids=[ids[7]]).add(4).edit(last=1, name="Ada")
+    client = face.client(m)
+    face.call(client.users.page)
+    assert m.world.total_users == 200
+    face.call(client.users.page)
+    assert m.world.total_users == 203
+    assert ids[7] not in m.world.user_ids()
+    assert m.world.user(m.world.user_ids()[-1])["name"] == "Ada"
+    face.call(client.users.page)
+    assert m.world.total_users == 203
+
+
+def test_first_and_last_are_those_of_the_list(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.dialect = m.dialect.with_(order="newest")
+    ids = m.world.user_ids()
+    m.between_pages("users", after=1).delete(first=2).delete(last=1)
+    face.call(face.client(m).users.page)
+    assert m.world.user_ids() == ids[1:-2]
+
+
+def test_messages_of_one_user_change(face: Any, server: MockServer) -> None:
+    with server.lane() as m:
+        mine, others = m.world.user_ids()[:2]
+        ids = m.world.message_ids(mine)
+        m.between_pages("messages", user=mine, after=1).delete(first=1).edit(last=1, body="moved")
+        client = face.client(m)
+        face.call(client.messages.page, others)
+        assert m.world.message_ids(mine) == ids
+        face.call(client.messages.page, mine, 0, 10)
+        assert m.world.message_ids(mine) == ids[1:]
+        assert m.world.message(mine, ids[-1])["body"] == "moved"
+        held = [*ids[:10], *[row.id for row in face.call(client.messages.page, mine, 10, 99)]]
+        audit = m.audit(held, messages_of=mine)
+        assert [row.id for row in audit.missing] == [ids[10]]
+        assert str(audit).startswith(f"user {mine}: message {ids[10]} is missing: request 3 (")
+
+
+def test_answers_that_failed_are_no_pages(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.on("users").fail("status(503)", attempt=1).fail("truncate(at=10)", attempt=2)
+    m.between_pages("users", after=1).delete(first=1)
+    page = face.call(face.client(m).users.page)
+    assert m.calls("users").count == 3
+    assert page.total == 200
+    assert m.world.total_users == 199
+
+
+def test_a_change_that_cannot_be_is_refused(backread_mock: Lane) -> None:
+    m = backread_mock
+    with pytest.raises(ValueError, match="only the lists users and messages have pages"):
+        m.between_pages("user", after=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="after must be 1 or more"):
+        m.between_pages("users", after=0)
+    with pytest.raises(ValueError, match="have no user"):
+        m.between_pages("users", after=1, user=3)
+    drift = m.between_pages("users", after=1)
+    for wrong in ({}, {"first": 1, "last": 1}):
+        with pytest.raises(TypeError, match="exactly one of first=, last= and ids="):
+            drift.delete(**wrong)
+    with pytest.raises(ValueError, match="first must be 1 or more, not 0"):
+        drift.delete(first=0)
+    with pytest.raises(TypeError, match="give one, such as name='Ada'"):
+        drift.edit(first=1)
+    with pytest.raises(ValueError, match="id"):
+        drift.edit(first=1, id=3)
+    assert repr(drift) == "<Drift of users after page 1>"
+
+
+# --- the audit against the truth -----------------------------------------------------------------
+
+
+def test_the_audit_is_right_about_a_plain_pager(server: MockServer) -> None:
+    """By a model of the list in this process, which knows nothing of the mock's own record."""
+    hypothesis = pytest.importorskip("hypothesis")
+    strategies = hypothesis.strategies
+    changes = strategies.one_of(
+        strategies.tuples(strategies.just("first"), strategies.integers(1, 12)),
+        strategies.tuples(strategies.just("last"), strategies.integers(1, 12)),
+        strategies.tuples(strategies.just("add"), strategies.integers(1, 12)),
+    )
+
+    @hypothesis.settings(max_examples=60, deadline=None)
+    @hypothesis.given(
+        limit=strategies.integers(5, 40),
+        newest=strategies.booleans(),
+        drifts=strategies.lists(strategies.tuples(strategies.integers(1, 9), changes), max_size=5),
+        skipped=strategies.sets(strategies.integers(0, 89), max_size=3),
+    )
+    def check(
+        limit: int, newest: bool, drifts: list[tuple[int, tuple[str, int]]], skipped: set[int]
+    ) -> None:
+        with server.lane() as m, m.client(max_retries=0) as client:
+            m.dialect = f"documented order={'newest' if newest else 'id'}"
+            states = [m.world.user_ids()[:: -1 if newest else 1]]
+            for after, (change, count) in drifts:
+                drift = m.between_pages("users", after=after)
+                if change == "add":
+                    drift.add(count)
+                else:
+                    drift.delete(**{change: count})
+            held = []
+            offset = 0
+            while items := client.users.page(offset, limit).items:
+                held += [row.id for row in items]
+                states.append(m.world.user_ids()[:: -1 if newest else 1])
+                offset += limit
+            held = [each for place, each in enumerate(held) if place not in skipped]
+            audit = m.audit(held)
+            there_now = m.world.user_ids()
+
+        there = set.intersection(*map(set, states), set(there_now))
+        times = Counter(held)
+        missing = there - times.keys()
+        assert audit.expected == len(there)
+        assert {row.id for row in audit.missing} == missing
+        assert {row.id: row.times for row in audit.repeated} == {
+            each: count for each, count in times.items() if count > 1
+        }
+        assert audit.unexpected == ()
+        for row in audit.missing:
+            assert row.request is not None
+            assert row.request.number == culprit(row.id, states, limit)
+
+    check()
+
+
+def culprit(row: int, states: list[list[int]], limit: int) -> int:
+    """The request that was answered with the row, or the first that began behind it."""
+    places = [state.index(row) for state in states]
+    pages = [range(number * limit, (number + 1) * limit) for number in range(len(states))]
+    came = [number for number, page in enumerate(pages) if places[number] in page]
+    passed = [number for number, page in enumerate(pages) if places[number] < page.start]
+    return 1 + (came or passed)[0]

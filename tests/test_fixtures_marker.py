@@ -1,0 +1,231 @@
+"""The fixture of one lane for each test, its marker, and what its end finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backread.testing import Dialect, Lane, MockServer, Rate, UnexpectedRequestError, World
+from test_fixtures import outcome
+
+pytest_plugins = ["pytester"]
+
+
+def test_a_lane_is_the_servers_world_and_its_own(
+    backread_mock: Lane, backread_server: MockServer
+) -> None:
+    assert backread_mock.world.fingerprint() == backread_server.world.fingerprint()
+    assert backread_mock.world is not backread_server.world
+    assert backread_mock.secret != backread_server.secret
+    assert "test_a_lane_is_the_servers_world" in backread_mock.name
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_what_one_test_does_the_next_does_not_see(backread_mock: Lane, time: str) -> None:
+    assert backread_mock.world.total_users == 200
+    assert backread_mock.faults == ()
+    assert not backread_mock.clock.is_virtual
+    assert backread_mock.counts()["users"] == 0
+    backread_mock.world.remove_user(backread_mock.world.user_ids()[0])
+    backread_mock.fault("users: status(400)")
+    backread_mock.clock.virtual()
+    with backread_mock.client() as client, pytest.raises(Exception, match="400"):
+        client.users.page()
+
+
+@pytest.mark.backread(
+    world={"seed": 3, "users": 5, "messages_per_user": (1, 2)},
+    dialect="hostile order=newest",
+    faults=["users offset=0: status(503) x1", "any: latency(1)"],
+    rate="5/s burst=7",
+    clock="virtual",
+)
+def test_the_marker_says_what_the_lane_is_like(backread_mock: Lane) -> None:
+    assert backread_mock.world.total_users == 5
+    assert backread_mock.dialect == Dialect("hostile", order="newest")
+    assert backread_mock.faults == ("users offset=0: status(503) x1", "any: latency(1)")
+    assert backread_mock.rate == Rate(5, burst=7)
+    assert backread_mock.clock.is_virtual
+
+
+@pytest.mark.backread(dialect="lenient", clock="virtual", faults="user: status(500)")
+class TestNearestMarker:
+    @pytest.mark.backread(dialect=Dialect.hostile(), faults=())
+    def test_rules_for_each_argument(self, backread_mock: Lane) -> None:
+        assert backread_mock.dialect == Dialect.hostile()
+        assert backread_mock.clock.is_virtual
+        assert backread_mock.faults == ()
+
+    def test_of_the_class_is_enough(self, backread_mock: Lane) -> None:
+        assert backread_mock.dialect == Dialect.lenient()
+        assert backread_mock.faults == ("user: status(500)",)
+
+
+SHARED = World(seed=4, users=9, messages_per_user=(0, 3))
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+@pytest.mark.backread(world=SHARED)
+def test_a_world_of_the_marker_is_copied_for_each_test(backread_mock: Lane, time: str) -> None:
+    assert backread_mock.world.total_users == 9
+    backread_mock.world.add_users(2)
+    assert SHARED.total_users == 9
+
+
+def test_clients_are_of_the_lane_where_there_is_one(
+    backread_client: Any, backread_mock: Lane, backread_server: MockServer
+) -> None:
+    before = backread_server.counts()["user"]
+    backread_client.users.get(backread_mock.world.user_ids()[0])
+    assert backread_mock.counts()["user"] == 1
+    assert backread_server.counts()["user"] == before
+
+
+@pytest.mark.backread(world={"users": 3})
+def test_clients_are_of_a_lane_where_the_marker_is(backread_client: Any) -> None:
+    assert len(backread_client.users.list().to_list()) == 3
+
+
+def test_a_wrong_argument_is_named_with_the_right_ones(pytester: Any) -> None:
+    done = outcome(
+        pytester,
+        """
+@pytest.mark.backread(dialekt="hostile")
+def test_key(backread_mock): ...
+
+@pytest.mark.backread("hostile")
+def test_place(backread_mock): ...
+
+@pytest.mark.backread(clock="fast")
+def test_word(backread_client): ...
+
+@pytest.mark.backread(dialect="nice")
+def test_dialect(backread_mock): ...
+""",
+        errors=4,
+    )
+    done.stdout.fnmatch_lines(
+        [
+            "*does not take dialekt; it takes world=, dialect=, faults=, rate=, clock=, unexp*",
+            "*does not take 'hostile'; *",
+            "*clock must be 'real' or 'virtual', not 'fast'*",
+            '*there is no dialect "nice"; there are documented, lenient, hostile*',
+        ]
+    )
+
+
+def test_the_marker_is_known_to_strict_suites(pytester: Any) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        @pytest.mark.backread(dialect="hostile")
+        def test_it(backread_client):
+            assert backread_client.users.page().items
+        """
+    )
+    pytester.runpytest_subprocess("--strict-markers", "-W", "error").assert_outcomes(passed=1)
+    shown = pytester.runpytest_subprocess("--markers")
+    shown.stdout.fnmatch_lines(["@pytest.mark.backread(world=..., dialect=*"])
+
+
+def test_requests_that_make_no_sense_fail_the_test_at_its_end(pytester: Any) -> None:
+    done = outcome(
+        pytester,
+        """
+import http.client
+
+def send(lane, path, secret=None, method="GET"):
+    connection = http.client.HTTPConnection(lane.url.removeprefix("http://"))
+    accept = f"application/vnd.{lane.vendor}.v1+json"
+    headers = {"Authorization": f"Bearer {secret or lane.secret}", "Accept": accept}
+    connection.request(method, path, headers=headers)
+    connection.getresponse().read()
+    connection.close()
+
+def test_passes_but_for_that(backread_mock):
+    send(backread_mock, "/external/users?limt=5")
+
+def test_fails_already(backread_mock):
+    send(backread_mock, "/external/user/42")
+    assert 1 == 2
+
+def test_carries_no_secret(backread_mock):
+    send(backread_mock, "/external/users", secret="mistaken")
+
+@pytest.mark.backread(unexpected="allow")
+def test_is_allowed_to(backread_mock):
+    send(backread_mock, "/external/users?limit=100")
+    send(backread_mock, "/external/users", secret="mistaken")
+    assert len(backread_mock.unexpected) == 1
+
+def test_is_not_blamed_for_others(backread_mock):
+    send(backread_mock, "/external/users?limit=5")
+""",
+        passed=4,
+        failed=1,
+        errors=3,
+    )
+    done.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_passes_but_for_that*",
+            "*UnexpectedRequestError: 1 request was sent that the interface does not allow",
+            "*request 1: GET /external/users?limt=5 -> 422 (unknown_argument)",
+            "*sent: *?limt=5",
+            "*nearest: *?limit=5",
+            "*ERROR at teardown of test_fails_already*",
+            "*request 1: GET /external/user/42 -> 404 (unknown_path)",
+            "*nearest: */external/users/42",
+            "*ERROR at teardown of test_carries_no_secret*",
+            "*-> 401 (unauthorized)",
+            "*wanted: the header Authorization: Bearer *",
+            "*FAILURES*",
+            "*assert 1 == 2*",
+        ]
+    )
+
+
+@pytest.mark.backread(unexpected="allow")
+@pytest.mark.parametrize(
+    ("target", "changed", "lines"),
+    [
+        ("/external/users?page=2", {}, ["nearest: /external/users"]),
+        ("/external/users?limit=5&limit=6", {}, ["nearest: /external/users?limit=5"]),
+        ("/external/users?limit=100", {}, ["wanted: limit from 1 to 99, not '100'"]),
+        (
+            "/external/users?offset=-1",
+            {},
+            ["wanted: offset from 0 to 9223372036854775807, not '-1'"],
+        ),
+        ("/external/users/7?limit=5", {}, ["nearest: /external/users/7"]),
+        ("/users", {}, ["nearest: /external/users"]),
+        ("/external/users/7/message/3", {}, ["nearest: /external/users/7/messages/3"]),
+        ("/external/users/7/messages/", {}, ["nearest: /external/users/7/messages"]),
+        ("/external/users", {"method": "DELETE"}, ["wanted: GET, not DELETE"]),
+        ("/external/users", {"Accept": "*/*"}, ["wanted: the header Accept: application/vnd."]),
+    ],
+)
+def test_the_nearest_request_is_named(
+    backread_mock: Lane,
+    by_hand: Any,
+    target: str,
+    changed: dict[str, str],
+    lines: list[str],
+) -> None:
+    caller = by_hand(backread_mock)
+    assert caller(target, **changed).status >= 400
+    error = UnexpectedRequestError(backread_mock.unexpected, backread_mock.vendor)
+    for line in lines:
+        assert line in str(error)
+    assert backread_mock.secret not in str(error)
+
+
+@pytest.mark.backread(unexpected="allow")
+def test_many_are_shown_in_part(backread_mock: Lane, by_hand: Any) -> None:
+    caller = by_hand(backread_mock)
+    for _ in range(13):
+        caller("/external")
+    text = str(UnexpectedRequestError(backread_mock.unexpected, "acme"))
+    assert text.startswith("13 requests were sent")
+    assert text.count("request ") == 10
+    assert text.endswith("and 3 more")

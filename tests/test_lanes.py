@@ -1,0 +1,206 @@
+"""Lanes: services of their own behind the secrets of one server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import backread
+from backread.testing import Dialect, Fault, Lane, MockServer, Rate, World
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=2, users=120, messages_per_user=(0, 9))) as running:
+        yield running
+
+
+@pytest.fixture
+def one(server: MockServer) -> Iterator[Lane]:
+    with server.lane() as lane:
+        yield lane
+
+
+@pytest.fixture
+def other(server: MockServer) -> Iterator[Lane]:
+    with server.lane() as lane:
+        yield lane
+
+
+def test_rows_of_one_lane_are_its_own(
+    face: Any, server: MockServer, one: Lane, other: Lane
+) -> None:
+    gone = one.world.user_ids()[0]
+    one.world.remove_user(gone)
+    one.world.add_users(5)
+    assert len(face.collect(face.client(one).users.list())) == 124
+    assert len(face.collect(face.client(other).users.list())) == 120
+    assert face.call(face.client(server).users.get, gone).id == gone
+
+
+def test_habits_of_one_lane_are_its_own(face: Any, one: Lane, other: Lane) -> None:
+    one.dialect = "hostile"
+    one.rate = Rate(1000, burst=5)
+    one.on("any").fail(Fault.status(404))
+    one.clock.virtual()
+    with pytest.raises(backread.NotFoundError):
+        face.call(face.client(one).users.page)
+    assert face.call(face.client(other).users.page).limit == 99
+    assert one.statuses() == {404: 1}
+    assert other.statuses() == {200: 1}
+    assert (other.dialect, other.rate, other.faults) == (Dialect.documented(), None, ())
+    assert not other.clock.is_virtual
+
+
+def test_a_lane_is_a_copy_of_the_servers_world_at_that_moment() -> None:
+    with MockServer(World(users=3)) as server:
+        server.world.add_users(2)
+        with server.lane() as lane:
+            server.world.add_users(1)
+            assert lane.world.total_users == 5
+
+
+def test_a_world_that_is_given_is_the_lanes(face: Any, server: MockServer) -> None:
+    world = World(seed=9, users=4)
+    with server.lane(world) as lane:
+        assert lane.world is world
+        world.add_users(3)
+        assert len(face.collect(face.client(lane).users.list())) == 7
+
+
+def test_the_server_is_a_lane_of_its_own(face: Any) -> None:
+    rules = ["users offset=0: status(503) x1", "user: latency(1)"]
+    with MockServer(
+        World(users=5), dialect="lenient", faults=rules, rate="1000/s burst=50", journal=5
+    ) as server:
+        assert isinstance(server, Lane)
+        assert server.faults == tuple(rules)
+        assert (server.dialect, server.rate) == (Dialect.lenient(), Rate(1000, burst=50))
+        server.clock.virtual()
+        assert len(face.collect(face.client(server).users.list())) == 5
+        assert server.statuses() == {503: 1, 200: 1}
+
+
+def test_a_closed_lane_has_no_secret_and_no_clients(
+    face: Any, server: MockServer, by_hand: Any
+) -> None:
+    lane = server.lane()
+    client = face.client(lane)
+    asking = by_hand(lane)
+    assert asking("/external/users").status == 200
+    lane.close()
+    lane.close()
+    assert asking("/external/users").status == 401
+    with pytest.raises(backread.BackreadError, match="closed"):
+        face.call(client.users.page)
+
+
+def test_a_closed_lane_leaves_the_others(
+    server: MockServer, one: Lane, other: Lane, by_hand: Any
+) -> None:
+    one.close()
+    assert by_hand(other)("/external/users").status == 200
+    assert by_hand(server)("/external/users").status == 200
+
+
+def test_the_same_seed_gives_the_same_bytes(server: MockServer, by_hand: Any) -> None:
+    def answers(seed: int) -> list[tuple[int, dict[str, str], bytes]]:
+        with server.lane(
+            dialect="hostile order=shuffled", faults="any p=0.4: status(503)", seed=seed
+        ) as lane:
+            asking = by_hand(lane)
+            targets = [f"/external/users?offset={offset}" for offset in range(0, 90, 10)]
+            replies = [asking(target) for target in [*targets, *targets]]
+            return [(each.status, each.headers, each.body) for each in replies]
+
+    assert answers(1) == answers(1)
+    assert answers(1) != answers(2)
+    assert {status for status, _, _ in answers(1)} == {200, 503}
+
+
+def test_secrets_are_mock_secrets_and_differ(server: MockServer, one: Lane, other: Lane) -> None:
+    secrets = {lane.secret for lane in (server, one, other)}
+    assert len(secrets) == 3
+    assert all(secret.startswith("mock_") for secret in secrets)
+    assert one.url == other.url == server.url
+    assert one.vendor == server.vendor
+
+
+def test_sixteen_at_once_do_not_meet(server: MockServer) -> None:
+    found: dict[int, list[int]] = {}
+
+    def use(number: int) -> None:
+        with server.lane(World(seed=number, users=20 + number)) as lane, lane.client() as client:
+            lane.clock.virtual()
+            lane.on("users", offset=0).fail(Fault.status(429, retry_after=number), times=1)
+            users = client.users.list(page_size=7).to_list()
+            found[number] = [len(users), lane.counts()["users"], *map(int, lane.clock.slept)]
+
+    threads = [threading.Thread(target=use, args=[number]) for number in range(1, 17)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(1, 17):
+        rows, requests, *slept = found[number]
+        assert rows == 20 + number
+        assert requests >= rows / 7 + 1
+        assert slept == [number]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"dialect": "nice"}, "documented, lenient, hostile"),
+        ({"rate": "fast"}, "10/s"),
+        ({"faults": "users: broken()"}, "unknown fault"),
+        ({"faults": ["users: status(503)", "usres: status(503)"]}, "expected a route"),
+    ],
+)
+def test_what_makes_no_sense_is_named(
+    server: MockServer, arguments: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        server.lane(**arguments)
+    with pytest.raises(ValueError, match=problem):
+        MockServer(**arguments)
+
+
+def test_names_are_for_people(server: MockServer) -> None:
+    with server.lane(name="the_slow-1") as lane:
+        assert lane.name == "the_slow-1"
+        assert "the_slow-1" in repr(lane)
+        assert lane.secret not in repr(lane)
+        with pytest.raises(ValueError, match='a lane "the_slow-1" is open already'):
+            server.lane(name="the_slow-1")
+    with pytest.raises(ValueError, match="name: letters, digits, - and _"):
+        server.lane(name="a name")
+
+
+def test_the_inspector_is_at_an_address_with_its_token() -> None:
+    with MockServer() as server:
+        assert server.inspector_url == f"{server.url}/__mock/#{server.admin_token}"
+        assert server.admin_token not in (server.secret, repr(server))
+
+
+def test_what_comes_late_to_a_closed_lane_is_its_own(server: MockServer, by_hand: Any) -> None:
+    lane = server.lane(dialect="lenient")
+    asking = by_hand(lane)
+    lane.close()
+    before = server.calls(status=401).count
+    assert asking("/external/users").status == 401
+    assert server.calls(status=401).count == before
+    assert [entry.unexpected for entry in lane.journal] == ["unauthorized"]
+
+
+def test_a_client_of_a_closed_lane_disturbs_no_test_after_it(server: MockServer) -> None:
+    before = server.calls(status=401).count
+    for _ in range(20):
+        with server.lane() as lane:
+            client = lane.client()
+            for _ in client.users.list(page_size=1):
+                break
+    assert server.calls(status=401).count == before

@@ -1,0 +1,94 @@
+"""The rate limit of a lane, and how the client fares with it."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import pytest
+
+import backread
+from backread.testing import Lane, Rate
+
+
+def test_a_rate_reads_back_from_its_text() -> None:
+    rate = Rate(10, burst=20, says="headers")
+    assert str(rate) == "10/s burst=20 says=headers"
+    assert Rate.read(str(rate)) == rate
+    assert pickle.loads(pickle.dumps(rate)) == rate
+    assert (Rate(0.5).burst, Rate(7.9).burst) == (1, 7)
+    assert (Rate(3).per_second, Rate(3).says) == (3.0, "retry_after")
+    assert eval(repr(rate)) == rate
+    assert len({rate, Rate.read(str(rate))}) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"per_second": 0}, {"per_second": math.nan}, {"per_second": 1, "burst": 0}]
+)
+def test_a_rate_out_of_bounds_is_a_value_error(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"per_second|burst"):
+        Rate(**arguments)
+    with pytest.raises(ValueError, match="says"):
+        Rate(1, says="loudly")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("says", ["retry_after", "headers"])
+def test_a_client_that_is_told_waits_and_reads_all(
+    face: Any, backread_mock: Lane, says: Any
+) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.rate = Rate(0.5, burst=2, says=says)
+    client = face.client(m, max_concurrency=1)
+    assert len(face.collect(client.users.list(page_size=50))) == 200
+    assert m.calls("users", status=200).count >= 4
+    # What came late waited for its token, two seconds each.
+    assert sum(m.clock.slept) >= 2 * (m.calls("users", status=200).count - 2) - 0.001
+
+
+def test_a_client_that_is_told_nothing_backs_off(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.rate = Rate(1, says="nothing")
+    client = face.client(m, max_concurrency=1, max_retries=20)
+    assert len(face.collect(client.users.list(page_size=99))) == 200
+    assert m.statuses()[429] >= 1
+
+
+def test_what_is_told_is_enough(backread_mock: Lane, by_hand: Any) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.rate = Rate(0.2)
+    caller = by_hand(m)
+    assert caller("/external/users").status == 200
+    refused = caller("/external/users")
+    assert refused.status == 429
+    m.clock.advance(int(refused.headers["retry-after"]) - 0.5)
+    assert caller("/external/users").status == 429
+    m.clock.advance(0.5)
+    assert caller("/external/users").status == 200
+
+
+def test_headers_come_with_every_answer(backread_mock: Lane, by_hand: Any) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.rate = "2/s burst=2 says=headers"
+    caller = by_hand(m)
+    answers = [caller("/external/users") for _ in range(3)]
+    assert [each.status for each in answers] == [200, 200, 429]
+    assert [each.headers["x-ratelimit-remaining"] for each in answers] == ["1", "0", "0"]
+    assert {each.headers["x-ratelimit-limit"] for each in answers} == {"2"}
+    assert "retry-after" not in answers[-1].headers
+
+
+def test_a_worker_is_told_when_to_come_back(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.rate = Rate(0.1)
+    client = face.client(m, on_rate_limit="raise")
+    face.call(client.users.page)
+    with pytest.raises(backread.RateLimitError) as caught:
+        face.call(client.users.page)
+    assert caught.value.retry_after == 10
+    m.rate = None
+    face.call(client.users.page)
