@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib.resources
 import json
 from typing import Any
@@ -64,21 +63,26 @@ class Document:
         _, narrowed = response["content"][JSON]["schema"]["allOf"]
         return set(narrowed["properties"]["error"]["properties"]["code"]["enum"])
 
-    def check(self, path: str, answer: Answer) -> None:
-        """Raises where status, content type, headers or body are not as listed for the path."""
+    def problem(self, path: str, answer: Answer) -> str | None:
+        """What of status, content type, headers or body is not as listed for the path."""
         responses = self.paths[path]["get"]["responses"]
-        assert str(answer.status) in responses, f"{path}: {answer.status} is not listed"
+        if str(answer.status) not in responses:
+            return f"status {answer.status} is not listed"
         response = self.resolve(responses[str(answer.status)])
-        assert answer.headers["content-type"] == f"{JSON}; charset=utf-8"
+        if answer.headers["content-type"] != f"{JSON}; charset=utf-8":
+            return f"content type {answer.headers['content-type']}"
         for name, reference in response["headers"].items():
             header = self.resolve(reference)
             given = answer.headers.get(name.lower())
-            assert given is not None or not header["required"], f"{path}: no header {name}"
-            if given is not None:
-                self.validate(header["schema"], given)
-        self.validate(response["content"][JSON]["schema"], answer.json)
+            if given is None:
+                return f"no header {name}"
+            if (problem := self.misfit(header["schema"], given)) is not None:
+                return f"{name}: {problem}"
+        return self.misfit(response["content"][JSON]["schema"], answer.json)
 
-    def validate(self, schema: Any, value: Any) -> None:
-        """Raises jsonschema's error where the value does not fit."""
-        whole = {**copy.copy(schema), "components": self.told["components"]}
-        self._jsonschema.Draft202012Validator(whole).validate(value)
+    def misfit(self, schema: Any, value: Any) -> str | None:
+        """Where and why a value does not fit a schema."""
+        whole = {**schema, "components": self.told["components"]}
+        for error in self._jsonschema.Draft202012Validator(whole).iter_errors(value):
+            return f"{error.json_path}: {error.message[:200]}"
+        return None

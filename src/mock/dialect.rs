@@ -212,7 +212,10 @@ impl Dialect {
     /// Whether every answer stays within the interface document (its OpenAPI form).
     #[must_use]
     pub fn conforms(&self) -> bool {
-        self.total != Total::Null && self.nulls == Nulls::Documented && self.ids != Ids::Text
+        self.total != Total::Null
+            && self.past_end != PastEnd::NotFound
+            && self.nulls == Nulls::Documented
+            && self.ids != Ids::Text
     }
 
     /// Whether rows are sent as the world has them.
