@@ -12,15 +12,15 @@ pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self
                           connect-src 'self'; base-uri 'none'; form-action 'none'; \
                           frame-ancestors 'none'";
 
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
 /// The file at a path below `/__mock`.
 #[must_use]
 pub fn find(path: &str) -> Option<File> {
     let (content_type, text) = match path {
         "/" => ("text/html; charset=utf-8", include_str!("inspector.html")),
-        "/inspector.js" => (
-            "text/javascript; charset=utf-8",
-            include_str!("inspector.js"),
-        ),
+        "/inspector.js" => (SCRIPT, include_str!("inspector.js")),
+        "/server.js" => (SCRIPT, include_str!("server.js")),
         "/inspector.css" => ("text/css; charset=utf-8", include_str!("inspector.css")),
         "/inspector.svg" => ("image/svg+xml", include_str!("inspector.svg")),
         _ => return None,

@@ -1,33 +1,27 @@
-"use strict";
 // The inspector page. What the server sends is shown as text and never as markup: message bodies
 // and paths are whatever somebody wrote.
+
+import { Refused, ask, digits, useToken } from "./server.js";
 
 const POLL_MS = 500;
 const RETRY_MS = 2000;
 const KEPT_ROWS = 500;
 const JOURNAL_STEP = 1000;
 const MESSAGES_STEP = 20;
+const FILTERS = ["text", "route", "answer"];
 const TOKEN_KEY = "backread admin token";
 
 const byId = (id) => document.getElementById(id);
 const state = {
-  token: "", server: null, lane: null, lanes: [], dialects: null,
+  server: null, lane: null, lanes: [], dialects: null,
   entries: [], last: 0, paused: false, epoch: 0, picked: null, shown: null,
 };
-
-class Refused extends Error {
-  constructor(status, message) {
-    super(message);
-    this.status = status;
-  }
-}
 
 // --- elements ----------------------------------------------------------------------------------
 
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children.map(String).map((text, index) =>
-    children[index] instanceof Node ? children[index] : document.createTextNode(text)));
+  made.append(...children); // strings and numbers become text
   return made;
 }
 
@@ -47,22 +41,7 @@ function fill(id, content, build) {
   place.querySelectorAll("button")[focused]?.focus();
 }
 
-// --- asking the server -------------------------------------------------------------------------
-
-// Numbers that a double cannot hold become text, digit by digit as they were sent.
-function readJson(text) {
-  return JSON.parse(text, (key, value, context) =>
-    Number.isInteger(value) && !Number.isSafeInteger(value) && context ? context.source : value);
-}
-
-async function ask(method, path, body) {
-  const options = { method, headers: { authorization: `Bearer ${state.token}` }, cache: "no-store" };
-  if (body !== undefined) options.body = typeof body === "string" ? body : JSON.stringify(body);
-  const response = await fetch(path, options);
-  const answer = readJson(await response.text());
-  if (!response.ok) throw new Refused(response.status, answer.error.message);
-  return answer;
-}
+// --- doing something ---------------------------------------------------------------------------
 
 const lanePath = (rest = "") => `lanes/${encodeURIComponent(state.lane)}${rest}`;
 
@@ -85,18 +64,11 @@ function on(id, event, problem, action) {
   });
 }
 
-// An id as JSON: digits go through as they are, however many.
-function digits(text) {
-  const id = text.trim();
-  if (!/^[0-9]+$/.test(id)) throw new Refused(400, `An id is digits only, not “${id}”.`);
-  return id;
-}
-
 // --- connecting --------------------------------------------------------------------------------
 
 function signIn(problem) {
   sessionStorage.removeItem(TOKEN_KEY);
-  state.token = "";
+  useToken("");
   state.epoch += 1;
   byId("tools").hidden = true;
   byId("sign-in").hidden = false;
@@ -112,7 +84,7 @@ function connection(kind, text) {
 
 function connect(token) {
   if (!/^[!-~]+$/.test(token)) return signIn("This is no admin token.");
-  state.token = token;
+  useToken(token);
   sessionStorage.setItem(TOKEN_KEY, token);
   poll(++state.epoch);
 }
@@ -177,26 +149,27 @@ function showServer() {
 }
 
 function button(text, label, action) {
-  const made = element("button", { type: "button" }, text);
-  made.setAttribute("aria-label", label);
-  made.addEventListener("click", action);
-  return made;
+  return element("button", { type: "button", ariaLabel: label, onclick: action }, text);
 }
 
 function showLane(lane) {
   const waiting = lane.drifts_waiting ? `, ${lane.drifts_waiting} changes wait for their page` : "";
   setText("world-numbers", `${lane.world.total_users} users${waiting}`);
-  const counts = [...Object.entries(lane.counts), ...Object.entries(lane.statuses)].filter(([, count]) => count > 0);
+  const counts = [...Object.entries(lane.counts), ...Object.entries(lane.statuses)]
+    .filter(([, count]) => count > 0);
   fill("counts", counts, ([name, count]) => element("li", {}, `${name} `, element("b", {}, count)));
   byId("faults").dataset.empty = "None: answers are as they should be.";
   fill("faults", lane.faults, ({ id, rule, fired }) => element("li", {},
-    element("span", { className: "text" }, element("code", {}, rule), element("small", {}, `fired ${fired} times`)),
-    button("Remove", `Remove ${rule}`, () => act("fault-problem", () => ask("DELETE", lanePath(`/faults/${id}`))))));
+    element("span", { className: "text" },
+      element("code", {}, rule), element("small", {}, `fired: ${fired}`)),
+    button("Remove", `Remove ${rule}`, () =>
+      act("fault-problem", () => ask("DELETE", lanePath(`/faults/${id}`))))));
   showDialect(lane.dialect);
   byId("no-rate").disabled = lane.rate === null;
   keepInput("rate", lane.rate ?? "");
   const { virtual, now, waits } = lane.clock;
-  setText("now", `${now.slice(0, 19).replace("T", " ")} UTC, ${virtual ? `virtual; ${waits} waits so far` : "the machine's time"}`);
+  const kind = virtual ? `virtual; ${waits} waits so far` : "the machine's time";
+  setText("now", `${now.slice(0, 19).replace("T", " ")} UTC, ${kind}`);
   byId("virtual").checked = virtual;
   byId("advance").disabled = !virtual;
 }
@@ -251,19 +224,18 @@ async function readJournal() {
 }
 
 function isShown(entry) {
-  const [text, route, answer] = ["text", "route", "answer"].map((name) => byId(`filter-${name}`).value);
-  const answers = {
-    "": true,
-    faulted: entry.faults.length > 0,
-    unexpected: entry.unexpected !== null,
-  };
+  const [text, route, answer] = FILTERS.map((name) => byId(`filter-${name}`).value);
+  const special = { faulted: entry.faults.length > 0, unexpected: entry.unexpected !== null };
+  const said = `${entry.method} ${entry.path} ${entry.status} ${marks(entry)}`.toLowerCase();
   return (route === "" || entry.route === route)
-    && (answers[answer] ?? String(entry.status).startsWith(answer))
-    && (text === "" || `${entry.method} ${entry.path} ${entry.status} ${marks(entry)}`.toLowerCase().includes(text.toLowerCase()));
+    && (special[answer] ?? String(entry.status).startsWith(answer))
+    && said.includes(text.toLowerCase());
 }
 
-const marks = (entry) =>
-  [...(entry.unexpected ? [`unexpected: ${entry.unexpected}`] : []), ...entry.faults.map((fault) => `fault: ${fault}`)].join("\n");
+function marks({ unexpected, faults }) {
+  const odd = unexpected === null ? [] : [`unexpected: ${unexpected}`];
+  return [...odd, ...faults.map((fault) => `fault: ${fault}`)].join("\n");
+}
 
 function showJournal() {
   const rows = state.entries.filter(isShown);
@@ -281,8 +253,9 @@ function showJournal() {
 function requestRow(entry) {
   const { number, at, method, path, status, rows } = entry;
   const cell = (className, ...content) => element("td", { className }, ...content);
-  const row = element("tr", { className: entry.unexpected ? "unexpected" : entry.faults.length ? "faulted" : "" },
-    cell("number", button(String(number), `Request ${number}: details`, (event) => (event.stopPropagation(), showEntry(entry, row)))),
+  const kind = entry.unexpected ? "unexpected" : entry.faults.length ? "faulted" : "";
+  const row = element("tr", { className: kind },
+    cell("number", button(number, `Request ${number}: details`, null)),
     cell("wide", at.slice(11, 23)),
     cell("request", `${method} ${path}`),
     cell(`s${String(status)[0]}`, status),
@@ -309,7 +282,8 @@ function showEntry(entry, row) {
 
 async function showWorld() {
   const world = await ask("GET", lanePath("/world"));
-  setText("world-facts", `${world.total_users} users, ${world.total_messages} messages; fingerprint ${world.fingerprint}, generator ${world.generator_version}`);
+  const made = `fingerprint ${world.fingerprint}, generator ${world.generator_version}`;
+  setText("world-facts", `${world.total_users} users, ${world.total_messages} messages; ${made}`);
 }
 
 const changeWorld = async (body) => {
@@ -331,7 +305,8 @@ async function look(id) {
 
 async function moreMessages() {
   const { shown } = state;
-  const page = await ask("GET", lanePath(`/world/users/${shown.id}/messages?offset=${shown.messages}&limit=${MESSAGES_STEP}`));
+  const query = `offset=${shown.messages}&limit=${MESSAGES_STEP}`;
+  const page = await ask("GET", lanePath(`/world/users/${shown.id}/messages?${query}`));
   shown.messages += page.messages.length;
   byId("shown-messages").append(...page.messages.map((message) => element("li", {},
     element("span", { className: "text" }, String(message.body ?? ""),
@@ -355,7 +330,8 @@ byId("pause").addEventListener("click", () => {
   state.paused = !state.paused;
   byId("pause").setAttribute("aria-pressed", String(state.paused));
 });
-for (const name of ["text", "route", "answer"]) byId(`filter-${name}`).addEventListener("input", showJournal);
+byId("filters").addEventListener("input", showJournal);
+byId("filters").addEventListener("change", showJournal);
 byId("details-close").addEventListener("click", () => {
   byId("details").hidden = true;
   state.picked?.classList.remove("picked");
@@ -375,8 +351,10 @@ on("clear-faults", "click", "fault-problem", () => ask("DELETE", lanePath("/faul
 
 on("rate-form", "submit", "rate-problem", () => ask("PUT", lanePath("/rate"), { rate: byId("rate").value }));
 on("no-rate", "click", "rate-problem", () => ask("PUT", lanePath("/rate"), { rate: null }));
-on("virtual", "change", "clock-problem", () => ask("POST", lanePath("/clock"), { virtual: byId("virtual").checked }));
-on("clock-form", "submit", "clock-problem", () => ask("POST", lanePath("/clock"), { advance: Number(byId("seconds").value) }));
+on("virtual", "change", "clock-problem", () =>
+  ask("POST", lanePath("/clock"), { virtual: byId("virtual").checked }));
+on("clock-form", "submit", "clock-problem", () =>
+  ask("POST", lanePath("/clock"), { advance: Number(byId("seconds").value) }));
 
 on("add-form", "submit", "world-problem", () => changeWorld({ add_users: Number(byId("add-users").value) }));
 on("look-form", "submit", "world-problem", async () => {
@@ -388,14 +366,18 @@ on("remove-user", "click", "world-problem", async () => {
   byId("shown-user").hidden = true;
 });
 on("add-messages", "click", "world-problem", async () => {
-  await changeWorld(`{"add_messages": {"user": ${state.shown.id}, "count": ${Number(byId("message-count").value)}}}`);
+  const count = Number(byId("message-count").value);
+  await changeWorld(`{"add_messages": {"user": ${state.shown.id}, "count": ${count}}}`);
   await look(state.shown.id);
 });
 on("more-messages", "click", "world-problem", moreMessages);
 
 on("lane-form", "submit", "lane-problem", async () => {
   const [name, users] = [byId("lane-name").value.trim(), byId("lane-users").value];
-  const opened = await ask("POST", "lanes", { ...(name && { name }), ...(users && { world: { users: Number(users) } }) });
+  const opened = await ask("POST", "lanes", {
+    name: name || null,
+    world: users === "" ? null : { users: Number(users) },
+  });
   byId("lane-form").reset();
   state.lanes.push({ ...currentLane(), name: opened.name });
   await pickLane(opened.name);

@@ -9,12 +9,13 @@ mod problem;
 mod shown;
 mod worlds;
 
-use std::error::Error;
+use std::fmt::Display;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Body;
 use hyper::header::HeaderValue;
 use hyper::http::request;
@@ -69,7 +70,7 @@ impl Admin {
     pub async fn answer<B>(self: Arc<Self>, request: Request<B>) -> Answer
     where
         B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
+        B::Error: Display,
     {
         let (head, body) = request.into_parts();
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
@@ -100,7 +101,7 @@ impl Admin {
         }
     }
 
-    fn serve(&self, head: &request::Parts, body: &Bytes) -> Result<Value, Problem> {
+    fn serve(&self, head: &request::Parts, body: &[u8]) -> Result<Value, Problem> {
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         let asked = Asked {
@@ -121,18 +122,27 @@ impl Admin {
     }
 }
 
-async fn read<B>(body: B) -> Result<Bytes, Problem>
+/// The body. What is too much of it is read as well, and dropped: a client that still sends would
+/// never see the answer.
+async fn read<B>(body: B) -> Result<Vec<u8>, Problem>
 where
     B: Body<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    B::Error: Display,
 {
-    match Limited::new(body, LARGEST_BODY).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Problem::too_large(LARGEST_BODY)),
-        Err(error) => Err(Problem::wrong(format!(
-            "the body could not be read: {error}"
-        ))),
+    let mut body = pin!(body);
+    let (mut kept, mut length) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let broken = |error| Problem::wrong(format!("the body could not be read: {error}"));
+        let data = frame.map_err(broken)?.into_data().unwrap_or_default();
+        length += data.len();
+        if length <= LARGEST_BODY {
+            kept.extend_from_slice(&data);
+        }
     }
+    if length > LARGEST_BODY {
+        return Err(Problem::too_large(LARGEST_BODY));
+    }
+    Ok(kept)
 }
 
 fn refuse(problem: &Problem) -> Answer {
