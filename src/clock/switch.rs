@@ -67,6 +67,8 @@ pub struct State {
     pauses: usize,
     exchanges: usize,
     holds: usize,
+    /// Of those holds: whose exchange was given up, which the other side has yet to see.
+    orphans: usize,
     number: u64,
     /// Counts all that happens: two looks that find the same show that nothing has.
     pub changes: u64,
@@ -90,7 +92,7 @@ impl State {
         let Time::Virtual { now, .. } = self.time else {
             return None;
         };
-        if self.calls > self.pauses || self.exchanges > self.holds {
+        if self.calls > self.pauses || self.exchanges > self.holds - self.orphans {
             return None;
         }
         let ((deadline, _), waiter) = self.waiting.first_key_value()?;
@@ -105,6 +107,21 @@ impl State {
             for (_, waiter) in self.waiting.range(..=(to, u64::MAX)) {
                 waiter.wake.notify_one();
             }
+        }
+    }
+
+    fn enter(&mut self, kind: Kind) {
+        if kind == Kind::Exchange {
+            // More holds than exchanges cannot belong to the one that begins only now.
+            self.orphans = self.orphans.max(self.holds.saturating_sub(self.exchanges));
+        }
+        self.count(kind, |count| *count += 1);
+    }
+
+    fn leave(&mut self, kind: Kind) {
+        self.count(kind, |count| *count -= 1);
+        if kind == Kind::Hold {
+            self.orphans = self.orphans.saturating_sub(1);
         }
     }
 
@@ -150,6 +167,7 @@ impl Switch {
                 pauses: 0,
                 exchanges: 0,
                 holds: 0,
+                orphans: 0,
                 number: 0,
                 changes: 0,
                 watched: false,
@@ -238,7 +256,7 @@ impl Switch {
         let mut state = self.state();
         state.changes += 1;
         state.number += 1;
-        state.count(kind, |count| *count += 1);
+        state.enter(kind);
         let deadline = deadline.map(|deadline| (deadline, state.number));
         if let Some(deadline) = deadline {
             let wake = Arc::clone(&wake);
@@ -314,7 +332,7 @@ impl Drop for Registered<'_> {
     fn drop(&mut self) {
         let mut state = self.switch.state();
         state.changes += 1;
-        state.count(self.kind, |count| *count -= 1);
+        state.leave(self.kind);
         if let Some(deadline) = &self.deadline {
             state.waiting.remove(deadline);
         }

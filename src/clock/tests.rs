@@ -107,13 +107,33 @@ async fn a_call_that_is_at_work_holds_time_up_and_one_that_waits_does_not() {
 async fn a_stalled_answer_makes_the_timeout_fire() {
     let clock = virtual_clock();
     let before = clock.now();
-    let server = clock.clone();
-    let stall = begin(async move { server.hold(None).await }).await;
-    let exchange = clock.exchange(Some(seconds(30)), future::pending::<()>());
-    assert_eq!(soon(exchange).await, Err(Elapsed));
+    let stalled = clock.hold(None);
+    assert_eq!(
+        soon(clock.exchange(Some(seconds(30)), stalled)).await,
+        Err(Elapsed)
+    );
     assert_eq!(clock.now() - before, seconds(30));
     assert!(clock.slept().is_empty());
-    stall.abort();
+}
+
+#[tokio::test]
+async fn a_hold_that_was_left_behind_does_not_stand_for_the_next_exchange() {
+    let clock = virtual_clock();
+    let mut left_behind = None;
+    let held = async {
+        // The mock's side, which does not see yet that the client has gone.
+        let clock = clock.clone();
+        left_behind = Some(begin(async move { clock.hold(None).await }).await);
+        future::pending::<()>().await;
+    };
+    assert_eq!(soon(clock.exchange(Some(MINUTE), held)).await, Err(Elapsed));
+    let before = clock.now();
+    let next = clock.exchange(Some(MINUTE), async {
+        time::sleep(Duration::from_millis(100)).await
+    });
+    assert_eq!(soon(next).await, Ok(()));
+    assert_eq!(clock.now(), before);
+    assert!(left_behind.is_some_and(|hold| !hold.is_finished()));
 }
 
 #[tokio::test]
