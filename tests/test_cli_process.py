@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backread.testing import MockServer
-from command_line import COMMAND, SECONDS, Done, posix_only, settings_of, wait_for
+from command_line import COMMAND, SECONDS, posix_only, settings_of, wait_for
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -50,42 +49,6 @@ def test_ctrl_c_is_one_line_and_exit_130(scripted: Any) -> None:
         _, error = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
     assert error == "backread: stopped by Ctrl-C\n"
-
-
-@posix_only
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_mock_serves_until_it_is_stopped(
-    tmp_path: Path, number: signal.Signals, settings: dict[str, str]
-) -> None:
-    from backread import Client
-
-    file = tmp_path / "port"
-    with subprocess.Popen(
-        [*COMMAND, "mock", "--users", "7", "--messages", "2:2", "--port-file", str(file)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline().removeprefix("export ").strip() for _ in range(3)]
-        said = dict(line.split("=", 1) for line in lines)
-        assert said.keys() == settings.keys()
-        wait_for(file.exists, process)
-        assert said["BACKREAD_BASE_URL"].endswith(":" + file.read_text(encoding="utf-8").strip())
-        with Client(*said.values()) as client:
-            users = client.users.list().to_list()
-            assert len(users) == 7
-            assert len(client.messages.list(users[0].id).to_list()) == 2
-        process.send_signal(number)
-        _, error = process.communicate(timeout=SECONDS)
-    assert (process.returncode, error) == (0, "")
-    assert not file.exists()
-
-
-def test_mock_on_a_taken_port_is_exit_2(backread: Callable[..., Done], server: MockServer) -> None:
-    done = backread("mock", "--port", server.port)
-    assert done.code == 2
-    assert str(server.port) in done.line
 
 
 # --- streams that are closed, full, or of another encoding -------------------------------------
