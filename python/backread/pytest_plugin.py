@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["backread_async_client", "backread_client", "backread_mock", "backread_server"]
 
 MARKER = "backread"
-WORLD = {"seed": 7, "users": 200, "messages_per_user": (0, 120)}
+WORLD: dict[str, Any] = {"seed": 7, "users": 200, "messages_per_user": (0, 120)}
 DEFAULTS: dict[str, Any] = {
     "world": None,
     "dialect": None,

@@ -48,8 +48,6 @@ from backread import (
 )
 from backread.mirror import Conversation, SyncProgress
 from backread.models import Certificate
-from backread.pytest_plugin import backread_async_client, backread_client, backread_server
-from backread.testing import MockServer, World
 from backread.typed_dicts import (
     MessageDict,
     OperatorSenderDict,
@@ -365,41 +363,6 @@ def built_in_bases(
     one_attempt: TimeoutError = timeout
     whole_call: TimeoutError = deadline
     assert [value, connection, one_attempt, whole_call]
-
-
-def the_mock() -> None:
-    world = World(seed=7, users=200, messages_per_user=(0, 120))
-    assert_type(world.seed, int)
-    assert_type(world.users, int)
-    assert_type(world.messages_per_user, tuple[int, int])
-    assert_type(world.total_users, int)
-    assert_type(world.total_messages, int)
-    assert_type(world.user_ids(), list[int])
-    assert_type(world.message_ids(42), list[int])
-    assert_type(world.user(42), UserDict)
-    assert_type(world.message(42, 7), MessageDict)
-    assert_type(world.add_users(3), list[int])
-    assert_type(world.add_messages(42, 3), list[int])
-    world.edit_user(42, name=None)
-    world.edit_message(42, 7, body="edited")
-    world.remove_message(42, 7)
-    world.remove_user(42)
-    assert_type(world.fingerprint(), str)
-    with MockServer(world, host="127.0.0.1", port=0, secret=None, vendor=None) as server:
-        assert_type(server, MockServer)
-        assert_type(server.url, str)
-        assert_type(server.port, int)
-        assert_type(server.secret, str)
-        assert_type(server.vendor, str)
-        assert_type(server.world, World)
-        assert_type(server.client(), Client)
-        assert_type(server.client(timeout=1, max_retries=0, user_agent="tests"), Client)
-        assert_type(server.async_client(deadline=timedelta(seconds=5)), AsyncClient)
-        assert_type(server.counts(), dict[str, int])
-        assert_type(server.statuses(), dict[int, int])
-    server.stop()
-    MockServer()
-    assert [backread_server, backread_client, backread_async_client]
 
 
 def the_mirror(client: Client) -> None:

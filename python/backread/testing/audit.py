@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from backread.testing.journal import entries_of
 from backread.testing.requests import number
@@ -107,7 +107,7 @@ def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Au
     )
 
 
-def _id(place: int, value: object) -> int:
+def _id(place: int, value: SupportsIndex) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         hint = "; audit(row.id for row in ...)" if hasattr(value, "id") else ""
         raise TypeError(f"ids[{place}] must be an int, not {type(value).__name__}{hint}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
@@ -49,7 +49,7 @@ class JournalEntry:
         return f"request {self.number}: {self.method} {self.path} -> {self.status}{bent}"
 
 
-class Calls(Sequence[JournalEntry]):
+class Calls:
     """The requests that fit a choice, oldest first: a view that goes on as more are sent.
 
     ``count`` and ``len()`` are exact. By route alone, or by status alone, they come from counters;

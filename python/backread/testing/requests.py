@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
 if TYPE_CHECKING:
     from backread.testing.journal import JournalEntry
@@ -15,16 +15,16 @@ Route: TypeAlias = Literal["users", "user", "messages", "message", "any"]
 """A read of the interface, or any of the four."""
 ListRoute: TypeAlias = Literal["users", "messages"]
 
-READS = {
+READS: dict[str, tuple[str, ...]] = {
     "users": ("offset",),
     "user": ("user",),
     "messages": ("user", "offset"),
     "message": ("user", "message"),
 }
 """The four reads, and what tells their requests apart."""
-_OTHERS: dict[str | None, tuple[str, ...]] = {
+_KNOWN: dict[str, tuple[str, ...]] = {
+    **READS,
     "any": ("user", "message", "offset"),
-    None: ("user", "message", "offset"),
     "openapi": (),
     "other": (),
 }
@@ -41,16 +41,15 @@ class Requests:
     status: int | None = None
 
     def __post_init__(self) -> None:
-        known = {**READS, **_OTHERS}
-        if self.route not in known:
-            names = ", ".join(each for each in known if each is not None)
-            raise ValueError(f"there is no route {self.route!r}; there are {names}")
+        parts = _KNOWN.get("any" if self.route is None else self.route)
+        if parts is None:
+            raise ValueError(f"there is no route {self.route!r}; there are {', '.join(_KNOWN)}")
         for name in ("user", "message", "offset", "status"):
             value = getattr(self, name)
             if value is None:
                 continue
             object.__setattr__(self, name, number(name, value))
-            if name != "status" and name not in known[self.route]:
+            if name != "status" and name not in parts:
                 raise ValueError(f"requests of the route {self.route} have no {name}")
 
     @property
@@ -73,7 +72,7 @@ class Requests:
         return f"{self.route}" + "".join(part for part in parts if not part.endswith("=None"))
 
 
-def number(name: str, value: object, least: int = 0) -> int:
+def number(name: str, value: SupportsIndex, least: int = 0) -> int:
     """The value as an int, from anything that is one (numpy's too), and not below ``least``."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")

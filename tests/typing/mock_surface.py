@@ -1,0 +1,181 @@
+"""Every public signature of the mock, used as a user would, for mypy --strict and basedpyright.
+
+Nothing here runs. A line that stops type-checking is a change that breaks users.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import assert_type
+
+from backread import AsyncClient, Client
+from backread.pytest_plugin import (
+    backread_async_client,
+    backread_client,
+    backread_mock,
+    backread_server,
+)
+from backread.testing import (
+    Audit,
+    Calls,
+    Clock,
+    Dialect,
+    Fault,
+    JournalEntry,
+    Lane,
+    LostRow,
+    MockServer,
+    Rate,
+    RepeatedRow,
+    UnexpectedRequestError,
+    World,
+    WorldSnapshot,
+)
+from backread.typed_dicts import MessageDict, UserDict
+
+
+def the_mock() -> None:
+    world = World(seed=7, users=200, messages_per_user=(0, 120))
+    assert_type(world.seed, int)
+    assert_type(world.users, int)
+    assert_type(world.messages_per_user, tuple[int, int])
+    assert_type(world.total_users, int)
+    assert_type(world.total_messages, int)
+    assert_type(world.user_ids(), list[int])
+    assert_type(world.message_ids(42), list[int])
+    assert_type(world.user(42), UserDict)
+    assert_type(world.message(42, 7), MessageDict)
+    assert_type(world.add_users(3), list[int])
+    assert_type(world.add_messages(42, 3), list[int])
+    world.edit_user(42, name=None)
+    world.edit_message(42, 7, body="edited")
+    world.remove_message(42, 7)
+    world.remove_user(42)
+    assert_type(world.fingerprint(), str)
+    with MockServer(world, host="127.0.0.1", port=0, secret=None, vendor=None) as server:
+        assert_type(server, MockServer)
+        assert_type(server.url, str)
+        assert_type(server.port, int)
+        assert_type(server.secret, str)
+        assert_type(server.vendor, str)
+        assert_type(server.world, World)
+        assert_type(server.client(), Client)
+        assert_type(server.client(timeout=1, max_retries=0, user_agent="tests"), Client)
+        assert_type(server.async_client(deadline=timedelta(seconds=5)), AsyncClient)
+        assert_type(server.counts(), dict[str, int])
+        assert_type(server.statuses(), dict[int, int])
+    server.stop()
+    MockServer(dialect="hostile", faults="any: reset()", rate="5/s", journal=100).close()
+    MockServer(dialect=Dialect.lenient(), faults=["any: reset()"], rate=Rate(5))
+    assert_type(server.admin_token, str)
+    assert_type(server.inspector_url, str)
+    assert_type(server.lane(), Lane)
+    with server.lane(
+        world, name="one", dialect="hostile", faults="user: reset()", rate="5/s", seed=3
+    ) as one:
+        assert_type(one, Lane)
+    server.lane(dialect=Dialect(), faults=("user: reset()",), rate=Rate(5)).close()
+    assert [backread_server, backread_mock, backread_client, backread_async_client]
+    snapshot = world.snapshot()
+    assert_type(snapshot, WorldSnapshot)
+    world.restore(snapshot)
+    assert_type(world.copy(), World)
+    assert_type(world.to_jsonl(), str)
+    world.to_jsonl(Path("world.jsonl"))
+    assert_type(World.from_jsonl("world.jsonl"), World)
+
+
+def a_lane(lane: Lane) -> None:
+    assert_type(lane.name, str)
+    assert_type(lane.seed, int)
+    assert_type(lane.world, World)
+    assert_type(lane.clock, Clock)
+    assert_type(lane.dialect, Dialect)
+    lane.dialect = "hostile order=newest"
+    lane.dialect = Dialect.hostile()
+    lane.rate = "10/s"
+    lane.rate = Rate(10)
+    lane.rate = None
+    assert_type(lane.faults, tuple[str, ...])
+    lane.fault("users: status(503) x2")
+    lane.clear_faults()
+    page = lane.on("messages", user=42, offset=99)
+    page.fail(Fault.status(429), times=2).fail("reset()", attempt=3, every=2, p=0.5)
+    assert_type(page.calls, Calls)
+    assert_type(lane.on("message", user=42, message=7).calls.count, int)
+    drift = lane.between_pages("users", after=1)
+    drift.delete(first=1).delete(last=1).delete(ids=(each for each in [42])).add(3)
+    lane.between_pages("messages", after=2, user=42).edit(first=1, body=None).add()
+    audit = lane.audit(user.id for user in lane.client(timeout=3).users.list())
+    assert_type(audit, Audit)
+    assert_type(lane.audit([7], messages_of=42).ok, bool)
+    assert_type(audit.missing, tuple[LostRow, ...])
+    assert_type(audit.missing[0].request, JournalEntry | None)
+    assert_type(audit.missing[0].why, str)
+    assert_type(audit.repeated, tuple[RepeatedRow, ...])
+    assert_type(audit.repeated[0].requests, tuple[JournalEntry, ...])
+    assert_type(audit.unexpected, tuple[int, ...])
+    assert_type(audit.expected, int)
+    assert_type(lane.calls("users", offset=3, status=200)[0], JournalEntry)
+    assert_type(lane.calls()[1:], list[JournalEntry])
+    assert_type(lane.journal, tuple[JournalEntry, ...])
+    assert_type(lane.unexpected, tuple[JournalEntry, ...])
+    assert_type(lane.counts(), dict[str, int])
+    assert_type(lane.statuses(), dict[int, int])
+    assert_type(lane.client(), Client)
+    assert_type(lane.async_client(max_retries=0), AsyncClient)
+    lane.forget()
+    lane.close()
+    raise UnexpectedRequestError(lane.unexpected, lane.vendor)
+
+
+def an_entry(entry: JournalEntry) -> None:
+    assert_type(entry.number, int)
+    assert_type(entry.at, datetime)
+    assert_type([entry.method, entry.path, entry.route], list[str])
+    assert_type([entry.user, entry.message, entry.offset, entry.limit], list[int | None])
+    assert_type([entry.attempt, entry.status], list[int])
+    assert_type(entry.rows, int | None)
+    assert_type(entry.faults, tuple[str, ...])
+    assert_type(entry.unexpected, str | None)
+
+
+def a_clock(clock: Clock) -> None:
+    clock.virtual()
+    clock.virtual(datetime(2026, 1, 1, tzinfo=UTC))
+    clock.advance(3)
+    clock.advance(timedelta(seconds=3))
+    assert_type(clock.is_virtual, bool)
+    assert_type(clock.now, datetime)
+    assert_type(clock.slept, list[float])
+    clock.real()
+
+
+def faults_dialects_and_rates() -> None:
+    faults = [
+        Fault("status(503)"),
+        Fault.status(429, retry_after=1, body="slower"),
+        Fault.latency(250),
+        Fault.latency_lognormal(200, 0.5),
+        Fault.reset(),
+        Fault.reset(after_bytes=10),
+        Fault.truncate(100, length="honest"),
+        Fault.drip(bytes=10, ms=50),
+        Fault.stall(after_bytes=10),
+        Fault.garbage("<html>"),
+        Fault.wrong_content_type(),
+        Fault.stale_keepalive(),
+    ]
+    assert_type(faults, list[Fault])
+    assert_type(faults[0].text, str)
+    dialect = Dialect("hostile", strict=False, order="newest", max_limit=10, short_pages=True)
+    assert_type(dialect.with_(total="null", ids="text"), Dialect)
+    assert_type(dialect.strict, bool)
+    assert_type(dialect.max_limit, int)
+    assert_type(dialect.conforms, bool)
+    assert [Dialect.documented(), Dialect.lenient(), Dialect.hostile()]
+    rate = Rate(10, burst=20, says="headers")
+    assert_type(Rate.read("10/s"), Rate)
+    assert_type(rate.per_second, float)
+    assert_type(rate.burst, int)
