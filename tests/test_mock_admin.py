@@ -168,6 +168,17 @@ def test_the_journal_goes_on_where_it_was_read_to(
     assert sum(server.counts().values()) == 0
 
 
+def test_the_journal_says_that_it_has_forgotten() -> None:
+    with MockServer(journal=2) as server, Admin(server) as admin:
+        with server.client() as client:
+            for _ in range(3):
+                client.users.page()
+        kept = admin("GET", "lanes/main/journal")
+        assert [entry["number"] for entry in kept["entries"]] == [2, 3]
+        assert kept["forgotten"] is True
+        assert admin("GET", "lanes/main/journal?after=1")["forgotten"] is False
+
+
 def test_a_user_is_shown_as_the_world_has_it(server: MockServer, admin: Admin) -> None:
     admin("PUT", "lanes/main/dialect", {"dialect": "hostile"})
     world = server.world
