@@ -278,6 +278,12 @@ def test_the_world_is_changed_by_hand(server: MockServer, admin: Admin) -> None:
     assert admin("GET", path)["fingerprint"] != before["fingerprint"]
 
 
+def test_a_world_of_billions_of_messages_is_not_counted() -> None:
+    with MockServer(World(users=2**31)) as server, Admin(server) as admin:
+        world = admin("GET", "lanes/main/world")
+        assert (world["total_users"], world["total_messages"]) == (2**31, None)
+
+
 def test_the_world_changes_between_two_pages_and_the_audit_says_what_was_lost(
     caller: Caller, server: MockServer, admin: Admin
 ) -> None:

@@ -156,7 +156,11 @@ impl MockServer {
         let answering = Arc::clone(&front);
         let thread = std::thread::Builder::new()
             .name("backread-mock".into())
-            .spawn(move || serve(&runtime, listener, &answering, stopped))
+            .spawn(move || {
+                serve(&runtime, listener, &answering, stopped);
+                // Whoever stops the server does not wait for an audit that nobody will read.
+                runtime.shutdown_background();
+            })
             .map_err(StartError::Thread)?;
         let running = Running {
             stop,

@@ -283,7 +283,7 @@ function showEntry(entry, row) {
 async function showWorld() {
   const world = await ask("GET", lanePath("/world"));
   const made = `fingerprint ${world.fingerprint}, generator ${world.generator_version}`;
-  setText("world-facts", `${world.total_users} users, ${world.total_messages} messages; ${made}`);
+  setText("world-facts", `${world.total_users} users, ${world.total_messages ?? "countless"} messages; ${made}`);
 }
 
 const changeWorld = async (body) => {
