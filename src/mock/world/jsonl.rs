@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use super::given::{Chat, Given, List, ListBuilder};
-use super::object::{self, Entries};
+use super::object::{self, Entries, write_compact};
 use super::{MAX_LIST, MAX_USERS, View, World};
 use crate::mock::chunks::Chunks;
 
@@ -148,10 +148,12 @@ fn read_messages(list: &RawValue, last: &mut Option<u64>) -> Result<List, String
     let mut messages = ListBuilder::default();
     for (number, row) in rows.into_iter().enumerate() {
         let at = |problem: String| format!("messages[{number}]: {problem}");
-        let row = Entries::read(row.get().as_bytes()).map_err(|error| at(reason(&error)))?;
-        let id = read_id(&row).map_err(at)?;
-        *last = latest(&row, &["created_at"]).max(*last);
-        if !messages.push(id, row.to_text()) {
+        let fields = Entries::read(row.get().as_bytes()).map_err(|error| at(reason(&error)))?;
+        let id = read_id(&fields).map_err(at)?;
+        *last = latest(&fields, &["created_at"]).max(*last);
+        let mut text = Vec::with_capacity(row.get().len());
+        write_compact(row.get(), &mut text);
+        if !messages.push(id, text) {
             return Err(at(format!("there is a message {id} already")));
         }
     }

@@ -120,19 +120,20 @@ pub fn with_fields(row: &[u8], fields: &Fields) -> Vec<u8> {
 }
 
 /// Writes JSON without the space between its tokens.
-fn write_compact(value: &str, out: &mut Vec<u8>) {
-    let mut inside = false;
-    let mut escaped = false;
-    for byte in value.bytes() {
+pub fn write_compact(value: &str, out: &mut Vec<u8>) {
+    let (mut inside, mut escaped) = (false, false);
+    let is_space = |byte: &u8| {
+        let outside = !inside;
         if inside {
-            inside = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-        } else if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-            continue;
+            inside = escaped || *byte != b'"';
+            escaped = !escaped && *byte == b'\\';
         } else {
-            inside = byte == b'"';
+            inside = *byte == b'"';
         }
-        out.push(byte);
+        outside && matches!(*byte, b' ' | b'\t' | b'\n' | b'\r')
+    };
+    for part in value.as_bytes().split(is_space) {
+        out.extend_from_slice(part);
     }
 }
 
