@@ -68,4 +68,5 @@ def test_schemathesis_finds_nothing(server: MockServer, tmp_path: Path) -> None:
     assert report["test_cases"]["generated"] > 4 * EXAMPLES
     for operation, phases in report["valid_rates"].items():
         assert phases["fuzzing"]["accepted"] > EXAMPLES // 4, operation
-    assert server.statuses().keys() == {200, 401, 404, 405, 422}
+    # 400 is what is not HTTP gets, which is no answer of the interface.
+    assert server.statuses().keys() - {400} == {200, 401, 404, 405, 422}

@@ -24,6 +24,11 @@ const DAY_MASS: u64 = 6 + 8 + 56 + 10 + 70 + 24 + 4;
 /// How busy Monday to Sunday are.
 const WEEK_SHAPE: [u64; 7] = [11, 10, 10, 10, 9, 3, 2];
 const WEEK_MASS: u64 = 55;
+/// How busy each four weeks of a year of 52 are: sales in winter and before Christmas, a quiet
+/// summer.
+const YEAR_SHAPE: [u64; 13] = [11, 8, 7, 8, 8, 7, 6, 5, 6, 8, 9, 13, 14];
+const YEAR_MASS: u64 = 110;
+const YEAR: u64 = 52 * WEEK;
 
 /// The greatest `root` with `root^3 <= value`, to the bit on every machine.
 fn cube_root(value: u128) -> u64 {
@@ -53,6 +58,21 @@ fn in_rhythm(even: u64) -> u64 {
     week + WEEK - 1
 }
 
+/// Moves an evenly spread moment to one in the rhythm of the year, keeping the order of moments.
+fn in_season(even: u64) -> u64 {
+    let (year, within) = (even / YEAR * YEAR, even % YEAR);
+    let mut mass = within * YEAR_MASS;
+    let mut start = 0;
+    for weight in YEAR_SHAPE {
+        if mass < weight * YEAR {
+            return year + start + mass / (weight * 13);
+        }
+        mass -= weight * YEAR;
+        start += YEAR / 13;
+    }
+    year + YEAR - 1
+}
+
 /// The same for a moment within one day.
 fn hour_in_rhythm(even: u64) -> u64 {
     let mut mass = even * DAY_MASS;
@@ -74,7 +94,7 @@ pub fn arrival(seed: u64, index: u64) -> u64 {
     let spread = Draw::new(seed, Stream::Arrival, index, 0).below(1 << 20);
     let place = (u128::from(index) << 75) + (u128::from(spread) << 55);
     let even = (u128::from(cube_root(place)) * u128::from(GROWTH)) >> 25;
-    OPENING + in_rhythm(even as u64)
+    OPENING + in_rhythm(in_season(even as u64))
 }
 
 /// 0 for Monday to 6 for Sunday, of a day counted from 1970.
@@ -165,6 +185,19 @@ mod tests {
         assert_eq!(weekday(OPENING / DAY), 0);
     }
 
+    #[test]
+    fn the_shapes_add_up() {
+        assert_eq!(
+            DAY_SHAPE
+                .iter()
+                .map(|(hours, weight)| hours * weight)
+                .sum::<u64>(),
+            DAY_MASS
+        );
+        assert_eq!(WEEK_SHAPE.iter().sum::<u64>(), WEEK_MASS);
+        assert_eq!(YEAR_SHAPE.iter().sum::<u64>(), YEAR_MASS);
+    }
+
     proptest! {
         #[test]
         fn timestamps_agree_with_a_calendar_library(moment in 0_u64..4_102_444_800_000) {
@@ -176,6 +209,7 @@ mod tests {
         #[test]
         fn the_rhythm_keeps_the_order(first in 0_u64..1 << 40, step in 0_u64..1 << 34) {
             prop_assert!(in_rhythm(first) <= in_rhythm(first + step));
+            prop_assert!(in_season(first) <= in_season(first + step));
         }
 
         #[test]

@@ -174,12 +174,18 @@ impl Conversation {
             return self.arrival + SECOND + draw.below(10 * MINUTE);
         }
         let mut day = self.arrival / DAY + number * self.gap_days;
-        if let Some(room) = self.gap_days.checked_sub(3) {
-            // Visits keep three days apart, so one may move back to Friday and stay in order.
+        // A visit may move back, and stays behind the one before it: where visits are a week apart
+        // to any working day, where they are closer to Friday.
+        let (back, room) = match self.gap_days {
+            7.. => (5, self.gap_days - 7),
+            3.. => (1, self.gap_days - 3),
+            _ => (0, 0),
+        };
+        if back > 0 {
             day += draw.below(room + 1);
             let weekday = calendar::weekday(day);
             if weekday > 4 && draw.chance(800) {
-                day -= weekday - 4;
+                day -= weekday - 4 + draw.below(back);
             }
         }
         day * DAY + 7 * HOUR + draw.below(6 * HOUR) + draw.below(6 * HOUR)
