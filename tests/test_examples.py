@@ -1,8 +1,10 @@
-"""Each file of examples/ runs, against the mock."""
+"""Each file of examples/ runs against the mock, and each project there passes its own suite."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,25 +14,34 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
-pytest.importorskip("duckdb")
 pytestmark = pytest.mark.skipif(
     not EXAMPLES.is_dir(), reason="the wheel check takes the tests along, not the examples"
 )
 
 
-def test_unanswered(backread_server: Any, tmp_path: Path) -> None:
-    settings = {
-        "BACKREAD_BASE_URL": backread_server.url,
-        "BACKREAD_API_SECRET": backread_server.secret,
-        "BACKREAD_VENDOR": backread_server.vendor,
-    }
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "unanswered.py", tmp_path / "chats"],
+def run(*arguments: object, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=folder,
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, **settings, "PYTHONUTF8": "1"},
-        timeout=60,
+        timeout=120,
     )
+
+
+def settings_of(server: Any) -> dict[str, str]:
+    return {
+        "BACKREAD_BASE_URL": server.url,
+        "BACKREAD_API_SECRET": server.secret,
+        "BACKREAD_VENDOR": server.vendor,
+    }
+
+
+def test_unanswered(backread_server: Any, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    program = EXAMPLES / "unanswered.py"
+    done = run(program, "chats", folder=tmp_path, **settings_of(backread_server))
     assert (done.returncode, done.stderr) == (0, "")
     first, *waiting = done.stdout.splitlines()
     world = backread_server.world
@@ -39,7 +50,39 @@ def test_unanswered(backread_server: Any, tmp_path: Path) -> None:
     assert waiting == sorted(waiting, key=lambda line: line[:16])
 
 
+@pytest.fixture
+def response_times(tmp_path: Path) -> Path:
+    """The project away from the checkout, as somebody who copied it has it."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    return shutil.copytree(EXAMPLES / "response-times", tmp_path / "project", ignore=ignored)
+
+
+@pytest.mark.parametrize(
+    "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "two-workers"]
+)
+def test_the_project_passes_its_suite(response_times: Path, workers: tuple[str, ...]) -> None:
+    if workers and importlib.util.find_spec("xdist") is None:
+        pytest.skip("not installed: pytest-xdist")
+    done = run("-m", "pytest", "-p", "no:cacheprovider", *workers, folder=response_times)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+
+
+def test_the_project_reports(backread_server: Any, response_times: Path) -> None:
+    settings = settings_of(backread_server)
+    done = run("-m", "response_times", folder=response_times / "src", **settings)
+    assert (done.returncode, done.stderr) == (0, "")
+    world = backread_server.world
+    wrote = sum(bool(world.message_ids(each)) for each in world.user_ids())
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{world.total_messages} messages of {wrote} users"
+    assert lines[1].startswith("Monday ")
+    assert lines[-1].startswith("this may not be all: ")
+
+
 def test_every_example_is_run() -> None:
     here = Path(__file__).read_text(encoding="utf-8")
-    for example in EXAMPLES.glob("*.py"):
+    examples = [*EXAMPLES.glob("*.py"), *(each.parent for each in EXAMPLES.glob("*/*.toml"))]
+    assert len(examples) > 1
+    for example in examples:
         assert f'"{example.name}"' in here
