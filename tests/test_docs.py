@@ -1,0 +1,232 @@
+"""The pages in docs/ keep their word: each fenced block runs, and each table agrees with the code.
+
+A ``text`` block is what the tests of the block before it print; how its lines are broken, and what
+else is printed, is left out of account.
+"""
+
+from __future__ import annotations
+
+import http.client
+import inspect
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import backread
+from backread import Client, pytest_plugin
+from backread.testing import Dialect, JournalEntry, Lane, MockServer, World
+from documents import ROOT, Block, Document, Outcome, enter, of_kind, run_shell, run_tests
+
+PAGES = [Document(page) for page in sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [block for page in PAGES for block in page.blocks]
+
+if not PAGES:
+    pytest.skip("the wheel check takes no pages along", allow_module_level=True)
+
+TESTING, MOCK = Document(ROOT / "docs/testing.md"), Document(ROOT / "docs/mock.md")
+
+
+def ticked(text: str) -> list[str]:
+    """What stands between ticks, in a cell that has lost its outer ones."""
+    return re.findall(r"`([^`]+)`", f"`{text}`")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=7, users=60, messages_per_user=(1, 30))) as running:
+        yield running
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.page.name)
+def test_every_block_has_a_runner(page: Document) -> None:
+    page.check({"shell", "pytest", "python", "output"})
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, Document(ROOT / "README.md")], ids=lambda page: page.page.name
+)
+def test_links_lead_somewhere(page: Document) -> None:
+    for target, place in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.text):
+        if target.startswith("https://"):
+            continue
+        other = page.page.parent / target if target else page.page
+        assert other.exists(), target
+        if place:
+            headings = re.findall(r"^#+ (.*)$", other.read_text(encoding="utf-8"), re.MULTILINE)
+            anchors = [re.sub(r"[^a-z0-9 -]", "", each.lower()) for each in headings]
+            assert place in [each.replace(" ", "-") for each in anchors], place
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """The outcomes of all blocks with tests, by module: one run of pytest for all."""
+    folder = tmp_path_factory.mktemp("blocks")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        environment = enter(folder, monkeypatch)
+        return run_tests(folder, environment, [each for each in BLOCKS if each.kind == "pytest"])
+
+
+@of_kind(BLOCKS, "pytest")
+def test_tests_pass(block: Block, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[block.module]
+    assert not outcome.problems, "\n".join(outcome.problems)
+    assert set(outcome.passed) == set(block.tests)
+
+
+@of_kind(BLOCKS, "output")
+def test_output_is_what_is_printed(block: Block, outcomes: dict[str, Outcome]) -> None:
+    before = [each for each in BLOCKS if each.page == block.page and each.line < block.line][-1]
+    printed = outcomes[before.module].printed.split()
+    assert " ".join(block.code.split()) in " ".join(printed)
+
+
+@of_kind(BLOCKS, "python")
+def test_python_runs(
+    block: Block, server: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block.require_imports()
+    enter(tmp_path, monkeypatch, server)
+    block.execute(block.code)
+
+
+@of_kind(BLOCKS, "shell")
+def test_shell_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "curl" in block.code and shutil.which("curl") is None:
+        pytest.skip("not installed: curl")
+    written = run_shell(block.code, tmp_path, enter(tmp_path, monkeypatch))
+    assert len(re.findall(r'(?:^|})\{"id": \d', written, re.MULTILINE)) == 3
+
+
+def test_exported_rows_are_a_world(
+    server: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [block] = [each for each in TESTING.blocks if '"world.jsonl"' in each.code]
+    enter(tmp_path, monkeypatch, server)
+    block.execute(block.code)
+    world = World.from_jsonl("world.jsonl")
+    ids = server.world.user_ids()[:50]
+    assert world.user_ids() == ids
+    assert world.user(ids[0])["name"] == f"User {ids[0]}"
+    for user_id in ids:
+        for message_id in world.message_ids(user_id):
+            served = world.message(user_id, message_id)
+            assert served == server.world.message(user_id, message_id)
+
+
+# --- tables and lists -----------------------------------------------------------------------------
+
+
+def test_the_fixtures_are_those_of_the_plugin() -> None:
+    assert sorted(TESTING.table("fixture")) == sorted(pytest_plugin.__all__)
+
+
+def test_the_fields_of_an_entry_are_named() -> None:
+    [sentence] = re.findall(r"An entry has (.*?)\.", TESTING.text, re.DOTALL)
+    assert re.findall(r"`(\w+)`", sentence) == [each.name for each in fields(JournalEntry)]
+
+
+RETRIES = 2
+
+
+@pytest.mark.parametrize("fault", MOCK.table("fault"))
+def test_each_fault_is_what_its_row_says(backread_mock: Lane, fault: str) -> None:
+    outcome, again, _ = MOCK.table("fault")[fault]
+    backread_mock.clock.virtual()
+    backread_mock.on("users").fail(fault)
+    client = backread_mock.client(max_retries=RETRIES)
+    if outcome == "the page":
+        assert len(client.users.page(limit=99)) == 99
+    else:
+        with pytest.raises(getattr(backread, outcome)) as caught:
+            client.users.page(limit=99)
+        assert type(caught.value).__name__ == outcome
+    assert backread_mock.calls("users").count == (1 + RETRIES if again == "yes" else 1)
+
+
+def test_every_fault_has_a_row() -> None:
+    from backread.testing import Fault
+
+    makers = [
+        name
+        for name, value in inspect.getmembers(Fault, inspect.ismethod)
+        if not name.startswith("_") and name != "latency_lognormal"
+    ]
+    assert {fault.partition("(")[0] for fault in MOCK.table("fault")} == set(makers)
+
+
+def test_the_rules_of_the_table_do_what_they_say(backread_mock: Lane) -> None:
+    conditions = TESTING.table("in the text")
+    for text, (python, _) in conditions.items():
+        backread_mock.clear_faults()
+        if text.startswith("x"):
+            backread_mock.fault(f"users: status(503) {text}")
+        elif "offset" in text:
+            backread_mock.fault(f"{text}: status(503)")
+        else:
+            backread_mock.fault(f"users {text}: status(503)")
+        [expected] = backread_mock.faults
+        backread_mock.clear_faults()
+        call = python if python.startswith("on(") else f'on("users").{python}'
+        call = call.replace("fail(...", 'fail("status(503)"')
+        if ".fail" not in call:
+            call += '.fail("status(503)")'
+        eval(f"m.{call}", {"m": backread_mock})
+        assert backread_mock.faults == (expected,)
+
+
+def test_the_switches_are_those_there_are() -> None:
+    table = MOCK.table("switch")
+    assert list(table) == [each.name for each in fields(Dialect)]
+    for switch, (values, *bundles) in table.items():
+        for bundle, value in zip(("documented", "lenient", "hostile"), bundles, strict=True):
+            word = value.strip("`| ")
+            assert Dialect(f"{bundle} {switch}={word}") == Dialect(bundle), (bundle, switch)
+        with pytest.raises(ValueError, match=switch) as caught:
+            Dialect(f"{switch}=?")
+        if "," in values:
+            assert str(caught.value).endswith("none of " + ", ".join(ticked(values)))
+        else:
+            assert f"from {values.split()[0]} to " in str(caught.value)
+            assert f"to {values.split()[-1]}," in str(caught.value) or values == "1 or more"
+
+
+ADMIN = [
+    (method, path)
+    for first in MOCK.table("request")
+    for method, path in (each.split() for each in ticked(first))
+]
+
+
+@pytest.mark.parametrize(("method", "path"), ADMIN)
+def test_the_admin_requests_are_there(server: MockServer, method: str, path: str) -> None:
+    with server.lane(name="NAME"):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        headers = {"Authorization": f"Bearer {server.admin_token}"}
+        body = None if method in ("GET", "DELETE") else "[]"
+        connection.request(method, path, body, headers)
+        status = connection.getresponse().status
+        connection.close()
+    # An empty list is no body that any of them takes.
+    assert status == (200 if body is None else 400)
+
+
+def test_a_mocks_secret_is_for_loopback(server: MockServer) -> None:
+    with pytest.raises(backread.ConfigurationError, match="mock"):
+        Client("https://chat.example.com", server.secret, server.vendor)
+
+
+def test_the_arguments_of_the_marker_are_those_it_takes() -> None:
+    assert set(TESTING.table("`@pytest.mark.backread(...)`")) == set(pytest_plugin.DEFAULTS)
+
+
+def test_readme_leads_here() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for page in PAGES:
+        assert f"(docs/{page.page.name})" in text
