@@ -33,14 +33,14 @@ ROWS = [
             message(12, MONDAY + timedelta(hours=9, minutes=10), "operator"),
         ],
     },
-    # Bo is invited, which does not count, is answered after 30 minutes, and asks once more.
+    # Bo gets an automatic invitation first, is answered after 30 minutes, and asks once more.
     {
         "id": 2,
         "name": "Bo",
         "messages": [
-            message(21, MONDAY + timedelta(hours=10), "operator", auto_invitation=True),
-            message(22, MONDAY + timedelta(hours=10, minutes=5), "user"),
-            message(23, MONDAY + timedelta(hours=10, minutes=35), "operator"),
+            message(21, MONDAY + timedelta(hours=10), "user"),
+            message(22, MONDAY + timedelta(hours=10, minutes=1), "operator", auto_invitation=True),
+            message(23, MONDAY + timedelta(hours=10, minutes=30), "operator"),
             message(24, MONDAY + timedelta(hours=11), "user"),
         ],
     },
