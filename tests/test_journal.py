@@ -50,7 +50,7 @@ def test_calls_are_counted_by_all_that_tells_them_apart(face: Any, backread_mock
     assert m.calls("message", user=user_id, message=message_id).count == 1
     assert m.calls("any", user=user_id).count == 3
     assert m.calls(status=200).count == 5
-    assert m.calls("users", status=404).count == 0
+    assert m.calls(status=404).count == m.calls("users", status=404).count == 0
     assert m.on("user", user=user_id).calls.count == 1
     assert [each.offset for each in m.calls("users")] == [0, 5]
     assert m.calls("users")[-1].offset == 5
@@ -116,6 +116,16 @@ def test_what_it_forgot_it_does_not_count_as_nothing(short: MockServer, by_hand:
     caller("/external/users?offset=1")
     assert short.calls("users", offset=0).count == 0
     assert len(list(short.calls("users"))) == 1
+
+
+def test_what_makes_no_sense_is_not_forgotten(short: MockServer, by_hand: Any) -> None:
+    caller = by_hand(short)
+    caller("/external/users?limit=0")
+    for _ in range(8):
+        caller("/external/users")
+    assert [entry.number for entry in short.unexpected] == [1]
+    short.forget()
+    assert short.unexpected == ()
 
 
 def test_forgetting_begins_anew(backread_mock: Lane, by_hand: Any) -> None:

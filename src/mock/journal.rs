@@ -13,6 +13,9 @@ use super::world::View;
 /// How many requests a journal keeps.
 pub const CAPACITY: usize = 10_000;
 
+/// How many unexpected requests are kept when the ring has forgotten them.
+const UNEXPECTED: usize = 1_000;
+
 /// One request and its answer.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -75,6 +78,8 @@ struct Ring {
     capacity: usize,
     /// The number given last.
     numbered: u64,
+    /// The first that no client should have sent, however many came after them.
+    unexpected: Vec<Entry>,
     /// The number of the last entry that made room; 0 for none.
     forgotten: u64,
 }
@@ -87,6 +92,7 @@ impl Journal {
             entries: VecDeque::new(),
             capacity,
             numbered: 0,
+            unexpected: Vec::new(),
             forgotten: 0,
         };
         Self {
@@ -103,6 +109,9 @@ impl Journal {
         let mut ring = self.ring();
         ring.numbered += 1;
         entry.number = ring.numbered;
+        if entry.unexpected.is_some() && ring.unexpected.len() < UNEXPECTED {
+            ring.unexpected.push(entry.clone());
+        }
         ring.entries.push_back(entry);
         let full = ring.entries.len() > ring.capacity;
         let oldest = if full { ring.entries.pop_front() } else { None };
@@ -126,6 +135,17 @@ impl Journal {
         (entries, after < ring.forgotten)
     }
 
+    /// The requests numbered above `after` that no client should have sent: the first thousand.
+    #[must_use]
+    pub fn unexpected(&self, after: u64) -> Vec<Entry> {
+        let ring = self.ring();
+        let entries = ring.unexpected.iter();
+        entries
+            .filter(|entry| entry.number > after)
+            .cloned()
+            .collect()
+    }
+
     /// All entries that are kept, oldest first, and whether earlier ones made room.
     #[must_use]
     pub fn all(&self) -> (Vec<Entry>, bool) {
@@ -136,6 +156,7 @@ impl Journal {
     pub fn clear(&self) {
         let mut ring = self.ring();
         let old = std::mem::take(&mut ring.entries);
+        ring.unexpected.clear();
         ring.forgotten = 0;
         drop(ring);
         drop(old);

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backread._backread import NativeLane
     from backread.testing.requests import Requests
 
-__all__ = ["Calls", "JournalEntry", "entries_of"]
+__all__ = ["Calls", "JournalEntry", "entries_of", "entry_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,10 @@ class Calls:
 def entries_of(native: NativeLane, after: int = 0) -> tuple[list[JournalEntry], bool]:
     """The entries numbered above ``after``, and whether some of them were forgotten already."""
     entries, forgotten = native.journal(after)
-    return [_entry(**each) for each in entries], forgotten
+    return [entry_of(each) for each in entries], forgotten
 
 
-def _entry(*, at: float, faults: list[str], **fields: Any) -> JournalEntry:
-    return JournalEntry(at=datetime.fromtimestamp(at, UTC), faults=tuple(faults), **fields)
+def entry_of(fields: dict[str, Any]) -> JournalEntry:
+    """The entry that the native module describes."""
+    at = datetime.fromtimestamp(fields["at"], UTC)
+    return JournalEntry(**{**fields, "at": at, "faults": tuple(fields["faults"])})

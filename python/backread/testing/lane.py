@@ -9,7 +9,7 @@ from weakref import WeakSet
 from backread._client import AsyncClient, Client
 from backread.testing.audit import Audit, audit
 from backread.testing.dialect import Dialect
-from backread.testing.journal import Calls, JournalEntry, entries_of
+from backread.testing.journal import Calls, JournalEntry, entries_of, entry_of
 from backread.testing.rate import Rate
 from backread.testing.requests import Requests, number
 from backread.testing.selection import Drift, Selection
@@ -166,13 +166,12 @@ class Lane:
 
     @property
     def unexpected(self) -> tuple[JournalEntry, ...]:
-        """Those of the journal that no client should send: refused with 401, 404 (no such path),
-        405, 406 or 422."""
+        """The requests that no client should send: refused with 401, 404 (no such path), 405, 406
+        or 422. The first 1,000, however long the journal is."""
         return self._unexpected_after(0)
 
     def _unexpected_after(self, number: int) -> tuple[JournalEntry, ...]:
-        entries, _ = entries_of(self._native, number)
-        return tuple(entry for entry in entries if entry.unexpected is not None)
+        return tuple(entry_of(each) for each in self._native.unexpected(number))
 
     @property
     def _last_number(self) -> int:

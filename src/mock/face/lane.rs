@@ -197,6 +197,16 @@ impl NativeLane {
         Ok((list, forgotten))
     }
 
+    /// The requests numbered above `after` that no client should have sent, as dicts: the first
+    /// thousand, also where the journal has forgotten them.
+    fn unexpected<'py>(&self, py: Python<'py>, after: u64) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for entry in &self.inner.journal.unexpected(after) {
+            list.append(describe(py, entry)?)?;
+        }
+        Ok(list)
+    }
+
     /// Requests answered, by route.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = PyDict::new(py);
