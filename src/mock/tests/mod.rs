@@ -2,6 +2,7 @@
 
 mod audits;
 mod determinism;
+mod dialects;
 mod faults;
 mod grammar;
 mod lifetime;
