@@ -170,12 +170,11 @@ impl Lane {
     #[must_use]
     pub fn audit(&self, list: List, held: &[u64]) -> Audit {
         let bend = self.bend();
-        // An id that was never sent is kept as it is, and found nowhere.
-        let own = |id: u64| bend.own_id(id).unwrap_or(id);
         let list = match list {
             List::Users => List::Users,
+            // The world's own id of the user will do as well.
             List::Messages { user_id } => List::Messages {
-                user_id: own(user_id),
+                user_id: bend.own_id(user_id).unwrap_or(user_id),
             },
         };
         let (entries, forgotten) = self.journal.all();
@@ -194,14 +193,19 @@ impl Lane {
             Some(served) => served.view.clone(),
             None => (**self.before.load()).clone(),
         };
-        let held: Vec<u64> = held.iter().map(|id| own(*id)).collect();
-        let mut audit = audit::audit(list, &held, before, entries, self.world.view());
+        let (known, never_sent): (Vec<u64>, Vec<u64>) =
+            held.iter().partition(|id| bend.own_id(**id).is_some());
+        let known: Vec<u64> = known.into_iter().filter_map(|id| bend.own_id(id)).collect();
+        let mut audit = audit::audit(list, &known, before, entries, self.world.view());
         // As the reader knows them.
         let missing = audit.missing.iter_mut().map(|row| &mut row.id);
         let repeated = audit.repeated.iter_mut().map(|row| &mut row.id);
         for id in missing.chain(repeated).chain(&mut audit.unexpected) {
             *id = bend.sent_id(*id);
         }
+        audit.unexpected.extend(never_sent);
+        audit.unexpected.sort_unstable();
+        audit.unexpected.dedup();
         audit
     }
 
