@@ -16,14 +16,16 @@ import pytest
 import backread
 from backread import Client
 from backread.testing import MockServer, World
-from command_line import COMMAND, SECONDS, Done, posix_only
+from command_line import COMMAND, SECONDS, Done, posix_only, wait_for
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 
 @contextmanager
-def served(*arguments: object, number: int = signal.SIGTERM) -> Iterator[dict[str, str]]:
+def served(
+    *arguments: object, number: int = signal.SIGTERM, ready: Path | None = None
+) -> Iterator[dict[str, str]]:
     """The variables that the command prints, while it serves; its last words when it has ended."""
     with subprocess.Popen(
         [*COMMAND, "mock", *map(str, arguments)],
@@ -32,6 +34,8 @@ def served(*arguments: object, number: int = signal.SIGTERM) -> Iterator[dict[st
         text=True,
     ) as process:
         try:
+            if ready is not None:
+                wait_for(ready.exists, process)
             assert process.stdout is not None
             lines = [process.stdout.readline().removeprefix("export ").strip() for _ in range(3)]
             said = dict(line.split("=", 1) for line in lines if line)
@@ -52,7 +56,8 @@ def client(said: dict[str, str], **options: Any) -> Client:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
     file = tmp_path / "port"
-    with served(*("--users", 7, "--messages", "2:2", "--port-file", file), number=number) as said:
+    arguments = ("--users", 7, "--messages", "2:2", "--port-file", file)
+    with served(*arguments, number=number, ready=file) as said:
         assert said["BACKREAD_BASE_URL"].endswith(":" + file.read_text(encoding="utf-8").strip())
         with client(said) as reader:
             users = reader.users.list().to_list()

@@ -91,3 +91,28 @@ def test_the_suite_runs_with_the_installed_plugin(request: pytest.FixtureRequest
     plugin = request.config.pluginmanager.get_plugin("backread")
     assert plugin is sys.modules["backread.pytest_plugin"]
     assert Path(plugin.__file__).name == "pytest_plugin.py"
+
+
+def test_code_that_makes_its_own_client_reaches_the_lane(pytester: Any) -> None:
+    outcome(
+        pytester,
+        """
+import os
+from backread import Client
+
+def count():
+    with Client() as client:
+        return len(list(client.users.list()))
+
+@pytest.mark.backread(world={"users": 3})
+def test_lane(backread_environment):
+    assert count() == backread_environment.world.total_users == 3
+
+def test_server(backread_environment):
+    assert count() == 200
+
+def test_nothing_is_left_behind():
+    assert "BACKREAD_API_SECRET" not in os.environ
+""",
+        passed=3,
+    )

@@ -204,3 +204,22 @@ def test_a_client_of_a_closed_lane_disturbs_no_test_after_it(server: MockServer)
             for _ in client.users.list(page_size=1):
                 break
     assert server.calls(status=401).count == before
+
+
+def test_rules_are_set_as_text_and_tell_how_often_they_fired(face: Any, one: Lane) -> None:
+    one.clock.virtual()
+    one.faults = ["users offset=99: status(503) x1", "users offset=100: reset()"]
+    one.fault("user: latency(5)")
+    assert len(face.collect(face.client(one).users.list())) == 120
+    assert one.fired == (1, 0, 0)
+    one.faults = "users: garbage() x1"
+    assert (one.faults, one.fired) == (("users: garbage() x1",), (0,))
+    with pytest.raises(ValueError, match="nothing"):
+        one.faults = ("users: status(500)", "users: nothing()")
+    assert one.faults == ("users: garbage() x1",)
+
+
+def test_a_fault_without_its_requests_is_no_rule(server: MockServer) -> None:
+    faults: Any = [Fault.status(503)]
+    with pytest.raises(TypeError, match="whole rules as text"):
+        server.lane(faults=faults)

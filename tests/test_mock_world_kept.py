@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -113,8 +114,9 @@ def test_given_rows_are_served_as_they_were_given() -> None:
 
 def test_lines_are_made_from_anything_that_writes_json() -> None:
     users = [{"id": number, "messages": [{"id": 1}, {"id": 2}]} for number in range(3)]
-    world = World.from_jsonl(json.dumps(user) for user in users)
-    assert [world.message_ids(one) for one in world.user_ids()] == [[1, 2]] * 3
+    for lines in (users, (json.dumps(user) for user in users)):
+        world = World.from_jsonl(lines)
+        assert [world.message_ids(one) for one in world.user_ids()] == [[1, 2]] * 3
     assert World.from_jsonl([]).total_users == 0
 
 
@@ -125,7 +127,8 @@ def test_lines_are_made_from_anything_that_writes_json() -> None:
         (b'{"id":1}\n{"id":1}\n', ValueError, "line 2: there is a user 1 already"),
         (['{"name":"x"}'], ValueError, "line 1: has no id"),
         (['{"id":1,"messages":[{"id":-2}]}'], ValueError, "line 1: user 1: messages[0]: id must"),
-        ([{"id": 1}], TypeError, "each must be JSON text as str or bytes, not dict"),
+        ([[1]], TypeError, "each must be a dict, or JSON text as str or bytes, not list"),
+        ([{"id": math.nan}], ValueError, "JSON"),
         ('{"id":1}', ValueError, "text.encode()"),
         (7, TypeError, "not iterable"),
     ],

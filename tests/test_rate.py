@@ -92,3 +92,9 @@ def test_a_worker_is_told_when_to_come_back(face: Any, backread_mock: Lane) -> N
     assert caught.value.retry_after == 10
     m.rate = None
     face.call(client.users.page)
+
+
+def test_a_text_where_a_number_is_wanted_is_told_so() -> None:
+    text: Any = "10/s"
+    with pytest.raises(TypeError, match=r"Rate\.read\('10/s'\)"):
+        Rate(text)

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from backread._client import AsyncClient, Client
     from backread.testing import Lane, MockServer, World
 
-__all__ = ["backread_async_client", "backread_client", "backread_mock", "backread_server"]
+__all__ = [
+    "backread_async_client",
+    "backread_client",
+    "backread_environment",
+    "backread_mock",
+    "backread_server",
+]
 
 MARKER = "backread"
 WORLD: dict[str, Any] = {"seed": 7, "users": 200, "messages_per_user": (0, 120)}
@@ -114,6 +120,24 @@ def backread_async_client(request: pytest.FixtureRequest) -> Iterator[AsyncClien
     finally:
         # aclose() would need an event loop, and there may be one that is not ours to touch.
         client._close()
+
+
+@pytest.fixture
+def backread_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lane:
+    """The lane that ``Client()`` and the command ``backread`` reach in this test: the environment
+    has its address, secret and vendor.
+
+    Of backread_mock where the test uses it or has the marker, else backread_server. Such a client
+    goes by real time, whatever the lane's clock is.
+    """
+    lane = _lane(request)
+    for name, value in {
+        "BASE_URL": lane.url,
+        "API_SECRET": lane.secret,
+        "VENDOR": lane.vendor,
+    }.items():
+        monkeypatch.setenv(f"BACKREAD_{name}", value)
+    return lane
 
 
 def _lane(request: pytest.FixtureRequest) -> Lane:

@@ -89,8 +89,6 @@ def mock(
     held = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         with MockServer(made, port=port, dialect=dialect, faults=fault or (), rate=rate) as server:
-            if port_file is not None:
-                _write_whole(port_file, f"{server.port}\n")
             sys.stdout.write(
                 f"export BACKREAD_BASE_URL={server.url}\n"
                 f"export BACKREAD_API_SECRET={server.secret}\n"
@@ -98,6 +96,9 @@ def mock(
             )
             sys.stdout.flush()
             sys.stderr.write(f"backread: the inspector is at {server.inspector_url}\n")
+            # Last: whoever waits for the file finds the lines above written.
+            if port_file is not None:
+                _write_whole(port_file, f"{server.port}\n")
             # Waiting in slices, because a signal does not end a wait on Windows.
             while not stopped.wait(0.5):
                 pass

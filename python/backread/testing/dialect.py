@@ -94,19 +94,19 @@ class Dialect:
             object.__setattr__(self, name, _value(name, value))
 
     @classmethod
-    def documented(cls) -> Dialect:
+    def documented(cls, **switches: Unpack[Switches]) -> Dialect:
         """As the interface document says, strictly."""
-        return cls("documented")
+        return cls("documented", **switches)
 
     @classmethod
-    def lenient(cls) -> Dialect:
+    def lenient(cls, **switches: Unpack[Switches]) -> Dialect:
         """Answers whatever it can make sense of, and sends more than it must."""
-        return cls("lenient")
+        return cls("lenient", **switches)
 
     @classmethod
-    def hostile(cls) -> Dialect:
+    def hostile(cls, **switches: Unpack[Switches]) -> Dialect:
         """Everything that a patient client can still read completely, at its worst."""
-        return cls("hostile")
+        return cls("hostile", **switches)
 
     def with_(self, **switches: Unpack[Switches]) -> Dialect:
         """A dialect with these switches changed."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from backread._backread import read_rules
 
-__all__ = ["Fault"]
+__all__ = ["Fault", "rules_text"]
 
 # A fault ends with its parenthesis, so this is no part of it.
 _TIMES = re.compile(r" x\d+$")
@@ -126,3 +127,17 @@ def _quoted(text: str | None) -> str | None:
         return None
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def rules_text(faults: str | Iterable[str]) -> str:
+    """One text of one rule or several; TypeError for what is no text, such as a `Fault` alone."""
+    if isinstance(faults, str):
+        return faults
+    rules = [faults] if isinstance(faults, Fault) else list(faults)
+    for rule in rules:
+        if not isinstance(rule, str):
+            raise TypeError(
+                f"faults: whole rules as text, such as 'users: status(503)', not {rule!r}; a Fault "
+                "is given to on(...).fail"
+            )
+    return "\n".join(rules)

@@ -9,6 +9,7 @@ from weakref import WeakSet
 from backread._client import AsyncClient, Client
 from backread.testing.audit import Audit, audit
 from backread.testing.dialect import Dialect
+from backread.testing.fault import rules_text
 from backread.testing.journal import Calls, JournalEntry, entries_of, entry_of
 from backread.testing.rate import Rate
 from backread.testing.requests import Requests, number
@@ -96,8 +97,18 @@ class Lane:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The rules that bend answers, in their order, as text."""
-        return tuple(self._native.rules())
+        """The rules that bend answers, in their order, as text; set as the text of one or several,
+        which take the place of those there were."""
+        return tuple(text for text, _ in self._native.rules())
+
+    @faults.setter
+    def faults(self, rules: str | Iterable[str]) -> None:
+        self._native.set_rules(rules_text(rules))
+
+    @property
+    def fired(self) -> tuple[int, ...]:
+        """How often each of ``faults`` bent an answer: a 0 is a rule that fitted no request."""
+        return tuple(count for _, count in self._native.rules())
 
     def fault(self, rules: str) -> None:
         """Adds rules by their text, such as ``"users offset=99: status(429, retry_after=1) x2"``.

@@ -31,6 +31,8 @@ class Rate:
         burst: int | None = None,
         says: Literal["retry_after", "headers", "nothing"] = "retry_after",
     ) -> None:
+        if isinstance(per_second, str):
+            raise TypeError(f"per_second: a number; Rate.read({per_second!r}) reads a text")
         room = "" if burst is None else f" burst={burst}"
         self._take(f"{per_second}/s{room} says={says}")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from backread._backread import NativeMockServer, World
 from backread.testing.dialect import Dialect
+from backread.testing.fault import rules_text
 from backread.testing.lane import Lane
 from backread.testing.rate import Rate
 
@@ -51,7 +52,7 @@ class MockServer(Lane):
             secret=secret,
             vendor=vendor,
             dialect=_text(dialect),
-            faults=_rules(faults),
+            faults=rules_text(faults) or None,
             rate=_text(rate),
             journal=journal,
         )
@@ -94,7 +95,7 @@ class MockServer(Lane):
             name=name,
             dialect=_text(dialect),
             rate=_text(rate),
-            faults=_rules(faults),
+            faults=rules_text(faults) or None,
             seed=seed,
         )
         return Lane(self._server, native, native.world if world is None else world)
@@ -113,8 +114,3 @@ class MockServer(Lane):
 
 def _text(value: Dialect | Rate | str | None) -> str | None:
     return None if value is None else str(value)
-
-
-def _rules(faults: str | Iterable[str]) -> str | None:
-    text = faults if isinstance(faults, str) else "\n".join(faults)
-    return text or None

@@ -42,20 +42,24 @@ pub fn json_fields(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Fields> {
     let Some(fields) = fields else {
         return Ok(read);
     };
-    let json = fields.py().import("json")?;
-    let options = PyDict::new(fields.py());
-    options.set_item("allow_nan", false)?;
     for (name, value) in fields {
         let name: String = name.extract()?;
         let refuse = |problem: String| PyValueError::new_err(format!("{name}: {problem}"));
-        let text = json
-            .call_method("dumps", (value,), Some(&options))
-            .map_err(|error| refuse(error.value(fields.py()).to_string()))?
-            .extract::<String>()?;
+        let text =
+            json_text(&value).map_err(|error| refuse(error.value(value.py()).to_string()))?;
         let value = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         read.insert(name, value);
     }
     Ok(read)
+}
+
+/// A value as JSON, by Python's own writer; its errors say what is no JSON.
+pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let options = PyDict::new(value.py());
+    options.set_item("allow_nan", false)?;
+    let json = value.py().import("json")?;
+    json.call_method("dumps", (value,), Some(&options))?
+        .extract()
 }
 
 pub fn parse_json(py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {

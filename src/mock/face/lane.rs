@@ -84,12 +84,12 @@ impl NativeLane {
         Ok(())
     }
 
-    /// The rules that bend answers, in their order.
-    fn rules(&self) -> Vec<String> {
+    /// The rules that bend answers, in their order, each with how often it did.
+    fn rules(&self) -> Vec<(String, u64)> {
         let standing = self.inner.rules.list();
         standing
             .iter()
-            .map(|standing| standing.rule.to_string())
+            .map(|standing| (standing.rule.to_string(), standing.fired))
             .collect()
     }
 
@@ -97,6 +97,16 @@ impl NativeLane {
     /// and then none is added.
     fn add_rules(&self, text: &str) -> PyResult<()> {
         for rule in rules(text)? {
+            self.inner.rules.add(rule);
+        }
+        Ok(())
+    }
+
+    /// Sets the rules that a text holds in place of those there are; ValueError as add_rules.
+    fn set_rules(&self, text: &str) -> PyResult<()> {
+        let rules = rules(text)?;
+        self.inner.rules.clear();
+        for rule in rules {
             self.inner.rules.add(rule);
         }
         Ok(())

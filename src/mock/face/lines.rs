@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+use super::arguments::json_text;
 
 use crate::mock::world::{JsonlError, JsonlReader, World};
 
@@ -37,9 +39,12 @@ pub fn read(source: &Bound<'_, PyAny>) -> PyResult<World> {
             lines.line(line.as_bytes())?;
         } else if let Ok(line) = line.extract::<PyBackedBytes>() {
             lines.line(&line)?;
+        } else if line.is_instance_of::<PyDict>() {
+            lines.line(json_text(&line)?.as_bytes())?;
         } else {
             let kind = line.get_type().name()?;
-            let text = format!("lines: each must be JSON text as str or bytes, not {kind}");
+            let text =
+                format!("lines: each must be a dict, or JSON text as str or bytes, not {kind}");
             return Err(PyTypeError::new_err(text));
         }
     }

@@ -71,7 +71,7 @@ impl World {
     /// A world of rows that are given: JSON lines, each a user as the service sends it, with one
     /// more key messages that holds the list of the user's messages, in the order of the lists.
     ///
-    /// lines: the path of a file, the bytes of one, or an iterable of lines. Rows are kept byte for
+    /// lines: the path of a file, the bytes of one, or an iterable of lines or of dicts. Rows are kept byte for
     /// byte (space between tokens aside), unknown fields too; users and messages need nothing but
     /// an integer id. Rows that are added later are generated, with ids above all of these.
     /// ValueError names the line and the reason.
