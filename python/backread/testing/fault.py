@@ -133,11 +133,12 @@ def rules_text(faults: str | Iterable[str]) -> str:
     """One text of one rule or several; TypeError for what is no text, such as a `Fault` alone."""
     if isinstance(faults, str):
         return faults
-    rules = [faults] if isinstance(faults, Fault) else list(faults)
-    for rule in rules:
-        if not isinstance(rule, str):
-            raise TypeError(
-                f"faults: whole rules as text, such as 'users: status(503)', not {rule!r}; a Fault "
-                "is given to on(...).fail"
-            )
-    return "\n".join(rules)
+    rules: list[object] = [faults] if isinstance(faults, Fault) else list(faults)
+    texts = [rule for rule in rules if isinstance(rule, str)]
+    if len(texts) < len(rules):
+        wrong = next(rule for rule in rules if not isinstance(rule, str))
+        raise TypeError(
+            f"faults: whole rules as text, such as 'users: status(503)', not {wrong!r}; a Fault "
+            "is given to on(...).fail"
+        )
+    return "\n".join(texts)
