@@ -98,6 +98,9 @@ def a_lane(lane: Lane) -> None:
     lane.rate = Rate(10)
     lane.rate = None
     assert_type(lane.faults, tuple[str, ...])
+    lane.faults = "users: reset()"
+    lane.faults = ["users: reset()"]
+    assert_type(lane.fired, tuple[int, ...])
     lane.fault("users: status(503) x2")
     lane.clear_faults()
     page = lane.on("messages", user=42, offset=99)
