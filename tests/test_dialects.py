@@ -230,3 +230,10 @@ def test_ids_that_are_text_are_a_decode_error(face: Any, backread_mock: Lane) ->
     backread_mock.dialect = Dialect(ids="text")
     with pytest.raises(backread.DecodeError, match="id"):
         face.call(face.client(backread_mock, max_retries=0).users.page)
+
+
+def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(
+    ask: Any, backread_mock: Lane
+) -> None:
+    assert ask("documented max_limit=50", "/external/users?limit=99").status == 422
+    assert backread_mock.unexpected == ()

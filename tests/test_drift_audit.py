@@ -278,3 +278,8 @@ def culprit(row: int, states: list[list[int]], limit: int) -> int:
     came = [number for number, page in enumerate(pages) if places[number] in page]
     passed = [number for number, page in enumerate(pages) if places[number] < page.start]
     return 1 + (came or passed)[0]
+
+
+def test_messages_of_nobody_are_not_audited(backread_mock: Lane) -> None:
+    with pytest.raises(KeyError, match="no user 999"):
+        backread_mock.audit([], messages_of=999)

@@ -23,7 +23,7 @@ impl Clock {
             None => virtual_start(),
             Some(start) => start.extract::<SystemTime>().map_err(|cause| {
                 let error = PyTypeError::new_err(format!(
-                    "start must be a datetime with a time zone, not {start}"
+                    "start must be a datetime with a time zone, from 1970 on, not {start}"
                 ));
                 error.set_cause(py, Some(cause));
                 error

@@ -15,6 +15,9 @@ const MOST_SLEPT: usize = 10_000;
 // the processor is busy.
 const LEAST_REAL_LIMIT: Duration = Duration::from_secs(5);
 
+// 9999-12-31T23:59:59Z, the last second that a datetime of Python can hold.
+const LAST_WALL: Duration = Duration::from_secs(253_402_300_799);
+
 /// What somebody waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -82,6 +85,17 @@ impl State {
         match &self.time {
             Time::Real { shown, at } => *shown + at.elapsed(),
             Time::Virtual { now, .. } => *now,
+        }
+    }
+
+    /// What the wall shows at a moment of virtual time; the machine's time now where it is real.
+    fn wall(&self, at: Instant) -> SystemTime {
+        match &self.time {
+            Time::Real { .. } => SystemTime::now(),
+            // Past what the wall can show it stands still.
+            Time::Virtual { started, start, .. } => {
+                start.checked_add(at - *started).unwrap_or(*start)
+            }
         }
     }
 
@@ -211,15 +225,8 @@ impl Switch {
     }
 
     pub fn wall(&self) -> SystemTime {
-        match &self.state().time {
-            Time::Real { .. } => SystemTime::now(),
-            // Past what the wall can show it stands still.
-            Time::Virtual {
-                now,
-                started,
-                start,
-            } => start.checked_add(*now - *started).unwrap_or(*start),
-        }
+        let state = self.state();
+        state.wall(state.now())
     }
 
     pub fn advance(self: &Arc<Self>, length: Duration) -> Result<(), MoveError> {
@@ -227,7 +234,12 @@ impl Switch {
         let Time::Virtual { now, .. } = state.time else {
             return Err(MoveError::Real);
         };
-        state.leap(now.checked_add(length).ok_or(MoveError::TooFar)?);
+        let end = now.checked_add(length).ok_or(MoveError::TooFar)?;
+        let wall = state.wall(end).duration_since(SystemTime::UNIX_EPOCH);
+        if !wall.is_ok_and(|wall| wall <= LAST_WALL) {
+            return Err(MoveError::TooFar);
+        }
+        state.leap(end);
         self.watch(state);
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! query, rate, faults, look-up.
 
 use hyper::header::ACCEPT;
-use hyper::{HeaderMap, Method};
+use hyper::{HeaderMap, Method, Uri};
 
 use super::bend::Bend;
 use super::chunks::Chunks;
@@ -74,7 +74,7 @@ impl Lane {
         if let Some(served) = &mut served {
             served.whole = manner.is_whole();
             if served.whole {
-                self.drifts.page(self.world(), target, dialect.order);
+                self.drifts.page(self.world(), target, &question.bend);
             }
         }
         let faults = manner.rules.clone();
@@ -93,11 +93,28 @@ impl Lane {
         answer
     }
 
+    /// Counts and notes what was no HTTP, and was refused before it got here.
+    pub(super) fn malformed(&self) {
+        const STATUS: u16 = 400;
+        self.counters.count(Target::Unknown.route(), STATUS);
+        let (method, uri, headers) = (Method::GET, Uri::default(), HeaderMap::new());
+        let call = Call {
+            method: &method,
+            uri: &uri,
+            headers: &headers,
+        };
+        self.journal.add(Entry {
+            path: String::new(),
+            unexpected: Some("malformed"),
+            ..self.entry(call, Target::Unknown, STATUS)
+        });
+    }
+
     /// Refuses one request, counts it and notes it.
     pub(super) fn refuse(&self, call: Call<'_>, target: Target, refusal: &Refusal) -> Answer {
         self.counters.count(target.route(), refusal.status);
         self.journal.add(Entry {
-            unexpected: Some(refusal.code),
+            unexpected: refusal.unexpected(),
             ..self.entry(call, target, refusal.status)
         });
         let mut digest = Digest::new();

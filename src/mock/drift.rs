@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::bend::Bend;
 use super::dialect::Order;
 use super::order::Sequence;
 use super::routes::{Route, Target};
@@ -93,7 +94,7 @@ impl Drifts {
     }
 
     /// Counts a whole page, and makes the changes whose moment has come.
-    pub fn page(&self, world: &World, target: Target, order: Order) {
+    pub fn page(&self, world: &World, target: Target, bend: &Bend) {
         let mut waiting = self.lock();
         if waiting.is_empty() {
             return;
@@ -103,14 +104,13 @@ impl Drifts {
             let mine = drift.route == route && drift.user.is_none_or(|own| Some(own) == user);
             drift.after -= u64::from(mine && drift.after > 0);
         }
-        let (due, later) = std::mem::take(&mut *waiting)
+        let (due, later): (Vec<Drift>, Vec<Drift>) = std::mem::take(&mut *waiting)
             .into_iter()
-            .partition(|drift| drift.after == 0 && drift.route == route);
+            .partition(|drift| drift.after == 0);
         *waiting = later;
-        let due: Vec<Drift> = due;
         for drift in due {
-            // A row that is gone already needs no change.
-            let _ = apply(world, drift.user.or(user), drift.change, order);
+            let user = user.map(|sent| bend.own_id(sent).unwrap_or(sent));
+            apply(world, user, drift.change, bend);
         }
     }
 
@@ -119,45 +119,42 @@ impl Drifts {
     }
 }
 
-/// Makes a change to the users, or to the messages of `user`.
-///
-/// # Errors
-/// Of the first row that could not be changed.
-pub fn apply(
-    world: &World,
-    user: Option<u64>,
-    change: Change,
-    order: Order,
-) -> Result<(), WorldError> {
+/// Makes a change to the users, or to the messages of `user`. A row that is gone needs none.
+fn apply(world: &World, user: Option<u64>, change: Change, bend: &Bend) {
     let view = world.view();
-    match (change, user) {
+    let _ = match (change, user) {
         (Change::Add(count), None) => world.add_users(count).map(drop),
         (Change::Add(count), Some(user)) => world.add_messages(user, count).map(drop),
-        (Change::Delete(which), None) => ids(&view, None, which, order)
-            .into_iter()
-            .try_for_each(|id| world.remove_user(id)),
-        (Change::Delete(which), Some(user)) => ids(&view, Some(user), which, order)
-            .into_iter()
-            .try_for_each(|id| world.remove_message(user, id)),
-        (Change::Edit(which, fields), None) => ids(&view, None, which, order)
-            .into_iter()
-            .try_for_each(|id| world.edit_user(id, fields.clone())),
-        (Change::Edit(which, fields), Some(user)) => ids(&view, Some(user), which, order)
-            .into_iter()
-            .try_for_each(|id| world.edit_message(user, id, fields.clone())),
-    }
+        (Change::Delete(which), None) => {
+            each(ids(&view, None, which, bend), |id| world.remove_user(id))
+        }
+        (Change::Delete(which), Some(user)) => each(ids(&view, Some(user), which, bend), |id| {
+            world.remove_message(user, id)
+        }),
+        (Change::Edit(which, fields), None) => each(ids(&view, None, which, bend), |id| {
+            world.edit_user(id, fields.clone())
+        }),
+        (Change::Edit(which, fields), Some(user)) => {
+            each(ids(&view, Some(user), which, bend), |id| {
+                world.edit_message(user, id, fields.clone())
+            })
+        }
+    };
 }
 
-fn ids(view: &View, user: Option<u64>, which: Which, order: Order) -> Vec<u64> {
+fn each(ids: Vec<u64>, change: impl Fn(u64) -> Result<(), WorldError>) -> Result<(), WorldError> {
+    ids.into_iter().map(change).fold(Ok(()), Result::and)
+}
+
+fn ids(view: &View, user: Option<u64>, which: Which, bend: &Bend) -> Vec<u64> {
     let total = match user {
         None => view.total_users(),
         Some(user) => view.total_messages(user).unwrap_or(0),
     };
     // Orders that change at every request have no first row of their own; the world's is taken.
-    let order = if order == Order::Newest {
-        Order::Newest
-    } else {
-        Order::Id
+    let order = match bend.dialect.order {
+        Order::Newest => Order::Newest,
+        Order::Id | Order::Ties | Order::Shuffled => Order::Id,
     };
     let sequence = Sequence {
         order,
@@ -165,7 +162,11 @@ fn ids(view: &View, user: Option<u64>, which: Which, order: Order) -> Vec<u64> {
         chance: 0,
     };
     let places = match which {
-        Which::Ids(ids) => return ids,
+        // As they were sent; the world's own will do as well.
+        Which::Ids(ids) => {
+            let own = |id| bend.own_id(id).unwrap_or(id);
+            return ids.into_iter().map(own).collect();
+        }
         Which::First(count) => 0..count.min(total),
         Which::Last(count) => total.saturating_sub(count)..total,
     };

@@ -15,7 +15,7 @@ use super::rate::{Bucket, Rate};
 use super::routes::{Route, Target};
 use super::rule::Rule;
 use super::rules::Rules;
-use super::world::{View, World};
+use super::world::{View, World, WorldError};
 use crate::clock::Clock;
 
 /// What a lane is made of.
@@ -167,8 +167,10 @@ impl Lane {
     }
 
     /// Compares the ids that a reader holds, as they were sent, with what was there.
-    #[must_use]
-    pub fn audit(&self, list: List, held: &[u64]) -> Audit {
+    ///
+    /// # Errors
+    /// `NoUser` for the messages of a user who was never there.
+    pub fn audit(&self, list: List, held: &[u64]) -> Result<Audit, WorldError> {
         let bend = self.bend();
         let list = match list {
             List::Users => List::Users,
@@ -193,10 +195,17 @@ impl Lane {
             Some(served) => served.view.clone(),
             None => (**self.before.load()).clone(),
         };
+        let now = self.world.view();
+        if let List::Messages { user_id } = list {
+            let known = |view: &View| view.total_messages(user_id).is_some();
+            if !known(&now) && !known(&before) {
+                return Err(WorldError::NoUser { user_id });
+            }
+        }
         let (known, never_sent): (Vec<u64>, Vec<u64>) =
             held.iter().partition(|id| bend.own_id(**id).is_some());
         let known: Vec<u64> = known.into_iter().filter_map(|id| bend.own_id(id)).collect();
-        let mut audit = audit::audit(list, &known, before, entries, self.world.view());
+        let mut audit = audit::audit(list, &known, before, entries, now);
         // As the reader knows them.
         let missing = audit.missing.iter_mut().map(|row| &mut row.id);
         let repeated = audit.repeated.iter_mut().map(|row| &mut row.id);
@@ -206,7 +215,7 @@ impl Lane {
         audit.unexpected.extend(never_sent);
         audit.unexpected.sort_unstable();
         audit.unexpected.dedup();
-        audit
+        Ok(audit)
     }
 
     pub(super) fn bend(&self) -> Bend {

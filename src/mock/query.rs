@@ -49,19 +49,23 @@ pub fn refuse_query(uri: &Uri) -> Result<(), Refusal> {
 /// The limit that applies; none where one that makes no sense is left out of account.
 fn read_limit(value: &str, dialect: &Dialect) -> Result<Option<u64>, Refusal> {
     let most = dialect.max_limit;
-    let refusal = || {
+    let refusal = |limit: Option<u64>| {
         let rule = match most {
             MAX_LIMIT => "limit must be an integer greater than 0 and lower than 100".to_owned(),
             _ => format!("limit must be an integer from 1 to {most}"),
         };
-        Err(Refusal::invalid_argument("invalid_limit", &rule, value))
+        let refusal = Refusal::invalid_argument("invalid_limit", &rule, value);
+        Err(match limit {
+            Some(1..=MAX_LIMIT) => refusal.by_dialect(),
+            _ => refusal,
+        })
     };
     match (plain_integer(value), dialect.over_limit) {
         (Some(limit), _) if (1..=most).contains(&limit) => Ok(Some(limit)),
-        (Some(_), OverLimit::Refuse) => refusal(),
+        (Some(limit), OverLimit::Refuse) => refusal(Some(limit)),
         (Some(limit), OverLimit::Clamp) => Ok(Some(limit.clamp(1, most))),
         (Some(_), OverLimit::Ignore) => Ok(None),
-        (None, _) if dialect.strict == Strict::Yes => refusal(),
+        (None, _) if dialect.strict == Strict::Yes => refusal(None),
         (None, _) => Ok(None),
     }
 }

@@ -13,14 +13,31 @@ pub struct Refusal {
     pub code: &'static str,
     /// One sentence for people: which part of the request was wrong, and what would be right.
     pub message: String,
+    by_dialect: bool,
 }
 
 impl Refusal {
+    /// The same, for a request that the interface allows and only the dialect does not.
+    #[must_use]
+    pub fn by_dialect(self) -> Self {
+        Self {
+            by_dialect: true,
+            ..self
+        }
+    }
+
+    /// Why no client should have sent the request; none where the interface allows it.
+    #[must_use]
+    pub fn unexpected(&self) -> Option<&'static str> {
+        (!self.by_dialect).then_some(self.code)
+    }
+
     fn new(status: u16, code: &'static str, message: String) -> Self {
         Self {
             status,
             code,
             message,
+            by_dialect: false,
         }
     }
 
@@ -108,6 +125,7 @@ impl Refusal {
             status,
             code,
             message,
+            ..
         } = self;
         json!({"error": {"status": status, "code": code, "message": message, "guess": true}})
             .to_string()

@@ -154,7 +154,12 @@ impl Armed {
 /// Whether it is this attempt's turn: pages take turns along the list, other requests by chance,
 /// and the next attempt of the same request is never hit again straight away (but for every=1).
 fn is_turn(request: &RequestKey, limit: u64, attempt: u64, every: NonZeroU64) -> bool {
-    let page = request.offset / limit.max(1);
+    let limit = limit.max(1);
+    // An offset between two pages has no number of its own.
+    let page = match request.offset.is_multiple_of(limit) {
+        true => request.offset / limit,
+        false => request.hash(),
+    };
     let number = match request.route {
         Route::Users => page,
         Route::Messages => page.wrapping_add(

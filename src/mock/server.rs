@@ -31,7 +31,10 @@ pub enum StartError {
         argument: &'static str,
         problem: String,
     },
-    #[error("cannot listen on {host}:{port}: {source}; choose another port, or 0 for a free one")]
+    #[error(
+        "cannot listen on {host}:{port}: {}; choose another port, or 0 for a free one",
+        words(source)
+    )]
     Listen {
         host: String,
         port: u16,
@@ -41,6 +44,12 @@ pub enum StartError {
     Thread(io::Error),
     #[error("the system gives no random bytes for the admin token: {0}")]
     Token(io::Error),
+}
+
+/// What an error says, without the number that Python adds itself.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 /// Where a server listens and what it asks of requests.

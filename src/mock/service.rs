@@ -165,7 +165,7 @@ impl Responder for Service {
     }
 
     fn malformed(&self) {
-        self.main.counters.count(Target::Unknown.route(), 400);
+        self.main.malformed();
     }
 }
 

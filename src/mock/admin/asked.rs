@@ -85,15 +85,17 @@ impl Asked<'_> {
     /// `wrong_request` names the place in the body.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         self.no_query()?;
-        let reader = &mut serde_json::Deserializer::from_slice(self.body);
-        let read = serde_path_to_error::deserialize(&mut *reader).map_err(|error| {
+        if self.body.is_empty() {
+            return Err(Problem::wrong("body: is empty; a JSON object is wanted"));
+        }
+        // In two steps: the errors of a value that does not fit say more than those of a text.
+        let value: Value = serde_json::from_slice(self.body)
+            .map_err(|error| Problem::wrong(format!("body: is no JSON: {error}")))?;
+        serde_path_to_error::deserialize(value).map_err(|error| {
             let place = error.path().to_string();
             let place = if place == "." { "body" } else { &place };
             Problem::wrong(format!("{place}: {}", error.inner()))
-        })?;
-        let ended = reader.end();
-        ended.map_err(|error| Problem::wrong(format!("body: {error}")))?;
-        Ok(read)
+        })
     }
 }
 

@@ -266,5 +266,5 @@ fn audit(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
     };
     let Held { ids, messages_of } = asked.body()?;
     let list = messages_of.map_or(List::Users, |user_id| List::Messages { user_id });
-    Ok(shown::audit(&lane.audit(list, &ids)))
+    Ok(shown::audit(&lane.audit(list, &ids)?))
 }

@@ -153,7 +153,8 @@ impl NativeLane {
     }
 
     /// Compares the ids that a reader holds with what was there: a dict with missing (id, request,
-    /// why), repeated (id, times, requests), unexpected (ids) and expected (a count).
+    /// why), repeated (id, times, requests), unexpected (ids) and expected (a count). KeyError
+    /// for the messages of a user who was never there.
     #[pyo3(signature = (ids, user=None))]
     fn audit<'py>(
         &self,
@@ -167,7 +168,7 @@ impl NativeLane {
             repeated,
             unexpected,
             expected,
-        } = py.detach(|| self.inner.audit(list, &ids));
+        } = py.detach(|| self.inner.audit(list, &ids))?;
         let found = PyDict::new(py);
         let missing: Vec<_> = missing
             .into_iter()

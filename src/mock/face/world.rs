@@ -161,14 +161,16 @@ impl World {
 
     /// The message, just as the service sends it. KeyError if there is none.
     fn message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<Py<PyAny>> {
-        let text = py.detach(|| self.inner.message_json(user_id.0, message_id.0));
-        parse_json(
-            py,
-            &text.ok_or(WorldError::NoMessage {
-                user_id: user_id.0,
-                message_id: message_id.0,
-            })?,
-        )
+        let (user_id, message_id) = (user_id.0, message_id.0);
+        let text = py.detach(|| self.inner.message_json(user_id, message_id));
+        let missing = || match self.inner.view().total_messages(user_id) {
+            None => WorldError::NoUser { user_id },
+            Some(_) => WorldError::NoMessage {
+                user_id,
+                message_id,
+            },
+        };
+        parse_json(py, &text.ok_or_else(missing)?)
     }
 
     /// Adds users at the end of the list and gives their ids. They are the next rows of the

@@ -84,7 +84,7 @@ proptest! {
         for id in &held {
             *times.entry(*id).or_default() += 1;
         }
-        let audit = lane.audit(List::Users, &held);
+        let audit = lane.audit(List::Users, &held).unwrap();
         let missing: BTreeSet<u64> = audit.missing.iter().map(|lost| lost.id).collect();
         let lost: BTreeSet<u64> = stayed.iter().copied().filter(|id| !times.contains_key(id)).collect();
         prop_assert_eq!(&missing, &lost);
@@ -114,7 +114,7 @@ fn the_request_that_lost_a_row_is_named_with_what_happened() {
     let mut held = read(&lane, "/external/users?offset=0&limit=10");
     held.extend(read(&lane, "/external/users?offset=10&limit=10"));
     held.extend(read(&lane, "/external/users?offset=20&limit=10"));
-    let audit = lane.audit(List::Users, &held);
+    let audit = lane.audit(List::Users, &held).unwrap();
     let missing: Vec<u64> = audit.missing.iter().map(|lost| lost.id).collect();
     assert_eq!(missing, before[10..13]);
     assert_eq!(audit.missing[0].request, Some(2));
@@ -133,7 +133,7 @@ fn a_reader_that_drops_rows_or_makes_them_up_is_told_so() {
     let dropped = held.remove(1);
     held.push(held[0]);
     held.push(7);
-    let audit = lane.audit(List::Users, &held);
+    let audit = lane.audit(List::Users, &held).unwrap();
     assert_eq!(audit.missing.len(), 1);
     assert_eq!(dropped, audit.missing[0].id);
     assert!(
@@ -154,7 +154,7 @@ fn messages_are_audited_a_user_at_a_time() {
         &format!("/external/users/{user_id}/messages?limit=2"),
     );
     let list = List::Messages { user_id };
-    let audit = lane.audit(list, &first);
+    let audit = lane.audit(list, &first).unwrap();
     assert_eq!(audit.missing.len(), 3);
     assert!(audit.missing.iter().all(|lost| lost.request.is_none()));
     assert!(
@@ -167,5 +167,25 @@ fn messages_are_audited_a_user_at_a_time() {
         &lane,
         &format!("/external/users/{user_id}/messages?offset=2"),
     );
-    assert!(lane.audit(list, &[first, rest].concat()).missing.is_empty());
+    let audit = lane.audit(list, &[first, rest].concat()).unwrap();
+    assert!(audit.missing.is_empty());
+    assert!(lane.audit(List::Messages { user_id: 1 }, &[]).is_err());
+}
+
+#[test]
+fn a_change_goes_on_past_rows_that_are_gone_and_takes_ids_as_they_were_sent() {
+    let lane = lane(9, "ids=large");
+    let ids = read(&lane, "/external/users");
+    lane.world()
+        .remove_user(lane.world().view().user_ids()[1])
+        .unwrap();
+    lane.drifts.add(Drift {
+        route: Route::Users,
+        user: None,
+        after: 1,
+        change: Change::Delete(Which::Ids(vec![ids[1], ids[2]])),
+    });
+    read(&lane, "/external/users");
+    let left = read(&lane, "/external/users");
+    assert_eq!(left, [&ids[..1], &ids[3..]].concat());
 }

@@ -19,6 +19,7 @@ impl World {
             return Err(too_many_users(end));
         }
         if count > 0 {
+            self.check_room()?;
             let messages: u64 = (first..end).map(|index| self.rows.length(index)).sum();
             let overlay = change.make();
             overlay.added_users += count;
@@ -48,6 +49,7 @@ impl World {
         }
         drop(view);
         if count > 0 {
+            self.check_room()?;
             let overlay = change.make();
             overlay.update(index, |user| user.added += count);
             overlay.message_delta = overlay.message_delta.saturating_add_unsigned(count);
@@ -55,6 +57,17 @@ impl World {
         Ok((first..end)
             .map(|position| self.rows.message_id(index, position))
             .collect())
+    }
+
+    fn check_room(&self) -> Result<(), WorldError> {
+        if self.rows.has_room() {
+            return Ok(());
+        }
+        Err(WorldError::Argument {
+            argument: "count",
+            problem: "the rows that were given have ids above 2^62, which leaves none for more"
+                .into(),
+        })
     }
 
     /// Removes a user with all messages; the id never comes back.

@@ -69,6 +69,12 @@ impl Rows {
         }
     }
 
+    /// Whether ids above those of the given rows stay within 63 bits.
+    pub const fn has_room(&self) -> bool {
+        const MOST: u64 = 1 << 62;
+        self.generator.users_from <= MOST && self.generator.messages_from <= MOST
+    }
+
     /// How many messages there are at first. The first call counts; later ones are free.
     pub fn messages(&self) -> u64 {
         *self.messages.get_or_init(|| {

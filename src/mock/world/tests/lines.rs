@@ -204,3 +204,13 @@ fn rows_added_to_given_ones_follow_them() {
         .collect();
     assert!(moments.is_sorted_by_key(Value::to_string));
 }
+
+#[test]
+fn ids_that_leave_no_room_for_more_are_said_to() {
+    let line = format!("{{\"id\":{}}}", i64::MAX);
+    let world = World::from_jsonl(line.as_bytes()).unwrap();
+    assert!(world.user_json(i64::MAX as u64).is_some());
+    let refused = world.add_users(1).unwrap_err().to_string();
+    assert!(refused.contains("2^62"), "{refused}");
+    assert_eq!(world.add_users(0), Ok(Vec::new()));
+}
