@@ -147,3 +147,22 @@ pathlib.Path(sys.argv[1]).open("r+b").write(b"+")
             sys.setswitchinterval(interval)
         assert process.wait(30) == 0
     assert answered == b"+"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_does_not_keep_the_port() -> None:
+    server = MockServer(World(users=1))
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.read(read, 1)
+        os._exit(0)
+    try:
+        server.stop()
+        with MockServer(World(users=1), port=server.port) as again, again.client() as client:
+            assert client.users.page().total == 1
+    finally:
+        os.close(write)
+        os.close(read)
+        assert os.waitpid(child, 0)[1] == 0

@@ -155,3 +155,18 @@ def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
 
 def test_the_generator_has_a_version() -> None:
     assert World.generator_version == 1
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+    assert World.from_jsonl('\ufeff{"id": 3}\n'.encode()).user_ids() == [3]
+
+
+def test_added_users_count_with_their_messages() -> None:
+    world = World(seed=4, users=10, messages_per_user=(3, 9))
+    before = world.total_messages
+    added = world.add_users(4)
+    assert world.total_messages == before + sum(len(world.message_ids(one)) for one in added)
+    world.remove_user(added[0])
+    world.add_messages(added[1], 2)
+    left = sum(len(world.message_ids(one)) for one in world.user_ids())
+    assert world.total_messages == left

@@ -94,7 +94,9 @@ impl State {
             Time::Real { .. } => SystemTime::now(),
             // Past what the wall can show it stands still.
             Time::Virtual { started, start, .. } => {
-                start.checked_add(at - *started).unwrap_or(*start)
+                let last = SystemTime::UNIX_EPOCH + LAST_WALL;
+                let wall = start.checked_add(at - *started);
+                wall.map_or(last, |wall| wall.min(last))
             }
         }
     }
@@ -322,8 +324,8 @@ impl Registered<'_> {
     }
 
     fn look(&self, deadline: Instant) -> Look {
-        let time = &self.switch.state().time;
-        match time {
+        let state = self.switch.state();
+        match &state.time {
             Time::Real { shown, at } => {
                 let end = *at + deadline.saturating_duration_since(*shown);
                 match end <= Instant::now() {
@@ -333,7 +335,11 @@ impl Registered<'_> {
             }
             Time::Virtual { now, .. } if deadline <= *now => Look::Due,
             Time::Virtual { .. } => match self.real_end {
-                Some(end) if end <= Instant::now() => Look::Due,
+                // While the other side goes by this clock as well, the machine's time says nothing.
+                Some(end) if end <= Instant::now() => match state.holds > state.orphans {
+                    true => Look::Later(Instant::now().checked_add(LEAST_REAL_LIMIT)),
+                    false => Look::Due,
+                },
                 end => Look::Later(end),
             },
         }

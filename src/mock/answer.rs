@@ -3,13 +3,15 @@
 //! The checks come in this order, and the first that fails answers: path, method, secret, Accept,
 //! query, rate, faults, look-up.
 
+use std::sync::Arc;
+
 use hyper::header::ACCEPT;
 use hyper::{HeaderMap, Method, Uri};
 
 use super::bend::Bend;
 use super::chunks::Chunks;
 use super::dialect::{Dialect, Order, PastEnd, ShortPages, Strict, Total};
-use super::exchange::{Answer, Call};
+use super::exchange::{Answer, Call, Sent};
 use super::journal::{Asked, Entry, Served};
 use super::key::{Purpose, RequestKey};
 use super::lane::Lane;
@@ -35,22 +37,42 @@ struct Question {
 /// An answer, and the rows in it where it is a page.
 type Reply = (Answer, Option<Served>);
 
+/// A page that is sent with delay.
+#[derive(Debug)]
+struct LatePage {
+    lane: Arc<Lane>,
+    number: u64,
+    target: Target,
+    bend: Bend,
+}
+
+impl Sent for LatePage {
+    fn sent(&self) {
+        let lane = &self.lane;
+        lane.journal.sent(self.number);
+        lane.drifts.page(lane.world(), self.target, &self.bend);
+    }
+}
+
 impl Lane {
     /// Answers one request, counts it and notes it; `known` says whether it carries this lane's
     /// secret.
-    pub fn answer(&self, call: Call<'_>, target: Target, known: bool) -> Answer {
+    pub fn answer(self: &Arc<Self>, call: Call<'_>, target: Target, known: bool) -> Answer {
         let dialect = self.dialect();
         let asked = match self.check(call, target, known, &dialect) {
             Ok(asked) => asked,
             Err(refusal) => return self.refuse(call, target, &refusal),
         };
-        let key = RequestKey::new(target, asked.map_or(0, |asked| asked.offset));
+        let key = RequestKey::new(target, asked);
         let question = Question {
             target,
             asked,
             key,
             attempt: self.attempts.next(&key),
-            bend: self.bend(),
+            bend: Bend {
+                dialect,
+                seed: self.seed(),
+            },
         };
         let turn = self
             .bucket()
@@ -59,8 +81,7 @@ impl Lane {
         let (admitted, headers) =
             turn.map_or((true, Vec::new()), |turn| (turn.admitted, turn.headers));
         let manner = if admitted {
-            self.rules
-                .choose(self.seed(), &key, asked.map_or(1, |asked| asked.limit))
+            self.rules.choose(self.seed(), &key)
         } else {
             Manner::default()
         };
@@ -71,22 +92,33 @@ impl Lane {
             }
             Some(Change::ContentType(_)) | None => self.look_up(&question),
         };
+        let whole = served.is_some() && manner.is_whole(answer.body.len() as u64);
+        // Where it takes time, the client may be gone before the answer is.
+        let (now, later) = (whole && !manner.is_late(), whole && manner.is_late());
         if let Some(served) = &mut served {
-            served.whole = manner.is_whole();
-            if served.whole {
-                self.drifts.page(self.world(), target, &question.bend);
-            }
+            served.whole = now;
         }
         let faults = manner.rules.clone();
         let mut answer = answer.in_manner(manner, &self.clock);
         self.counters.count(target.route(), answer.status);
-        self.journal.add(Entry {
+        let number = self.journal.add(Entry {
             page: asked,
             attempt: question.attempt,
             faults,
             served,
             ..self.entry(call, target, answer.status)
         });
+        if now {
+            self.drifts.page(self.world(), target, &question.bend);
+        }
+        if let Some(sending) = answer.sending.as_mut().filter(|_| later) {
+            sending.sent = Some(Arc::new(LatePage {
+                lane: Arc::clone(self),
+                number,
+                target,
+                bend: question.bend,
+            }));
+        }
         answer.headers.extend(headers);
         let id = key.chance(self.seed(), Purpose::RequestId, question.attempt);
         answer.headers.push(("x-request-id", format!("{id:016x}")));

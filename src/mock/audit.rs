@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use thiserror::Error;
+
 use super::journal::{Entry, Served};
 use super::world::View;
 
@@ -42,6 +44,18 @@ pub struct Audit {
     pub unexpected: Vec<u64>,
     /// How many rows were there all the time.
     pub expected: u64,
+}
+
+/// Why there is no audit.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum AuditError {
+    #[error("there was no user {user_id} at any time")]
+    NoUser { user_id: u64 },
+    #[error(
+        "the journal holds only the last {kept} requests, and an audit needs all: start the server \
+         with a larger journal=, or call forget() before the list is read"
+    )]
+    Forgotten { kept: usize },
 }
 
 /// A page that was answered.
@@ -154,7 +168,7 @@ fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
         return lost(
             Some(number),
             format!(
-                "the answer to request {number} was cut off before it came whole, and its place was not asked for again"
+                "the answer to request {number} did not come whole, and its place was not asked for again"
             ),
         );
     }

@@ -14,6 +14,7 @@ use bytes::{Buf, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::chunks::Chunks;
+use super::exchange::Sent;
 use super::wire::Cue;
 use crate::clock::Clock;
 
@@ -98,6 +99,8 @@ pub struct Body {
     /// What Content-Length says beyond that.
     missing: u64,
     drip: Option<Dripping>,
+    /// Told when all of it was handed on.
+    sent: Option<Arc<dyn Sent>>,
     /// Told when the last byte was handed on, where the connection ends then.
     cue: Option<Arc<Cue>>,
 }
@@ -126,6 +129,7 @@ impl Body {
             rest: chunks.into(),
             missing: 0,
             drip: None,
+            sent: None,
             cue: None,
         }
     }
@@ -137,6 +141,7 @@ impl Body {
             rest: all.split_front(bytes),
             missing: 0,
             drip: None,
+            sent: None,
             cue: None,
         }
     }
@@ -148,6 +153,7 @@ impl Body {
             rest: all.split_front(bytes),
             missing: all.remaining as u64,
             drip: None,
+            sent: None,
             cue: Some(Arc::clone(cue)),
         }
     }
@@ -160,6 +166,14 @@ impl Body {
             clock,
             hold: None,
         });
+        self
+    }
+}
+
+impl Body {
+    /// The same, and `sent` hears when all of it was handed on.
+    pub fn telling(mut self, sent: Option<Arc<dyn Sent>>) -> Self {
+        self.sent = sent;
         self
     }
 }
@@ -196,6 +210,11 @@ impl HttpBody for Body {
         } else {
             None
         };
+        if !body.rest.has_remaining()
+            && let Some(sent) = body.sent.take()
+        {
+            sent.sent();
+        }
         if !body.rest.has_remaining()
             && let Some(cue) = &body.cue
         {

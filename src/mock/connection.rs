@@ -86,7 +86,11 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
 /// Holds an answer back for its time, and makes its body what it is to be.
 async fn send(
     chunks: super::chunks::Chunks,
-    Sending { manner, clock }: Sending,
+    Sending {
+        manner,
+        clock,
+        sent,
+    }: Sending,
     cue: &Arc<Cue>,
     stale: &AtomicBool,
 ) -> Body {
@@ -117,8 +121,13 @@ async fn send(
         }
     };
     match manner.drip {
-        Some(drip) => body.dripping(drip.bytes, drip.pause, clock),
-        None => body,
+        Some(drip) => body.dripping(drip.bytes, drip.pause, clock).telling(sent),
+        None => {
+            if let Some(sent) = sent {
+                sent.sent();
+            }
+            body
+        }
     }
 }
 

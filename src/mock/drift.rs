@@ -8,6 +8,9 @@ use super::order::Sequence;
 use super::routes::{Route, Target};
 use super::world::{Fields, View, World, WorldError};
 
+/// The most rows that change between two pages.
+pub const MOST_ROWS: u64 = 10_000;
+
 /// Which rows a change is about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Which {
@@ -57,6 +60,18 @@ impl Drift {
         };
         if after == 0 {
             return Err("after: must be at least 1, the first page".into());
+        }
+        let rows = match &change {
+            Change::Add(rows)
+            | Change::Delete(Which::First(rows) | Which::Last(rows))
+            | Change::Edit(Which::First(rows) | Which::Last(rows), _) => *rows,
+            Change::Delete(Which::Ids(ids)) | Change::Edit(Which::Ids(ids), _) => ids.len() as u64,
+        };
+        if rows > MOST_ROWS {
+            // They are changed while an answer is on its way, and all lanes wait for that.
+            return Err(format!(
+                "rows: {MOST_ROWS} at most between two pages, not {rows}"
+            ));
         }
         if matches!(&change, Change::Edit(_, fields) if fields.contains_key("id")) {
             return Err("id: rows are found by it, so it cannot be edited".into());

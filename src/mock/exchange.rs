@@ -1,5 +1,6 @@
 //! What goes between the socket and the service: a request, and how it is answered.
 
+use std::fmt;
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
@@ -40,6 +41,13 @@ pub struct Sending {
     pub manner: Manner,
     /// What delays and drips go by.
     pub clock: Clock,
+    /// Who hears that the answer was sent in the end; a client that goes before hears it never.
+    pub sent: Option<Arc<dyn Sent>>,
+}
+
+/// Hears that an answer was sent whole.
+pub trait Sent: fmt::Debug + Send + Sync {
+    fn sent(&self);
 }
 
 /// Who answers the requests of a connection.
@@ -103,8 +111,11 @@ impl Answer {
             None => {}
         }
         if !manner.is_plain() {
-            let clock = clock.clone();
-            self.sending = Some(Box::new(Sending { manner, clock }));
+            self.sending = Some(Box::new(Sending {
+                manner,
+                clock: clock.clone(),
+                sent: None,
+            }));
         }
         self
     }

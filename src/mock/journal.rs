@@ -104,11 +104,12 @@ impl Journal {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an entry under the next number; the oldest makes room.
-    pub fn add(&self, mut entry: Entry) {
+    /// Adds an entry under the next number, and gives it; the oldest makes room.
+    pub fn add(&self, mut entry: Entry) -> u64 {
         let mut ring = self.ring();
         ring.numbered += 1;
-        entry.number = ring.numbered;
+        let number = ring.numbered;
+        entry.number = number;
         if entry.unexpected.is_some() && ring.unexpected.len() < UNEXPECTED {
             ring.unexpected.push(entry.clone());
         }
@@ -118,6 +119,20 @@ impl Journal {
         ring.forgotten = oldest.as_ref().map_or(ring.forgotten, |entry| entry.number);
         // Before the oldest is dropped: it may be the last that holds an old world.
         drop(ring);
+        number
+    }
+
+    /// Notes that the page of an entry was sent whole after all.
+    pub fn sent(&self, number: u64) {
+        let mut ring = self.ring();
+        let place = ring.entries.partition_point(|entry| entry.number < number);
+        let entry = ring.entries.get_mut(place);
+        if let Some(served) = entry
+            .filter(|entry| entry.number == number)
+            .and_then(|entry| entry.served.as_mut())
+        {
+            served.whole = true;
+        }
     }
 
     /// The number of the last entry; 0 before the first.

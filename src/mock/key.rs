@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, PoisonError};
 
+use super::journal::Asked;
 use super::routes::{Route, Target};
 use super::world::draw::blend;
 
-/// What a request asks for, without how much of it; 0 where its route has no such part.
+/// What a request asks for; 0 where its route has no such part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestKey {
     pub route: Route,
     pub user: u64,
     pub message: u64,
     pub offset: u64,
+    /// The page size that applies.
+    pub limit: u64,
 }
 
 /// What a chance decides; each has its own, so that one more decision moves none of the others.
@@ -32,14 +35,15 @@ pub enum Purpose {
 }
 
 impl RequestKey {
-    /// The key of a request for `target`, from `offset` on where it is a list.
+    /// The key of a request for `target`, with its page where it is a list.
     #[must_use]
-    pub fn new(target: Target, offset: u64) -> Self {
+    pub fn new(target: Target, asked: Option<Asked>) -> Self {
         Self {
             route: target.route(),
             user: target.user().unwrap_or(0),
             message: target.message().unwrap_or(0),
-            offset,
+            offset: asked.map_or(0, |asked| asked.offset),
+            limit: asked.map_or(0, |asked| asked.limit),
         }
     }
 
@@ -51,7 +55,14 @@ impl RequestKey {
     }
 
     pub(super) const fn hash(&self) -> u64 {
-        blend(&[self.route as u64, self.user, self.message, self.offset])
+        let Self {
+            user,
+            message,
+            offset,
+            limit,
+            ..
+        } = *self;
+        blend(&[self.route as u64, user, message, offset, limit])
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use super::audit::{self, Audit, List};
+use super::audit::{self, Audit, AuditError, List};
 use super::bend::Bend;
 use super::counters::Counters;
 use super::dialect::Dialect;
@@ -15,7 +15,7 @@ use super::rate::{Bucket, Rate};
 use super::routes::{Route, Target};
 use super::rule::Rule;
 use super::rules::Rules;
-use super::world::{View, World, WorldError};
+use super::world::{View, World};
 use crate::clock::Clock;
 
 /// What a lane is made of.
@@ -169,8 +169,9 @@ impl Lane {
     /// Compares the ids that a reader holds, as they were sent, with what was there.
     ///
     /// # Errors
-    /// `NoUser` for the messages of a user who was never there.
-    pub fn audit(&self, list: List, held: &[u64]) -> Result<Audit, WorldError> {
+    /// `NoUser` for the messages of a user who was never there; `Forgotten` where the journal has
+    /// made room for later requests.
+    pub fn audit(&self, list: List, held: &[u64]) -> Result<Audit, AuditError> {
         let bend = self.bend();
         let list = match list {
             List::Users => List::Users,
@@ -180,6 +181,10 @@ impl Lane {
             },
         };
         let (entries, forgotten) = self.journal.all();
+        if forgotten {
+            let kept = entries.len();
+            return Err(AuditError::Forgotten { kept });
+        }
         let entries: Vec<Entry> = entries
             .into_iter()
             .filter(|entry| match list {
@@ -191,7 +196,7 @@ impl Lane {
             })
             .collect();
         let first = entries.iter().find_map(|entry| entry.served.as_ref());
-        let before = match first.filter(|_| !forgotten) {
+        let before = match first {
             Some(served) => served.view.clone(),
             None => (**self.before.load()).clone(),
         };
@@ -199,7 +204,7 @@ impl Lane {
         if let List::Messages { user_id } = list {
             let known = |view: &View| view.total_messages(user_id).is_some();
             if !known(&now) && !known(&before) {
-                return Err(WorldError::NoUser { user_id });
+                return Err(AuditError::NoUser { user_id });
             }
         }
         let (known, never_sent): (Vec<u64>, Vec<u64>) =

@@ -70,10 +70,27 @@ impl Manner {
             && self.drip.is_none()
     }
 
-    /// Whether all of the body arrives, sooner or later.
+    /// Whether all of a body of `length` bytes arrives, sooner or later.
     #[must_use]
-    pub const fn is_whole(&self) -> bool {
-        matches!(self.ending, Ending::Whole | Ending::Stale)
+    pub const fn is_whole(&self, length: u64) -> bool {
+        match self.ending {
+            Ending::Whole | Ending::Stale => true,
+            Ending::Close { after_bytes: bytes }
+            | Ending::Short { bytes }
+            | Ending::Reset {
+                after_bytes: Some(bytes),
+            }
+            | Ending::Stall {
+                after_bytes: Some(bytes),
+            } => bytes >= length,
+            Ending::Reset { after_bytes: None } | Ending::Stall { after_bytes: None } => false,
+        }
+    }
+
+    /// Whether it takes time that the client may not have.
+    #[must_use]
+    pub const fn is_late(&self) -> bool {
+        !self.delay.is_zero() || self.drip.is_some()
     }
 
     /// Whether a fault of this kind still has a place. Delays add up, a drip goes with everything;

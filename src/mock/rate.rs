@@ -30,6 +30,8 @@ pub struct Rate {
 
 /// The most tokens that a bucket holds, and that come back in a second.
 const MOST: u64 = 1_000_000;
+/// The least that come back in a second: one in some twelve days.
+const LEAST: f64 = 0.000_001;
 
 impl Rate {
     /// A rate within its bounds.
@@ -37,9 +39,9 @@ impl Rate {
     /// # Errors
     /// Which argument is wrong, and what would be right.
     pub fn new(per_second: f64, burst: u64, says: Says) -> Result<Self, String> {
-        if !(per_second > 0.0 && per_second <= MOST as f64) {
+        if !(LEAST..=MOST as f64).contains(&per_second) {
             return Err(format!(
-                "per_second: must be above 0 and at most {MOST}, not {per_second}"
+                "per_second: must be from {LEAST} to {MOST}, not {per_second:e}"
             ));
         }
         if !(1..=MOST).contains(&burst) {

@@ -74,11 +74,10 @@ impl Rules {
     }
 
     /// How a request is answered, and one more attempt of it for each rule that it matches.
-    /// `limit` is the page size asked for, and anything where the route has no pages.
-    pub fn choose(&self, seed: u64, request: &RequestKey, limit: u64) -> Manner {
+    pub fn choose(&self, seed: u64, request: &RequestKey) -> Manner {
         let mut manner = Manner::default();
         for armed in self.read().iter() {
-            armed.apply(seed, request, limit, &mut manner);
+            armed.apply(seed, request, &mut manner);
         }
         manner
     }
@@ -116,7 +115,7 @@ impl Armed {
         }
     }
 
-    fn apply(&self, seed: u64, request: &RequestKey, limit: u64, manner: &mut Manner) {
+    fn apply(&self, seed: u64, request: &RequestKey, manner: &mut Manner) {
         let Rule {
             on,
             attempt,
@@ -134,7 +133,7 @@ impl Armed {
         let seed = blend(&[seed, self.salt]);
         let chance = |purpose| request.chance(seed, purpose, number);
         let fires = attempt.is_none_or(|attempt| attempt.get() == number)
-            && every.is_none_or(|every| is_turn(request, limit, number, every))
+            && every.is_none_or(|every| is_turn(request, number, every))
             && p.is_none_or(|p| p.holds(unit(chance(Purpose::Fault))))
             && manner.has_room_for(fault)
             && times.is_none_or(|times| self.spend(request, times));
@@ -153,8 +152,8 @@ impl Armed {
 
 /// Whether it is this attempt's turn: pages take turns along the list, other requests by chance,
 /// and the next attempt of the same request is never hit again straight away (but for every=1).
-fn is_turn(request: &RequestKey, limit: u64, attempt: u64, every: NonZeroU64) -> bool {
-    let limit = limit.max(1);
+fn is_turn(request: &RequestKey, attempt: u64, every: NonZeroU64) -> bool {
+    let limit = request.limit.max(1);
     // An offset between two pages has no number of its own.
     let page = match request.offset.is_multiple_of(limit) {
         true => request.offset / limit,

@@ -1,11 +1,12 @@
 //! The socket below the service: one thread, one runtime, no Python.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use socket2::SockRef;
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -300,6 +301,8 @@ fn serve(
             _ = stopped => {}
             () = accept(&listener, front) => {}
         }
+        // A forked child may hold the socket too; without this it would keep the port.
+        let _ = SockRef::from(&listener).shutdown(Shutdown::Both);
     });
 }
 

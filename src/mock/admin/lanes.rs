@@ -10,7 +10,7 @@ use super::asked::{Asked, Held, NewDialect, NewDrift, NewFaults, NewLane, NewRat
 use super::problem::Problem;
 use super::{Admin, shown, worlds};
 use crate::clock::virtual_start;
-use crate::mock::audit::List;
+use crate::mock::audit::{AuditError, List};
 use crate::mock::lane::{Habits, Lane};
 use crate::mock::rule::{Rule, read_rules};
 use crate::mock::rules::RuleId;
@@ -266,5 +266,9 @@ fn audit(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
     };
     let Held { ids, messages_of } = asked.body()?;
     let list = messages_of.map_or(List::Users, |user_id| List::Messages { user_id });
-    Ok(shown::audit(&lane.audit(list, &ids)?))
+    let audit = lane.audit(list, &ids).map_err(|error| match error {
+        AuditError::NoUser { .. } => Problem::not_found(error),
+        AuditError::Forgotten { .. } => Problem::conflict(error),
+    })?;
+    Ok(shown::audit(&audit))
 }

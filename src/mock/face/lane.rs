@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::arguments::{Id, json_fields};
 use super::world::World;
 use crate::clock::face::Clock;
-use crate::mock::audit::{Audit, List};
+use crate::mock::audit::{Audit, AuditError, List};
 use crate::mock::dialect::Dialect;
 use crate::mock::drift::{Change, Drift, Which};
 use crate::mock::journal::Entry;
@@ -154,7 +154,8 @@ impl NativeLane {
 
     /// Compares the ids that a reader holds with what was there: a dict with missing (id, request,
     /// why), repeated (id, times, requests), unexpected (ids) and expected (a count). KeyError
-    /// for the messages of a user who was never there.
+    /// for the messages of a user who was never there; RuntimeError where the journal has forgotten
+    /// requests.
     #[pyo3(signature = (ids, user=None))]
     fn audit<'py>(
         &self,
@@ -168,7 +169,15 @@ impl NativeLane {
             repeated,
             unexpected,
             expected,
-        } = py.detach(|| self.inner.audit(list, &ids))?;
+        } = py
+            .detach(|| self.inner.audit(list, &ids))
+            .map_err(|error| {
+                let text = error.to_string();
+                match error {
+                    AuditError::NoUser { .. } => PyKeyError::new_err(text),
+                    AuditError::Forgotten { .. } => PyRuntimeError::new_err(text),
+                }
+            })?;
         let found = PyDict::new(py);
         let missing: Vec<_> = missing
             .into_iter()

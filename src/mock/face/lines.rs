@@ -68,7 +68,7 @@ fn read_file(path: &Path) -> PyResult<World> {
 pub fn write_file(world: &World, path: &Path) -> PyResult<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.part", std::process::id()));
+    name.push(format!(".{:016x}.part", fastrand::u64(..)));
     let part = path.with_file_name(name);
     let written = write_through(world, &part).and_then(|()| fs::rename(&part, path));
     written.map_err(|error| {

@@ -12,10 +12,11 @@ use crate::mock::drift::{Change, Drift, Which};
 use crate::mock::exchange::Call;
 use crate::mock::lane::{Habits, Lane, Parts};
 use crate::mock::routes::{Route, Target};
+use crate::mock::rule::read_rules;
 use crate::mock::world::World;
 
-fn lane(users: u64, dialect: &str) -> Lane {
-    Lane::new(Parts {
+fn lane(users: u64, dialect: &str) -> Arc<Lane> {
+    Arc::new(Lane::new(Parts {
         name: "main".into(),
         secret: "mock_secret".into(),
         vendor: "example".into(),
@@ -24,11 +25,11 @@ fn lane(users: u64, dialect: &str) -> Lane {
             dialect: dialect.parse().unwrap(),
             ..Habits::default()
         },
-    })
+    }))
 }
 
 /// The ids that one request for a list is answered with.
-fn read(lane: &Lane, path: &str) -> Vec<u64> {
+fn read(lane: &Arc<Lane>, path: &str) -> Vec<u64> {
     let uri: Uri = path.parse().unwrap();
     let headers = HeaderMap::from_iter([(
         hyper::header::ACCEPT,
@@ -188,4 +189,67 @@ fn a_change_goes_on_past_rows_that_are_gone_and_takes_ids_as_they_were_sent() {
     read(&lane, "/external/users");
     let left = read(&lane, "/external/users");
     assert_eq!(left, [&ids[..1], &ids[3..]].concat());
+}
+
+#[test]
+fn what_was_cut_behind_its_end_was_not_cut() {
+    let lane = lane(9, "documented");
+    for rule in
+        read_rules("users: truncate(at=1000000)\nusers: reset(after_bytes=1000000)").unwrap()
+    {
+        lane.rules.add(rule);
+    }
+    lane.drifts.add(Drift {
+        route: Route::Users,
+        user: None,
+        after: 1,
+        change: Change::Add(1),
+    });
+    let held = read(&lane, "/external/users");
+    assert_eq!(lane.drifts.waiting(), 0);
+    assert!(lane.audit(List::Users, &held).unwrap().missing.is_empty());
+}
+
+#[test]
+fn a_page_that_is_late_is_none_before_it_was_sent() {
+    let lane = lane(9, "documented");
+    for rule in read_rules("users: latency(60000)").unwrap() {
+        lane.rules.add(rule);
+    }
+    lane.drifts.add(Drift {
+        route: Route::Users,
+        user: None,
+        after: 1,
+        change: Change::Add(1),
+    });
+    read(&lane, "/external/users");
+    assert_eq!(lane.drifts.waiting(), 1);
+    let audit = lane.audit(List::Users, &[]).unwrap();
+    assert!(
+        audit.missing[0].why.contains("did not come whole"),
+        "{}",
+        audit.missing[0].why
+    );
+}
+
+#[test]
+fn an_audit_of_what_was_forgotten_is_refused() {
+    let lane = Arc::new(Lane::new(Parts {
+        name: "main".into(),
+        secret: "mock_secret".into(),
+        vendor: "example".into(),
+        world: Arc::new(World::new(3, 9, 0, 0).unwrap()),
+        habits: Habits {
+            journal: 2,
+            ..Habits::default()
+        },
+    }));
+    for _ in 0..3 {
+        read(&lane, "/external/users");
+    }
+    let refused = lane.audit(List::Users, &[]).unwrap_err().to_string();
+    assert!(refused.contains("last 2 requests"), "{refused}");
+    lane.forget();
+    let held = read(&lane, "/external/users");
+    assert!(lane.audit(List::Users, &held).unwrap().missing.is_empty());
 }

@@ -74,6 +74,7 @@ fn paths(world: &World) -> Vec<String> {
     }
     for offset in (0..70).step_by(10) {
         paths.push(format!("/external/users?offset={offset}&limit=10"));
+        paths.push(format!("/external/users?offset={offset}&limit=7"));
     }
     // Each three times: which of them is the first attempt must not matter.
     [paths.clone(), paths.clone(), paths].concat()

@@ -22,6 +22,7 @@ fn page(offset: u64) -> RequestKey {
         user: 0,
         message: 0,
         offset,
+        limit: 99,
     }
 }
 
@@ -34,7 +35,7 @@ fn messages(user: u64, offset: u64) -> RequestKey {
 }
 
 fn fires(rules: &Rules, request: &RequestKey) -> bool {
-    !rules.choose(1, request, 99).is_plain()
+    !rules.choose(1, request).is_plain()
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn times_and_attempts_are_counted_for_each_request() {
     );
     // One after the other: what an earlier rule takes is not spent by a later one.
     let both = rules("users: status(503) x1; users: reset() x1");
-    let endings: Vec<Manner> = (0..3).map(|_| both.choose(1, &page(0), 99)).collect();
+    let endings: Vec<Manner> = (0..3).map(|_| both.choose(1, &page(0))).collect();
     assert!(endings[0].change.is_some() && endings[0].ending == Ending::Whole);
     assert_eq!(endings[1].ending, Ending::Reset { after_bytes: None });
     assert!(endings[2].is_plain());
@@ -123,12 +124,12 @@ fn chance_belongs_to_the_request_and_not_to_its_place_in_the_queue() {
     let (forward, backward) = (rules(text), rules(text));
     let ahead: Vec<Manner> = requests
         .iter()
-        .map(|request| forward.choose(7, request, 1))
+        .map(|request| forward.choose(7, request))
         .collect();
     let mut behind: Vec<Manner> = requests
         .iter()
         .rev()
-        .map(|request| backward.choose(7, request, 1))
+        .map(|request| backward.choose(7, request))
         .collect();
     behind.reverse();
     assert_eq!(ahead, behind);
@@ -147,7 +148,7 @@ fn chance_belongs_to_the_request_and_not_to_its_place_in_the_queue() {
         .filter(|manner| manner.rules.len() == 3)
         .count();
     assert!((60..200).contains(&both), "{both}");
-    assert_ne!(ahead[0].delay, forward.choose(8, &requests[0], 1).delay);
+    assert_ne!(ahead[0].delay, forward.choose(8, &requests[0]).delay);
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn delays_add_up_and_of_the_rest_the_first_wins() {
         "any: latency(2); any: drip(bytes=5, ms=1); any: garbage(); any: reset(); any: latency(3); \
          any: drip(bytes=7, ms=1)",
     );
-    let manner = all.choose(1, &page(0), 99);
+    let manner = all.choose(1, &page(0));
     assert_eq!(manner.delay, Duration::from_millis(5));
     assert_eq!(manner.drip.map(|drip| drip.bytes.get()), Some(5));
     assert!(manner.change.is_some() && manner.ending == Ending::Whole);

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::mock::chunks::Chunks;
 use crate::mock::connection::converse;
 use crate::mock::exchange::{Answer, Call, Responder};
+use crate::mock::journal::Asked;
 use crate::mock::key::RequestKey;
 use crate::mock::routes::{MAX_LIMIT, Target};
 use crate::mock::rule::read_rules;
@@ -40,8 +41,9 @@ impl Responder for Stub {
             .query()
             .and_then(|query| query.strip_prefix("offset="));
         let offset = offset.and_then(|offset| offset.parse().ok()).unwrap_or(0);
-        let key = RequestKey::new(target, offset);
-        let manner = self.rules.choose(5, &key, MAX_LIMIT);
+        let limit = MAX_LIMIT;
+        let key = RequestKey::new(target, Some(Asked { offset, limit }));
+        let manner = self.rules.choose(5, &key);
         let body = match &self.body {
             Some(body) => Chunks::from(body.clone()),
             None => chunks(&call.uri.to_string()),

@@ -39,6 +39,12 @@ impl JsonlReader {
     /// `Line` for a line that is not an object with an integer id, or that has a row twice.
     pub fn line(&mut self, line: &[u8]) -> Result<(), JsonlError> {
         self.lines += 1;
+        // Some programs begin every file with this mark.
+        let mark = "\u{feff}".as_bytes();
+        let line = match self.lines {
+            1 => line.strip_prefix(mark).unwrap_or(line),
+            _ => line,
+        };
         let line = line.trim_ascii();
         if line.is_empty() {
             return Ok(());

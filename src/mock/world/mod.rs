@@ -182,11 +182,13 @@ impl World {
     }
 
     /// How many messages there are now. The first call counts every generated user (about 10
-    /// million a second); later ones are free.
+    /// million a second), and each call those that were added.
     #[must_use]
     pub fn total_messages(&self) -> u64 {
-        let delta = self.view().overlay.message_delta;
-        self.rows.messages().saturating_add_signed(delta)
+        let view = self.view();
+        let added = self.rows.users..self.rows.users + view.overlay.added_users;
+        let added: u64 = added.map(|index| self.rows.length(index)).sum();
+        (self.rows.messages() + added).saturating_add_signed(view.overlay.message_delta)
     }
 
     /// The user as the service sends it, or `None`.
