@@ -81,7 +81,7 @@ def test_it_serves_badly_where_it_is_told_to() -> None:
     ):
         users = reader.users.list()
         assert len({user.id for user in users}) == 120
-        assert users.report.requests > 4
+        assert users.report.requests >= 4
         with pytest.raises(backread.StatusError, match="418"):
             reader.users.get(42)
 
