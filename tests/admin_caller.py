@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+from collections.abc import Iterator
 from typing import Any
 
-from backread.testing import MockServer
+import pytest
+
+from backread.testing import MockServer, World
 from by_hand import Answer
 
 
@@ -39,3 +42,15 @@ class Admin(contextlib.AbstractContextManager["Admin"]):
 
     def __exit__(self, *_: object) -> None:
         self.connection.close()
+
+
+@pytest.fixture
+def admin_server() -> Iterator[MockServer]:
+    with MockServer(World(seed=7, users=120, messages_per_user=(0, 12))) as server:
+        yield server
+
+
+@pytest.fixture
+def admin(admin_server: MockServer) -> Iterator[Admin]:
+    with Admin(admin_server) as admin:
+        yield admin

@@ -39,9 +39,12 @@ from typing import Any
 
 import pytest
 
+import admin_caller
 import command_line
 from scripted_server import ScriptedServer
 
+admin = admin_caller.admin
+admin_server = admin_caller.admin_server
 backread = command_line.backread
 server = command_line.server
 settings = command_line.settings

@@ -15,20 +15,8 @@ from by_hand import Caller
 
 
 @pytest.fixture
-def server() -> Iterator[MockServer]:
-    with MockServer(World(seed=7, users=120, messages_per_user=(0, 12))) as server:
-        yield server
-
-
-@pytest.fixture
-def admin(server: MockServer) -> Iterator[Admin]:
-    with Admin(server) as admin:
-        yield admin
-
-
-@pytest.fixture
-def caller(server: MockServer) -> Iterator[Caller]:
-    caller = Caller(server)
+def caller(admin_server: MockServer) -> Iterator[Caller]:
+    caller = Caller(admin_server)
     yield caller
     caller.connection.close()
 
@@ -47,26 +35,28 @@ def at_rest(lane: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", ["state", "lanes", "lanes/main/journal", "nothing/here", "x%FF"])
 def test_without_the_admin_token_there_is_nothing_to_see(
-    caller: Caller, server: MockServer, path: str
+    caller: Caller, admin_server: MockServer, path: str
 ) -> None:
-    for sent in (None, f"Bearer {server.secret}", "Bearer ", server.admin_token):
+    for sent in (None, f"Bearer {admin_server.secret}", "Bearer ", admin_server.admin_token):
         answer = caller(f"/__mock/{path}", Authorization=sent)
         assert answer.status == 401
         assert answer.headers["www-authenticate"] == "Bearer"
         assert "admin_token" in answer.json["error"]["message"].lower()
 
 
-def test_the_admin_token_is_no_secret_of_a_lane(caller: Caller, server: MockServer) -> None:
-    assert caller("/external/users", Authorization=f"Bearer {server.admin_token}").status == 401
-    assert len(server.admin_token) == 32
+def test_the_admin_token_is_no_secret_of_a_lane(caller: Caller, admin_server: MockServer) -> None:
+    assert (
+        caller("/external/users", Authorization=f"Bearer {admin_server.admin_token}").status == 401
+    )
+    assert len(admin_server.admin_token) == 32
     with MockServer() as other:
-        assert other.admin_token != server.admin_token
-    assert server.admin_token not in repr(server)
+        assert other.admin_token != admin_server.admin_token
+    assert admin_server.admin_token not in repr(admin_server)
 
 
-def test_a_server_is_asked_by_its_address_only(caller: Caller, server: MockServer) -> None:
-    caller.headers["Authorization"] = f"Bearer {server.admin_token}"
-    for host in ("127.0.0.1", f"localhost:{server.port}", "[::1]:80"):
+def test_a_server_is_asked_by_its_address_only(caller: Caller, admin_server: MockServer) -> None:
+    caller.headers["Authorization"] = f"Bearer {admin_server.admin_token}"
+    for host in ("127.0.0.1", f"localhost:{admin_server.port}", "[::1]:80"):
         assert caller("/__mock/state", Host=host).status == 200
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80"):
         for path in ("/__mock/", "/__mock/state"):
@@ -75,7 +65,9 @@ def test_a_server_is_asked_by_its_address_only(caller: Caller, server: MockServe
             assert "localhost" in answer.json["error"]["message"]
 
 
-def test_no_page_of_another_site_may_read_or_frame_this(server: MockServer, admin: Admin) -> None:
+def test_no_page_of_another_site_may_read_or_frame_this(
+    admin_server: MockServer, admin: Admin
+) -> None:
     for answer in (
         admin.send("GET", "state"),
         admin.send("GET", ""),
@@ -89,18 +81,20 @@ def test_no_page_of_another_site_may_read_or_frame_this(server: MockServer, admi
         assert "frame-ancestors 'none'" in policy
 
 
-def test_admin_requests_are_neither_counted_nor_noted(server: MockServer, admin: Admin) -> None:
+def test_admin_requests_are_neither_counted_nor_noted(
+    admin_server: MockServer, admin: Admin
+) -> None:
     admin("GET", "state")
     admin.send("GET", "state", token="0" * 32)
     admin.send("GET", "")
-    assert sum(server.counts().values()) == 0
+    assert sum(admin_server.counts().values()) == 0
     assert admin("GET", "lanes/main/journal")["entries"] == []
 
 
 # --- the page ----------------------------------------------------------------------------------
 
 
-def test_the_page_and_its_files_need_no_token(caller: Caller, server: MockServer) -> None:
+def test_the_page_and_its_files_need_no_token(caller: Caller, admin_server: MockServer) -> None:
     caller.headers = {}
     page = caller("/__mock/")
     assert page.status == 200
@@ -109,8 +103,8 @@ def test_the_page_and_its_files_need_no_token(caller: Caller, server: MockServer
         answer = caller(f"/__mock/inspector.{name}")
         assert answer.headers["content-type"].startswith(kind)
         assert f'"inspector.{name}"'.encode() in page.body
-        assert server.admin_token.encode() not in answer.body
-    assert server.secret.encode() not in page.body
+        assert admin_server.admin_token.encode() not in answer.body
+    assert admin_server.secret.encode() not in page.body
     moved = caller("/__mock")
     assert (moved.status, moved.headers["location"]) == (308, "/__mock/")
     assert caller("/__mock/", "POST").headers["allow"] == "GET"
@@ -119,14 +113,14 @@ def test_the_page_and_its_files_need_no_token(caller: Caller, server: MockServer
 # --- what there is to see ----------------------------------------------------------------------
 
 
-def test_the_state_shows_the_server_and_its_lanes(server: MockServer, admin: Admin) -> None:
-    with server.client() as client:
+def test_the_state_shows_the_server_and_its_lanes(admin_server: MockServer, admin: Admin) -> None:
+    with admin_server.client() as client:
         ids(client)
     state = admin("GET", "state")
-    assert state["server"]["url"] == server.url
-    assert state["server"]["vendor"] == server.vendor
+    assert state["server"]["url"] == admin_server.url
+    assert state["server"]["vendor"] == admin_server.vendor
     (lane,) = state["lanes"]
-    assert (lane["name"], lane["secret"], lane["main"]) == ("main", server.secret, True)
+    assert (lane["name"], lane["secret"], lane["main"]) == ("main", admin_server.secret, True)
     assert lane["counts"]["users"] == 2
     assert lane["statuses"] == {"200": 2}
     assert lane["dialect"]["text"] == "documented"
@@ -148,7 +142,7 @@ def test_every_choice_of_a_dialect_can_be_chosen(admin: Admin) -> None:
 
 
 def test_the_journal_goes_on_where_it_was_read_to(
-    caller: Caller, server: MockServer, admin: Admin
+    caller: Caller, admin_server: MockServer, admin: Admin
 ) -> None:
     for offset in range(5):
         caller(f"/external/users?offset={offset}&limit=1")
@@ -165,12 +159,12 @@ def test_the_journal_goes_on_where_it_was_read_to(
     assert odd["unexpected"] == "unknown_path"
     admin("DELETE", "lanes/main/journal")
     assert admin("GET", "lanes/main/journal")["entries"] == []
-    assert sum(server.counts().values()) == 0
+    assert sum(admin_server.counts().values()) == 0
 
 
 def test_the_journal_says_that_it_has_forgotten() -> None:
-    with MockServer(journal=2) as server, Admin(server) as admin:
-        with server.client() as client:
+    with MockServer(journal=2) as admin_server, Admin(admin_server) as admin:
+        with admin_server.client() as client:
             for _ in range(3):
                 client.users.page()
         kept = admin("GET", "lanes/main/journal")
@@ -179,9 +173,9 @@ def test_the_journal_says_that_it_has_forgotten() -> None:
         assert admin("GET", "lanes/main/journal?after=1")["forgotten"] is False
 
 
-def test_a_user_is_shown_as_the_world_has_it(server: MockServer, admin: Admin) -> None:
+def test_a_user_is_shown_as_the_world_has_it(admin_server: MockServer, admin: Admin) -> None:
     admin("PUT", "lanes/main/dialect", {"dialect": "hostile"})
-    world = server.world
+    world = admin_server.world
     shown = admin("GET", "lanes/main/world/users/42")
     assert shown["user"] == world.user(42)
     assert shown["total_messages"] == len(world.message_ids(42))
@@ -197,7 +191,7 @@ def test_a_user_is_shown_as_the_world_has_it(server: MockServer, admin: Admin) -
 
 
 def test_a_fault_is_set_listed_and_taken_away(
-    caller: Caller, server: MockServer, admin: Admin
+    caller: Caller, admin_server: MockServer, admin: Admin
 ) -> None:
     rule = "users offset=0: status(404)"
     (fault,) = admin("POST", "lanes/main/faults", {"faults": [rule]})["faults"]
@@ -227,7 +221,7 @@ def test_nothing_is_set_where_one_rule_is_wrong(admin: Admin) -> None:
 
 
 def test_another_dialect_is_spoken_from_the_next_request_on(
-    caller: Caller, server: MockServer, admin: Admin
+    caller: Caller, admin_server: MockServer, admin: Admin
 ) -> None:
     assert caller("/external/users?limit=100").status == 422
     said = admin("PUT", "lanes/main/dialect", {"dialect": "over_limit=clamp"})
@@ -236,7 +230,7 @@ def test_another_dialect_is_spoken_from_the_next_request_on(
     assert admin("PUT", "lanes/main/dialect", {"dialect": "hostile"})["conforms"] is False
 
 
-def test_a_rate_is_set_and_lifted(caller: Caller, server: MockServer, admin: Admin) -> None:
+def test_a_rate_is_set_and_lifted(caller: Caller, admin_server: MockServer, admin: Admin) -> None:
     assert admin("PUT", "lanes/main/rate", {"rate": "0.01/s burst=1"})["rate"].startswith("0.01/s")
     assert [caller("/external/users").status for _ in range(2)] == [200, 429]
     assert admin("PUT", "lanes/main/rate", {"rate": None}) == {"rate": None}
@@ -255,8 +249,8 @@ def test_time_is_made_virtual_and_moved(admin: Admin) -> None:
     assert (status, "virtual" in message) == (409, True)
 
 
-def test_the_world_is_changed_by_hand(server: MockServer, admin: Admin) -> None:
-    path, world = "lanes/main/world", server.world
+def test_the_world_is_changed_by_hand(admin_server: MockServer, admin: Admin) -> None:
+    path, world = "lanes/main/world", admin_server.world
     before = admin("GET", path)
     assert before["fingerprint"] == world.fingerprint()
     assert before["total_messages"] == world.total_messages
@@ -279,16 +273,16 @@ def test_the_world_is_changed_by_hand(server: MockServer, admin: Admin) -> None:
 
 
 def test_a_world_of_billions_of_messages_is_not_counted() -> None:
-    with MockServer(World(users=2**31)) as server, Admin(server) as admin:
+    with MockServer(World(users=2**31)) as admin_server, Admin(admin_server) as admin:
         world = admin("GET", "lanes/main/world")
         assert (world["total_users"], world["total_messages"]) == (2**31, None)
 
 
 def test_the_world_changes_between_two_pages_and_the_audit_says_what_was_lost(
-    caller: Caller, server: MockServer, admin: Admin
+    caller: Caller, admin_server: MockServer, admin: Admin
 ) -> None:
     path = "lanes/main/drifts"
-    everyone = server.world.user_ids()
+    everyone = admin_server.world.user_ids()
     drift = {"route": "users", "after": 1, "delete": {"first": 3}}
     assert admin("POST", path, drift) == {"waiting": 1}
     held = []
@@ -315,11 +309,13 @@ def test_the_world_changes_between_two_pages_and_the_audit_says_what_was_lost(
 # --- lanes -------------------------------------------------------------------------------------
 
 
-def client_of(server: MockServer, lane: dict[str, Any], **options: Any) -> Client:
-    return Client(server.url, lane["secret"], server.vendor, allow_http=True, **options)
+def client_of(admin_server: MockServer, lane: dict[str, Any], **options: Any) -> Client:
+    return Client(admin_server.url, lane["secret"], admin_server.vendor, allow_http=True, **options)
 
 
-def test_lanes_opened_over_http_are_worlds_of_their_own(server: MockServer, admin: Admin) -> None:
+def test_lanes_opened_over_http_are_worlds_of_their_own(
+    admin_server: MockServer, admin: Admin
+) -> None:
     name, path = "test_a-1", "lanes/test_a-1"
     lane = admin("POST", "lanes", {"name": name, "seed": 2**64 - 1})
     assert (lane["name"], lane["seed"], lane["main"]) == (name, 2**64 - 1, False)
@@ -327,7 +323,7 @@ def test_lanes_opened_over_http_are_worlds_of_their_own(server: MockServer, admi
     assert at_rest(admin("GET", path)) == at_rest(lane)
     admin("POST", f"{path}/world", {"remove_user": 42})
     admin("POST", f"{path}/faults", {"faults": ["users offset=99: status(404)"]})
-    with client_of(server, lane) as client, server.client() as main:
+    with client_of(admin_server, lane) as client, admin_server.client() as main:
         assert 42 in ids(main)
         assert 42 not in [user.id for user in client.users.page(limit=99)]
         assert client.users.page(limit=1).total == 119
@@ -338,7 +334,7 @@ def test_lanes_opened_over_http_are_worlds_of_their_own(server: MockServer, admi
     assert admin.problem("GET", path)[0] == 404
 
 
-def test_a_lane_is_described_as_a_whole(server: MockServer, admin: Admin) -> None:
+def test_a_lane_is_described_as_a_whole(admin_server: MockServer, admin: Admin) -> None:
     lane = admin(
         "POST",
         "lanes",
@@ -354,7 +350,7 @@ def test_a_lane_is_described_as_a_whole(server: MockServer, admin: Admin) -> Non
     assert lane["dialect"]["text"] == "lenient order=newest"
     assert lane["rate"] == "5/s burst=9 says=nothing"
     assert len(lane["faults"]) == 2
-    with client_of(server, lane) as client:
+    with client_of(admin_server, lane) as client:
         assert ids(client) == World(3, 5, (1, 2)).user_ids()[::-1]
 
 

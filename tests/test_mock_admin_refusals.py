@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
+
+pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -28,18 +30,6 @@ LANE_PATHS = [
     "/audit",
 ]
 METHODS = ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"]
-
-
-@pytest.fixture
-def server() -> Iterator[MockServer]:
-    with MockServer(World(seed=7, users=120, messages_per_user=(0, 12))) as server:
-        yield server
-
-
-@pytest.fixture
-def admin(server: MockServer) -> Iterator[Admin]:
-    with Admin(server) as admin:
-        yield admin
 
 
 @pytest.mark.parametrize(
@@ -175,7 +165,7 @@ plausible = st.fixed_dictionaries(
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Admin]:
-    with MockServer(World(users=5)) as server, Admin(server) as admin:
+    with MockServer(World(users=5)) as admin_server, Admin(admin_server) as admin:
         yield admin
 
 
