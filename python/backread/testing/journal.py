@@ -26,7 +26,7 @@ class JournalEntry:
     """When it came, in UTC, by the lane's clock."""
     method: str
     path: str
-    """Path and query, as they came."""
+    """Path and query, as they came; empty where what came was no HTTP."""
     route: str
     """``users``, ``user``, ``messages``, ``message``, ``openapi`` or ``other``."""
     user: int | None
@@ -37,6 +37,7 @@ class JournalEntry:
     attempt: int
     """Which request for this item or page it was, from 1 on; 0 where it made no sense."""
     status: int
+    """Of the answer, also where a fault kept it from arriving: ``faults`` tells."""
     rows: int | None
     """How many rows a list was answered with."""
     faults: tuple[str, ...]
@@ -46,7 +47,9 @@ class JournalEntry:
 
     def __str__(self) -> str:
         bent = f" ({', '.join(self.faults)})" if self.faults else ""
-        return f"request {self.number}: {self.method} {self.path} -> {self.status}{bent}"
+        # What is no HTTP has no path, and so no method either.
+        asked = f"{self.method} {self.path}" if self.path else "no HTTP"
+        return f"request {self.number}: {asked} -> {self.status}{bent}"
 
 
 class Calls:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 if TYPE_CHECKING:
     from backread.testing.journal import JournalEntry
@@ -12,13 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["UnexpectedRequestError"]
 
 MOST_SHOWN = 10
+LONGEST_COMPARED = 200
 PATHS = (
     ("external", "users"),
     ("external", "users", "USER_ID"),
     ("external", "users", "USER_ID", "messages"),
     ("external", "users", "USER_ID", "messages", "MESSAGE_ID"),
 )
-ARGUMENTS = {"offset": range(2**63), "limit": range(1, 100)}
+IDS = range(2**63)
+ARGUMENTS = {"offset": IDS, "limit": range(1, 100)}
 
 
 class UnexpectedRequestError(AssertionError):
@@ -49,14 +52,24 @@ def _nearest(entry: JournalEntry, vendor: str) -> list[str]:
     """What was wanted in place of a request, in words or as a comparison."""
     match entry.unexpected:
         case "unauthorized":
-            return ["wanted: the header Authorization: Bearer SECRET, with the secret of a lane"]
+            return [
+                "wanted: the header Authorization: Bearer SECRET, with the secret of a lane",
+                "without one it may also come from what another test left running",
+            ]
         case "not_acceptable":
             return [f"wanted: the header Accept: application/vnd.{vendor}.v1+json"]
         case "wrong_method":
             return [f"wanted: GET, not {entry.method}"]
-    path, query = urlsplit(entry.path)[2:4]
+        case "malformed":
+            return [
+                "wanted: an HTTP request with an absolute path, such as GET /external/users",
+                "it may also come from what another test left running",
+            ]
+    # Not urlsplit: it takes what follows // for a host.
+    path, _, query = entry.path.partition("?")
     if entry.unexpected == "unknown_path":
-        return _compared(path, _nearest_path(path))
+        wanted, rules = _nearest_path(path)
+        return [*_compared(path, wanted), *rules]
     wanted, rules = _nearest_query(query) if path.endswith(("/users", "/messages")) else ("", [])
     return [*_compared(f"{path}?{query}", f"{path}?{wanted}" if wanted else path), *rules]
 
@@ -64,38 +77,70 @@ def _nearest(entry: JournalEntry, vendor: str) -> list[str]:
 def _compared(sent: str, wanted: str) -> list[str]:
     if sent == wanted:
         return []
+    # A comparison takes the third power of the length.
+    if len(sent) > LONGEST_COMPARED:
+        return [f"sent:    {sent[:LONGEST_COMPARED]}...", f"nearest: {wanted}"]
     lines = difflib.ndiff([sent], [wanted])
     # The marks of ndiff, in words; those below a line stay below it.
     words = {"- ": "sent:    ", "+ ": "nearest: ", "? ": "         "}
     return [words[line[:2]] + line[2:].rstrip() for line in lines]
 
 
-def _nearest_path(path: str) -> str:
-    """The path of the interface that is most like this one, with its numbers."""
+def _nearest_path(path: str) -> tuple[str, list[str]]:
+    """The path of the interface that is most like this one, with its ids, and rules for those."""
     parts = [part for part in path.split("/") if part]
+    meant = [_meant(part) for part in parts]
+    ids = [str(each) if each in IDS else "" for each in meant if each is not None]
 
-    def filled(pattern: tuple[str, ...]) -> str:
-        numbers = iter([part for part in parts if part.isdecimal()])
-        words = (next(numbers, part) if part.isupper() else part for part in pattern)
-        return "/" + "/".join(words)
+    # All ids are alike here, or a long one would count more than the words.
+    sent = "/".join(
+        part if number is None else "0" for part, number in zip(parts, meant, strict=True)
+    )[:LONGEST_COMPARED]
 
-    def likeness(candidate: str) -> float:
-        return difflib.SequenceMatcher(None, path, candidate, autojunk=False).ratio()
+    def likeness(pattern: tuple[str, ...]) -> float:
+        shape = "/".join("0" if part.isupper() else part for part in pattern)
+        return difflib.SequenceMatcher(None, sent, shape, autojunk=False).ratio()
 
-    return max((filled(pattern) for pattern in PATHS), key=likeness)
+    rules = [
+        f"wanted: a plain integer, without zeros in front, below 2^63, not {part[:40]!r}"
+        for part, number in zip(parts, meant, strict=True)
+        if number is not None and not (_plain(part) and number in IDS)
+    ]
+    given = iter(ids)
+    pattern = max(PATHS, key=likeness)
+    words = ((next(given, "") or part) if part.isupper() else part for part in pattern)
+    return "/" + "/".join(words), rules
 
 
 def _nearest_query(query: str) -> tuple[str, list[str]]:
-    """The query with the arguments that a list has, each once, and rules for what they hold."""
-    nearest: dict[str, str] = {}
+    """The query with the arguments that a list has, each once and in its bounds, and rules."""
+    nearest: dict[str, int] = {}
+    known = set()
     rules = []
     for name, value in parse_qsl(query, keep_blank_values=True):
         close = difflib.get_close_matches(name, ARGUMENTS, n=1, cutoff=0.5)
-        if not close or close[0] in nearest:
+        if not close or close[0] in known:
             continue
-        nearest[close[0]] = value
+        known.add(close[0])
         bounds = ARGUMENTS[close[0]]
-        plain = value.isascii() and value.isdecimal() and len(value) < 20
-        if not (plain and int(value) in bounds):
-            rules.append(f"wanted: {close[0]} from {bounds[0]} to {bounds[-1]}, not {value!r:.40}")
+        number = _meant(value)
+        if number is not None:
+            nearest[close[0]] = min(max(number, bounds[0]), bounds[-1])
+        wanted = f"wanted: {close[0]} from {bounds[0]} to {bounds[-1]}"
+        if number is None or number not in bounds:
+            rules.append(f"{wanted}, not {value[:40]!r}")
+        elif not _plain(value):
+            rules.append(f"{wanted}, as a plain integer without zeros in front, not {value[:40]!r}")
     return "&".join(f"{name}={value}" for name, value in nearest.items()), rules
+
+
+def _plain(text: str) -> bool:
+    """Whether a number is spelled as the interface has it."""
+    return re.fullmatch(r"0|[1-9][0-9]*", text) is not None
+
+
+def _meant(text: str) -> int | None:
+    """The number that a text stands for, however it is spelled; None for none."""
+    # Python refuses to read numbers of thousands of digits.
+    found = re.fullmatch(r"\s*([+-]?[0-9]{1,1000})\s*", text)
+    return None if found is None else int(found[1])
