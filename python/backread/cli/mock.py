@@ -86,7 +86,7 @@ def mock(
         stopped.set()
 
     # Ctrl-C is how this command is meant to end, so it is no failure.
-    held = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    held = {each: signal.signal(each, stop) for each in _endings()}
     try:
         with MockServer(made, port=port, dialect=dialect, faults=fault or (), rate=rate) as server:
             sys.stdout.write(
@@ -108,6 +108,16 @@ def mock(
                 port_file.unlink(missing_ok=True)
         for each, handler in held.items():
             signal.signal(each, handler)
+
+
+def _endings() -> list[signal.Signals]:
+    """The signals that end the command."""
+    endings = [signal.SIGINT, signal.SIGTERM]
+    # A closed terminal; Windows has no such signal, and nohup has it ignored.
+    hang_up = getattr(signal, "SIGHUP", None)
+    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
+        endings.append(hang_up)
+    return endings
 
 
 def _world(
