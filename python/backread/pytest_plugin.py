@@ -35,7 +35,7 @@ WORLD: dict[str, Any] = {"seed": 7, "users": 200, "messages_per_user": (0, 120)}
 DEFAULTS: dict[str, Any] = {
     "world": None,
     "dialect": None,
-    "faults": (),
+    "faults": None,
     "rate": None,
     "clock": "real",
     "unexpected": "fail",
@@ -52,6 +52,17 @@ def pytest_configure(config: pytest.Config) -> None:
         "unexpected='fail'|'allow'): what backread_mock is like for this test; the nearest marker "
         "rules over those of the class and of the module, for each argument by itself",
     )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test with the marker has the lane, whether it takes it or not."""
+    if item.get_closest_marker(MARKER) is None:
+        return
+    _options(item)
+    names: list[str] | None = getattr(item, "fixturenames", None)
+    if names is not None and "backread_mock" not in names:
+        # The parameters of a test share one list, and not all of them need have the marker.
+        item.fixturenames = [*names, "backread_mock"]  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
@@ -71,20 +82,17 @@ def backread_server() -> Iterator[MockServer]:
 def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -> Iterator[Lane]:
     """A lane for this test alone: a copy of backread_server's world, no faults, a clock of its own.
 
-    The marker ``backread`` says what is to be different. When the test ends, requests that the
+    The marker ``backread`` says what is to be different, and brings the lane also where the test
+    does not take it. When the test ends, requests that the
     interface does not allow are an `UnexpectedRequestError`, unless the marker allows them.
     """
     from backread.testing import UnexpectedRequestError
 
+    # What was sent is the report; where this function ends says nothing.
+    __tracebackhide__ = True
     wanted = _options(request.node)
     before = backread_server._last_number
-    with backread_server.lane(
-        _world(wanted["world"], backread_server.world),
-        name=re.sub(r"[^A-Za-z0-9_-]+", "-", request.node.nodeid)[-LONGEST_NAME:],
-        dialect=wanted["dialect"],
-        faults=wanted["faults"],
-        rate=wanted["rate"],
-    ) as lane:
+    with _lane_for(request.node, backread_server, wanted) as lane:
         if wanted["clock"] == "virtual":
             lane.clock.virtual()
         yield lane
@@ -146,6 +154,20 @@ def _lane(request: pytest.FixtureRequest) -> Lane:
     return lane
 
 
+def _lane_for(node: pytest.Item, server: MockServer, wanted: dict[str, Any]) -> Lane:
+    """The lane that a test's markers describe."""
+    try:
+        return server.lane(
+            _world(wanted["world"], server.world),
+            name=re.sub(r"[^A-Za-z0-9_-]+", "-", node.nodeid)[-LONGEST_NAME:],
+            dialect=wanted["dialect"],
+            faults=wanted["faults"],
+            rate=wanted["rate"],
+        )
+    except (TypeError, ValueError) as error:
+        pytest.fail(f"@pytest.mark.backread: {error}", pytrace=False)
+
+
 def _options(node: pytest.Item) -> dict[str, Any]:
     """The arguments of a test's markers, each from the nearest that has it."""
     options: dict[str, Any] = {}
@@ -170,8 +192,10 @@ def _options(node: pytest.Item) -> dict[str, Any]:
 
 def _world(wanted: World | dict[str, Any] | None, usual: World) -> World:
     """A world for one test, which no other sees."""
-    if isinstance(wanted, dict):
-        from backread.testing import World
+    from backread.testing import World
 
+    if isinstance(wanted, dict):
         return World(**wanted)
-    return (usual if wanted is None else wanted).copy()
+    if wanted is not None and not isinstance(wanted, World):
+        raise TypeError(f"world: a World, or a dict of its arguments, not {wanted!r}")
+    return (wanted or usual).copy()
