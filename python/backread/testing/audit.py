@@ -87,6 +87,8 @@ class Audit:
 def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Audit:
     """Audits the ids of users, or of one user's messages."""
     user = None if messages_of is None else number("messages_of", messages_of)
+    if not hasattr(ids, "__iter__"):
+        raise TypeError(f"ids: an iterable of ids, such as [42], not {ids!r}")
     held = [_id(place, each) for place, each in enumerate(ids)]
     # Ids that the wire cannot carry were in no answer either.
     found = native.audit([each for each in held if 0 <= each <= LARGEST], user)

@@ -10,7 +10,7 @@ from backread._backread import read_dialect
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = ["Dialect", "Switches"]
+__all__ = ["Dialect", "Switches", "dialect_text"]
 
 OverLimit: TypeAlias = Literal["refuse", "clamp", "ignore"]
 Order: TypeAlias = Literal["id", "newest", "ties", "shuffled"]
@@ -26,6 +26,7 @@ _WORDS = {
     "extra_fields": ("none", "some"),
     "short_pages": ("none", "some"),
 }
+_SWITCHES = "with switches or without ('hostile order=newest')"
 
 
 class Switches(TypedDict, total=False):
@@ -52,9 +53,9 @@ class Dialect:
 
     Made from a bundle and the switches that differ: ``Dialect("hostile", order="newest")``. The
     bundles are ``"documented"`` (strict, and the simplest guess where the interface says nothing),
-    ``"lenient"`` (answers whatever it can make sense of) and ``"hostile"`` (the worst that a
-    patient client can still read completely). ``str()`` gives the text for the command line, and
-    that text makes the same dialect again. ValueError for what there is not.
+    ``"lenient"`` (answers whatever it can make sense of) and ``"hostile"`` (see `hostile`).
+    ``str()`` gives the text for the command line, and that text makes the same dialect again.
+    ValueError for what there is not.
     """
 
     strict: bool
@@ -67,7 +68,7 @@ class Dialect:
     """The page size when none is asked for, 1 to 99 rows."""
     order: Order
     """Of lists. ``"ties"``: eight neighbours change places with every request; ``"shuffled"``: all
-    do."""
+    do. Reading by offset loses rows with either, and a walk's report is ``uncertified``."""
     total: Total
     """``"stale"``: as when the lane began; ``"capped"``: at most ``total_cap``; ``"low"`` and
     ``"high"``: a tenth off."""
@@ -88,6 +89,8 @@ class Dialect:
 
     def __init__(self, text: str = "documented", **switches: Unpack[Switches]) -> None:
         """From a bundle (or a whole text, such as ``"hostile order=newest"``) and switches."""
+        if not isinstance(text, str):
+            raise TypeError(f"text: a bundle such as 'hostile', {_SWITCHES}, not {text!r}")
         words = [f"{name}={_word(name, value)}" for name, value in switches.items()]
         _, values, _ = read_dialect(" ".join([text, *words]))
         for name, value in values.items():
@@ -105,7 +108,11 @@ class Dialect:
 
     @classmethod
     def hostile(cls, **switches: Unpack[Switches]) -> Dialect:
-        """Everything that a patient client can still read completely, at its worst."""
+        """What hurts a client that takes too much for granted.
+
+        Its lists have ties: whoever reads them by offset loses rows although nothing changes, as on
+        services whose order is not unique. With ``order="id"`` every row can be read.
+        """
         return cls("hostile", **switches)
 
     def with_(self, **switches: Unpack[Switches]) -> Dialect:
@@ -127,6 +134,16 @@ class Dialect:
 
     def __repr__(self) -> str:
         return f"Dialect({str(self)!r})"
+
+
+def dialect_text(dialect: Dialect | str) -> str:
+    """The text of a dialect; TypeError for what is neither a dialect nor a text."""
+    if not isinstance(dialect, (Dialect, str)):
+        raise TypeError(
+            f"dialect: a Dialect, or its text {_SWITCHES}, not {dialect!r}; "
+            "Dialect(order='newest') takes the switches by name"
+        )
+    return str(dialect)
 
 
 def _word(name: str, value: object) -> str:

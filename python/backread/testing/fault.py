@@ -13,6 +13,7 @@ __all__ = ["Fault", "rules_text"]
 
 # A fault ends with its parenthesis, so this is no part of it.
 _TIMES = re.compile(r" x\d+$")
+_ROUTE = "any: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,8 @@ class Fault:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise TypeError(f"a Fault is made from its text, not from {type(self.text).__name__}")
-        rules = read_rules(f"any: {self.text}")
-        text = rules[0].removeprefix("any: ") if len(rules) == 1 else ""
-        if not text or _TIMES.search(text):
+        text = _shortest(self.text)
+        if text is None or _TIMES.search(text):
             raise ValueError(
                 f"fault {self.text!r}: one fault such as status(503) is wanted; which requests it "
                 "is for, and how often, is said where it is used"
@@ -47,7 +47,7 @@ class Fault:
         ``retry_after`` is sent as Retry-After, in whole seconds; ``body`` replaces the JSON error
         that the mock writes.
         """
-        return _call("status", code, retry_after=retry_after, body=_quoted(body))
+        return _call("status", code, retry_after=retry_after, body=_quoted("body", body))
 
     @classmethod
     def latency(cls, ms: float) -> Fault:
@@ -96,12 +96,12 @@ class Fault:
     @classmethod
     def garbage(cls, text: str | None = None) -> Fault:
         """Status 200 and the content type of JSON, but the body is ``text``, or no JSON anyhow."""
-        return _call("garbage") if text is None else _call("garbage", _quoted(text))
+        return _call("garbage") if text is None else _call("garbage", _quoted("text", text))
 
     @classmethod
     def wrong_content_type(cls, content_type: str = "text/html") -> Fault:
         """The right body under another content type."""
-        return _call("wrong_content_type", _quoted(content_type))
+        return _call("wrong_content_type", _quoted("content_type", content_type))
 
     @classmethod
     def stale_keepalive(cls) -> Fault:
@@ -121,19 +121,37 @@ def _call(name: str, *arguments: object, **named: object) -> Fault:
     return Fault(f"{name}({', '.join(given)})")
 
 
-def _quoted(text: str | None) -> str | None:
+def _shortest(text: str) -> str | None:
+    """The fault as the grammar writes it; None where the text is more or less than one fault."""
+    if ":" in text.partition("(")[0]:
+        return None
+    try:
+        rules = read_rules(f"{_ROUTE}{text}")
+    except ValueError as error:
+        # The error quotes the rule that was read; what was written is the part behind the route.
+        before, route, problem = str(error).partition(f'"{_ROUTE.strip()}')
+        if not route:
+            return None
+        raise ValueError(f'{before}"{problem.lstrip(" ")}') from None
+    return rules[0].removeprefix(_ROUTE) if len(rules) == 1 else None
+
+
+def _quoted(name: str, text: str | None) -> str | None:
     """The text between quotes, as the grammar reads it."""
     if text is None:
         return None
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str, as it is sent, not {type(text).__name__}")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def rules_text(faults: str | Iterable[str]) -> str:
-    """One text of one rule or several; TypeError for what is no text, such as a `Fault` alone."""
-    if isinstance(faults, str):
-        return faults
-    rules: list[object] = [faults] if isinstance(faults, Fault) else list(faults)
+def rules_text(faults: str | Iterable[str] | None) -> str:
+    """One text of the rules; None is none. TypeError for what is no text, such as a `Fault`."""
+    if isinstance(faults, str) or faults is None:
+        return faults or ""
+    several = hasattr(faults, "__iter__") and not isinstance(faults, (bytes, dict))
+    rules: list[object] = list(faults) if several else [faults]
     texts = [rule for rule in rules if isinstance(rule, str)]
     if len(texts) < len(rules):
         wrong = next(rule for rule in rules if not isinstance(rule, str))

@@ -8,10 +8,10 @@ from weakref import WeakSet
 
 from backread._client import AsyncClient, Client
 from backread.testing.audit import Audit, audit
-from backread.testing.dialect import Dialect
+from backread.testing.dialect import Dialect, dialect_text
 from backread.testing.fault import rules_text
 from backread.testing.journal import Calls, JournalEntry, entries_of, entry_of
-from backread.testing.rate import Rate
+from backread.testing.rate import Rate, rate_text
 from backread.testing.requests import Requests, number
 from backread.testing.selection import Drift, Selection
 
@@ -83,7 +83,7 @@ class Lane:
 
     @dialect.setter
     def dialect(self, dialect: Dialect | str) -> None:
-        self._native.set_dialect(str(dialect))
+        self._native.set_dialect(dialect_text(dialect))
 
     @property
     def rate(self) -> Rate | None:
@@ -93,16 +93,16 @@ class Lane:
 
     @rate.setter
     def rate(self, rate: Rate | str | None) -> None:
-        self._native.set_rate(None if rate is None else str(rate))
+        self._native.set_rate(rate_text(rate))
 
     @property
     def faults(self) -> tuple[str, ...]:
         """The rules that bend answers, in their order, as text; set as the text of one or several,
-        which take the place of those there were."""
+        which take the place of those there were; None for none."""
         return tuple(text for text, _ in self._native.rules())
 
     @faults.setter
-    def faults(self, rules: str | Iterable[str]) -> None:
+    def faults(self, rules: str | Iterable[str] | None) -> None:
         self._native.set_rules(rules_text(rules))
 
     @property
@@ -110,13 +110,13 @@ class Lane:
         """How often each of ``faults`` bent an answer: a 0 is a rule that fitted no request."""
         return tuple(count for _, count in self._native.rules())
 
-    def fault(self, rules: str) -> None:
+    def fault(self, rules: str | Iterable[str]) -> None:
         """Adds rules by their text, such as ``"users offset=99: status(429, retry_after=1) x2"``.
 
-        Several are separated by a newline or a semicolon. ValueError names the one that is wrong,
-        and then none is added.
+        Several are a list, or separated by a newline or a semicolon. ValueError names the one that
+        is wrong, and then none is added.
         """
-        self._native.add_rules(rules)
+        self._native.add_rules(rules_text(rules))
 
     def clear_faults(self) -> None:
         """Takes all rules away."""
@@ -148,6 +148,11 @@ class Lane:
             raise ValueError(f"route: only the lists users and messages have pages, not {route!r}")
         user = Requests(route, user).user
         return Drift(self._native, route, user, number("after", after, least=1))
+
+    @property
+    def waiting(self) -> int:
+        """How many changes between pages still wait for their page: 0 when all of them happened."""
+        return self._native.drifts_waiting
 
     def audit(self, ids: Iterable[int], *, messages_of: int | None = None) -> Audit:
         """Compares the ids that a reader holds, as they were sent, with what was there.
@@ -203,14 +208,17 @@ class Lane:
     def client(self, **options: Unpack[ClientOptions]) -> Client:
         """A `Client` of this lane, on its clock; ``options`` are those of `Client`.
 
-        The caller closes it; what is open when the lane is closed is closed with it.
+        The caller closes it; what is open when the lane is closed is closed with it. TypeError for
+        an address, a secret or a vendor: they are the lane's.
         """
+        _check_options(options)
         client = Client._on_clock(self.clock, self.url, self.secret, self.vendor, **options)
         self._clients.add(client)
         return client
 
     def async_client(self, **options: Unpack[ClientOptions]) -> AsyncClient:
         """An `AsyncClient` of this lane, on its clock; ``options`` are those of `Client`."""
+        _check_options(options)
         client = AsyncClient._on_clock(self.clock, self.url, self.secret, self.vendor, **options)
         self._clients.add(client)
         return client
@@ -234,3 +242,10 @@ class Lane:
 
     def __repr__(self) -> str:
         return f"Lane(name={self.name!r}, url={self.url!r}, world={self._world!r})"
+
+
+def _check_options(options: Iterable[str]) -> None:
+    if own := [name for name in ("base_url", "api_secret", "vendor") if name in options]:
+        raise TypeError(
+            f"{own[0]} is the lane's own: leave it out; Client(...) is for another service"
+        )

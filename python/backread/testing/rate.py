@@ -7,7 +7,7 @@ from typing import Literal
 
 from backread._backread import read_rate
 
-__all__ = ["Rate"]
+__all__ = ["Rate", "rate_text"]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -44,6 +44,8 @@ class Rate:
         return rate
 
     def _take(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"text: such as '10/s burst=20', not {text!r}")
         _, per_second, burst, says = read_rate(text)
         object.__setattr__(self, "per_second", per_second)
         object.__setattr__(self, "burst", burst)
@@ -52,3 +54,10 @@ class Rate:
     def __str__(self) -> str:
         text, *_ = read_rate(f"{self.per_second}/s burst={self.burst} says={self.says}")
         return text
+
+
+def rate_text(rate: Rate | str | None) -> str | None:
+    """The text of a rate, None for none; TypeError for what is neither."""
+    if rate is not None and not isinstance(rate, (Rate, str)):
+        raise TypeError(f"rate: a Rate, its text such as '10/s burst=20', or None, not {rate!r}")
+    return None if rate is None else str(rate)

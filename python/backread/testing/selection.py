@@ -82,7 +82,10 @@ class Drift:
         last: int | None = None,
         ids: Iterable[int] | None = None,
     ) -> Self:
-        """Removes rows. TypeError unless exactly one of the arguments is given."""
+        """Removes rows. TypeError unless exactly one of the arguments is given.
+
+        ValueError for ``ids`` without an id.
+        """
         which = _which(first, last, ids)
         self._native.delete_after(self._route, self._user, self._after, which)
         return self
@@ -103,7 +106,7 @@ class Drift:
     ) -> Self:
         """Sets fields of rows. TypeError unless exactly one of first, last and ids is given.
 
-        ValueError for ``id``, or for a value that is not JSON.
+        ValueError for ``ids`` without an id, for ``id``, or for a value that is not JSON.
         """
         if not fields:
             raise TypeError("edit() sets fields: give one, such as name='Ada'")
@@ -125,7 +128,16 @@ def _which(
     if last is not None:
         given.append(("last", number("last", last, least=1)))
     if ids is not None:
-        given.append(("ids", [number(f"ids[{place}]", each) for place, each in enumerate(ids)]))
+        given.append(("ids", _ids(ids)))
     if len(given) != 1:
         raise TypeError("exactly one of first=, last= and ids= says which rows")
     return given[0]
+
+
+def _ids(ids: Iterable[int]) -> list[int]:
+    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
+        raise TypeError(f"ids: an iterable of ids, such as [42], not {ids!r}")
+    read = [number(f"ids[{place}]", each) for place, each in enumerate(ids)]
+    if not read:
+        raise ValueError("ids: there is no id in it, so no row would change")
+    return read

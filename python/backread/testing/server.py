@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from backread._backread import NativeMockServer, World
-from backread.testing.dialect import Dialect
+from backread.testing.dialect import Dialect, dialect_text
 from backread.testing.fault import rules_text
 from backread.testing.lane import Lane
-from backread.testing.rate import Rate
+from backread.testing.rate import Rate, rate_text
 
 __all__ = ["MockServer"]
 
@@ -40,20 +40,20 @@ class MockServer(Lane):
         secret: str | None = None,
         vendor: str | None = None,
         dialect: Dialect | str | None = None,
-        faults: str | Iterable[str] = (),
+        faults: str | Iterable[str] | None = None,
         rate: Rate | str | None = None,
         journal: int = 10_000,
     ) -> None:
-        world = World() if world is None else world
+        world = World() if world is None else _world(world)
         server = NativeMockServer(
             world,
             host=host,
             port=port,
             secret=secret,
             vendor=vendor,
-            dialect=_text(dialect),
+            dialect=_habits(dialect),
             faults=rules_text(faults) or None,
-            rate=_text(rate),
+            rate=rate_text(rate),
             journal=journal,
         )
         super().__init__(server, server.lane(), world)
@@ -79,7 +79,7 @@ class MockServer(Lane):
         *,
         name: str | None = None,
         dialect: Dialect | str | None = None,
-        faults: str | Iterable[str] = (),
+        faults: str | Iterable[str] | None = None,
         rate: Rate | str | None = None,
         seed: int | None = None,
     ) -> Lane:
@@ -91,10 +91,10 @@ class MockServer(Lane):
         makes no sense.
         """
         native = self._server.open_lane(
-            world,
+            None if world is None else _world(world),
             name=name,
-            dialect=_text(dialect),
-            rate=_text(rate),
+            dialect=_habits(dialect),
+            rate=rate_text(rate),
             faults=rules_text(faults) or None,
             seed=seed,
         )
@@ -112,5 +112,11 @@ class MockServer(Lane):
         return f"MockServer(url={self.url!r}, world={self._world!r})"
 
 
-def _text(value: Dialect | Rate | str | None) -> str | None:
-    return None if value is None else str(value)
+def _world(world: World) -> World:
+    if not isinstance(world, World):
+        raise TypeError(f"world: a World, or None for the usual one, not {world!r}")
+    return world
+
+
+def _habits(dialect: Dialect | str | None) -> str | None:
+    return None if dialect is None else dialect_text(dialect)
