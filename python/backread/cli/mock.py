@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -88,7 +90,10 @@ def mock(
     # Ctrl-C is how this command is meant to end, so it is no failure.
     held = {each: signal.signal(each, stop) for each in _endings()}
     try:
-        with MockServer(made, port=port, dialect=dialect, faults=fault or (), rate=rate) as server:
+        with (
+            MockServer(made, port=port, dialect=dialect, faults=fault or (), rate=rate) as server,
+            _written_at_last(port_file, f"{server.port}\n") as write_port,
+        ):
             sys.stdout.write(
                 f"export BACKREAD_BASE_URL={server.url}\n"
                 f"export BACKREAD_API_SECRET={server.secret}\n"
@@ -97,15 +102,11 @@ def mock(
             sys.stdout.flush()
             sys.stderr.write(f"backread: the inspector is at {server.inspector_url}\n")
             # Last: whoever waits for the file finds the lines above written.
-            if port_file is not None:
-                _write_whole(port_file, f"{server.port}\n")
+            write_port()
             # Waiting in slices, because a signal does not end a wait on Windows.
             while not stopped.wait(0.5):
                 pass
     finally:
-        if port_file is not None:
-            with suppress(OSError):
-                port_file.unlink(missing_ok=True)
         for each, handler in held.items():
             signal.signal(each, handler)
 
@@ -157,14 +158,33 @@ def parse_range(text: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _write_whole(path: Path, text: str) -> None:
-    # Whoever waits for the file must not find it half-written.
+@contextmanager
+def _written_at_last(path: Path | None, text: str) -> Iterator[Callable[[], None]]:
+    """What puts a file in its place, whole; it is gone at the end of the block.
+
+    `UnusableArgumentError` where it cannot be written, before anything else is.
+    """
+    if path is None:
+        yield lambda: None
+        return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise UnusableArgumentError(
             f"--port-file {path} cannot be written: {error.strerror}; name another file"
         ) from None
+    ours = [unfinished]
+
+    def place() -> None:
+        unfinished.replace(path)
+        ours.append(path)
+
+    try:
+        yield place
+    finally:
+        for file in ours:
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
