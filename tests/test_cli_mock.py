@@ -53,8 +53,8 @@ def client(said: dict[str, str], **options: Any) -> Client:
 
 
 @posix_only
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize("number", [1, signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_stopped(tmp_path: Path, number: int) -> None:
     file = tmp_path / "port"
     arguments = ("--users", 7, "--messages", "2:2", "--port-file", file)
     with served(*arguments, number=number, ready=file) as said:

@@ -77,6 +77,7 @@ def test_whether_answers_stay_within_the_interface() -> None:
         ({"order": "random"}, ValueError, "order: .*id, newest, ties, shuffled"),
         ({"order": "id total=null"}, ValueError, "order: 'id total=null' is not one word"),
         ({"max_limit": 100}, ValueError, "max_limit: must be a whole number from 1 to 99"),
+        ({"text": None}, TypeError, "text: a bundle such as 'hostile', .*, not None"),
         ({"strict": "yes"}, TypeError, "strict must be True or False, not 'yes'"),
     ],
 )

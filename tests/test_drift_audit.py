@@ -206,6 +206,12 @@ def test_a_change_that_cannot_be_is_refused(backread_mock: Lane) -> None:
             drift.delete(**wrong)
     with pytest.raises(ValueError, match="first must be 1 or more, not 0"):
         drift.delete(first=0)
+    with pytest.raises(TypeError, match=r"ids: an iterable of ids, such as \[42\], not 42"):
+        drift.delete(ids=42)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="ids: there is no id in it"):
+        drift.delete(ids=[])
+    with pytest.raises(TypeError, match=r"ids: an iterable of ids, such as \[42\], not 5"):
+        backread_mock.audit(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="give one, such as name='Ada'"):
         drift.edit(first=1)
     with pytest.raises(ValueError, match="id"):
@@ -283,3 +289,13 @@ def culprit(row: int, states: list[list[int]], limit: int) -> int:
 def test_messages_of_nobody_are_not_audited(backread_mock: Lane) -> None:
     with pytest.raises(KeyError, match="no user 999"):
         backread_mock.audit([], messages_of=999)
+
+
+def test_waiting_tells_whether_the_changes_happened(backread_mock: Lane, by_hand: Any) -> None:
+    m = backread_mock
+    m.between_pages("users", after=1).delete(first=3).add(1)
+    m.between_pages("users", after=9).delete(last=1)
+    assert m.waiting == 3
+    by_hand(m)("/external/users?limit=99")
+    assert m.waiting == 1
+    assert m.world.total_users == 198

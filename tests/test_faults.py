@@ -96,7 +96,12 @@ def test_a_fault_is_its_text(backread_mock: Lane, fault: Fault, text: str) -> No
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("status(42)", "from 200 to 599, not 42"),
+        (
+            "status(42)",
+            r'^fault "status\(42\)": the code of status must be from 200 to 599, not 42',
+        ),
+        ("users: status(503)", "'users: status\\(503\\)': one fault such as status"),
+        ("status(503)\nstatus", "one fault such as status"),
         ("broken()", 'unknown fault "broken"; there are status'),
         ("status(503) x2", "one fault such as status"),
         ("status(503); any: stall()", "one fault such as status"),
@@ -123,6 +128,12 @@ def test_arguments_are_checked_where_they_are_given() -> None:
         Fault(503)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="printable ASCII"):
         Fault.wrong_content_type("text/ä")
+    with pytest.raises(TypeError, match="body must be a str, as it is sent, not dict"):
+        Fault.status(500, body={"error": 1})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="body must be a str, as it is sent, not bytes"):
+        Fault.status(500, body=b"sorry")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="text must be a str, as it is sent, not int"):
+        Fault.garbage(5)  # type: ignore[arg-type]
 
 
 # --- which requests -------------------------------------------------------------------------------

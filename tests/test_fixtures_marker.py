@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from backread.testing import Dialect, Lane, MockServer, Rate, UnexpectedRequestError, World
+from backread.testing import (
+    Dialect,
+    JournalEntry,
+    Lane,
+    MockServer,
+    Rate,
+    UnexpectedRequestError,
+    World,
+)
 from test_fixtures import outcome
 
 pytest_plugins = ["pytester"]
@@ -115,6 +124,97 @@ def test_dialect(backread_mock): ...
     )
 
 
+def test_a_wrong_value_is_named_by_the_marker_and_nothing_else_is_shown(pytester: Any) -> None:
+    done = outcome(
+        pytester,
+        """
+from backread.testing import Fault
+
+@pytest.mark.backread(world=5)
+def test_world(): ...
+
+@pytest.mark.backread(world={"usres": 5})
+def test_argument(): ...
+
+@pytest.mark.backread(dialect={"order": "newest"})
+def test_dialect(): ...
+
+@pytest.mark.backread(faults=[Fault.status(503)])
+def test_fault(): ...
+
+@pytest.mark.backread(rate=5)
+def test_rate(): ...
+
+@pytest.mark.backread(faults=None)
+def test_none(backread_mock):
+    assert backread_mock.faults == ()
+""",
+        errors=5,
+        passed=1,
+    )
+    done.stdout.fnmatch_lines(
+        [
+            "@pytest.mark.backread: world: a World, or a dict of its arguments, not 5",
+            "@pytest.mark.backread: *usres*",
+            "@pytest.mark.backread: dialect: a Dialect, or its text *'hostile order=newest'*",
+            "@pytest.mark.backread: faults: whole rules as text, *not Fault('status(503)')*",
+            "@pytest.mark.backread: rate: a Rate, its text *, not 5",
+        ]
+    )
+    done.stdout.no_fnmatch_line("*another exception*")
+    done.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+def test_the_marker_brings_the_lane_and_its_checks(pytester: Any) -> None:
+    done = outcome(
+        pytester,
+        """
+import http.client, unittest
+from backread.testing import Lane
+
+def send(path):
+    connection = http.client.HTTPConnection(address)
+    connection.request("GET", path)
+    connection.getresponse().read()
+    connection.close()
+
+def test_address(backread_server):
+    global address
+    address = backread_server.url.removeprefix("http://")
+
+@pytest.mark.backread
+def test_marked():
+    send("/external/user")
+
+def test_unmarked():
+    send("/external/user")
+
+@pytest.mark.parametrize("one", [1, pytest.param(2, marks=pytest.mark.backread)])
+def test_of_two(one, request):
+    send("/external/user")
+
+@pytest.mark.backread(dialekt="hostile")
+def test_validated(): ...
+
+class TestCase(unittest.TestCase):
+    @pytest.mark.backread
+    def test_method(self):
+        send("/external/user")
+""",
+        passed=6,
+        errors=4,
+    )
+    done.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_marked*",
+            "*ERROR at teardown of test_of_two?2?*",
+            "*ERROR at setup of test_validated*",
+            "*does not take dialekt*",
+            "*ERROR at teardown of TestCase.test_method*",
+        ]
+    )
+
+
 def test_the_marker_is_known_to_strict_suites(pytester: Any) -> None:
     pytester.makepyfile(
         """
@@ -183,6 +283,9 @@ def test_is_not_blamed_for_others(backread_mock):
             "*assert 1 == 2*",
         ]
     )
+    # What was sent is the report, and not where the plugin noticed.
+    done.stdout.no_fnmatch_line("*pytest_plugin.py*")
+    done.stdout.no_fnmatch_line("*raise UnexpectedRequestError*")
 
 
 @pytest.mark.backread(unexpected="allow")
@@ -191,7 +294,45 @@ def test_is_not_blamed_for_others(backread_mock):
     [
         ("/external/users?page=2", {}, ["nearest: /external/users"]),
         ("/external/users?limit=5&limit=6", {}, ["nearest: /external/users?limit=5"]),
-        ("/external/users?limit=100", {}, ["wanted: limit from 1 to 99, not '100'"]),
+        (
+            "/external/users?limit=100",
+            {},
+            ["nearest: /external/users?limit=99", "wanted: limit from 1 to 99, not '100'"],
+        ),
+        (
+            "/external/users?limit=05",
+            {},
+            [
+                "nearest: /external/users?limit=5\n",
+                "from 1 to 99, as a plain integer without zeros",
+            ],
+        ),
+        ("/external/users?limit=+5", {}, ["nearest: /external/users?limit=5\n", "not ' 5'"]),
+        (
+            "/external/users?limit=x&offset=99",
+            {},
+            ["nearest: /external/users?offset=99\n", "from 1 to 99, not 'x'"],
+        ),
+        (
+            "/external/users?offset=" + "9" * 5000,
+            {},
+            ["nearest: /external/users\n", "wanted: offset from 0 to 9223372036854775807, not '99"],
+        ),
+        ("//external/users", {}, ["sent:    //external/users", "nearest: /external/users"]),
+        (
+            "/external/users/042",
+            {},
+            [
+                "nearest: /external/users/42\n",
+                "wanted: a plain integer, without zeros in front, below 2^63, not '042'",
+            ],
+        ),
+        (
+            f"/external/users/{2**64}/messages",
+            {},
+            ["nearest: /external/users/USER_ID/messages\n", f"below 2^63, not '{2**64}'"],
+        ),
+        ("/external/users/ada", {}, ["nearest: /external/users/USER_ID"]),
         (
             "/external/users?offset=-1",
             {},
@@ -218,6 +359,35 @@ def test_the_nearest_request_is_named(
     for line in lines:
         assert line in str(error)
     assert backread_mock.secret not in str(error)
+
+
+def unexpected_text(reason: str, path: str) -> str:
+    entry = JournalEntry(
+        number=1,
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        method="GET",
+        path=path,
+        route="other",
+        user=None,
+        message=None,
+        offset=None,
+        limit=None,
+        attempt=0,
+        status=400,
+        rows=None,
+        faults=(),
+        unexpected=reason,
+    )
+    return str(UnexpectedRequestError((entry,), "acme"))
+
+
+def test_what_carries_no_secret_may_be_of_another_test() -> None:
+    other = "may also come from what another test left running"
+    assert other in unexpected_text("unauthorized", "/external/users")
+    malformed = unexpected_text("malformed", "")
+    assert "request 1: no HTTP -> 400 (malformed)" in malformed
+    assert "wanted: an HTTP request with an absolute path" in malformed
+    assert other in malformed
 
 
 @pytest.mark.backread(unexpected="allow")

@@ -219,6 +219,46 @@ def test_rules_are_set_as_text_and_tell_how_often_they_fired(face: Any, one: Lan
     assert one.faults == ("users: garbage() x1",)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"world": 5}, "world: a World, or None for the usual one, not 5"),
+        ({"dialect": 5}, "dialect: a Dialect, or its text .*'hostile order=newest'.*, not 5"),
+        ({"dialect": {"order": "newest"}}, "takes the switches by name"),
+        ({"rate": 5}, r"rate: a Rate, its text such as '10/s burst=20', or None, not 5"),
+        ({"faults": 5}, "faults: whole rules as text, .*, not 5"),
+        ({"faults": {"users": "reset()"}}, "faults: whole rules as text"),
+    ],
+)
+def test_what_has_the_wrong_type_is_named(
+    server: MockServer, arguments: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(TypeError, match=problem):
+        server.lane(**arguments)
+    with pytest.raises(TypeError, match=problem):
+        MockServer(**arguments)
+
+
+def test_what_is_set_has_the_type_that_is_named(one: Lane) -> None:
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="dialect: a Dialect, or its text"):
+        one.dialect = wrong
+    with pytest.raises(TypeError, match="rate: a Rate, its text"):
+        one.rate = wrong
+    with pytest.raises(TypeError, match="faults: whole rules as text"):
+        one.fault(wrong)
+    one.fault(["users: status(503)", "user: reset()"])
+    assert len(one.faults) == 2
+    one.faults = None
+    assert one.faults == ()
+
+
+@pytest.mark.parametrize("name", ["base_url", "api_secret", "vendor"])
+def test_address_and_secret_of_a_client_are_the_lanes(face: Any, one: Lane, name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name} is the lane's own: leave it out"):
+        face.client(one, **{name: "other"})
+
+
 def test_a_fault_without_its_requests_is_no_rule(server: MockServer) -> None:
     faults: Any = [Fault.status(503)]
     with pytest.raises(TypeError, match="whole rules as text"):

@@ -31,6 +31,8 @@ def test_a_rate_out_of_bounds_is_a_value_error(arguments: dict[str, Any]) -> Non
         Rate(**arguments)
     with pytest.raises(ValueError, match="says"):
         Rate(1, says="loudly")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="text: such as '10/s burst=20', not None"):
+        Rate.read(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("says", ["retry_after", "headers"])

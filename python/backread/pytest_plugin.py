@@ -165,7 +165,9 @@ def _lane_for(node: pytest.Item, server: MockServer, wanted: dict[str, Any]) -> 
             rate=wanted["rate"],
         )
     except (TypeError, ValueError) as error:
-        pytest.fail(f"@pytest.mark.backread: {error}", pytrace=False)
+        problem = f"@pytest.mark.backread: {error}"
+    # Out here, so that pytest does not show both errors.
+    pytest.fail(problem, pytrace=False)
 
 
 def _options(node: pytest.Item) -> dict[str, Any]:

@@ -100,8 +100,11 @@ def a_lane(lane: Lane) -> None:
     assert_type(lane.faults, tuple[str, ...])
     lane.faults = "users: reset()"
     lane.faults = ["users: reset()"]
+    lane.faults = None
     assert_type(lane.fired, tuple[int, ...])
+    assert_type(lane.waiting, int)
     lane.fault("users: status(503) x2")
+    lane.fault(["users: status(503) x2", "user: reset()"])
     lane.clear_faults()
     page = lane.on("messages", user=42, offset=99)
     page.fail(Fault.status(429), times=2).fail("reset()", attempt=3, every=2, p=0.5)
