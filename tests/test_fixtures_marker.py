@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from backread.testing import (
     Dialect,
-    JournalEntry,
     Lane,
     MockServer,
     Rate,
-    UnexpectedRequestError,
     World,
 )
 from test_fixtures import outcome
@@ -286,116 +283,3 @@ def test_is_not_blamed_for_others(backread_mock):
     # What was sent is the report, and not where the plugin noticed.
     done.stdout.no_fnmatch_line("*pytest_plugin.py*")
     done.stdout.no_fnmatch_line("*raise UnexpectedRequestError*")
-
-
-@pytest.mark.backread(unexpected="allow")
-@pytest.mark.parametrize(
-    ("target", "changed", "lines"),
-    [
-        ("/external/users?page=2", {}, ["nearest: /external/users"]),
-        ("/external/users?limit=5&limit=6", {}, ["nearest: /external/users?limit=5"]),
-        (
-            "/external/users?limit=100",
-            {},
-            ["nearest: /external/users?limit=99", "wanted: limit from 1 to 99, not '100'"],
-        ),
-        (
-            "/external/users?limit=05",
-            {},
-            [
-                "nearest: /external/users?limit=5\n",
-                "from 1 to 99, as a plain integer without zeros",
-            ],
-        ),
-        ("/external/users?limit=+5", {}, ["nearest: /external/users?limit=5\n", "not ' 5'"]),
-        (
-            "/external/users?limit=x&offset=99",
-            {},
-            ["nearest: /external/users?offset=99\n", "from 1 to 99, not 'x'"],
-        ),
-        (
-            "/external/users?offset=" + "9" * 5000,
-            {},
-            ["nearest: /external/users\n", "wanted: offset from 0 to 9223372036854775807, not '99"],
-        ),
-        ("//external/users", {}, ["sent:    //external/users", "nearest: /external/users"]),
-        (
-            "/external/users/042",
-            {},
-            [
-                "nearest: /external/users/42\n",
-                "wanted: a plain integer, without zeros in front, below 2^63, not '042'",
-            ],
-        ),
-        (
-            f"/external/users/{2**64}/messages",
-            {},
-            ["nearest: /external/users/USER_ID/messages\n", f"below 2^63, not '{2**64}'"],
-        ),
-        ("/external/users/ada", {}, ["nearest: /external/users/USER_ID"]),
-        (
-            "/external/users?offset=-1",
-            {},
-            ["wanted: offset from 0 to 9223372036854775807, not '-1'"],
-        ),
-        ("/external/users/7?limit=5", {}, ["nearest: /external/users/7"]),
-        ("/users", {}, ["nearest: /external/users"]),
-        ("/external/users/7/message/3", {}, ["nearest: /external/users/7/messages/3"]),
-        ("/external/users/7/messages/", {}, ["nearest: /external/users/7/messages"]),
-        ("/external/users", {"method": "DELETE"}, ["wanted: GET, not DELETE"]),
-        ("/external/users", {"Accept": "*/*"}, ["wanted: the header Accept: application/vnd."]),
-    ],
-)
-def test_the_nearest_request_is_named(
-    backread_mock: Lane,
-    by_hand: Any,
-    target: str,
-    changed: dict[str, str],
-    lines: list[str],
-) -> None:
-    caller = by_hand(backread_mock)
-    assert caller(target, **changed).status >= 400
-    error = UnexpectedRequestError(backread_mock.unexpected, backread_mock.vendor)
-    for line in lines:
-        assert line in str(error)
-    assert backread_mock.secret not in str(error)
-
-
-def unexpected_text(reason: str, path: str) -> str:
-    entry = JournalEntry(
-        number=1,
-        at=datetime(2026, 1, 1, tzinfo=UTC),
-        method="GET",
-        path=path,
-        route="other",
-        user=None,
-        message=None,
-        offset=None,
-        limit=None,
-        attempt=0,
-        status=400,
-        rows=None,
-        faults=(),
-        unexpected=reason,
-    )
-    return str(UnexpectedRequestError((entry,), "acme"))
-
-
-def test_what_carries_no_secret_may_be_of_another_test() -> None:
-    other = "may also come from what another test left running"
-    assert other in unexpected_text("unauthorized", "/external/users")
-    malformed = unexpected_text("malformed", "")
-    assert "request 1: no HTTP -> 400 (malformed)" in malformed
-    assert "wanted: an HTTP request with an absolute path" in malformed
-    assert other in malformed
-
-
-@pytest.mark.backread(unexpected="allow")
-def test_many_are_shown_in_part(backread_mock: Lane, by_hand: Any) -> None:
-    caller = by_hand(backread_mock)
-    for _ in range(13):
-        caller("/external")
-    text = str(UnexpectedRequestError(backread_mock.unexpected, "acme"))
-    assert text.startswith("13 requests were sent")
-    assert text.count("request ") == 10
-    assert text.endswith("and 3 more")

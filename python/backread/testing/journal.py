@@ -26,7 +26,7 @@ class JournalEntry:
     """When it came, in UTC, by the lane's clock."""
     method: str
     path: str
-    """Path and query, as they came; empty where what came was no HTTP."""
+    """Path and query, as they came; empty where there was none, as in what is no HTTP."""
     route: str
     """``users``, ``user``, ``messages``, ``message``, ``openapi`` or ``other``."""
     user: int | None
@@ -47,8 +47,9 @@ class JournalEntry:
 
     def __str__(self) -> str:
         bent = f" ({', '.join(self.faults)})" if self.faults else ""
-        # What is no HTTP has no path, and so no method either.
-        asked = f"{self.method} {self.path}" if self.path else "no HTTP"
+        asked = f"{self.method} {self.path or '(no path)'}"
+        if self.unexpected == "malformed":
+            asked = "no HTTP"
         return f"request {self.number}: {asked} -> {self.status}{bent}"
 
 

@@ -60,11 +60,11 @@ def _nearest(entry: JournalEntry, vendor: str) -> list[str]:
             return [f"wanted: the header Accept: application/vnd.{vendor}.v1+json"]
         case "wrong_method":
             return [f"wanted: GET, not {entry.method}"]
-        case "malformed":
-            return [
-                "wanted: an HTTP request with an absolute path, such as GET /external/users",
-                "it may also come from what another test left running",
-            ]
+    if not entry.path:
+        return [
+            "wanted: an HTTP request with an absolute path, such as GET /external/users",
+            "it may also come from what another test left running",
+        ]
     # Not urlsplit: it takes what follows // for a host.
     path, _, query = entry.path.partition("?")
     if entry.unexpected == "unknown_path":
