@@ -224,7 +224,10 @@ class Lane:
         return client
 
     def close(self) -> None:
-        """Closes the lane and its clients; then its secret leads nowhere. Again is nothing."""
+        """Closes the lane and its clients; then its secret leads nowhere. Again is nothing.
+
+        Calls that are under way get their answer, or end at their timeout.
+        """
         for client in list(self._clients):
             client._close()
         self._server.close_lane(self._native)
