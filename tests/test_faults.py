@@ -345,3 +345,10 @@ def test_one_lane_that_stalls_holds_no_other(face: Any, backread_server: MockSer
         with pytest.raises(backread.RequestTimeoutError):
             face.call(client.users.page)
         assert len(face.call(face.client(quick).users.page).items) == 99
+
+
+def test_a_fault_that_is_not_told_more_does_the_usual() -> None:
+    assert str(Fault.drip()) == "drip(bytes=1024, ms=10)"
+    assert str(Fault.latency("lognormal")) == "latency(lognormal(200, 0.5))"
+    assert Fault.latency_lognormal() == Fault.latency("lognormal")
+    assert str(Fault.wrong_content_type()) == 'wrong_content_type("text/html")'

@@ -15,6 +15,12 @@ const LONGEST: f64 = 86_400_000.0;
 const MOST_BYTES: u64 = 1 << 40;
 const MOST_SECONDS: u64 = 1 << 32;
 
+// What a fault does that is not told more.
+const USUAL_MEDIAN: Milliseconds = Milliseconds(200.0);
+const USUAL_SPREAD: Spread = Spread(0.5);
+const USUAL_DRIP: u64 = 1024;
+const USUAL_PAUSE: Milliseconds = Milliseconds(10.0);
+
 /// One thing that goes wrong with an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
@@ -165,18 +171,20 @@ impl Latency {
     fn read(value: Option<Value<'_>>) -> Result<Self, String> {
         let mut call = match value {
             Some(Value::Call(call)) if call.name == "lognormal" => call,
+            Some(Value::Bare("lognormal")) => {
+                let (median, spread) = (USUAL_MEDIAN, USUAL_SPREAD);
+                return Ok(Self::Lognormal { median, spread });
+            }
             Some(value) => return Milliseconds::read("latency", &value).map(Self::Fixed),
             None => return Err("latency takes milliseconds, as in latency(250)".into()),
         };
-        let takes = "a median in milliseconds and a spread, as in lognormal(200, 0.5)";
         let (median, spread) = (call.first("median")?, call.first("spread")?);
-        call.finish(takes)?;
-        let (Some(median), Some(spread)) = (median, spread) else {
-            return Err(format!("lognormal takes {takes}"));
-        };
+        call.finish("a median in milliseconds and a spread, as in lognormal(200, 0.5)")?;
         Ok(Self::Lognormal {
-            median: Milliseconds::read("the median of lognormal", &median)?,
-            spread: Spread::read(&spread)?,
+            median: median.map_or(Ok(USUAL_MEDIAN), |median| {
+                Milliseconds::read("the median of lognormal", &median)
+            })?,
+            spread: spread.map_or(Ok(USUAL_SPREAD), |spread| Spread::read(&spread))?,
         })
     }
 }
@@ -201,7 +209,7 @@ impl Fault {
                 "milliseconds or lognormal(MEDIAN, SPREAD)",
             ),
             "reset" => {
-                let after_bytes = bytes(call.named("after_bytes")?)?;
+                let after_bytes = bytes(call.first("after_bytes")?)?;
                 (Self::Reset { after_bytes }, "after_bytes=N or nothing")
             }
             "truncate" => (
@@ -210,7 +218,7 @@ impl Fault {
             ),
             "drip" => (Self::read_drip(&mut call)?, "bytes=N and ms=N"),
             "stall" => {
-                let after_bytes = bytes(call.named("after_bytes")?)?;
+                let after_bytes = bytes(call.first("after_bytes")?)?;
                 (Self::Stall { after_bytes }, "after_bytes=N or nothing")
             }
             "garbage" => {
@@ -220,9 +228,10 @@ impl Fault {
             }
             "wrong_content_type" => {
                 let example = "a content type in quotes, as in wrong_content_type(\"text/html\")";
-                let value = call.first("content_type")?;
-                let value = value.ok_or_else(|| format!("wrong_content_type takes {example}"))?;
-                let content_type = ContentType::read(&quoted("wrong_content_type", value)?)?;
+                let content_type = match call.first("content_type")? {
+                    Some(value) => ContentType::read(&quoted("wrong_content_type", value)?)?,
+                    None => ContentType(HeaderValue::from_static("text/html")),
+                };
                 (Self::WrongContentType { content_type }, example)
             }
             "stale_keepalive" => (Self::StaleKeepalive, ""),
@@ -256,7 +265,7 @@ impl Fault {
 
     fn read_truncate(call: &mut Call<'_>) -> Result<Self, String> {
         let at = call
-            .named("at")?
+            .first("at")?
             .ok_or("truncate takes at=N, the bytes of the body that are sent")?;
         let length = match call.named("length")? {
             None | Some(Value::Bare("declared")) => Length::Declared,
@@ -268,13 +277,13 @@ impl Fault {
     }
 
     fn read_drip(call: &mut Call<'_>) -> Result<Self, String> {
-        let (Some(bytes), Some(pause)) = (call.named("bytes")?, call.named("ms")?) else {
-            return Err("drip takes bytes=N and ms=N, as in drip(bytes=10, ms=50)".into());
-        };
+        let (bytes, pause) = (call.first("bytes")?, call.first("ms")?);
+        let bytes = bytes.map_or(Ok(USUAL_DRIP), |bytes| {
+            whole("bytes", &bytes, 1, MOST_BYTES)
+        });
         Ok(Self::Drip {
-            bytes: NonZeroU64::new(whole("bytes", &bytes, 1, MOST_BYTES)?)
-                .unwrap_or(NonZeroU64::MIN),
-            pause: Milliseconds::read("ms", &pause)?,
+            bytes: NonZeroU64::new(bytes?).unwrap_or(NonZeroU64::MIN),
+            pause: pause.map_or(Ok(USUAL_PAUSE), |pause| Milliseconds::read("ms", &pause))?,
         })
     }
 }

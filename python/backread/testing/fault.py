@@ -50,12 +50,15 @@ class Fault:
         return _call("status", code, retry_after=retry_after, body=_quoted("body", body))
 
     @classmethod
-    def latency(cls, ms: float) -> Fault:
-        """The answer comes so many milliseconds late, on the lane's clock."""
+    def latency(cls, ms: float | Literal["lognormal"]) -> Fault:
+        """The answer comes so many milliseconds late, on the lane's clock.
+
+        ``"lognormal"`` is `latency_lognormal` with its defaults.
+        """
         return _call("latency", ms)
 
     @classmethod
-    def latency_lognormal(cls, median_ms: float, sigma: float) -> Fault:
+    def latency_lognormal(cls, median_ms: float = 200, sigma: float = 0.5) -> Fault:
         """The answer comes late by a time drawn for each request.
 
         Half of the answers come before ``median_ms`` milliseconds; the larger ``sigma`` (0 to 10,
@@ -81,7 +84,7 @@ class Fault:
         return _call("truncate", at=at, length=length)
 
     @classmethod
-    def drip(cls, *, bytes: int, ms: float) -> Fault:  # noqa: A002 - the word of the grammar
+    def drip(cls, *, bytes: int = 1024, ms: float = 10) -> Fault:  # noqa: A002 - the grammar's word
         """The body comes in pieces of so many bytes, each after so many milliseconds."""
         return _call("drip", bytes=bytes, ms=ms)
 

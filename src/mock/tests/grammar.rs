@@ -91,7 +91,7 @@ fn what_is_no_rule_is_told_with_its_place() {
         ("users: status(503, body=no)", "body must stand in quotes"),
         ("users: latency(-1)", "latency must be from 0 to"),
         ("users: latency(NaN)", "latency must be a number, not NaN"),
-        ("users: latency(lognormal(1))", "lognormal takes"),
+        ("users: latency(lognormal(1, 2, 3))", "lognormal takes"),
         ("users: truncate(length=declared)", "truncate takes at=N"),
         (
             "users: truncate(at=1, length=long)",
@@ -205,4 +205,23 @@ proptest! {
         let _ = format!("users: {tail}").parse::<Rule>();
         let _ = read_rules(&tail);
     }
+}
+
+#[test]
+fn a_fault_that_is_not_told_more_does_the_usual() {
+    let usual = |text: &str| text.parse::<Fault>().unwrap().to_string();
+    assert_eq!(usual("latency(lognormal)"), "latency(lognormal(200, 0.5))");
+    assert_eq!(
+        usual("latency(lognormal(90))"),
+        "latency(lognormal(90, 0.5))"
+    );
+    assert_eq!(usual("drip"), "drip(bytes=1024, ms=10)");
+    assert_eq!(usual("drip(8)"), "drip(bytes=8, ms=10)");
+    assert_eq!(
+        usual("wrong_content_type"),
+        "wrong_content_type(\"text/html\")"
+    );
+    assert_eq!(usual("truncate(10)"), "truncate(at=10, length=declared)");
+    assert_eq!(usual("reset(3)"), "reset(after_bytes=3)");
+    assert_eq!(usual("stall(3)"), "stall(after_bytes=3)");
 }
