@@ -73,7 +73,7 @@ def test_it_serves_until_it_is_stopped(tmp_path: Path, number: int) -> None:
 def test_it_serves_badly_where_it_is_told_to() -> None:
     with (
         served(
-            *("--users", 120, "--seed", 7, "--dialect", "hostile order=id"),
+            *("--users", 120, "--seed", 9, "--dialect", "hostile order=id"),
             *("--fault", "users offset=0: status(429, retry_after=0) x1"),
             *("--fault", "user: status(418)", "--rate", "1000/s burst=500"),
         ) as said,
@@ -81,7 +81,8 @@ def test_it_serves_badly_where_it_is_told_to() -> None:
     ):
         users = reader.users.list()
         assert len({user.id for user in users}) == 120
-        assert users.report.requests >= 4
+        # Three full pages would do; with this seed some are short, and the first is asked for twice.
+        assert (users.report.pages, users.report.requests) == (5, 6)
         with pytest.raises(backread.StatusError, match="418"):
             reader.users.get(42)
 
