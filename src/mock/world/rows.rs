@@ -13,7 +13,7 @@ use super::cache::{Blocks, Key};
 use super::calendar::{self, write_timestamp};
 use super::chat::Chat;
 use super::given::{Given, List};
-use super::object::{Entries, with_fields};
+use super::object::with_fields;
 use super::overlay::Fields;
 use super::render::Generator;
 use super::shape::Conversation;
@@ -119,22 +119,6 @@ impl Rows {
             let position = self.generator.message_position(index, id)?;
             (position >= given.map_or(0, List::len)).then_some(position)
         })
-    }
-
-    /// When the user came, in milliseconds since 1970.
-    pub fn user_moment(&self, index: u64) -> Option<u64> {
-        match self.given.users.row(index) {
-            Some(row) => created_at(&row),
-            None => Some(self.generator.conversation(index).arrival),
-        }
-    }
-
-    /// When the message was written, in milliseconds since 1970.
-    pub fn message_moment(&self, index: u64, position: u64) -> Option<u64> {
-        match self.given_message(index, position) {
-            Some(row) => created_at(&row),
-            None => Some(self.conversation(index).moment(position)),
-        }
     }
 
     /// One user, to whom `added` messages came.
@@ -247,8 +231,4 @@ impl Rows {
         let fields = names.map(|name| (name.to_owned(), stamp.clone()));
         Bytes::from(with_fields(&row, &Fields::from_iter(fields)))
     }
-}
-
-fn created_at(row: &[u8]) -> Option<u64> {
-    Entries::read(row).ok()?.moment("created_at")
 }

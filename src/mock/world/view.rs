@@ -7,7 +7,6 @@ use bytes::Bytes;
 
 use super::WorldError;
 use super::block::Block;
-use super::calendar::read_timestamp;
 use super::gaps::List;
 use super::object::with_fields;
 use super::overlay::{Fields, Overlay, UserChange};
@@ -99,23 +98,6 @@ impl View {
     pub fn message_row(&self, user_id: u64, position: u64) -> Option<Bytes> {
         let chat = self.chat(user_id)?;
         Some(self.message_text(chat, chat.list().row(position)?))
-    }
-
-    /// The `created_at` of the user at a position of the list, in milliseconds since 1970; `None`
-    /// too where it is no timestamp.
-    #[must_use]
-    pub fn user_moment(&self, position: u64) -> Option<u64> {
-        let index = self.users().row(position)?;
-        let fields = self.overlay.users.get(index).map(|change| &change.fields);
-        edited_moment(fields).unwrap_or_else(|| self.rows.user_moment(index))
-    }
-
-    /// The `created_at` of the message at a position of the user's list, as for a user.
-    #[must_use]
-    pub fn message_moment(&self, user_id: u64, position: u64) -> Option<u64> {
-        let chat = self.chat(user_id)?;
-        let row = chat.list().row(position)?;
-        edited_moment(chat.fields(row)).unwrap_or_else(|| self.rows.message_moment(chat.index, row))
     }
 
     /// Writes the user; false if there is none.
@@ -296,10 +278,4 @@ fn edited(row: Bytes, fields: Option<&Fields>) -> Bytes {
         Some(fields) => Bytes::from(with_fields(&row, fields)),
         None => row,
     }
-}
-
-/// The `created_at` among edited fields, if it is there: a moment, or no timestamp.
-fn edited_moment(fields: Option<&Fields>) -> Option<Option<u64>> {
-    let value = fields?.get("created_at")?;
-    Some(value.as_str().and_then(read_timestamp))
 }
