@@ -159,6 +159,14 @@ async fn a_server_that_goes_by_another_time_is_not_waited_for_without_end() {
     }
 }
 
+// The machine's time leaps here whenever nobody is at work, so a limit that went by it would pass.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_held_by_this_clock_is_not_cut_short_by_the_machines_time() {
+    let clock = virtual_clock();
+    let held = clock.hold(Some(seconds(30)));
+    assert_eq!(clock.exchange(Some(MINUTE), held).await, Ok(()));
+}
+
 #[tokio::test]
 async fn a_bounded_wait_ends_at_its_bound() {
     let clock = virtual_clock();
