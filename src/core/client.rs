@@ -168,6 +168,37 @@ impl Client {
             .await
     }
 
+    /// A row of a list by its id, as its JSON; `None` where there is none of that id.
+    pub async fn row(
+        &self,
+        list: List,
+        id: Natural,
+        budget: &Budget,
+    ) -> Result<Read<Option<String>>, Error> {
+        let endpoint = match list {
+            List::Users => Endpoint::User { user_id: id },
+            List::Messages { user_id } => Endpoint::Message {
+                user_id,
+                message_id: id,
+            },
+        };
+        let read = self.read(endpoint, budget, |text| {
+            json::check(&text.json)?;
+            json::check_object(&text.json)?;
+            Ok(Some(text.json.as_str().to_owned()))
+        });
+        match read.await {
+            Err(error) if error.status() == Some(404) => Ok(Read {
+                value: None,
+                sent: Sent {
+                    endpoint,
+                    attempts: error.attempts.clone(),
+                },
+            }),
+            read => read,
+        }
+    }
+
     async fn single<T: Record>(&self, endpoint: Endpoint, budget: &Budget) -> Result<T, Error> {
         let read = self
             .read(endpoint, budget, |text| {

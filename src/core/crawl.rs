@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::budget::Budget;
 use super::client::Client;
-use super::error::{Error, ErrorKind};
+use super::error::Error;
 use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
 use super::model::Extra;
@@ -138,7 +138,7 @@ async fn read_list(
     .await;
     let not_found = match read {
         Ok(()) => false,
-        Err(error) if listed && is_not_found(&error) => true,
+        Err(error) if listed && error.status() == Some(404) => true,
         Err(error) => return Err(error),
     };
     let gone = not_found && is_gone(client, user_id, budget).await?;
@@ -159,11 +159,7 @@ async fn read_list(
 async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
     match client.user_within::<Extra>(user_id, budget).await {
         Ok(_) => Ok(false),
-        Err(error) if is_not_found(&error) => Ok(true),
+        Err(error) if error.status() == Some(404) => Ok(true),
         Err(error) => Err(error),
     }
-}
-
-fn is_not_found(error: &Error) -> bool {
-    matches!(&error.kind, ErrorKind::Status(failure) if failure.status == 404)
 }

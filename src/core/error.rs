@@ -125,6 +125,14 @@ impl Error {
         self
     }
 
+    /// The HTTP status that the service answered, if that is what went wrong.
+    pub fn status(&self) -> Option<u16> {
+        match &self.kind {
+            ErrorKind::Status(failure) => Some(failure.status),
+            _ => None,
+        }
+    }
+
     pub fn because(mut self, cause: Self) -> Self {
         self.0.cause = Some(cause);
         self

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::timestamp::Timestamp;
 
 /// What a list that was read is proved to be, the strongest last.
@@ -10,6 +12,10 @@ use super::timestamp::Timestamp;
 pub enum Certificate {
     /// Nothing is proved; the report's reason says why.
     Uncertified,
+    /// Each page shares rows with the next: whatever was there and stayed in its place is held.
+    Linked,
+    /// Messages are only added, and as many are held as a later response counted.
+    Counted,
     /// One response held the whole list.
     Snapshot,
 }
@@ -18,6 +24,8 @@ impl Certificate {
     pub fn name(self) -> &'static str {
         match self {
             Self::Uncertified => "uncertified",
+            Self::Linked => "linked",
+            Self::Counted => "counted",
             Self::Snapshot => "snapshot",
         }
     }
@@ -49,10 +57,46 @@ pub struct WalkReport {
     /// Message lists by certificate; only a walk over every user's messages fills it.
     pub lists_by_certificate: BTreeMap<&'static str, u64>,
     pub uncertified_users: Vec<i64>,
+    pub evidence: Evidence,
+}
+
+/// What a walk saw of its list's order and size, and what the proof cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Pages that share unchanged rows, in the same sequence, with those before them.
+    pub links: u64,
+    /// Pages that could not be linked within the bound.
+    pub missing_links: u64,
+    /// Neighbours that stood the other way round in a later page.
+    pub inversions: u64,
+    /// Rows that a later page no longer showed and that were not found by id.
+    pub rows_gone: u64,
+    /// Rows that were there by id, but no longer in their place.
+    pub rows_moved: u64,
+    /// Rows that the last total counts and the walk does not hold; `None` without a total.
+    pub rows_short: Option<u64>,
+    /// Requests that a plain loop over the pages would not have sent.
+    pub proving_requests: u64,
+}
+
+impl Evidence {
+    /// Adds that of a part.
+    pub fn add(&mut self, part: &Self) {
+        self.links += part.links;
+        self.missing_links += part.missing_links;
+        self.inversions += part.inversions;
+        self.rows_gone += part.rows_gone;
+        self.rows_moved += part.rows_moved;
+        self.rows_short = match (self.rows_short, part.rows_short) {
+            (Some(sum), Some(more)) => Some(sum + more),
+            _ => None,
+        };
+        self.proving_requests += part.proving_requests;
+    }
 }
 
 /// What a walk has counted so far; it only grows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub pages: u64,
     pub rows: u64,
@@ -79,6 +123,7 @@ impl WalkReport {
             reason: Some("not read yet".to_owned()),
             lists_by_certificate: BTreeMap::new(),
             uncertified_users: Vec::new(),
+            evidence: Evidence::default(),
         }
     }
 

@@ -27,6 +27,13 @@ impl Timestamp {
         Self(now.as_microsecond().clamp(EARLIEST, LATEST))
     }
 
+    /// `None` outside the years 1 to 9999.
+    pub fn from_microseconds(microseconds: i64) -> Option<Self> {
+        (EARLIEST..=LATEST)
+            .contains(&microseconds)
+            .then_some(Self(microseconds))
+    }
+
     pub fn microseconds(self) -> i64 {
         self.0
     }
@@ -46,9 +53,7 @@ impl Timestamp {
                 .timestamp()
                 .as_microsecond(),
         };
-        (EARLIEST..=LATEST)
-            .contains(&microseconds)
-            .then_some(Self(microseconds))
+        Self::from_microseconds(microseconds)
     }
 }
 

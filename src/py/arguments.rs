@@ -67,6 +67,7 @@ pub fn walk_settings(
             None => None,
             Some(most) => Some(most.natural(py, "max_items")?.get()),
         },
+        ..WalkSettings::WHOLE
     })
 }
 

@@ -1,0 +1,240 @@
+//! The offset walk over one list: it steps by what came back, gives each row once, links its pages,
+//! and says what it proves.
+
+mod chain;
+mod sweep;
+mod totals;
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use super::budget::Budget;
+use super::client::{Client, Sent};
+use super::error::{Error, ErrorKind};
+use super::feed::{Feed, Outlet};
+use super::interface::{Limit, List, Natural};
+use super::page::Row;
+use super::report::{Certificate, Counts, WalkReport};
+use super::timestamp::Timestamp;
+pub use sweep::{
+    Answer, Ask, Checkpoint, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Question, Resume, Sweep,
+};
+
+// Pages of one list that are asked for side by side at most.
+const LANES: usize = 8;
+// What services answer to an offset past the end, if not a page: interface 7 says nothing of it.
+const PAST_END: [u16; 4] = [400, 404, 416, 422];
+
+/// How a walk is to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct WalkSettings {
+    pub strict: bool,
+    pub page_size: Limit,
+    pub max_items: Option<u64>,
+    /// Pages asked for side by side at most; a short list is read one page after the other.
+    pub lanes: usize,
+    /// Whether pages say where a later walk may go on.
+    pub checkpoints: bool,
+}
+
+impl WalkSettings {
+    /// All of a list in the largest pages, whatever is proved.
+    pub const WHOLE: Self = Self {
+        strict: false,
+        page_size: Limit::LARGEST,
+        max_items: None,
+        lanes: LANES,
+        checkpoints: false,
+    };
+}
+
+/// One page of a walk, without the rows that came before.
+#[derive(Debug)]
+pub struct WalkedPage {
+    pub limit: Option<i64>,
+    pub offset: Option<i64>,
+    pub total: Option<i64>,
+    pub rows: Vec<Row>,
+    /// Whose messages these are; `None` for users.
+    pub user_id: Option<i64>,
+    /// What the walk has counted, this page included.
+    pub counts: Counts,
+    pub sent: Sent,
+    /// Where a later walk may go on after this page, if more follow.
+    pub checkpoint: Option<Box<Checkpoint>>,
+}
+
+/// The report of a walk under way, shared between the walk and those who look at it.
+#[derive(Debug, Clone)]
+pub struct SharedReport(Arc<Mutex<WalkReport>>);
+
+impl SharedReport {
+    pub fn new(report: WalkReport) -> Self {
+        Self(Arc::new(Mutex::new(report)))
+    }
+
+    pub fn get(&self) -> WalkReport {
+        self.update(|report| report.clone())
+    }
+
+    pub fn set(&self, report: WalkReport) {
+        self.update(|held| *held = report);
+    }
+
+    pub fn update<R>(&self, change: impl FnOnce(&mut WalkReport) -> R) -> R {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A walk under way, fetching ahead of its reader.
+#[derive(Debug)]
+pub struct Walk {
+    pub feed: Feed<WalkedPage>,
+    pub report: SharedReport,
+}
+
+impl Walk {
+    pub fn new(client: Client, list: List, settings: WalkSettings) -> Self {
+        Self::within(None, client, list, settings)
+    }
+
+    /// A walk that is part of a larger call, and shares its budget.
+    pub fn within(
+        budget: Option<Budget>,
+        client: Client,
+        list: List,
+        settings: WalkSettings,
+    ) -> Self {
+        let report = SharedReport::new(WalkReport::not_read_yet());
+        let shared = report.clone();
+        let feed = Feed::new(move |outlet| async move {
+            let budget = budget.unwrap_or_else(|| client.budget());
+            sweep_into(&client, list, settings, &budget, &shared, &outlet, |page| {
+                page
+            })
+            .await
+        });
+        Self { feed, report }
+    }
+}
+
+/// Walks a list into an outlet, each page wrapped; the report is kept current and final at the end.
+pub async fn sweep_into<T: Send>(
+    client: &Client,
+    list: List,
+    settings: WalkSettings,
+    budget: &Budget,
+    report: &SharedReport,
+    outlet: &Outlet<T>,
+    wrap: impl Fn(WalkedPage) -> T + Send,
+) -> Result<(), Error> {
+    resume_into(client, list, settings, None, budget, report, outlet, wrap).await
+}
+
+/// The same, from where a walk before this one had come.
+#[allow(clippy::too_many_arguments)]
+pub async fn resume_into<T: Send>(
+    client: &Client,
+    list: List,
+    settings: WalkSettings,
+    from: Option<Resume>,
+    budget: &Budget,
+    report: &SharedReport,
+    outlet: &Outlet<T>,
+    wrap: impl Fn(WalkedPage) -> T + Send,
+) -> Result<(), Error> {
+    let now = || Timestamp::by(client.clock());
+    let settings = WalkSettings {
+        lanes: settings.lanes.min(client.options().max_concurrency),
+        ..settings
+    };
+    let mut sweep = match from {
+        None => Sweep::new(list, settings, now()),
+        Some(resume) => Sweep::resumed(list, settings, resume, now()),
+    };
+    let mut under_way = FuturesUnordered::new();
+    let mut answered = VecDeque::new();
+    loop {
+        report.set(sweep.report.clone());
+        while let Some(page) = sweep.give() {
+            if page.rows.is_empty() {
+                continue;
+            }
+            let mut put = pin!(outlet.put(wrap(page)));
+            // What is under way goes on while the reader is behind.
+            let read = loop {
+                tokio::select! {
+                    read = &mut put => break read,
+                    Some(answer) = under_way.next(), if !under_way.is_empty() => {
+                        answered.push_back(answer);
+                    }
+                }
+            };
+            if !read {
+                return Ok(());
+            }
+        }
+        if sweep.is_over() {
+            break;
+        }
+        while let Some(ask) = sweep.ask() {
+            under_way.push(async move { (ask, answer(client, list, ask, budget).await) });
+        }
+        let (ask, answer) = match answered.pop_front() {
+            Some(answer) => answer,
+            None => match under_way.next().await {
+                Some(answer) => answer,
+                None => break,
+            },
+        };
+        match answer {
+            Ok(answer) => sweep.take(ask, answer),
+            Err(error) => {
+                sweep.report.requests += error.attempts.len() as u64;
+                sweep.report.doubt("a request failed".to_owned());
+                sweep.report.end(now());
+                report.set(sweep.report);
+                return Err(error);
+            }
+        }
+    }
+    sweep.report.end(now());
+    report.set(sweep.report.clone());
+    let uncertified = sweep.report.certificate == Certificate::Uncertified;
+    if settings.strict && uncertified && !sweep.cut {
+        let incomplete = Error::new(ErrorKind::Incomplete(Box::new(sweep.report)));
+        return Err(incomplete.during(list.to_string(), Vec::new()));
+    }
+    Ok(())
+}
+
+/// Sends what a sweep asks for.
+async fn answer(client: &Client, list: List, ask: Ask, budget: &Budget) -> Result<Answer, Error> {
+    match ask.question {
+        Question::Page { offset, limit } => match client.page(list, offset, limit, budget).await {
+            Ok(read) => Ok(Answer::Page(read)),
+            Err(error) => match error.status() {
+                Some(status) if offset > 0 && PAST_END.contains(&status) => {
+                    Ok(Answer::PastEnd(Sent {
+                        endpoint: list.page(offset, limit),
+                        attempts: error.attempts.clone(),
+                    }))
+                }
+                _ => Err(error),
+            },
+        },
+        Question::Row { id } => {
+            let read = client.row(list, Natural::new("id", id)?, budget).await?;
+            Ok(Answer::Row {
+                row: read.value,
+                sent: read.sent,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

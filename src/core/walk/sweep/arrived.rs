@@ -1,0 +1,177 @@
+//! What a walk asks, what it is answered, and a page as it arrived.
+
+use roaring::RoaringTreemap;
+
+use crate::core::client::{Read, Sent};
+use crate::core::interface::Limit;
+use crate::core::page::{Page, Row};
+
+/// What a walk wants to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    Page {
+        offset: u64,
+        limit: Limit,
+    },
+    /// One row by its id.
+    Row {
+        id: i64,
+    },
+}
+
+/// A request of a walk.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask {
+    pub number: u64,
+    pub question: Question,
+    /// Answers that had been taken when it was sent: they came from earlier instants.
+    pub(super) taken_before: u64,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub enum Answer {
+    Page(Read<Page>),
+    /// The service refused an offset past the end of the list.
+    PastEnd(Sent),
+    /// The row as JSON; `None` where there is none of that id.
+    Row {
+        row: Option<String>,
+        sent: Sent,
+    },
+}
+
+impl Answer {
+    pub fn sent(&self) -> &Sent {
+        match self {
+            Self::Page(read) => &read.sent,
+            Self::PastEnd(sent) | Self::Row { sent, .. } => sent,
+        }
+    }
+}
+
+/// When an answer was asked for and taken, counted in answers taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Order {
+    pub taken: u64,
+    pub taken_before: u64,
+    pub total: Option<i64>,
+}
+
+/// A page that has arrived.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    /// As asked for.
+    pub offset: u64,
+    /// The page size in force.
+    pub applied: u64,
+    pub rows: Vec<Row>,
+    pub said_limit: Option<i64>,
+    pub said_offset: Option<i64>,
+    pub said_total: Option<i64>,
+    /// False where the offset was refused.
+    pub answered: bool,
+    /// It came from another offset than asked for, by its own account.
+    pub strayed: bool,
+    pub repaired_text: u64,
+    pub sent: Sent,
+    pub order: Order,
+    past_end: bool,
+}
+
+impl Arrived {
+    /// `None` where no page was asked for.
+    pub fn page(ask: &Ask, taken: u64, read: Read<Page>) -> Option<Self> {
+        let Question::Page { offset, limit } = ask.question else {
+            return None;
+        };
+        let Read { value: page, sent } = read;
+        let applied = page.limit.and_then(|limit| u64::try_from(limit).ok());
+        Some(Self {
+            offset,
+            applied: applied
+                .filter(|limit| *limit > 0)
+                .unwrap_or_else(|| limit.get().into()),
+            rows: page.rows,
+            said_limit: page.limit,
+            said_offset: page.offset,
+            said_total: page.total,
+            answered: true,
+            strayed: false,
+            repaired_text: page.text.repaired,
+            sent,
+            order: Order {
+                taken,
+                taken_before: ask.taken_before,
+                total: page.total,
+            },
+            past_end: false,
+        })
+    }
+
+    /// `None` where no page was asked for.
+    pub fn past_end(ask: &Ask, taken: u64, sent: Sent) -> Option<Self> {
+        let Question::Page { offset, limit } = ask.question else {
+            return None;
+        };
+        Some(Self {
+            offset,
+            applied: limit.get().into(),
+            rows: Vec::new(),
+            said_limit: None,
+            said_offset: None,
+            said_total: None,
+            answered: false,
+            strayed: false,
+            repaired_text: 0,
+            sent,
+            order: Order {
+                taken,
+                taken_before: ask.taken_before,
+                total: None,
+            },
+            past_end: true,
+        })
+    }
+
+    pub fn total(&self) -> Option<u64> {
+        self.said_total.and_then(|total| u64::try_from(total).ok())
+    }
+
+    /// Whether the list ended before its offset: a service may send its last page again then.
+    pub fn is_past_end(&self) -> bool {
+        self.past_end
+    }
+
+    /// Decides whether it lies past the end, by what is held when its turn comes.
+    pub fn settle(&mut self, seen: &RoaringTreemap) {
+        let beyond = self.total().is_some_and(|total| self.offset >= total);
+        let held = |row: &Row| row.id.is_some_and(|id| seen.contains(id.cast_unsigned()));
+        self.past_end = self.rows.is_empty()
+            || (self.offset > 0 && beyond && self.rows.iter().all(held));
+        let elsewhere = |said: i64| u64::try_from(said) != Ok(self.offset);
+        self.strayed = !self.past_end && self.said_offset.is_some_and(elsewhere);
+    }
+
+    /// The rows that stand where they were asked for.
+    pub fn rows_in_place(&self) -> &[Row] {
+        match self.is_past_end() {
+            true => &[],
+            false => &self.rows,
+        }
+    }
+
+    pub fn received(&self) -> u64 {
+        self.rows_in_place().len() as u64
+    }
+
+    /// Whether it ends where its total says that the list does, with room left for more.
+    pub fn ends_the_list(&self) -> bool {
+        self.received() < self.applied && self.total() == Some(self.offset + self.received())
+    }
+
+    /// Whether it is all that its total counts.
+    pub fn is_whole(&self) -> bool {
+        self.offset == 0 && !self.strayed && self.total() == Some(self.rows.len() as u64)
+    }
+}

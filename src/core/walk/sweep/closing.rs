@@ -1,0 +1,156 @@
+//! After the sweep: what is still in doubt is asked for, within the bound.
+
+use super::arrived::{Arrived, Question};
+use super::{PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Stage, Sweep};
+use crate::core::interface::{Limit, List, Natural};
+
+// Rows that are asked for by id in one walk.
+const MOST_LOOKED_UP: u64 = 16;
+
+/// A pass over the list whose pages are cut elsewhere than those before.
+#[derive(Debug)]
+pub(super) struct Again {
+    offset: u64,
+    size: u64,
+    found: u64,
+}
+
+impl Sweep {
+    /// Requests that proving may still take.
+    pub(super) fn proving_left(&self) -> u64 {
+        let bound = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_pages;
+        bound.saturating_sub(self.report.evidence.proving_requests)
+    }
+
+    /// Goes on to what is in doubt, or ends the walk.
+    pub(super) fn close(&mut self) {
+        self.stage = self.next_stage();
+        if self.is_over() {
+            self.certify();
+        }
+    }
+
+    fn next_stage(&mut self) -> Stage {
+        let held = self.report.distinct;
+        let short = self.totals.short(held);
+        if self.cut || self.unnamed_rows > 0 || self.proving_left() == 0 || self.is_snapshot() {
+            return Stage::Over;
+        }
+        self.vanished
+            .retain(|id| Natural::new("id", *id).is_ok());
+        if self.is_counted() {
+            return Stage::Over;
+        }
+        if !self.vanished.is_empty() && self.looked_up < MOST_LOOKED_UP {
+            return Stage::Looking;
+        }
+        if self.shifted && !self.front_read && short.is_none_or(|short| short > 0) {
+            self.front_read = true;
+            return Stage::Front { offset: 0 };
+        }
+        if self.is_worth_another_pass(short) {
+            self.report.sweeps += 1;
+            return Stage::Again(Again {
+                offset: 0,
+                size: self.pass_start(),
+                found: 0,
+            });
+        }
+        let all_counted = matches!(self.list, List::Messages { .. })
+            && !self.recounted
+            && self.totals.last == Some(held);
+        if all_counted {
+            self.recounted = true;
+            return Stage::Recount;
+        }
+        Stage::Over
+    }
+
+    /// Whether the order is in doubt, rows may be missing, and the last pass found some.
+    fn is_worth_another_pass(&self, short: Option<u64>) -> bool {
+        let unexplained = self.at_end && short.is_some_and(|short| short > self.totals.grown());
+        let unstable = self.report.evidence.inversions > 0 || self.links_given_up > 0 || unexplained;
+        unstable && short != Some(0) && self.last_again_found != Some(0)
+    }
+
+    /// The size of the first page of a pass, which shifts all pages after it.
+    fn pass_start(&self) -> u64 {
+        let whole = u64::from(self.settings.page_size.get());
+        match self.report.sweeps % 4 {
+            1 => whole / 2,
+            2 => whole / 4,
+            3 => whole / 4 * 3,
+            _ => whole / 8,
+        }
+        .max(1)
+    }
+
+    pub(super) fn closing_question(&mut self) -> Question {
+        self.report.evidence.proving_requests += 1;
+        let whole = self.settings.page_size;
+        let page = |offset, size: u64| {
+            let asked = i64::try_from(size).ok().and_then(|size| Limit::new("limit", size).ok());
+            let limit = asked.filter(|limit| limit.get() < whole.get()).unwrap_or(whole);
+            Question::Page { offset, limit }
+        };
+        match &self.stage {
+            Stage::Looking => Question::Row {
+                id: self.vanished.pop_front().unwrap_or_default(),
+            },
+            Stage::Front { offset } => page(*offset, u64::MAX),
+            Stage::Again(again) => page(again.offset, again.size),
+            Stage::Recount | Stage::Sweeping | Stage::Filling(_) | Stage::Over => {
+                page(self.end.saturating_sub(self.shared_rows()), u64::MAX)
+            }
+        }
+    }
+
+    /// Takes the answer to a row that was asked for by id.
+    pub(super) fn look_up(&mut self, id: i64, row: Option<&str>) {
+        self.looked_up += 1;
+        match row {
+            None => self.report.evidence.rows_gone += 1,
+            Some(json) => {
+                self.report.evidence.rows_moved += 1;
+                self.untraced_moves += u64::from(self.chain.holds_unchanged(id, json));
+            }
+        }
+        self.close();
+    }
+
+    /// Takes a page that was asked for after the sweep.
+    pub(super) fn close_with(&mut self, mut arrived: Arrived) {
+        arrived.settle(&self.seen);
+        let shared = self.compare(&arrived);
+        self.note_shared(&arrived, &shared);
+        let (offset, received) = (arrived.offset, arrived.received());
+        let full = received > 0 && received >= arrived.applied;
+        let fresh = self.deliver(arrived);
+        let held_all = self.totals.last == Some(self.report.distinct);
+        match &mut self.stage {
+            // More than a page of new rows: the next one too, until rows come that are held.
+            Stage::Front { offset: next } if full && fresh == received => {
+                *next = offset + received;
+                if self.proving_left() > 0 {
+                    return;
+                }
+            }
+            Stage::Again(again) => {
+                again.found += fresh;
+                again.offset = offset + received;
+                again.size = u64::MAX;
+                self.found_again += fresh;
+                let reached = self.totals.last.is_some_and(|total| again.offset >= total);
+                let barren = fresh == 0 && offset >= self.end;
+                let over = received == 0 || held_all || barren || (reached && !full);
+                let found = again.found;
+                if !over && self.proving_left() > 0 {
+                    return;
+                }
+                self.last_again_found = Some(found);
+            }
+            _ => {}
+        }
+        self.close();
+    }
+}

@@ -1,0 +1,118 @@
+//! A page that shares too little with the ones before: what lies between is fetched, going back.
+
+use super::super::chain::LINK;
+use super::arrived::{Arrived, Question};
+use super::{Stage, Sweep};
+
+// Fills that neither link nor bring anything, after which the link is given up.
+const FRUITLESS_FILLS: u32 = 10;
+
+/// A page that waits for those that link it.
+#[derive(Debug)]
+pub(super) struct Fill {
+    target: Arrived,
+    /// How far before the page, or before the end of those joined, the next fill begins.
+    step: u64,
+    fruitless: u32,
+    last_offset: Option<u64>,
+}
+
+impl Sweep {
+    /// Keeps a page back until it is linked.
+    pub(super) fn hold(&mut self, target: Arrived) {
+        let fell = match (self.totals.last, target.total()) {
+            (Some(before), Some(now)) => before.saturating_sub(now),
+            _ => 0,
+        };
+        let wider = (self.overlap * 2).min(self.last_received / 4);
+        self.overlap = self.overlap.max(wider);
+        self.clean_links = 0;
+        let gap = self.lies_apart(&target);
+        self.stage = Stage::Filling(Box::new(Fill {
+            step: if gap { self.overlap } else { 2 * self.overlap + fell },
+            target,
+            fruitless: 0,
+            last_offset: None,
+        }));
+    }
+
+    /// Whether the pages joined so far end before a page could share rows with them.
+    fn lies_apart(&self, target: &Arrived) -> bool {
+        self.end < target.offset + LINK
+    }
+
+    pub(super) fn fill_question(&mut self) -> Option<Question> {
+        let Stage::Filling(fill) = &self.stage else {
+            return None;
+        };
+        let apart = self.lies_apart(&fill.target);
+        let base = if apart { self.end } else { fill.target.offset };
+        let offset = base.saturating_sub(fill.step);
+        let spent = fill.fruitless >= FRUITLESS_FILLS || self.proving_left() == 0;
+        // Nothing lies before the first row.
+        if spent || fill.last_offset == Some(0) && offset == 0 {
+            self.give_up_link();
+            return None;
+        }
+        if let Stage::Filling(fill) = &mut self.stage {
+            fill.last_offset = Some(offset);
+        }
+        // What a short page left out would have been read anyway.
+        if apart {
+            self.plain_pages += 1;
+        } else {
+            self.report.evidence.proving_requests += 1;
+        }
+        Some(Question::Page {
+            offset,
+            limit: self.settings.page_size,
+        })
+    }
+
+    /// Takes a page that was fetched to link the one that waits.
+    pub(super) fn fill(&mut self, mut arrived: Arrived) {
+        let Stage::Filling(mut fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) else {
+            return;
+        };
+        arrived.settle(&self.seen);
+        let shared = self.compare(&arrived);
+        let (end_before, distinct_before) = (self.end, self.report.distinct);
+        if shared.links() && !arrived.is_past_end() {
+            self.join(arrived, shared);
+        } else {
+            self.note_shared(&arrived, &shared);
+            self.deliver(arrived);
+        }
+        let fruitful = self.end > end_before || self.report.distinct > distinct_before;
+        if fruitful {
+            fill.fruitless = 0;
+        } else {
+            fill.fruitless += 1;
+        }
+        fill.target.settle(&self.seen);
+        let nothing_waits = fill.target.is_past_end() && self.at_end;
+        let shared = self.compare(&fill.target);
+        if nothing_waits || shared.links() || self.report.evidence.inversions > 0 {
+            self.join(fill.target, shared);
+            self.decide();
+            return;
+        }
+        fill.step = match self.lies_apart(&fill.target) && fruitful {
+            true => self.overlap,
+            false => fill.step * 2,
+        };
+        self.stage = Stage::Filling(fill);
+    }
+
+    /// The page is taken as it is; what lay between is not known.
+    fn give_up_link(&mut self) {
+        if let Stage::Filling(fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) {
+            self.report.evidence.missing_links += 1;
+            self.links_given_up += 1;
+            let shared = self.compare(&fill.target);
+            self.join(fill.target, shared);
+            self.decide();
+            self.join_arrived();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a walk has proved, and why not more, in words.
+
+use super::{Stage, Sweep};
+use crate::core::interface::List;
+use crate::core::report::Certificate;
+
+impl Sweep {
+    /// One response held it all.
+    pub(super) fn is_snapshot(&self) -> bool {
+        self.held_it_all
+            && self.at_end
+            && self.fresh_pages <= 1
+            && self.totals.constant()
+            && !self.strayed
+            && self.report.evidence.inversions == 0
+    }
+
+    /// Messages are only added, and a response that came after all that is held counts as many.
+    pub(super) fn is_counted(&self) -> bool {
+        let totals = &self.totals;
+        let of_messages = matches!(self.list, List::Messages { .. });
+        let as_many = totals.last == Some(self.report.distinct);
+        let honest = !totals.fell && !totals.too_small && !totals.missing && !self.strayed;
+        of_messages && as_many && honest && self.unnamed_rows == 0 && self.is_counted_late()
+    }
+
+    /// Whether the last total is from an instant after all rows had come, or never differed.
+    fn is_counted_late(&self) -> bool {
+        let [last, before] = self.last_fresh;
+        self.totals.constant()
+            || self.latest.is_some_and(|latest| {
+                let fresh = if last == latest.taken { before } else { last };
+                fresh <= latest.taken_before
+                    && latest.total.and_then(|total| u64::try_from(total).ok())
+                        == Some(self.report.distinct)
+            })
+    }
+
+    pub(super) fn certify(&mut self) {
+        let held = self.report.distinct;
+        self.report.evidence.rows_short = self.totals.short(held);
+        self.stage = Stage::Over;
+        if self.cut {
+            return;
+        }
+        let doubts = self.doubts();
+        if self.is_snapshot() {
+            self.report.certify(Certificate::Snapshot);
+        } else if self.is_counted() {
+            self.report.certify(Certificate::Counted);
+        } else if doubts.is_empty() {
+            self.report.certify(Certificate::Linked);
+        } else {
+            let reason = format!("{}; {}", self.shortfall(), doubts.join("; "));
+            self.report.doubt(reason);
+        }
+    }
+
+    /// What stands against the pages being linked.
+    fn doubts(&self) -> Vec<String> {
+        let evidence = &self.report.evidence;
+        let totals = &self.totals;
+        let short = totals.short(self.report.distinct);
+        let unexplained = short.is_some_and(|short| short > totals.grown());
+        let mut doubts = Vec::new();
+        let mut doubt = |holds: bool, words: String| {
+            if holds {
+                doubts.push(words);
+            }
+        };
+        doubt(self.unnamed_rows > 0, format!("{} rows had no id", self.unnamed_rows));
+        doubt(self.strayed, "a page came from another offset than asked for".to_owned());
+        doubt(
+            evidence.inversions > 0,
+            format!("the order changed between requests, {} times seen", evidence.inversions),
+        );
+        doubt(
+            self.untraced_moves > 0,
+            format!("{} rows moved and nothing in them says so", self.untraced_moves),
+        );
+        doubt(
+            evidence.missing_links > 0,
+            format!("{} pages share no rows with those before them", evidence.missing_links),
+        );
+        doubt(
+            self.found_again > 0,
+            format!("another pass found {} rows", self.found_again),
+        );
+        doubt(totals.too_small, "there are more rows than the total says".to_owned());
+        doubt(
+            !self.at_end && totals.last.is_some() && !totals.too_small,
+            "the rows end before the total does".to_owned(),
+        );
+        doubt(
+            totals.missing && totals.last.is_some(),
+            "some responses gave no total".to_owned(),
+        );
+        doubt(totals.last.is_none(), "nothing says where the list ends".to_owned());
+        doubt(
+            unexplained && self.at_end,
+            "nothing that came meanwhile explains it".to_owned(),
+        );
+        doubts
+    }
+
+    /// How many rows a walk is short by.
+    fn shortfall(&self) -> String {
+        let held = self.report.distinct;
+        match self.report.total_last {
+            None => format!("{held} rows are held, and the service gave no total"),
+            Some(total) => {
+                let held = i64::try_from(held).unwrap_or(i64::MAX);
+                match total.saturating_sub(held) {
+                    0 => format!("{held} rows are held, as many as the total"),
+                    short @ 1.. => {
+                        format!("{held} rows are held of a total of {total}: {short} short")
+                    }
+                    more => format!(
+                        "{held} rows are held, {} more than the total",
+                        more.unsigned_abs()
+                    ),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Where a later walk of the same list may go on.
+
+use roaring::RoaringTreemap;
+use serde::{Deserialize, Serialize};
+
+use super::super::chain::{Chain, Remembered};
+use super::super::totals::Totals;
+use super::Sweep;
+use crate::core::interface::List;
+use crate::core::report::{Counts, Evidence};
+use crate::core::timestamp::Timestamp;
+use crate::core::walk::WalkSettings;
+
+// Rows of the chain's end that a checkpoint keeps.
+const KEPT: usize = 99;
+
+/// The state of a walk between two pages, for the text of JSON; it holds ids and no fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    end: u64,
+    last_offset: u64,
+    last_received: u64,
+    overlap: u64,
+    short_pages: bool,
+    strayed: bool,
+    shifted: bool,
+    fresh_pages: u64,
+    held_it_all: bool,
+    plain_pages: u64,
+    vanished: Vec<i64>,
+    totals: Totals,
+    chain: Vec<Remembered>,
+    requests: u64,
+    sweeps: u64,
+    counts: Counts,
+    evidence: Evidence,
+    total_first: Option<i64>,
+    total_last: Option<i64>,
+    /// Microseconds since 1970.
+    started_at: Option<i64>,
+}
+
+/// What a walk that goes on needs: where, and the ids that are held already.
+#[derive(Debug, Clone)]
+pub struct Resume {
+    pub checkpoint: Checkpoint,
+    pub held: RoaringTreemap,
+}
+
+impl Sweep {
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        let report = &self.report;
+        Checkpoint {
+            end: self.end,
+            last_offset: self.last_offset.unwrap_or_default(),
+            last_received: self.last_received,
+            overlap: self.overlap,
+            short_pages: self.short_pages,
+            strayed: self.strayed,
+            shifted: self.shifted,
+            fresh_pages: self.fresh_pages,
+            held_it_all: self.held_it_all,
+            plain_pages: self.plain_pages,
+            vanished: self.vanished.iter().copied().collect(),
+            totals: self.totals,
+            chain: self.chain.end(KEPT),
+            requests: report.requests,
+            sweeps: report.sweeps,
+            counts: report.counts(),
+            evidence: report.evidence,
+            total_first: report.total_first,
+            total_last: report.total_last,
+            started_at: report.started_at.map(Timestamp::microseconds),
+        }
+    }
+
+    /// A walk that goes on where one before it had come.
+    pub fn resumed(list: List, settings: WalkSettings, resume: Resume, at: Timestamp) -> Self {
+        let Resume { checkpoint, held } = resume;
+        let mut sweep = Self::new(list, settings, at);
+        sweep.end = checkpoint.end;
+        sweep.planned_end = checkpoint.end;
+        sweep.last_offset = Some(checkpoint.last_offset);
+        sweep.last_received = checkpoint.last_received;
+        sweep.overlap = checkpoint.overlap;
+        sweep.short_pages = checkpoint.short_pages;
+        sweep.strayed = checkpoint.strayed;
+        sweep.shifted = checkpoint.shifted;
+        sweep.fresh_pages = checkpoint.fresh_pages;
+        sweep.held_it_all = checkpoint.held_it_all;
+        sweep.plain_pages = checkpoint.plain_pages;
+        sweep.vanished = checkpoint.vanished.into();
+        sweep.totals = checkpoint.totals;
+        sweep.chain = Chain::resumed(&checkpoint.chain);
+        sweep.seen = held;
+        let report = &mut sweep.report;
+        let counts = checkpoint.counts;
+        report.requests = checkpoint.requests;
+        report.sweeps = checkpoint.sweeps;
+        report.pages = counts.pages;
+        report.rows = counts.rows;
+        // Rows that a kill cut off after this point are held too, and come again.
+        report.distinct = sweep.seen.len();
+        report.repeats = counts.repeats;
+        report.repaired_text = counts.repaired_text;
+        report.evidence = checkpoint.evidence;
+        report.total_first = checkpoint.total_first;
+        report.total_last = checkpoint.total_last;
+        let began = checkpoint.started_at;
+        report.started_at = began
+            .and_then(Timestamp::from_microseconds)
+            .or(report.started_at);
+        sweep
+    }
+}
