@@ -144,8 +144,10 @@ impl Arrived {
     }
 
     /// Decides whether it lies past the end, by what is held when its turn comes.
-    pub fn settle(&mut self, seen: &RoaringTreemap) {
-        let beyond = self.total().is_some_and(|total| self.offset >= total);
+    /// `end` is where the rows read so far end, once nothing new has come from there.
+    pub fn settle(&mut self, seen: &RoaringTreemap, end: Option<u64>) {
+        let ends = [self.total(), end];
+        let beyond = ends.iter().flatten().any(|end| self.offset >= *end);
         let held = |row: &Row| row.id.is_some_and(|id| seen.contains(id.cast_unsigned()));
         self.past_end = self.rows.is_empty()
             || (self.offset > 0 && beyond && self.rows.iter().all(held));

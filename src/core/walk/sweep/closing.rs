@@ -120,7 +120,7 @@ impl Sweep {
 
     /// Takes a page that was asked for after the sweep.
     pub(super) fn close_with(&mut self, mut arrived: Arrived) {
-        arrived.settle(&self.seen);
+        arrived.settle(&self.seen, None);
         let shared = self.compare(&arrived);
         self.note_shared(&arrived, &shared);
         let (offset, received) = (arrived.offset, arrived.received());

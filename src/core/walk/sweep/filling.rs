@@ -74,7 +74,7 @@ impl Sweep {
         let Stage::Filling(mut fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) else {
             return;
         };
-        arrived.settle(&self.seen);
+        arrived.settle(&self.seen, None);
         let shared = self.compare(&arrived);
         let (end_before, distinct_before) = (self.end, self.report.distinct);
         if shared.links() && !arrived.is_past_end() {
@@ -89,8 +89,11 @@ impl Sweep {
         } else {
             fill.fruitless += 1;
         }
-        fill.target.settle(&self.seen);
-        let nothing_waits = fill.target.is_past_end() && self.at_end;
+        fill.target.settle(&self.seen, None);
+        let nothing_waits = match fill.target.is_past_end() {
+            true => self.at_end,
+            false => self.adds_nothing(&fill.target),
+        };
         let shared = self.compare(&fill.target);
         if nothing_waits || shared.links() || self.report.evidence.inversions > 0 {
             self.join(fill.target, shared);

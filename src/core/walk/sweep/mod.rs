@@ -333,7 +333,7 @@ impl Sweep {
     }
 
     fn sweep(&mut self, mut arrived: Arrived) {
-        arrived.settle(&self.seen);
+        arrived.settle(&self.seen, (self.barren_pages > 1).then_some(self.end));
         let shared = self.compare(&arrived);
         let first = self.last_offset.is_none();
         // Nothing is left to link: the page lies where the list has ended.
@@ -343,7 +343,7 @@ impl Sweep {
             || arrived.rows.iter().any(|row| row.id.is_none())
             || (arrived.offset >= self.end && self.barren_pages > 0)
             || self.last_received <= LINK;
-        if first || past_end || shared.links() {
+        if first || past_end || shared.links() || self.adds_nothing(&arrived) {
             self.join(arrived, shared);
         } else if hopeless {
             self.report.evidence.missing_links += 1;
@@ -353,6 +353,12 @@ impl Sweep {
             return;
         }
         self.decide();
+    }
+
+    /// Whether a page lies within what was read, row by row.
+    fn adds_nothing(&self, arrived: &Arrived) -> bool {
+        let held = |row: &Row| row.id.is_some_and(|id| self.seen.contains(id.cast_unsigned()));
+        arrived.offset + arrived.received() <= self.end && arrived.rows.iter().all(held)
     }
 
     fn compare(&self, arrived: &Arrived) -> Shared {
