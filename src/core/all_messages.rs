@@ -6,7 +6,7 @@ use super::client::Client;
 use super::crawl::{Event, Users, askable, crawl};
 use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
-use super::report::{Certificate, Counts, WalkReport};
+use super::report::{Certificate, Counts, Evidence, WalkReport};
 use super::timestamp::Timestamp;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
@@ -24,6 +24,10 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
         shared.set(WalkReport {
             total_first: Some(0),
             total_last: Some(0),
+            evidence: Evidence {
+                rows_short: Some(0),
+                ..Evidence::default()
+            },
             ..WalkReport::start(now())
         });
         let mut room = settings.max_items.unwrap_or(u64::MAX);
@@ -150,6 +154,7 @@ impl Summary {
     fn close(&mut self, user_id: i64, list: &WalkReport, report: &mut WalkReport) {
         let before = self.under_way.remove(&user_id).unwrap_or_default();
         report.add(list.counts(), before);
+        report.evidence.add(&list.evidence);
     }
 
     fn end(self, cut: Option<u64>, report: &mut WalkReport, at: Timestamp) {

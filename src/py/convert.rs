@@ -148,6 +148,7 @@ pub fn report<'py>(py: Python<'py>, report: &WalkReport) -> PyResult<Bound<'py, 
     for (certificate, count) in &report.lists_by_certificate {
         lists.set_item(certificate, count)?;
     }
+    let evidence = &report.evidence;
     let arguments = [
         report.requests.into_pyobject(py)?.into_any(),
         report.pages.into_pyobject(py)?.into_any(),
@@ -164,6 +165,13 @@ pub fn report<'py>(py: Python<'py>, report: &WalkReport) -> PyResult<Bound<'py, 
         report.reason.as_deref().into_pyobject(py)?,
         lists.into_any(),
         PyTuple::new(py, &report.uncertified_users)?.into_any(),
+        evidence.links.into_pyobject(py)?.into_any(),
+        evidence.missing_links.into_pyobject(py)?.into_any(),
+        evidence.inversions.into_pyobject(py)?.into_any(),
+        evidence.rows_gone.into_pyobject(py)?.into_any(),
+        evidence.rows_moved.into_pyobject(py)?.into_any(),
+        evidence.rows_short.into_pyobject(py)?,
+        evidence.proving_requests.into_pyobject(py)?.into_any(),
     ];
     class(py, "WalkReport")?.call1(PyTuple::new(py, arguments)?)
 }

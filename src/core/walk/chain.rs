@@ -98,8 +98,7 @@ impl Chain {
             last = Some(place.rank);
             beyond = false;
         }
-        if let (Some(first), Some(last), true, 0) =
-            (first, last, shared.links(), shared.inversions)
+        if let (Some(first), Some(last), true, 0) = (first, last, shared.links(), shared.inversions)
         {
             let upper = if beyond || to_end { u64::MAX } else { last };
             shared.vanished = self.missing(first, upper, rows);

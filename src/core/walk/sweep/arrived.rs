@@ -149,8 +149,8 @@ impl Arrived {
         let ends = [self.total(), end];
         let beyond = ends.iter().flatten().any(|end| self.offset >= *end);
         let held = |row: &Row| row.id.is_some_and(|id| seen.contains(id.cast_unsigned()));
-        self.past_end = self.rows.is_empty()
-            || (self.offset > 0 && beyond && self.rows.iter().all(held));
+        self.past_end =
+            self.rows.is_empty() || (self.offset > 0 && beyond && self.rows.iter().all(held));
         let elsewhere = |said: i64| u64::try_from(said) != Ok(self.offset);
         self.strayed = !self.past_end && self.said_offset.is_some_and(elsewhere);
     }

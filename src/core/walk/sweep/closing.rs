@@ -36,8 +36,7 @@ impl Sweep {
         if self.cut || self.unnamed_rows > 0 || self.proving_left() == 0 || self.is_snapshot() {
             return Stage::Over;
         }
-        self.vanished
-            .retain(|id| Natural::new("id", *id).is_ok());
+        self.vanished.retain(|id| Natural::new("id", *id).is_ok());
         if self.is_counted() {
             return Stage::Over;
         }
@@ -69,7 +68,8 @@ impl Sweep {
     /// Whether the order is in doubt, rows may be missing, and the last pass found some.
     fn is_worth_another_pass(&self, short: Option<u64>) -> bool {
         let unexplained = self.at_end && short.is_some_and(|short| short > self.totals.grown());
-        let unstable = self.report.evidence.inversions > 0 || self.links_given_up > 0 || unexplained;
+        let unstable =
+            self.report.evidence.inversions > 0 || self.links_given_up > 0 || unexplained;
         unstable && short != Some(0) && self.last_again_found != Some(0)
     }
 
@@ -89,8 +89,12 @@ impl Sweep {
         self.report.evidence.proving_requests += 1;
         let whole = self.settings.page_size;
         let page = |offset, size: u64| {
-            let asked = i64::try_from(size).ok().and_then(|size| Limit::new("limit", size).ok());
-            let limit = asked.filter(|limit| limit.get() < whole.get()).unwrap_or(whole);
+            let asked = i64::try_from(size)
+                .ok()
+                .and_then(|size| Limit::new("limit", size).ok());
+            let limit = asked
+                .filter(|limit| limit.get() < whole.get())
+                .unwrap_or(whole);
             Question::Page { offset, limit }
         };
         match &self.stage {

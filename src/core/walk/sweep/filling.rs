@@ -29,7 +29,11 @@ impl Sweep {
         self.clean_links = 0;
         let gap = self.lies_apart(&target);
         self.stage = Stage::Filling(Box::new(Fill {
-            step: if gap { self.overlap } else { 2 * self.overlap + fell },
+            step: if gap {
+                self.overlap
+            } else {
+                2 * self.overlap + fell
+            },
             target,
             fruitless: 0,
             last_offset: None,

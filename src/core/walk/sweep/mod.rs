@@ -52,7 +52,9 @@ enum Stage {
     /// Rows that a later page no longer showed are asked for by id.
     Looking,
     /// The list's start is read again: rows came in ahead of where the walk was.
-    Front { offset: u64 },
+    Front {
+        offset: u64,
+    },
     /// The list is read once more, its pages cut elsewhere: its order changes.
     Again(Again),
     /// One response more, whose total counts all that is held.
@@ -261,7 +263,10 @@ impl Sweep {
             self.next_offset()
         } else {
             // Only where the total promises rows, and pages come as long as the last one.
-            let promised = self.totals.last.is_some_and(|total| self.planned_end < total);
+            let promised = self
+                .totals
+                .last
+                .is_some_and(|total| self.planned_end < total);
             let whole = self.unnamed_rows == 0 && self.barren_pages == 0;
             if !promised || !whole || self.last_received < SMALL_PAGE {
                 return None;
@@ -314,7 +319,11 @@ impl Sweep {
         let shared = self.last_offset.map_or(0, |_| self.shared_rows());
         let wanted = i64::try_from(rest.saturating_add(shared)).unwrap_or(i64::MAX);
         let wanted = Limit::new("limit", wanted).ok();
-        Some(wanted.filter(|limit| limit.get() < size.get()).unwrap_or(size))
+        Some(
+            wanted
+                .filter(|limit| limit.get() < size.get())
+                .unwrap_or(size),
+        )
     }
 
     /// Joins the pages that have arrived and whose turn it is.
@@ -357,7 +366,10 @@ impl Sweep {
 
     /// Whether a page lies within what was read, row by row.
     fn adds_nothing(&self, arrived: &Arrived) -> bool {
-        let held = |row: &Row| row.id.is_some_and(|id| self.seen.contains(id.cast_unsigned()));
+        let held = |row: &Row| {
+            row.id
+                .is_some_and(|id| self.seen.contains(id.cast_unsigned()))
+        };
         arrived.offset + arrived.received() <= self.end && arrived.rows.iter().all(held)
     }
 
@@ -503,7 +515,9 @@ impl Sweep {
         } else {
             BARREN_PAGES
         };
-        let stuck = self.last_offset.is_some_and(|last| self.next_offset() <= last);
+        let stuck = self
+            .last_offset
+            .is_some_and(|last| self.next_offset() <= last);
         if confirmed || past_end || stuck || self.barren_pages >= bound {
             self.close();
         } else if self.settings.checkpoints {

@@ -68,25 +68,43 @@ impl Sweep {
                 doubts.push(words);
             }
         };
-        doubt(self.unnamed_rows > 0, format!("{} rows had no id", self.unnamed_rows));
-        doubt(self.strayed, "a page came from another offset than asked for".to_owned());
+        doubt(
+            self.unnamed_rows > 0,
+            format!("{} rows had no id", self.unnamed_rows),
+        );
+        doubt(
+            self.strayed,
+            "a page came from another offset than asked for".to_owned(),
+        );
         doubt(
             evidence.inversions > 0,
-            format!("the order changed between requests, {} times seen", evidence.inversions),
+            format!(
+                "the order changed between requests, {} times seen",
+                evidence.inversions
+            ),
         );
         doubt(
             self.untraced_moves > 0,
-            format!("{} rows moved and nothing in them says so", self.untraced_moves),
+            format!(
+                "{} rows moved and nothing in them says so",
+                self.untraced_moves
+            ),
         );
         doubt(
             evidence.missing_links > 0,
-            format!("{} pages share no rows with those before them", evidence.missing_links),
+            format!(
+                "{} pages share no rows with those before them",
+                evidence.missing_links
+            ),
         );
         doubt(
             self.found_again > 0,
             format!("another pass found {} rows", self.found_again),
         );
-        doubt(totals.too_small, "there are more rows than the total says".to_owned());
+        doubt(
+            totals.too_small,
+            "there are more rows than the total says".to_owned(),
+        );
         doubt(
             !self.at_end && totals.last.is_some() && !totals.too_small,
             "the rows end before the total does".to_owned(),
@@ -95,7 +113,10 @@ impl Sweep {
             totals.missing && totals.last.is_some(),
             "some responses gave no total".to_owned(),
         );
-        doubt(totals.last.is_none(), "nothing says where the list ends".to_owned());
+        doubt(
+            totals.last.is_none(),
+            "nothing says where the list ends".to_owned(),
+        );
         doubt(
             unexplained && self.at_end,
             "nothing that came meanwhile explains it".to_owned(),
