@@ -7,6 +7,9 @@ use crate::core::interface::{Limit, List, Natural};
 // Rows that are asked for by id in one walk.
 const MOST_LOOKED_UP: u64 = 16;
 
+// Passes that find nothing, after which rows that the total counts are given up.
+const FRUITLESS_PASSES: u32 = 3;
+
 /// A pass over the list whose pages are cut elsewhere than those before.
 #[derive(Debug)]
 pub(super) struct Again {
@@ -65,12 +68,17 @@ impl Sweep {
         Stage::Over
     }
 
-    /// Whether the order is in doubt, rows may be missing, and the last pass found some.
+    /// Whether the order is in doubt, rows may be missing, and the last passes found some.
     fn is_worth_another_pass(&self, short: Option<u64>) -> bool {
         let unexplained = self.at_end && short.is_some_and(|short| short > self.totals.grown());
         let unstable =
             self.report.evidence.inversions > 0 || self.links_given_up > 0 || unexplained;
-        unstable && short != Some(0) && self.last_again_found != Some(0)
+        let patience = match short {
+            Some(0) => 0,
+            Some(_) => FRUITLESS_PASSES,
+            None => 1,
+        };
+        unstable && self.fruitless_passes < patience
     }
 
     /// The size of the first page of a pass, which shifts all pages after it.
@@ -151,7 +159,10 @@ impl Sweep {
                 if !over && self.proving_left() > 0 {
                     return;
                 }
-                self.last_again_found = Some(found);
+                self.fruitless_passes = match found {
+                    0 => self.fruitless_passes + 1,
+                    _ => 0,
+                };
             }
             _ => {}
         }

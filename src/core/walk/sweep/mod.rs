@@ -87,6 +87,7 @@ pub struct Sweep {
     /// Where the last joined page began, and how many rows it had.
     last_offset: Option<u64>,
     last_received: u64,
+    longest_page: u64,
     last_full: bool,
     overlap: u64,
     clean_links: u32,
@@ -109,7 +110,8 @@ pub struct Sweep {
     /// Pages that could not be linked, though pages are long enough for it.
     links_given_up: u64,
     found_again: u64,
-    last_again_found: Option<u64>,
+    /// Passes in a row that found nothing.
+    fruitless_passes: u32,
     /// The two answers that last brought rows, by the order in which they were taken.
     last_fresh: [u64; 2],
     latest: Option<Order>,
@@ -141,6 +143,7 @@ impl Sweep {
             planned_end: 0,
             last_offset: None,
             last_received: 0,
+            longest_page: 0,
             last_full: false,
             overlap: OVERLAP,
             clean_links: 0,
@@ -158,7 +161,7 @@ impl Sweep {
             untraced_moves: 0,
             links_given_up: 0,
             found_again: 0,
-            last_again_found: None,
+            fruitless_passes: 0,
             last_fresh: [0; 2],
             latest: None,
             unnamed_rows: 0,
@@ -351,7 +354,7 @@ impl Sweep {
             || self.unnamed_rows > 0
             || arrived.rows.iter().any(|row| row.id.is_none())
             || (arrived.offset >= self.end && self.barren_pages > 0)
-            || self.last_received <= LINK;
+            || self.longest_page <= LINK;
         if first || past_end || shared.links() || self.adds_nothing(&arrived) {
             self.join(arrived, shared);
         } else if hopeless {
@@ -396,6 +399,7 @@ impl Sweep {
         if !arrived.is_past_end() || self.last_offset.is_none() {
             self.end = arrived.offset + received;
             self.last_received = received;
+            self.longest_page = self.longest_page.max(received);
             self.last_full = received >= arrived.applied;
         }
         let total = arrived.total();

@@ -20,6 +20,7 @@ pub struct Checkpoint {
     end: u64,
     last_offset: u64,
     last_received: u64,
+    longest_page: u64,
     overlap: u64,
     short_pages: bool,
     strayed: bool,
@@ -54,6 +55,7 @@ impl Sweep {
             end: self.end,
             last_offset: self.last_offset.unwrap_or_default(),
             last_received: self.last_received,
+            longest_page: self.longest_page,
             overlap: self.overlap,
             short_pages: self.short_pages,
             strayed: self.strayed,
@@ -82,6 +84,7 @@ impl Sweep {
         sweep.planned_end = checkpoint.end;
         sweep.last_offset = Some(checkpoint.last_offset);
         sweep.last_received = checkpoint.last_received;
+        sweep.longest_page = checkpoint.longest_page;
         sweep.overlap = checkpoint.overlap;
         sweep.short_pages = checkpoint.short_pages;
         sweep.strayed = checkpoint.strayed;
