@@ -8,14 +8,17 @@ use crate::core::interface::{Limit, List, Natural};
 const MOST_LOOKED_UP: u64 = 16;
 
 // Passes that find nothing, after which rows that the total counts are given up.
-const FRUITLESS_PASSES: u32 = 3;
+const FRUITLESS_PASSES: u64 = 3;
+// Passes over a list whose order changes.
+const MOST_PASSES: u64 = 8;
 
 /// A pass over the list whose pages are cut elsewhere than those before.
 #[derive(Debug)]
 pub(super) struct Again {
     offset: u64,
     size: u64,
-    found: u64,
+    /// The rows that were short before it.
+    short: Option<u64>,
 }
 
 impl Sweep {
@@ -46,7 +49,9 @@ impl Sweep {
         if !self.vanished.is_empty() && self.looked_up < MOST_LOOKED_UP {
             return Stage::Looking;
         }
-        if self.shifted && !self.front_read && short.is_none_or(|short| short > 0) {
+        // Rows that the total grew by may stay where they came; a row that moved there was read nowhere.
+        let unexplained = short.is_none_or(|short| short > self.totals.grown());
+        if self.shifted && !self.front_read && unexplained {
             self.front_read = true;
             return Stage::Front { offset: 0 };
         }
@@ -55,7 +60,7 @@ impl Sweep {
             return Stage::Again(Again {
                 offset: 0,
                 size: self.pass_start(),
-                found: 0,
+                short,
             });
         }
         let all_counted = matches!(self.list, List::Messages { .. })
@@ -70,15 +75,20 @@ impl Sweep {
 
     /// Whether the order is in doubt, rows may be missing, and the last passes found some.
     fn is_worth_another_pass(&self, short: Option<u64>) -> bool {
+        let unstable = self.report.evidence.inversions > 0 || self.links_given_up > 0;
         let unexplained = self.at_end && short.is_some_and(|short| short > self.totals.grown());
-        let unstable =
-            self.report.evidence.inversions > 0 || self.links_given_up > 0 || unexplained;
+        let passes = if unstable {
+            MOST_PASSES
+        } else {
+            FRUITLESS_PASSES
+        };
         let patience = match short {
             Some(0) => 0,
             Some(_) => FRUITLESS_PASSES,
-            None => 1,
+            None => u64::from(self.report.sweeps < 3),
         };
-        unstable && self.fruitless_passes < patience
+        let left = self.report.sweeps <= passes && self.fruitless_passes < patience;
+        left && (unstable || unexplained)
     }
 
     /// The size of the first page of a pass, which shifts all pages after it.
@@ -148,20 +158,19 @@ impl Sweep {
                 }
             }
             Stage::Again(again) => {
-                again.found += fresh;
                 again.offset = offset + received;
                 again.size = u64::MAX;
                 self.found_again += fresh;
                 let reached = self.totals.last.is_some_and(|total| again.offset >= total);
                 let barren = fresh == 0 && offset >= self.end;
                 let over = received == 0 || held_all || barren || (reached && !full);
-                let found = again.found;
+                let (before, now) = (again.short, self.totals.short(self.report.distinct));
                 if !over && self.proving_left() > 0 {
                     return;
                 }
-                self.fruitless_passes = match found {
-                    0 => self.fruitless_passes + 1,
-                    _ => 0,
+                self.fruitless_passes = match before > now {
+                    true => 0,
+                    false => self.fruitless_passes + 1,
                 };
             }
             _ => {}

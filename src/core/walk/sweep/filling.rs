@@ -49,8 +49,10 @@ impl Sweep {
         let Stage::Filling(fill) = &self.stage else {
             return None;
         };
-        let apart = self.lies_apart(&fill.target);
-        let base = if apart { self.end } else { fill.target.offset };
+        let base = match self.lies_apart(&fill.target) {
+            true => self.end,
+            false => fill.target.offset,
+        };
         let offset = base.saturating_sub(fill.step);
         let spent = fill.fruitless >= FRUITLESS_FILLS || self.proving_left() == 0;
         // Nothing lies before the first row.
@@ -61,12 +63,7 @@ impl Sweep {
         if let Stage::Filling(fill) = &mut self.stage {
             fill.last_offset = Some(offset);
         }
-        // What a short page left out would have been read anyway.
-        if apart {
-            self.plain_pages += 1;
-        } else {
-            self.report.evidence.proving_requests += 1;
-        }
+        self.report.evidence.proving_requests += 1;
         Some(Question::Page {
             offset,
             limit: self.settings.page_size,
@@ -81,26 +78,38 @@ impl Sweep {
         arrived.settle(&self.seen, None);
         let shared = self.compare(&arrived);
         let (end_before, distinct_before) = (self.end, self.report.distinct);
-        if shared.links() && !arrived.is_past_end() {
+        let linked = shared.links() && !arrived.is_past_end();
+        let last_of_list = linked && arrived.received() < arrived.applied;
+        if linked {
             self.join(arrived, shared);
         } else {
             self.note_shared(&arrived, &shared);
             self.deliver(arrived);
         }
-        let fruitful = self.end > end_before || self.report.distinct > distinct_before;
+        let fresh = self.report.distinct - distinct_before;
+        let fruitful = self.end > end_before || fresh > 0;
         if fruitful {
             fill.fruitless = 0;
         } else {
             fill.fruitless += 1;
         }
+        // What a short page left out, a plain loop would have read too.
+        if self.is_full(fresh) {
+            self.report.evidence.proving_requests -= 1;
+            self.plain_pages += 1;
+        }
         fill.target.settle(&self.seen, None);
-        let nothing_waits = match fill.target.is_past_end() {
-            true => self.at_end,
-            false => self.adds_nothing(&fill.target),
-        };
         let shared = self.compare(&fill.target);
-        if nothing_waits || shared.links() || self.report.evidence.inversions > 0 {
-            self.join(fill.target, shared);
+        if shared.links() || self.report.evidence.inversions > 0 {
+            let full = self.join(fill.target, shared);
+            self.count_page(full);
+            self.decide();
+            return;
+        }
+        // The list ends before the page that waits, by now: its rows are kept, its place is gone.
+        let outlived = last_of_list && self.lies_apart(&fill.target);
+        if outlived || self.adds_nothing(&fill.target) {
+            self.deliver(fill.target);
             self.decide();
             return;
         }
@@ -117,7 +126,8 @@ impl Sweep {
             self.report.evidence.missing_links += 1;
             self.links_given_up += 1;
             let shared = self.compare(&fill.target);
-            self.join(fill.target, shared);
+            let full = self.join(fill.target, shared);
+            self.count_page(full);
             self.decide();
             self.join_arrived();
         }

@@ -41,6 +41,8 @@ const BARREN_PAGES: u32 = 10;
 const BARREN_PAGES_PAST_END: u32 = 1;
 // A walk asks for one more page at a time for every so many that it has read.
 const PAGES_A_LANE: u64 = 4;
+// A page with fewer new rows than this part of the longest one is scant.
+const SCANT: u64 = 8;
 
 /// What the walk is at.
 #[derive(Debug)]
@@ -94,6 +96,10 @@ pub struct Sweep {
     at_end: bool,
     barren_pages: u32,
     short_pages: bool,
+    /// A page came short, and more rows followed.
+    short_then_more: bool,
+    refused: bool,
+    scant_pages: u32,
     fresh_pages: u64,
     /// The first page had as many rows as its total.
     held_it_all: bool,
@@ -111,7 +117,7 @@ pub struct Sweep {
     links_given_up: u64,
     found_again: u64,
     /// Passes in a row that found nothing.
-    fruitless_passes: u32,
+    fruitless_passes: u64,
     /// The two answers that last brought rows, by the order in which they were taken.
     last_fresh: [u64; 2],
     latest: Option<Order>,
@@ -150,6 +156,9 @@ impl Sweep {
             at_end: false,
             barren_pages: 0,
             short_pages: false,
+            short_then_more: false,
+            refused: false,
+            scant_pages: 0,
             fresh_pages: 0,
             held_it_all: false,
             strayed: false,
@@ -283,7 +292,6 @@ impl Sweep {
             Some(_) => self.last_received.min(limit.get().into()),
         };
         self.planned_end = offset + expected;
-        self.plain_pages += 1;
         self.ahead.push_back(ask.number);
         Some(ask)
     }
@@ -293,10 +301,20 @@ impl Sweep {
         let Some(last) = self.last_offset else {
             return 0;
         };
+        if self.may_be_hidden_behind(last) {
+            return last + 1;
+        }
         if self.unnamed_rows > 0 || self.barren_pages > 0 {
             return self.end;
         }
         self.end.saturating_sub(self.shared_rows()).max(last + 1)
+    }
+
+    /// Whether a page that came empty may have more behind it: rows that are left out of pages which
+    /// are short anyway.
+    fn may_be_hidden_behind(&self, offset: u64) -> bool {
+        let promised = self.totals.last.is_some_and(|total| offset + 1 < total);
+        self.short_then_more && promised && !self.refused && self.end <= offset
     }
 
     /// How many rows the next page shares with the last one.
@@ -355,15 +373,14 @@ impl Sweep {
             || arrived.rows.iter().any(|row| row.id.is_none())
             || (arrived.offset >= self.end && self.barren_pages > 0)
             || self.longest_page <= LINK;
-        if first || past_end || shared.links() || self.adds_nothing(&arrived) {
-            self.join(arrived, shared);
-        } else if hopeless {
-            self.report.evidence.missing_links += 1;
-            self.join(arrived, shared);
-        } else {
+        let joins = first || past_end || shared.links() || self.adds_nothing(&arrived);
+        if !joins && !hopeless {
             self.hold(arrived);
             return;
         }
+        self.report.evidence.missing_links += u64::from(!joins);
+        let full = self.join(arrived, shared);
+        self.count_page(full);
         self.decide();
     }
 
@@ -381,10 +398,11 @@ impl Sweep {
             .compare(arrived.rows_in_place(), arrived.ends_the_list())
     }
 
-    /// Takes a page into the chain, and gives its new rows.
-    fn join(&mut self, arrived: Arrived, shared: Shared) {
+    /// Takes a page into the chain, and gives its new rows; says whether it was a full one.
+    fn join(&mut self, arrived: Arrived, shared: Shared) -> bool {
         let first = self.last_offset.is_none();
         let received = arrived.received();
+        let answered = arrived.answered;
         self.note_shared(&arrived, &shared);
         if !first && shared.links() {
             self.report.evidence.links += 1;
@@ -425,9 +443,30 @@ impl Sweep {
         }
         let unnamed = rows.iter().any(|row| row.id.is_none());
         if fresh > 0 || (unnamed && !came_again) {
+            self.short_then_more |= self.short_pages;
             self.barren_pages = 0;
         } else {
             self.barren_pages += 1;
+        }
+        // A refused offset says that nothing can come from there.
+        self.refused |= !answered;
+        first || unnamed || self.is_full(fresh)
+    }
+
+    /// Whether a page that brought so many rows is one of those that the list consists of.
+    fn is_full(&self, fresh: u64) -> bool {
+        fresh > 0 && fresh * SCANT >= self.longest_page
+    }
+
+    /// Counts a page by what it brought; a plain loop would have read one that is scant, too, unless
+    /// another came just before.
+    fn count_page(&mut self, full: bool) {
+        if full {
+            self.plain_pages += 1;
+            self.scant_pages = 0;
+        } else {
+            self.scant_pages += 1;
+            self.report.evidence.proving_requests += u64::from(self.scant_pages > 1);
         }
     }
 
@@ -522,7 +561,8 @@ impl Sweep {
         let stuck = self
             .last_offset
             .is_some_and(|last| self.next_offset() <= last);
-        if confirmed || past_end || stuck || self.barren_pages >= bound {
+        let circles = self.barren_pages >= bound || self.scant_pages >= BARREN_PAGES;
+        if confirmed || past_end || stuck || circles || self.proving_left() == 0 {
             self.close();
         } else if self.settings.checkpoints {
             let checkpoint = self.checkpoint();
