@@ -1,0 +1,105 @@
+//! The sweep's next page: where it begins, how long it is, and how many are under way.
+
+use super::super::chain::LINK;
+use super::{Ask, Question, Sweep};
+use crate::core::interface::Limit;
+
+// Of pages with fewer rows than this, two are all that can be spared.
+const SMALL_PAGE: u64 = 30;
+// A walk asks for one more page at a time for every so many that it has read.
+const PAGES_A_LANE: u64 = 4;
+
+impl Sweep {
+    pub(super) fn number(&mut self, question: Question) -> Ask {
+        self.asked += 1;
+        Ask {
+            number: self.asked,
+            question,
+            taken_before: self.taken,
+        }
+    }
+
+    /// The next page of the sweep, if one more may be under way.
+    pub(super) fn ask_ahead(&mut self) -> Option<Ask> {
+        let under_way = self.ahead.len() as u64;
+        let lanes = u64::try_from(self.settings.lanes).unwrap_or(1);
+        let most = (self.plain_pages / PAGES_A_LANE).clamp(1, lanes.max(1));
+        if under_way >= most {
+            return None;
+        }
+        let offset = if under_way == 0 {
+            self.next_offset()
+        } else {
+            // Only where the total promises rows, and pages come as long as the last one.
+            let promised = self
+                .totals
+                .last
+                .is_some_and(|total| self.planned_end < total);
+            let whole = self.unnamed_rows == 0 && self.barren_pages == 0;
+            if !promised || !whole || self.last_received < SMALL_PAGE {
+                return None;
+            }
+            self.planned_end.saturating_sub(self.shared_rows())
+        };
+        let limit = self.limit_for(under_way)?;
+        let ask = self.number(Question::Page { offset, limit });
+        let expected = match self.last_offset {
+            None => u64::from(limit.get()),
+            Some(_) => self.last_received.min(limit.get().into()),
+        };
+        self.planned_end = offset + expected;
+        self.ahead.push_back(ask.number);
+        Some(ask)
+    }
+
+    /// Where the next page begins: a little before the end of the last one.
+    pub(super) fn next_offset(&self) -> u64 {
+        let Some(last) = self.last_offset else {
+            return 0;
+        };
+        if self.may_be_hidden_behind(last) {
+            return last + 1;
+        }
+        if self.unnamed_rows > 0 || self.barren_pages > 0 {
+            return self.end;
+        }
+        self.end.saturating_sub(self.shared_rows()).max(last + 1)
+    }
+
+    /// Whether a page that came empty may have more behind it: rows that are left out of pages which
+    /// are short anyway.
+    pub(super) fn may_be_hidden_behind(&self, offset: u64) -> bool {
+        let promised = self.totals.last.is_some_and(|total| offset + 1 < total);
+        self.short_then_more && promised && !self.refused && self.end <= offset
+    }
+
+    /// How many rows the next page shares with the last one.
+    pub(super) fn shared_rows(&self) -> u64 {
+        match self.last_received {
+            0..=LINK => 0,
+            received if received < SMALL_PAGE => LINK,
+            _ => self.overlap,
+        }
+    }
+
+    /// The page size to ask for, no more than `max_items` needs; `None` when it needs no more.
+    pub(super) fn limit_for(&self, under_way: u64) -> Option<Limit> {
+        let size = self.settings.page_size;
+        let Some(most) = self.settings.max_items else {
+            return Some(size);
+        };
+        let coming = under_way * (self.last_received - self.shared_rows());
+        let rest = most.saturating_sub(self.given + coming);
+        if rest == 0 && under_way > 0 {
+            return None;
+        }
+        let shared = self.last_offset.map_or(0, |_| self.shared_rows());
+        let wanted = i64::try_from(rest.saturating_add(shared)).unwrap_or(i64::MAX);
+        let wanted = Limit::new("limit", wanted).ok();
+        Some(
+            wanted
+                .filter(|limit| limit.get() < size.get())
+                .unwrap_or(size),
+        )
+    }
+}

@@ -1,0 +1,243 @@
+//! A page that has arrived: linked to those before, given to the reader, counted.
+
+use super::super::chain::{LINK, Shared, content};
+use super::{Arrived, OVERLAP, Stage, Sweep};
+use crate::core::interface::List;
+use crate::core::page::Row;
+use crate::core::walk::WalkedPage;
+
+// Links in a row after which a widened overlap becomes narrower again.
+const CLEAN_LINKS: u32 = 8;
+// Pages in a row that may bring nothing new before the walk takes the list to go in circles.
+const BARREN_PAGES: u32 = 10;
+// The same without a total to hope for, or past it.
+const BARREN_PAGES_PAST_END: u32 = 1;
+// A page with fewer new rows than this part of the longest one is scant.
+const SCANT: u64 = 8;
+
+impl Sweep {
+    /// Joins the pages that have arrived and whose turn it is.
+    pub(super) fn join_arrived(&mut self) {
+        while matches!(self.stage, Stage::Sweeping)
+            && let Some(number) = self.ahead.front()
+            && let Some(arrived) = self.arrived.remove(number)
+        {
+            self.ahead.pop_front();
+            self.sweep(arrived);
+        }
+        if self.is_over() {
+            self.arrived.clear();
+            self.ahead.clear();
+        }
+    }
+
+    pub(super) fn sweep(&mut self, mut arrived: Arrived) {
+        arrived.settle(&self.seen, (self.barren_pages > 1).then_some(self.end));
+        let shared = self.compare(&arrived);
+        let first = self.last_offset.is_none();
+        // Nothing is left to link: the page lies where the list has ended.
+        let past_end = arrived.is_past_end() && (self.at_end || arrived.offset >= self.end);
+        let hopeless = self.report.evidence.inversions > 0
+            || self.unnamed_rows > 0
+            || arrived.rows.iter().any(|row| row.id.is_none())
+            || (arrived.offset >= self.end && self.barren_pages > 0)
+            || self.longest_page <= LINK;
+        let joins = first || past_end || shared.links() || self.adds_nothing(&arrived);
+        if !joins && !hopeless {
+            self.hold(arrived);
+            return;
+        }
+        self.report.evidence.missing_links += u64::from(!joins);
+        let full = self.join(arrived, shared);
+        self.count_page(full);
+        self.decide();
+    }
+
+    /// Whether a page lies within what was read, row by row.
+    pub(super) fn adds_nothing(&self, arrived: &Arrived) -> bool {
+        let held = |row: &Row| {
+            row.id
+                .is_some_and(|id| self.seen.contains(id.cast_unsigned()))
+        };
+        arrived.offset + arrived.received() <= self.end && arrived.rows.iter().all(held)
+    }
+
+    pub(super) fn compare(&self, arrived: &Arrived) -> Shared {
+        self.chain
+            .compare(arrived.rows_in_place(), arrived.ends_the_list())
+    }
+
+    /// Takes a page into the chain, and gives its new rows; says whether it was a full one.
+    pub(super) fn join(&mut self, arrived: Arrived, shared: Shared) -> bool {
+        let first = self.last_offset.is_none();
+        let received = arrived.received();
+        let answered = arrived.answered;
+        self.note_shared(&arrived, &shared);
+        if !first && shared.links() {
+            self.report.evidence.links += 1;
+            let overlapped = self.end.saturating_sub(arrived.offset);
+            self.shifted |= shared.unchanged > overlapped;
+            self.clean_links += 1;
+            if self.clean_links >= CLEAN_LINKS {
+                self.clean_links = 0;
+                self.overlap = (self.overlap / 2).max(OVERLAP);
+            }
+        }
+        if !arrived.is_past_end() || self.last_offset.is_none() {
+            self.end = arrived.offset + received;
+            self.last_received = received;
+            self.longest_page = self.longest_page.max(received);
+            self.last_full = received >= arrived.applied;
+        }
+        let total = arrived.total();
+        let reached = total.is_some_and(|total| self.end >= total);
+        self.at_end = match arrived.is_past_end() {
+            false => arrived.ends_the_list(),
+            true => self.at_end || total == Some(self.end),
+        };
+        self.short_pages |= received < arrived.applied && !reached && !arrived.is_past_end();
+        self.last_offset = Some(arrived.offset);
+        let came_again = self.came_again(&arrived);
+        let rows_in_place = !arrived.is_past_end();
+        let whole = arrived.is_whole();
+        let rows = arrived.rows.clone();
+        let fresh = self.deliver(arrived);
+        if first {
+            self.held_it_all = whole && fresh == received;
+        }
+        // A list that one response holds needs no chain.
+        let snapshot = first && self.held_it_all && self.at_end;
+        if rows_in_place && !snapshot {
+            self.chain.join(&rows);
+        }
+        let unnamed = rows.iter().any(|row| row.id.is_none());
+        if fresh > 0 || (unnamed && !came_again) {
+            self.short_then_more |= self.short_pages;
+            self.barren_pages = 0;
+        } else {
+            self.barren_pages += 1;
+        }
+        // A refused offset says that nothing can come from there.
+        self.refused |= !answered;
+        first || unnamed || self.is_full(fresh)
+    }
+
+    /// Whether a page that brought so many rows is one of those that the list consists of.
+    pub(super) fn is_full(&self, fresh: u64) -> bool {
+        fresh > 0 && fresh * SCANT >= self.longest_page
+    }
+
+    /// Counts a page by what it brought; a plain loop would have read one that is scant, too, unless
+    /// another came just before.
+    pub(super) fn count_page(&mut self, full: bool) {
+        if full {
+            self.plain_pages += 1;
+            self.scant_pages = 0;
+        } else {
+            self.scant_pages += 1;
+            self.report.evidence.proving_requests += u64::from(self.scant_pages > 1);
+        }
+    }
+
+    /// What a page says of the list's order and size, wherever it is joined.
+    pub(super) fn note_shared(&mut self, arrived: &Arrived, shared: &Shared) {
+        let evidence = &mut self.report.evidence;
+        evidence.inversions += shared.inversions;
+        evidence.rows_moved += shared.moved;
+        self.strayed |= arrived.strayed;
+        self.vanished.extend(&shared.vanished);
+        if arrived.answered {
+            let end = (!arrived.is_past_end()).then(|| arrived.offset + arrived.received());
+            self.totals.take(arrived.said_total, end);
+            if self.last_offset.is_none() {
+                self.report.total_first = arrived.said_total;
+            }
+            self.report.total_last = arrived.said_total;
+        }
+    }
+
+    /// The same rows without ids as in the page before are no new ones.
+    pub(super) fn came_again(&mut self, arrived: &Arrived) -> bool {
+        if arrived.rows.iter().all(|row| row.id.is_some()) {
+            return false;
+        }
+        let whole = arrived.rows.iter().map(content).fold(0, |all: u64, row| {
+            all.rotate_left(5).wrapping_mul(31).wrapping_add(row)
+        });
+        self.content_before.replace(whole) == Some(whole)
+    }
+
+    /// Queues a page for the reader without the rows that came before; says how many are new.
+    pub(super) fn deliver(&mut self, arrived: Arrived) -> u64 {
+        let mut rows: Vec<Row> = Vec::with_capacity(arrived.rows.len());
+        let mut fresh = 0_u64;
+        for row in arrived.rows {
+            match row.id {
+                None => {
+                    self.unnamed_rows += 1;
+                    rows.push(row);
+                }
+                Some(id) if self.seen.insert(id.cast_unsigned()) => {
+                    fresh += 1;
+                    rows.push(row);
+                }
+                Some(_) => self.report.repeats += 1,
+            }
+        }
+        self.report.distinct += fresh;
+        if fresh > 0 {
+            self.fresh_pages += 1;
+            let [last, _] = self.last_fresh;
+            self.last_fresh = [arrived.order.taken, last];
+        }
+        if self
+            .latest
+            .is_none_or(|latest| latest.taken_before <= arrived.order.taken_before)
+            && arrived.said_total.is_some()
+        {
+            self.latest = Some(arrived.order);
+        }
+        self.cut_to_max_items(&mut rows);
+        self.ready.push_back(WalkedPage {
+            limit: arrived.said_limit,
+            offset: arrived.said_offset,
+            total: arrived.said_total,
+            rows,
+            user_id: match self.list {
+                List::Users => None,
+                List::Messages { user_id } => user_id.get().try_into().ok(),
+            },
+            counts: self.report.counts(),
+            sent: arrived.sent,
+            checkpoint: None,
+        });
+        fresh
+    }
+
+    /// Whether the sweep goes on after the page that was just joined.
+    pub(super) fn decide(&mut self) {
+        if self.cut || !self.ahead.is_empty() {
+            return;
+        }
+        let reached = self.totals.last.is_some_and(|total| self.end >= total);
+        let confirmed = self.at_end && (!self.short_pages || self.barren_pages > 0);
+        let past_end = reached && !self.last_full && !self.short_pages;
+        let bound = if reached || self.totals.last.is_none() {
+            BARREN_PAGES_PAST_END
+        } else {
+            BARREN_PAGES
+        };
+        let stuck = self
+            .last_offset
+            .is_some_and(|last| self.next_offset() <= last);
+        let circles = self.barren_pages >= bound || self.scant_pages >= BARREN_PAGES;
+        if confirmed || past_end || stuck || circles || self.proving_left() == 0 {
+            self.close();
+        } else if self.settings.checkpoints {
+            let checkpoint = self.checkpoint();
+            if let Some(page) = self.ready.back_mut() {
+                page.checkpoint = Some(Box::new(checkpoint));
+            }
+        }
+    }
+}
