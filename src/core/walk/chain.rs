@@ -45,6 +45,8 @@ pub struct Shared {
     pub inversions: u64,
     /// Rows of the chain that are changed and stand elsewhere.
     pub moved: u64,
+    /// Rows of the chain that stand after the page's last row.
+    pub behind: u64,
     /// Rows of the chain that the page should have shown and did not.
     pub vanished: Vec<i64>,
 }
@@ -100,6 +102,9 @@ impl Chain {
         }
         if let (Some(first), Some(last), true, 0) = (first, last, shared.links(), shared.inversions)
         {
+            if !beyond {
+                shared.behind = self.next_rank.saturating_sub(last + 1);
+            }
             let upper = if beyond || to_end { u64::MAX } else { last };
             shared.vanished = self.missing(first, upper, rows);
         }

@@ -57,8 +57,8 @@ impl Sweep {
         let Some(last) = self.last_offset else {
             return 0;
         };
-        if self.may_be_hidden_behind(last) {
-            return last + 1;
+        if let Some(empty_to) = self.may_be_hidden_behind() {
+            return empty_to;
         }
         if self.unnamed_rows > 0 || self.barren_pages > 0 {
             return self.end;
@@ -66,11 +66,11 @@ impl Sweep {
         self.end.saturating_sub(self.shared_rows()).max(last + 1)
     }
 
-    /// Whether a page that came empty may have more behind it: rows that are left out of pages which
-    /// are short anyway.
-    pub(super) fn may_be_hidden_behind(&self, offset: u64) -> bool {
-        let promised = self.totals.last.is_some_and(|total| offset + 1 < total);
-        self.short_then_more && promised && !self.refused && self.end <= offset
+    /// Where more may follow an empty page: rows that are left out of pages which are short anyway.
+    fn may_be_hidden_behind(&self) -> Option<u64> {
+        let empty_to = self.empty_to?;
+        let promised = self.totals.last.is_some_and(|total| empty_to < total);
+        (self.short_then_more && promised && !self.refused).then_some(empty_to)
     }
 
     /// How many rows the next page shares with the last one.

@@ -65,7 +65,8 @@ impl Sweep {
         }
         let all_counted = matches!(self.list, List::Messages { .. })
             && !self.recounted
-            && self.totals.last == Some(held);
+            && self.totals.last == Some(held)
+            && !self.doubts().is_empty();
         if all_counted {
             self.recounted = true;
             return Stage::Recount;

@@ -100,16 +100,16 @@ impl Sweep {
         }
         fill.target.settle(&self.seen, None);
         let shared = self.compare(&fill.target);
-        if shared.links() || self.report.evidence.inversions > 0 {
-            let full = self.join(fill.target, shared);
-            self.count_page(full);
-            self.decide();
-            return;
-        }
         // The list ends before the page that waits, by now: its rows are kept, its place is gone.
         let outlived = last_of_list && self.lies_apart(&fill.target);
         if outlived || self.adds_nothing(&fill.target) {
             self.deliver(fill.target);
+            self.decide();
+            return;
+        }
+        if shared.links() || self.report.evidence.inversions > 0 {
+            let full = self.join(fill.target, shared);
+            self.count_page(full);
             self.decide();
             return;
         }

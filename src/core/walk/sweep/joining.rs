@@ -40,7 +40,7 @@ impl Sweep {
         let hopeless = self.report.evidence.inversions > 0
             || self.unnamed_rows > 0
             || arrived.rows.iter().any(|row| row.id.is_none())
-            || (arrived.offset >= self.end && self.barren_pages > 0)
+            || (arrived.offset == self.end && self.barren_pages > 0)
             || self.longest_page <= LINK;
         let joins = first || past_end || shared.links() || self.adds_nothing(&arrived);
         if !joins && !hopeless {
@@ -84,7 +84,13 @@ impl Sweep {
             }
         }
         if !arrived.is_past_end() || self.last_offset.is_none() {
-            self.end = arrived.offset + received;
+            // Rows that came in ahead have pushed what is held further back: it is not read again.
+            let last = received < arrived.applied && arrived.total().is_none();
+            let pushed_back = match last || arrived.ends_the_list() {
+                true => 0,
+                false => shared.behind,
+            };
+            self.end = arrived.offset + received + pushed_back;
             self.last_received = received;
             self.longest_page = self.longest_page.max(received);
             self.last_full = received >= arrived.applied;
@@ -96,7 +102,13 @@ impl Sweep {
             true => self.at_end || total == Some(self.end),
         };
         self.short_pages |= received < arrived.applied && !reached && !arrived.is_past_end();
-        self.last_offset = Some(arrived.offset);
+        if first || !arrived.is_past_end() {
+            self.last_offset = Some(arrived.offset);
+            self.empty_to = None;
+        }
+        if arrived.is_past_end() && arrived.offset <= self.empty_to.unwrap_or(self.end) {
+            self.empty_to = Some(arrived.offset + 1);
+        }
         let came_again = self.came_again(&arrived);
         let rows_in_place = !arrived.is_past_end();
         let whole = arrived.is_whole();
@@ -227,9 +239,9 @@ impl Sweep {
         } else {
             BARREN_PAGES
         };
-        let stuck = self
-            .last_offset
-            .is_some_and(|last| self.next_offset() <= last);
+        let next = self.next_offset();
+        let stuck = self.last_offset.is_some_and(|last| next <= last)
+            || self.empty_to.is_some_and(|empty_to| next < empty_to);
         let circles = self.barren_pages >= bound || self.scant_pages >= BARREN_PAGES;
         if confirmed || past_end || stuck || circles || self.proving_left() == 0 {
             self.close();

@@ -77,6 +77,8 @@ pub struct Sweep {
     planned_end: u64,
     /// Where the last joined page began, and how many rows it had.
     last_offset: Option<u64>,
+    /// No rows came from the offsets between the end and this one.
+    empty_to: Option<u64>,
     last_received: u64,
     longest_page: u64,
     last_full: bool,
@@ -137,6 +139,7 @@ impl Sweep {
             end: 0,
             planned_end: 0,
             last_offset: None,
+            empty_to: None,
             last_received: 0,
             longest_page: 0,
             last_full: false,

@@ -57,7 +57,7 @@ impl Sweep {
     }
 
     /// What stands against the pages being linked.
-    fn doubts(&self) -> Vec<String> {
+    pub(super) fn doubts(&self) -> Vec<String> {
         let evidence = &self.report.evidence;
         let totals = &self.totals;
         let short = totals.short(self.report.distinct);
