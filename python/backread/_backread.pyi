@@ -7,7 +7,17 @@ answers) and gives the value; ``False`` needs a running event loop and gives an 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, TypeAlias, final, overload
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    Self,
+    TypeAlias,
+    final,
+    overload,
+    type_check_only,
+)
 
 from backread.models import WalkReport
 from backread.typed_dicts import MessageDict, UserDict
@@ -20,6 +30,7 @@ __all__ = [
     "NativeLane",
     "NativeMockServer",
     "SyncBatch",
+    "SyncPace",
     "SyncRun",
     "Walk",
     "World",
@@ -123,7 +134,13 @@ class NativeClient:
     def walk_all_messages(
         self, users: Sequence[int] | None, strict: bool, page_size: int, max_items: int | None
     ) -> Walk: ...
-    def sync_run(self, done: Sequence[int]) -> SyncRun: ...
+    def sync_run(
+        self,
+        known: SyncKnown,
+        mode: Literal["incremental", "full"],
+        max_staleness: float | None,
+    ) -> SyncRun: ...
+    def ask_rows(self, candidates: ArrowStream) -> SyncRun: ...
     def close(self) -> None: ...
 
 @final
@@ -142,12 +159,40 @@ class Walk:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
+@type_check_only
+class ArrowStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@type_check_only
+class SyncKnown(Protocol):
+    """What a mirror hands over: tables as it keeps them, by the names of their columns.
+
+    ``lists`` has the columns of a batch's lists but requests and reason, ``done`` the column
+    user_id, ``cursors`` user_id and checkpoint, ``held`` user_id and id (of half-read lists; null
+    for users), ``users`` id, updated_at and online_at once this run's sweep of users is finished.
+    ``profile`` is the JSON of a `ServiceProfile`.
+    """
+
+    @property
+    def lists(self) -> ArrowStream | None: ...
+    @property
+    def done(self) -> ArrowStream | None: ...
+    @property
+    def cursors(self) -> ArrowStream | None: ...
+    @property
+    def held(self) -> ArrowStream | None: ...
+    @property
+    def users(self) -> ArrowStream | None: ...
+    @property
+    def profile(self) -> str | None: ...
+
 @final
 class SyncRun:
     """One run of the mirror's reading: batches to commit, in the order they must be committed."""
 
     requests: int
     users_total: int | None
+    def progress(self) -> SyncPace: ...
     def next_batch(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...
 
@@ -159,7 +204,22 @@ class SyncBatch:
     messages: ArrowTable | None
     lists: ArrowTable | None
     rejects: ArrowTable | None
+    cursors: ArrowTable | None
+    gone: ArrowTable | None
     users_report: WalkReport | None
+
+@final
+class SyncPace:
+    """How far a run has come; ``pace`` is requests a second over the last few seconds.
+
+    ``lists_total`` is an estimate until the users are known, None where nothing can be said.
+    """
+
+    requests: int
+    users_total: int | None
+    lists_total: int | None
+    lists_done: int
+    pace: float
 
 @final
 class ArrowTable:
@@ -167,7 +227,9 @@ class ArrowTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
-def empty_table(resource: Literal["users", "messages", "lists", "rejects"]) -> ArrowTable: ...
+def empty_table(
+    resource: Literal["users", "messages", "lists", "rejects", "cursors", "gone"],
+) -> ArrowTable: ...
 
 @final
 class World:

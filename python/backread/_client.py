@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from backread._arguments import SharedOptions, seconds
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from backread._arguments import ClientOptions, Duration
-    from backread._backread import Clock, SyncRun
+    from backread._backread import ArrowStream, Clock, SyncKnown, SyncRun
 
 __all__ = ["AsyncClient", "Client", "__version__"]
 
@@ -209,8 +208,17 @@ class Client(_BaseClient):
     ) -> None:
         self.close()
 
-    def _sync_run(self, done: Sequence[int]) -> SyncRun:
-        return self._native.sync_run(done)
+    def _sync_run(
+        self,
+        known: SyncKnown,
+        *,
+        mode: Literal["incremental", "full"],
+        max_staleness: float | None,
+    ) -> SyncRun:
+        return self._native.sync_run(known, mode, max_staleness)
+
+    def _ask_rows(self, candidates: ArrowStream) -> SyncRun:
+        return self._native.ask_rows(candidates)
 
 
 class AsyncClient(_BaseClient):

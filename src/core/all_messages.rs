@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::client::Client;
-use super::crawl::{Event, Users, askable, crawl};
+use super::crawl::{Event, Users, crawl};
 use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
+use super::list_state::askable;
 use super::report::{Certificate, Counts, Evidence, WalkReport};
 use super::timestamp::Timestamp;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
@@ -35,7 +36,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
             strict: false,
             ..settings
         };
-        let crawl = crawl(client.clone(), users, lists, |_| false);
+        let crawl = crawl(client.clone(), users, lists);
         while room > 0 {
             let event = match crawl.next().await {
                 Ok(Some(event)) => event,

@@ -1,5 +1,7 @@
 //! Rows as Arrow record batches, under fixed schemas.
 
+mod known;
+mod lists;
 mod messages;
 mod state;
 mod users;
@@ -9,8 +11,10 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::builder::TimestampMicrosecondBuilder;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
+pub use self::known::Rows;
+pub use self::lists::ListColumns;
 pub use self::messages::MessageColumns;
-pub use self::state::{ListColumns, RejectColumns};
+pub use self::state::{CursorColumns, GoneColumns, RejectColumns};
 pub use self::users::UserColumns;
 use super::error::{Error, ErrorKind};
 use super::model::Extra;
@@ -32,6 +36,10 @@ fn attribute_fields() -> Fields {
 
 fn attribute_item() -> Field {
     Field::new("item", DataType::Struct(attribute_fields()), true)
+}
+
+fn id_item() -> Field {
+    Field::new("item", DataType::Int64, true)
 }
 
 fn schema(columns: &[(&str, DataType, bool)]) -> SchemaRef {
@@ -97,6 +105,32 @@ pub static LISTS: LazyLock<SchemaRef> = LazyLock::new(|| {
         ("reason", DataType::Utf8, true),
         ("started_at", instant(), true),
         ("ended_at", instant(), true),
+        ("kind", DataType::Utf8, false),
+        ("swept_at", instant(), true),
+        ("grows", DataType::Utf8, true),
+        ("first_ids", DataType::List(Arc::new(id_item())), false),
+        ("last_ids", DataType::List(Arc::new(id_item())), false),
+        ("unread_from", DataType::Int64, true),
+        ("user_updated_at", instant(), true),
+        ("user_online_at", instant(), true),
+    ])
+});
+
+/// One row a half-read list: where it goes on; `user_id` is null for the list of users.
+pub static CURSORS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(&[
+        ("user_id", DataType::Int64, true),
+        ("checkpoint", DataType::Utf8, false),
+        ("started_at", instant(), true),
+    ])
+});
+
+/// One row a record that was asked for by its id and not found.
+pub static GONE: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(&[
+        ("resource", DataType::Utf8, false),
+        ("user_id", DataType::Int64, true),
+        ("id", DataType::Int64, false),
     ])
 });
 

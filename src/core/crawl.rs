@@ -10,13 +10,13 @@ use super::client::Client;
 use super::error::Error;
 use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
+use super::list_state::askable;
 use super::model::Extra;
-use super::page::Row;
 use super::report::WalkReport;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
 
 // More lists than this are never under way at once, whatever max_concurrency says.
-const MOST_SIDE_BY_SIDE: usize = 4_096;
+pub const MOST_SIDE_BY_SIDE: usize = 4_096;
 
 /// Whose messages to read.
 #[derive(Debug, Clone)]
@@ -44,13 +44,8 @@ pub enum Event {
     },
 }
 
-/// A crawl under way; `skip` says whose messages are not wanted.
-pub fn crawl(
-    client: Client,
-    users: Users,
-    settings: WalkSettings,
-    skip: impl Fn(i64) -> bool + Send + Sync + 'static,
-) -> Feed<Event> {
+/// A crawl under way.
+pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Feed<Event> {
     Feed::new(move |outlet| async move {
         let budget = client.budget();
         let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
@@ -60,10 +55,6 @@ pub fn crawl(
         let read = stream::unfold(waiting, async |mut waiting| {
             let user_id: Natural = waiting.recv().await?;
             Some((user_id, waiting))
-        })
-        .filter(|user_id| {
-            let wanted = i64::try_from(user_id.get()).is_ok_and(|user_id| !skip(user_id));
-            async move { wanted }
         })
         .map(|user_id| read_list(&client, user_id, listed, settings, &budget, &outlet))
         .buffer_unordered(side_by_side)
@@ -111,11 +102,6 @@ async fn find_users(
     }
 }
 
-/// The id that a user's messages can be asked for by; none if it is no whole number from 0.
-pub fn askable(row: &Row) -> Option<Natural> {
-    Natural::new("id", row.id?).ok()
-}
-
 async fn read_list(
     client: &Client,
     user_id: Natural,
@@ -156,7 +142,7 @@ async fn read_list(
 }
 
 /// Asks for a user whose messages were not found; if the user is there, the list is in doubt.
-async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
+pub async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
     match client.user_within::<Extra>(user_id, budget).await {
         Ok(_) => Ok(false),
         Err(error) if error.status() == Some(404) => Ok(true),

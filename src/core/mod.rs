@@ -1,5 +1,5 @@
-//! The client, without Python: `error, json, model, page <- config, budget, retry, pace <- transport
-//! <- client <- walk <- crawl <- all_messages, sync`; `columns` knows the model alone. Imports go only downwards;
+//! The client, without Python: `error, json, model, page, list_state <- config, budget, retry, pace
+//! <- transport <- client <- walk <- crawl <- all_messages, sync`; `columns` knows what is read alone. Imports go only downwards;
 //! below all of them is the crate's `clock`.
 
 pub mod all_messages;
@@ -12,6 +12,7 @@ pub mod error;
 pub mod feed;
 pub mod interface;
 pub mod json;
+pub mod list_state;
 pub mod model;
 pub mod pace;
 pub mod page;

@@ -25,6 +25,17 @@ pub struct Row {
 }
 
 impl Row {
+    /// A record that came by itself, not in a page.
+    pub fn alone(json: String, resource: Resource) -> Self {
+        Self {
+            slice: 0..json.len(),
+            id: id_of(&json),
+            page: Arc::new(json),
+            index: 0,
+            resource,
+        }
+    }
+
     pub fn json(&self) -> &str {
         self.page.get(self.slice.clone()).unwrap_or_default()
     }
@@ -69,9 +80,7 @@ impl Page {
                 Row {
                     page: Arc::clone(&text.json),
                     slice: from..from + item.get().len(),
-                    id: serde_json::from_str::<IdOf<i64>>(item.get())
-                        .ok()
-                        .and_then(|id| id.0),
+                    id: id_of(item.get()),
                     index,
                     resource,
                 }
@@ -85,6 +94,10 @@ impl Page {
             text,
         })
     }
+}
+
+fn id_of(json: &str) -> Option<i64> {
+    serde_json::from_str::<IdOf<i64>>(json).ok()?.0
 }
 
 /// The entries of an object, not read yet; of a key that comes twice the last one rules.

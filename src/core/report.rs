@@ -29,6 +29,18 @@ impl Certificate {
             Self::Snapshot => "snapshot",
         }
     }
+
+    /// The certificate of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [
+            Self::Uncertified,
+            Self::Linked,
+            Self::Counted,
+            Self::Snapshot,
+        ]
+        .into_iter()
+        .find(|certificate| certificate.name() == name)
+    }
 }
 
 impl fmt::Display for Certificate {

@@ -11,7 +11,7 @@ use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use super::runtime::block_anywhere;
 use crate::core::columns::{
-    LISTS, MESSAGES, MessageColumns, REJECTS, USERS, UserColumns, columns_failure,
+    CURSORS, GONE, LISTS, MESSAGES, MessageColumns, REJECTS, USERS, UserColumns, columns_failure,
 };
 use crate::core::error::Error;
 use crate::core::interface::Resource;
@@ -179,7 +179,7 @@ impl ArrowTable {
     }
 }
 
-/// A table of no rows under the schema of `users`, `messages`, `lists` or `rejects`.
+/// A table of no rows under the schema of the table of that name in a batch of a sync.
 #[pyfunction]
 pub fn empty_table(resource: &str) -> PyResult<ArrowTable> {
     let schema = match resource {
@@ -187,9 +187,11 @@ pub fn empty_table(resource: &str) -> PyResult<ArrowTable> {
         "messages" => &MESSAGES,
         "lists" => &LISTS,
         "rejects" => &REJECTS,
+        "cursors" => &CURSORS,
+        "gone" => &GONE,
         other => {
             return Err(PyValueError::new_err(format!(
-                "no such table: {other:?}; there are users, messages, lists and rejects"
+                "no such table: {other:?}; there are users, messages, lists, rejects, cursors and gone"
             )));
         }
     };

@@ -236,8 +236,17 @@ impl NativeClient {
         Ok(NativeWalk::new(walk, Resource::Messages))
     }
 
-    fn sync_run(&self, done: Vec<i64>) -> NativeSyncRun {
-        NativeSyncRun::new(self.client.clone(), done)
+    fn sync_run(
+        &self,
+        known: &Bound<'_, PyAny>,
+        mode: &str,
+        max_staleness: Option<f64>,
+    ) -> PyResult<NativeSyncRun> {
+        NativeSyncRun::new(self.client.clone(), known, mode, max_staleness)
+    }
+
+    fn ask_rows(&self, candidates: &Bound<'_, PyAny>) -> PyResult<NativeSyncRun> {
+        NativeSyncRun::ask(self.client.clone(), candidates)
     }
 
     fn close(&self) {

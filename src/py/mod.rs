@@ -19,6 +19,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<walk::NativeWalk>()?;
     module.add_class::<sync::NativeSyncRun>()?;
     module.add_class::<sync::SyncBatch>()?;
+    module.add_class::<sync::SyncPace>()?;
     module.add_class::<arrow::ArrowTable>()?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     #[cfg(feature = "mock")]

@@ -1,15 +1,22 @@
-//! A run of the mirror's reading, batch by batch.
+//! A run of the mirror's reading, batch by batch, and what it is handed beforehand.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::ArrowError;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3_arrow::PyRecordBatchReader;
+use roaring::RoaringTreemap;
 
 use super::arrow::ArrowTable;
 use super::convert;
 use super::runtime::run;
 use crate::core::client::Client;
+use crate::core::columns::Rows;
 use crate::core::report::WalkReport;
-use crate::core::sync::{Batch, SyncRun};
+use crate::core::sync::{Batch, HalfRead, Known, Mode, Progress, RowKey, SyncRun, largest_page};
 
 #[pyclass(frozen, name = "SyncRun", module = "backread._backread")]
 pub struct NativeSyncRun {
@@ -17,11 +24,114 @@ pub struct NativeSyncRun {
 }
 
 impl NativeSyncRun {
-    pub fn new(client: Client, done: Vec<i64>) -> Self {
-        Self {
-            run: Arc::new(SyncRun::new(client, done.into_iter().collect())),
+    pub fn new(
+        client: Client,
+        known: &Bound<'_, PyAny>,
+        mode: &str,
+        max_staleness: Option<f64>,
+    ) -> PyResult<Self> {
+        let mode = match mode {
+            "incremental" => Mode::Incremental,
+            "full" => Mode::Full,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "no such mode: {other:?}; there are incremental and full"
+                )));
+            }
+        };
+        let max_staleness = max_staleness
+            .map(Duration::try_from_secs_f64)
+            .transpose()
+            .map_err(|error| PyValueError::new_err(format!("max_staleness: {error}")))?;
+        let known = read_known(known)?;
+        Ok(Self {
+            run: Arc::new(SyncRun::new(client, known, mode, max_staleness)),
+        })
+    }
+
+    /// Asks for rows by the columns `resource`, `user_id` and `id`.
+    pub fn ask(client: Client, candidates: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut keys = Vec::new();
+        for batch in batches(candidates)? {
+            let rows = Rows(&batch).keys().map_err(misfit)?;
+            keys.extend(rows.into_iter().map(|(resource, user_id, id)| RowKey {
+                resource,
+                user_id,
+                id,
+            }));
+        }
+        Ok(Self {
+            run: Arc::new(SyncRun::ask(client, keys)),
+        })
+    }
+}
+
+/// All batches of an object with an Arrow stream; nothing of it is None.
+fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
+    if table.is_none() {
+        return Ok(Vec::new());
+    }
+    let reader = table.extract::<PyRecordBatchReader>()?.into_reader()?;
+    let read = |reader: Box<dyn RecordBatchReader + Send>| reader.collect::<Result<Vec<_>, _>>();
+    // Whoever makes the stream may need the GIL in another thread.
+    table.py().detach(|| read(reader)).map_err(misfit)
+}
+
+fn misfit(error: ArrowError) -> PyErr {
+    PyValueError::new_err(format!("what is known of a mirror cannot be read: {error}"))
+}
+
+/// What the mirror's tables hold, from the attributes of an object; any of them may be None.
+fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
+    let mut known = Known::default();
+    for batch in batches(&given.getattr("lists")?)? {
+        known.lists.extend(Rows(&batch).lists().map_err(misfit)?);
+    }
+    for batch in batches(&given.getattr("done")?)? {
+        let done = Rows(&batch).ids("user_id").map_err(misfit)?;
+        known.done.extend(done.into_iter().flatten());
+    }
+    for batch in batches(&given.getattr("cursors")?)? {
+        for (user_id, cursor) in Rows(&batch).cursors().map_err(misfit)? {
+            let half_read = HalfRead {
+                cursor,
+                held: RoaringTreemap::new(),
+            };
+            match user_id {
+                None => known.users_half_read = Some(half_read),
+                Some(user_id) => {
+                    known.half_read.insert(user_id, half_read);
+                }
+            }
         }
     }
+    for batch in batches(&given.getattr("held")?)? {
+        let (user_ids, ids) = (Rows(&batch).ids("user_id"), Rows(&batch).ids("id"));
+        for (user_id, id) in user_ids
+            .map_err(misfit)?
+            .into_iter()
+            .zip(ids.map_err(misfit)?)
+        {
+            let half_read = match user_id {
+                None => known.users_half_read.as_mut(),
+                Some(user_id) => known.half_read.get_mut(&user_id),
+            };
+            if let (Some(half_read), Some(id)) = (half_read, id) {
+                half_read.held.insert(id.cast_unsigned());
+            }
+        }
+    }
+    let users = given.getattr("users")?;
+    if !users.is_none() {
+        let mut listed = Vec::new();
+        for batch in batches(&users)? {
+            listed.extend(Rows(&batch).users().map_err(misfit)?);
+        }
+        known.users = Some(listed);
+    }
+    let profile: Option<String> = given.getattr("profile")?.extract()?;
+    known.largest_page = profile.as_deref().and_then(largest_page);
+    Ok(known)
 }
 
 #[pymethods]
@@ -34,6 +144,10 @@ impl NativeSyncRun {
     #[getter]
     fn users_total(&self) -> Option<i64> {
         self.run.users_total()
+    }
+
+    fn progress(&self) -> SyncPace {
+        SyncPace(self.run.progress())
     }
 
     /// The next batch, or None at the end.
@@ -53,6 +167,38 @@ impl NativeSyncRun {
     }
 }
 
+/// How far a run has come, and how fast it goes now.
+#[pyclass(frozen, module = "backread._backread")]
+pub struct SyncPace(Progress);
+
+#[pymethods]
+impl SyncPace {
+    #[getter]
+    fn requests(&self) -> u64 {
+        self.0.requests
+    }
+
+    #[getter]
+    fn users_total(&self) -> Option<i64> {
+        self.0.users_total
+    }
+
+    #[getter]
+    fn lists_total(&self) -> Option<u64> {
+        self.0.lists_total
+    }
+
+    #[getter]
+    fn lists_done(&self) -> u64 {
+        self.0.lists_done
+    }
+
+    #[getter]
+    fn pace(&self) -> f64 {
+        self.0.pace
+    }
+}
+
 /// What belongs into one transaction; a table without rows is None.
 #[pyclass(frozen, module = "backread._backread")]
 pub struct SyncBatch {
@@ -64,6 +210,10 @@ pub struct SyncBatch {
     lists: Option<Py<ArrowTable>>,
     #[pyo3(get)]
     rejects: Option<Py<ArrowTable>>,
+    #[pyo3(get)]
+    cursors: Option<Py<ArrowTable>>,
+    #[pyo3(get)]
+    gone: Option<Py<ArrowTable>>,
     users_report: Option<Box<WalkReport>>,
 }
 
@@ -75,6 +225,8 @@ impl SyncBatch {
             messages: table(batch.messages).transpose()?,
             lists: table(batch.lists).transpose()?,
             rejects: table(batch.rejects).transpose()?,
+            cursors: table(batch.cursors).transpose()?,
+            gone: table(batch.gone).transpose()?,
             users_report: batch.users_report,
         })
     }

@@ -1,4 +1,5 @@
-//! What a sync remembers besides rows, as columns: lists that were read, records that do not fit.
+//! What a sync remembers besides rows and lists: records that do not fit, places to go on at, rows
+//! that are gone.
 
 use std::sync::Arc;
 
@@ -6,64 +7,10 @@ use arrow_array::builder::{Int64Builder, StringBuilder, TimestampMicrosecondBuil
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 
-use super::{LISTS, REJECTS, append_instant, timestamps, whole};
+use super::{CURSORS, GONE, REJECTS, append_instant, timestamps};
+use crate::core::interface::Resource;
 use crate::core::page::Row;
-use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
-
-/// Collects the ends of message lists into a batch of `LISTS`.
-pub struct ListColumns {
-    user_id: Int64Builder,
-    rows: Int64Builder,
-    total: Int64Builder,
-    requests: Int64Builder,
-    certificate: StringBuilder,
-    reason: StringBuilder,
-    started_at: TimestampMicrosecondBuilder,
-    ended_at: TimestampMicrosecondBuilder,
-}
-
-impl Default for ListColumns {
-    fn default() -> Self {
-        Self {
-            user_id: Int64Builder::new(),
-            rows: Int64Builder::new(),
-            total: Int64Builder::new(),
-            requests: Int64Builder::new(),
-            certificate: StringBuilder::new(),
-            reason: StringBuilder::new(),
-            started_at: timestamps(),
-            ended_at: timestamps(),
-        }
-    }
-}
-
-impl ListColumns {
-    pub fn append(&mut self, user_id: i64, report: &WalkReport) {
-        self.user_id.append_value(user_id);
-        self.rows.append_value(whole(report.distinct));
-        self.total.append_option(report.total_last);
-        self.requests.append_value(whole(report.requests));
-        self.certificate.append_value(report.certificate.name());
-        self.reason.append_option(report.reason.as_deref());
-        append_instant(&mut self.started_at, report.started_at);
-        append_instant(&mut self.ended_at, report.ended_at);
-    }
-
-    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.user_id.finish()),
-            Arc::new(self.rows.finish()),
-            Arc::new(self.total.finish()),
-            Arc::new(self.requests.finish()),
-            Arc::new(self.certificate.finish()),
-            Arc::new(self.reason.finish()),
-            Arc::new(self.started_at.finish()),
-            Arc::new(self.ended_at.finish()),
-        ];
-        RecordBatch::try_new(Arc::clone(&LISTS), columns)
-    }
-}
 
 /// Collects records that do not fit into a batch of `REJECTS`.
 pub struct RejectColumns {
@@ -109,5 +56,70 @@ impl RejectColumns {
             Arc::new(self.seen_at.finish()),
         ];
         RecordBatch::try_new(Arc::clone(&REJECTS), columns)
+    }
+}
+
+/// Collects where half-read lists go on into a batch of `CURSORS`.
+pub struct CursorColumns {
+    user_id: Int64Builder,
+    checkpoint: StringBuilder,
+    started_at: TimestampMicrosecondBuilder,
+}
+
+impl Default for CursorColumns {
+    fn default() -> Self {
+        Self {
+            user_id: Int64Builder::new(),
+            checkpoint: StringBuilder::new(),
+            started_at: timestamps(),
+        }
+    }
+}
+
+impl CursorColumns {
+    /// `user_id` is `None` for the list of users.
+    pub fn append(
+        &mut self,
+        user_id: Option<i64>,
+        checkpoint: &str,
+        started_at: Option<Timestamp>,
+    ) {
+        self.user_id.append_option(user_id);
+        self.checkpoint.append_value(checkpoint);
+        append_instant(&mut self.started_at, started_at);
+    }
+
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.user_id.finish()),
+            Arc::new(self.checkpoint.finish()),
+            Arc::new(self.started_at.finish()),
+        ];
+        RecordBatch::try_new(Arc::clone(&CURSORS), columns)
+    }
+}
+
+/// Collects rows that answered 404 into a batch of `GONE`.
+#[derive(Default)]
+pub struct GoneColumns {
+    resource: StringBuilder,
+    user_id: Int64Builder,
+    id: Int64Builder,
+}
+
+impl GoneColumns {
+    pub fn append(&mut self, resource: Resource, user_id: Option<i64>, id: i64) {
+        self.resource.append_value(resource.key());
+        self.user_id.append_option(user_id);
+        self.id.append_value(id);
+    }
+
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.resource.finish()),
+            Arc::new(self.user_id.finish()),
+            Arc::new(self.id.finish()),
+        ];
+        RecordBatch::try_new(Arc::clone(&GONE), columns)
     }
 }

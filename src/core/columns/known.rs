@@ -1,0 +1,254 @@
+//! What the mirror hands back: its tables' rows, read by the names of their columns.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use arrow_array::{
+    Array, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType};
+
+use super::{id_item, instant};
+use crate::core::interface::{Natural, Resource};
+use crate::core::list_state::{Grows, Hints, Kind, ListState, ListedUser};
+use crate::core::report::Certificate;
+use crate::core::timestamp::Timestamp;
+
+/// A batch of a table, of whose column types only the meaning is known: a database has its own.
+pub struct Rows<'a>(pub &'a RecordBatch);
+
+impl Rows<'_> {
+    fn column(&self, name: &str, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+        let column = self
+            .0
+            .column_by_name(name)
+            .ok_or_else(|| ArrowError::SchemaError(format!("there is no column {name}")))?;
+        cast(column, data_type)
+    }
+
+    fn numbers(&self, name: &str) -> Result<Numbers, ArrowError> {
+        let column = self.column(name, &DataType::Int64)?;
+        Ok(Numbers(column.as_primitive::<Int64Type>().clone()))
+    }
+
+    fn texts(&self, name: &str) -> Result<Texts, ArrowError> {
+        let column = self.column(name, &DataType::Utf8)?;
+        Ok(Texts(column.as_string::<i32>().clone()))
+    }
+
+    fn instants(&self, name: &str) -> Result<Instants, ArrowError> {
+        let column = self.column(name, &instant())?;
+        Ok(Instants(
+            column.as_primitive::<TimestampMicrosecondType>().clone(),
+        ))
+    }
+
+    fn id_lists(&self, name: &str) -> Result<Vec<Vec<i64>>, ArrowError> {
+        let column = self.column(name, &DataType::List(Arc::new(id_item())))?;
+        let ids = |list: Option<ArrayRef>| -> Vec<i64> {
+            list.iter()
+                .flat_map(|ids| ids.as_primitive::<Int64Type>().iter().flatten())
+                .collect()
+        };
+        Ok(column.as_list::<i32>().iter().map(ids).collect())
+    }
+
+    /// The values of a column of numbers.
+    pub fn ids(&self, name: &str) -> Result<Vec<Option<i64>>, ArrowError> {
+        Ok(self.numbers(name)?.0.iter().collect())
+    }
+
+    /// The rows of `lists`, each with its user's id.
+    pub fn lists(&self) -> Result<Vec<(i64, ListState)>, ArrowError> {
+        let user_id = self.numbers("user_id")?;
+        let (rows, total) = (self.numbers("rows")?, self.numbers("total")?);
+        let (certificate, kind) = (self.texts("certificate")?, self.texts("kind")?);
+        let (started_at, ended_at) = (self.instants("started_at")?, self.instants("ended_at")?);
+        let (swept_at, grows) = (self.instants("swept_at")?, self.texts("grows")?);
+        let (first_ids, last_ids) = (self.id_lists("first_ids")?, self.id_lists("last_ids")?);
+        let unread_from = self.numbers("unread_from")?;
+        let updated_at = self.instants("user_updated_at")?;
+        let online_at = self.instants("user_online_at")?;
+        let mut lists = Vec::with_capacity(self.0.num_rows());
+        for (row, (first_ids, last_ids)) in first_ids.into_iter().zip(last_ids).enumerate() {
+            let Some(user_id) = user_id.get(row) else {
+                continue;
+            };
+            let state = ListState {
+                rows: rows.natural(row).unwrap_or_default(),
+                total: total.get(row),
+                certificate: certificate
+                    .get(row)
+                    .and_then(Certificate::named)
+                    .unwrap_or(Certificate::Uncertified),
+                started_at: started_at.get(row),
+                ended_at: ended_at.get(row),
+                kind: kind.get(row).and_then(Kind::named).unwrap_or(Kind::Whole),
+                swept_at: swept_at.get(row),
+                grows: grows.get(row).and_then(Grows::named),
+                first_ids,
+                last_ids,
+                unread_from: unread_from.natural(row),
+                hints: Hints {
+                    updated_at: updated_at.get(row),
+                    online_at: online_at.get(row),
+                },
+            };
+            lists.push((user_id, state));
+        }
+        Ok(lists)
+    }
+
+    /// The rows of `cursors`: whose list, and where it goes on.
+    pub fn cursors(&self) -> Result<Vec<(Option<i64>, String)>, ArrowError> {
+        let (user_id, checkpoint) = (self.numbers("user_id")?, self.texts("checkpoint")?);
+        let cursor = |row| Some((user_id.get(row), checkpoint.get(row)?.to_owned()));
+        Ok((0..self.0.num_rows()).filter_map(cursor).collect())
+    }
+
+    /// Users with their hints; those whose messages cannot be asked for are left out.
+    pub fn users(&self) -> Result<Vec<ListedUser>, ArrowError> {
+        let id = self.numbers("id")?;
+        let updated_at = self.instants("updated_at")?;
+        let online_at = self.instants("online_at")?;
+        let user = |row| {
+            Some(ListedUser {
+                user_id: Natural::new("id", id.get(row)?).ok()?,
+                hints: Some(Hints {
+                    updated_at: updated_at.get(row),
+                    online_at: online_at.get(row),
+                }),
+            })
+        };
+        Ok((0..self.0.num_rows()).filter_map(user).collect())
+    }
+
+    /// Rows by resource, user and id; what names no resource is an error.
+    pub fn keys(&self) -> Result<Vec<(Resource, Option<i64>, i64)>, ArrowError> {
+        let (resource, user_id) = (self.texts("resource")?, self.numbers("user_id")?);
+        let id = self.numbers("id")?;
+        let key = |row| {
+            let name = resource.get(row).unwrap_or_default();
+            let resource = [Resource::Users, Resource::Messages]
+                .into_iter()
+                .find(|resource| resource.key() == name)
+                .ok_or_else(|| ArrowError::SchemaError(format!("no such resource: {name:?}")))?;
+            Ok(id.get(row).map(|id| (resource, user_id.get(row), id)))
+        };
+        (0..self.0.num_rows())
+            .filter_map(|row| key(row).transpose())
+            .collect()
+    }
+}
+
+struct Numbers(Int64Array);
+
+impl Numbers {
+    fn get(&self, row: usize) -> Option<i64> {
+        self.0.is_valid(row).then(|| self.0.value(row))
+    }
+
+    fn natural(&self, row: usize) -> Option<u64> {
+        self.get(row).and_then(|number| u64::try_from(number).ok())
+    }
+}
+
+struct Texts(StringArray);
+
+impl Texts {
+    fn get(&self, row: usize) -> Option<&str> {
+        self.0.is_valid(row).then(|| self.0.value(row))
+    }
+}
+
+struct Instants(TimestampMicrosecondArray);
+
+impl Instants {
+    fn get(&self, row: usize) -> Option<Timestamp> {
+        let microseconds = self.0.is_valid(row).then(|| self.0.value(row))?;
+        Timestamp::from_microseconds(microseconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::columns::ListColumns;
+    use crate::core::list_state::ListRow;
+
+    fn at(microseconds: i64) -> Option<Timestamp> {
+        Timestamp::from_microseconds(microseconds)
+    }
+
+    fn state() -> ListState {
+        ListState {
+            rows: 120,
+            total: Some(120),
+            certificate: Certificate::Counted,
+            started_at: at(1),
+            ended_at: at(2),
+            kind: Kind::End,
+            swept_at: at(3),
+            grows: Some(Grows::Start),
+            first_ids: vec![9, 8, 7, 6],
+            last_ids: vec![4, 3, 2, 1],
+            unread_from: Some(117),
+            hints: Hints {
+                updated_at: at(4),
+                online_at: None,
+            },
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_list_comes_back_the_same() {
+        let bare = ListState {
+            total: None,
+            started_at: None,
+            kind: Kind::Gone,
+            swept_at: None,
+            grows: None,
+            first_ids: Vec::new(),
+            last_ids: Vec::new(),
+            unread_from: None,
+            hints: Hints::default(),
+            ..state()
+        };
+        let lists = [(1, state()), (2, bare)];
+        let mut columns = ListColumns::default();
+        for (user_id, state) in &lists {
+            columns.append(&ListRow {
+                user_id: *user_id,
+                state: state.clone(),
+                requests: 1,
+                reason: None,
+            });
+        }
+        let batch = columns.finish().unwrap();
+        assert_eq!(Rows(&batch).lists().unwrap(), lists);
+    }
+
+    #[test]
+    fn another_type_of_the_same_meaning_is_read() {
+        let numbers = Arc::new(arrow_array::Int32Array::from(vec![Some(7), None]));
+        let texts = Arc::new(arrow_array::StringViewArray::from(vec!["{}", "[]"]));
+        let batch = RecordBatch::try_from_iter([
+            ("user_id", numbers as ArrayRef),
+            ("checkpoint", texts as ArrayRef),
+        ])
+        .unwrap();
+        assert_eq!(
+            Rows(&batch).cursors().unwrap(),
+            [(Some(7), "{}".to_owned()), (None, "[]".to_owned())]
+        );
+    }
+
+    #[test]
+    fn a_column_that_is_missing_is_named() {
+        let batch = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
+        let error = Rows(&batch).users().unwrap_err();
+        assert!(error.to_string().contains("id"), "{error}");
+    }
+}

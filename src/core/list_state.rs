@@ -1,0 +1,151 @@
+//! What is known of a user's message list from one run of the mirror to the next.
+
+use serde::Deserialize;
+
+use super::interface::Natural;
+use super::page::Row;
+use super::report::{Certificate, WalkReport};
+use super::timestamp::Timestamp;
+
+/// Ids kept of each end of a list.
+pub const ENDS: usize = 4;
+
+/// What the last read of a list was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The whole list was swept.
+    Whole,
+    /// Only its growing end was asked.
+    End,
+    /// The user was gone.
+    Gone,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::End => "end",
+            Self::Gone => "gone",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Whole, Self::End, Self::Gone]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+/// Where a list shows its new rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grows {
+    /// At its end: the oldest come first.
+    End,
+    /// At its start: the newest come first.
+    Start,
+}
+
+impl Grows {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::End => "end",
+            Self::Start => "start",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::End, Self::Start]
+            .into_iter()
+            .find(|grows| grows.name() == name)
+    }
+}
+
+/// The fields of a user that hint at news (interface 2.1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct Hints {
+    pub updated_at: Option<Timestamp>,
+    pub online_at: Option<Timestamp>,
+}
+
+impl Hints {
+    /// Those of a user's row; what is not as the interface says is as good as missing.
+    pub fn of(row: &Row) -> Self {
+        serde_json::from_str(row.json()).unwrap_or_default()
+    }
+}
+
+/// A user whose messages can be asked for, as a listing showed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedUser {
+    pub user_id: Natural,
+    /// `None` when the listing that showed the user is not at hand any more.
+    pub hints: Option<Hints>,
+}
+
+impl ListedUser {
+    /// The id as tables hold it.
+    pub fn id(self) -> i64 {
+        i64::try_from(self.user_id.get()).unwrap_or(i64::MAX)
+    }
+}
+
+/// The id that a user's messages can be asked for by; none if it is no whole number from 0.
+pub fn askable(row: &Row) -> Option<Natural> {
+    Natural::new("id", row.id?).ok()
+}
+
+/// A message list as the last read left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListState {
+    /// Distinct messages held.
+    pub rows: u64,
+    pub total: Option<i64>,
+    pub certificate: Certificate,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub kind: Kind,
+    /// When the last sweep of the whole list ended.
+    pub swept_at: Option<Timestamp>,
+    /// `None` where what was read showed no order by age.
+    pub grows: Option<Grows>,
+    /// The ids at the start of the list, in the order served; up to `ENDS`.
+    pub first_ids: Vec<i64>,
+    /// The ids at its end, in the order served; up to `ENDS`.
+    pub last_ids: Vec<i64>,
+    /// The oldest message that somebody had not read, as a position counted from the old end.
+    pub unread_from: Option<u64>,
+    /// The user's fields when the list was read.
+    pub hints: Hints,
+}
+
+impl ListState {
+    /// What is known of a list by the report of a walk alone.
+    pub fn of(report: &WalkReport, kind: Kind, hints: Hints) -> Self {
+        Self {
+            rows: report.distinct,
+            total: report.total_last,
+            certificate: report.certificate,
+            started_at: report.started_at,
+            ended_at: report.ended_at,
+            kind,
+            swept_at: report.ended_at.filter(|_| kind == Kind::Whole),
+            grows: None,
+            first_ids: Vec::new(),
+            last_ids: Vec::new(),
+            unread_from: None,
+            hints,
+        }
+    }
+}
+
+/// A list that was read to its end in this run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListRow {
+    pub user_id: i64,
+    pub state: ListState,
+    /// Requests sent for it in this run of the program.
+    pub requests: u64,
+    /// Why it is uncertified, in words.
+    pub reason: Option<String>,
+}

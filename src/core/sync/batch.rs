@@ -1,0 +1,180 @@
+//! Rows that were read and not given out yet, and the batch that they become.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+
+use super::ask::Asked;
+use super::reading::{Event, Rows};
+use crate::core::columns::{
+    CursorColumns, GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns,
+};
+use crate::core::interface::Resource;
+use crate::core::json::Fault;
+use crate::core::list_state::{Hints, Kind, ListRow, ListState, askable};
+use crate::core::model::{Message, Record, User};
+use crate::core::page::Row;
+use crate::core::report::WalkReport;
+use crate::core::timestamp::Timestamp;
+
+/// A batch is given out at this many rows,
+pub const BATCH_ROWS: u64 = 3_000;
+/// at this many answers, so that a killed run has little to ask again,
+pub const BATCH_ANSWERS: u64 = 64;
+/// or at this much JSON: bodies have no documented size.
+pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
+
+/// What belongs into one transaction: rows, the lists that are finished by them, and where those
+/// that are not may go on.
+#[derive(Debug)]
+pub struct Batch {
+    pub users: Option<RecordBatch>,
+    pub messages: Option<RecordBatch>,
+    pub lists: Option<RecordBatch>,
+    pub rejects: Option<RecordBatch>,
+    pub cursors: Option<RecordBatch>,
+    pub gone: Option<RecordBatch>,
+    /// Set on the batch that ends the sweep of users.
+    pub users_report: Option<Box<WalkReport>>,
+    /// Lists that end in this batch.
+    pub lists_ended: u64,
+}
+
+/// Rows that were read and not given out yet.
+#[derive(Default)]
+pub struct Pending {
+    rows: u64,
+    answers: u64,
+    bytes: usize,
+    lists_ended: u64,
+    users: UserColumns,
+    messages: MessageColumns,
+    lists: ListColumns,
+    rejects: RejectColumns,
+    gone: GoneColumns,
+    cursors: BTreeMap<Option<i64>, (String, Option<Timestamp>)>,
+    users_report: Option<Box<WalkReport>>,
+}
+
+impl Pending {
+    pub fn is_full(&self) -> bool {
+        let enough =
+            self.rows >= BATCH_ROWS || self.answers >= BATCH_ANSWERS || self.bytes >= BATCH_BYTES;
+        enough && !self.is_empty()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0 && self.users_report.is_none()
+    }
+
+    pub fn take(&mut self, event: Event) -> Result<(), ArrowError> {
+        match event {
+            Event::Users(page) => {
+                for row in &page.rows {
+                    self.take_user(row);
+                }
+                self.close(page);
+            }
+            Event::Messages(page) => {
+                for row in &page.rows {
+                    // Messages always come with their user.
+                    self.take_message(page.user_id.unwrap_or_default(), row)?;
+                }
+                self.close(page);
+            }
+            Event::UsersEnded(report) => {
+                self.cursors.remove(&None);
+                self.users_report = Some(report);
+            }
+            Event::ListEnded(row) => {
+                self.cursors.remove(&Some(row.user_id));
+                self.lists.append(&row);
+                // The answer of an empty list brought no rows that came before.
+                self.answers += u64::from(row.state.rows == 0);
+                self.lists_ended += 1;
+                self.rows += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what became of a row that was asked for by its id.
+    pub fn take_asked(&mut self, asked: Asked) -> Result<(), ArrowError> {
+        match asked {
+            Asked::Found { user_id, row } => match row.resource {
+                Resource::Users => self.take_user(&row),
+                Resource::Messages => self.take_message(user_id.unwrap_or_default(), &row)?,
+            },
+            Asked::Gone(gone) => {
+                self.gone.append(gone.resource, gone.user_id, gone.id);
+                self.rows += 1;
+            }
+        }
+        self.answers += 1;
+        Ok(())
+    }
+
+    fn take_user(&mut self, row: &Row) {
+        if let (Some(user_id), None) = (row.id, askable(row)) {
+            let mut report = WalkReport::not_read_yet();
+            report.doubt("a negative user id cannot be asked for".to_owned());
+            self.lists.append(&ListRow {
+                user_id,
+                state: ListState::of(&report, Kind::Whole, Hints::default()),
+                requests: 0,
+                reason: report.reason,
+            });
+        }
+        if let Some(user) = self.fit::<User>(row, row.id) {
+            self.users.append(&user);
+        }
+    }
+
+    fn take_message(&mut self, user_id: i64, row: &Row) -> Result<(), ArrowError> {
+        match self.fit::<Message>(row, Some(user_id)) {
+            Some(message) => self.messages.append(user_id, &message),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes where the list goes on after the rows of this page.
+    fn close(&mut self, page: Rows) {
+        self.answers += 1;
+        if let Some(cursor) = page.cursor {
+            self.cursors.insert(page.user_id, cursor);
+        }
+    }
+
+    /// The row as a record; one that does not fit goes to the rejects.
+    fn fit<T: Record>(&mut self, row: &Row, user_id: Option<i64>) -> Option<T> {
+        self.rows += 1;
+        self.bytes += row.json().len();
+        match row.read() {
+            Ok(record) => Some(record),
+            Err(Fault { path, reason, .. }) => {
+                let reason = format!("{path}: {reason}");
+                self.rejects.append(row, user_id, &reason);
+                None
+            }
+        }
+    }
+
+    pub fn finish(mut self) -> Result<Batch, ArrowError> {
+        let mut cursors = CursorColumns::default();
+        for (user_id, (cursor, started_at)) in &self.cursors {
+            cursors.append(*user_id, cursor, *started_at);
+        }
+        let filled = |batch: RecordBatch| (batch.num_rows() > 0).then_some(batch);
+        Ok(Batch {
+            users: filled(self.users.finish()?),
+            messages: filled(self.messages.finish()?),
+            lists: filled(self.lists.finish()?),
+            rejects: filled(self.rejects.finish()?),
+            cursors: filled(cursors.finish()?),
+            gone: filled(self.gone.finish()?),
+            users_report: self.users_report,
+            lists_ended: self.lists_ended,
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! How far a run has come, and how fast it goes now.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::core::interface::LARGEST_LIMIT;
+
+/// The time that a pace is taken over.
+const WINDOW: Duration = Duration::from_secs(5);
+/// Samples are not taken more often.
+const SAMPLE: Duration = Duration::from_millis(100);
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Requests sent so far, retries among them.
+    pub requests: u64,
+    /// How many users there are, as the service last said.
+    pub users_total: Option<i64>,
+    /// Lists to be read, those that are done among them; an estimate until the users are known.
+    pub lists_total: Option<u64>,
+    /// Lists that were given out to their end, in this run or before it went on.
+    pub lists_done: u64,
+    /// Requests a second over the last few seconds.
+    pub pace: f64,
+}
+
+/// What the parts of a run tell each other.
+#[derive(Debug)]
+pub struct Board {
+    /// -1 where the service gave none.
+    users_total: AtomicI64,
+    users_known: AtomicBool,
+    lists: AtomicU64,
+    lists_done: AtomicU64,
+    page_rows: AtomicU64,
+    samples: Mutex<VecDeque<(Instant, u64)>>,
+}
+
+impl Default for Board {
+    fn default() -> Self {
+        Self {
+            users_total: AtomicI64::new(-1),
+            users_known: AtomicBool::new(false),
+            lists: AtomicU64::new(0),
+            lists_done: AtomicU64::new(0),
+            page_rows: AtomicU64::new(LARGEST_LIMIT.into()),
+            samples: Mutex::default(),
+        }
+    }
+}
+
+impl Board {
+    pub fn users_total(&self) -> Option<i64> {
+        let total = self.users_total.load(Ordering::Relaxed);
+        (total >= 0).then_some(total)
+    }
+
+    pub fn set_users_total(&self, total: Option<i64>) {
+        self.users_total
+            .store(total.unwrap_or(-1), Ordering::Relaxed);
+    }
+
+    /// All users of the run are known.
+    pub fn set_users_known(&self) {
+        self.users_known.store(true, Ordering::Relaxed);
+    }
+
+    pub fn set_lists(&self, lists: u64) {
+        self.lists.store(lists, Ordering::Relaxed);
+    }
+
+    pub fn add_lists_done(&self, lists: u64) {
+        self.lists_done.fetch_add(lists, Ordering::Relaxed);
+    }
+
+    /// The largest page that the service was seen to give.
+    pub fn page_rows(&self) -> u64 {
+        self.page_rows.load(Ordering::Relaxed)
+    }
+
+    /// Notes the limit that a full page says was applied.
+    pub fn note_page_rows(&self, applied: u64) {
+        self.page_rows.fetch_min(applied.max(1), Ordering::Relaxed);
+    }
+
+    pub fn progress(&self, requests: u64, now: Instant) -> Progress {
+        let lists = self.lists.load(Ordering::Relaxed);
+        let users_total = self.users_total();
+        let estimate = users_total.and_then(|total| u64::try_from(total).ok());
+        let lists_total = match self.users_known.load(Ordering::Relaxed) {
+            true => Some(lists),
+            false => estimate.map(|estimate| estimate.max(lists)),
+        };
+        Progress {
+            requests,
+            users_total,
+            lists_total,
+            lists_done: self.lists_done.load(Ordering::Relaxed),
+            pace: self.pace(requests, now),
+        }
+    }
+
+    /// Keeps how many requests were sent by now.
+    pub fn sample(&self, requests: u64, now: Instant) {
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = |(at, _): &(Instant, u64)| now.saturating_duration_since(*at) < SAMPLE;
+        if samples.back().is_some_and(recent) {
+            return;
+        }
+        samples.push_back((now, requests));
+        // One sample that is older stays, so that the window is covered.
+        while samples
+            .get(1)
+            .is_some_and(|(at, _)| now.saturating_duration_since(*at) >= WINDOW)
+        {
+            samples.pop_front();
+        }
+    }
+
+    fn pace(&self, requests: u64, now: Instant) -> f64 {
+        let oldest = {
+            let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+            samples.front().copied()
+        };
+        let pace = oldest.map_or(0.0, |(at, before)| {
+            let seconds = now.saturating_duration_since(at).as_secs_f64();
+            match seconds > 0.0 {
+                true => requests.saturating_sub(before) as f64 / seconds,
+                false => 0.0,
+            }
+        });
+        self.sample(requests, now);
+        pace
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_is_that_of_the_last_seconds() {
+        let board = Board::default();
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        assert_eq!(board.progress(0, start).pace, 0.0);
+        for second in 1..=20 {
+            board.sample(second * 100, at(second));
+        }
+        assert_eq!(board.progress(2_000, at(20)).pace, 100.0);
+        // Five seconds in which nothing is sent, and it has stopped.
+        for second in 21..=26 {
+            board.sample(2_000, at(second));
+        }
+        assert_eq!(board.progress(2_000, at(26)).pace, 0.0);
+    }
+
+    #[test]
+    fn the_lists_are_as_many_as_the_users_until_these_are_known() {
+        let board = Board::default();
+        let now = Instant::now();
+        assert_eq!(board.progress(0, now).lists_total, None);
+        board.set_users_total(Some(5_000));
+        board.set_lists(99);
+        assert_eq!(board.progress(0, now).lists_total, Some(5_000));
+        board.set_lists(4_990);
+        board.set_users_known();
+        assert_eq!(board.progress(0, now).lists_total, Some(4_990));
+    }
+}

@@ -1,0 +1,277 @@
+//! A list's growing end: the new rows and `total` by one request, and whether they fit what is held.
+//!
+//! What is held was the whole list once, and messages are only added. So if the rows known to stand
+//! at the growing end still stand there, and what is held plus what is new is as many as the total,
+//! then that is the list. Whatever does not fit is for a sweep to find out.
+
+use std::collections::HashSet;
+
+use super::outline::Outline;
+use crate::core::interface::Limit;
+use crate::core::list_state::{ENDS, Grows, ListState};
+use crate::core::page::{Page, Row};
+
+/// Known rows that are asked for again at least, if the page has the room.
+const KNOWN: u64 = 10;
+/// Places left for new rows at least.
+const ROOM: u64 = 10;
+/// Rows that two pages share.
+const OVERLAP: usize = 3;
+/// A list that grew by more is as well swept.
+const MOST_PAGES: u64 = 256;
+/// Ids of an end that must be known for it to be asked by them.
+const ANCHORS: usize = 2;
+
+/// Lists of at most so many rows are read whole by one request, which leaves room to grow.
+pub fn one_page(page_rows: u64) -> u64 {
+    page_rows.saturating_sub(ROOM - 1)
+}
+
+/// A read of a list's growing end, between two answers; it neither waits nor sends.
+#[derive(Debug)]
+pub struct GrowingEnd {
+    grows: Grows,
+    held: ListState,
+    /// Where the first page was asked for.
+    start: u64,
+    offset: u64,
+    limit: Limit,
+    /// The ids shown so far, in the order served.
+    shown: Vec<i64>,
+    distinct: HashSet<i64>,
+    outline: Outline,
+    total: Option<u64>,
+    pages: u64,
+    confirming: bool,
+}
+
+/// What follows from a page.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is more to ask.
+    Ask,
+    /// Held and new together are the list.
+    Fits(Box<Grown>),
+    /// They are not, or it cannot be told.
+    Misfit(&'static str),
+}
+
+/// The list as it is now.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Grown {
+    pub rows: u64,
+    pub first_ids: Vec<i64>,
+    pub last_ids: Vec<i64>,
+    pub unread_from: Option<u64>,
+}
+
+impl GrowingEnd {
+    /// `None` where too little is known of the end to ask there; `page_rows` is the largest page.
+    pub fn new(held: ListState, page_rows: u64) -> Option<Self> {
+        let grows = held.grows?;
+        let anchors = match grows {
+            Grows::End => &held.last_ids,
+            Grows::Start => &held.first_ids,
+        };
+        let limit = Limit::new("limit", page_rows.try_into().ok()?).ok()?;
+        let most = page_rows.saturating_sub(ROOM).max(page_rows / 2);
+        let unread = held
+            .unread_from
+            .map_or(0, |position| held.rows - position.min(held.rows));
+        let known = unread.clamp(KNOWN.min(most), most);
+        if anchors.len() < ANCHORS || anchors.len() as u64 > known || known > held.rows {
+            return None;
+        }
+        let start = match grows {
+            Grows::End => held.rows - known,
+            Grows::Start => 0,
+        };
+        Some(Self {
+            grows,
+            held,
+            start,
+            offset: start,
+            limit,
+            shown: Vec::new(),
+            distinct: HashSet::new(),
+            outline: Outline::default(),
+            total: None,
+            pages: 0,
+            confirming: false,
+        })
+    }
+
+    /// What to ask for next: an offset and a limit.
+    pub fn request(&self) -> (u64, Limit) {
+        (self.offset, self.limit)
+    }
+
+    /// The list as it was held, by which this one was made.
+    pub fn held(&self) -> &ListState {
+        &self.held
+    }
+
+    /// How many rows of the next page came before.
+    pub fn repeated(&self) -> usize {
+        match self.confirming {
+            true => usize::MAX,
+            false => self.shown.len().min(OVERLAP),
+        }
+    }
+
+    /// Takes the answer to the last request.
+    pub fn take(&mut self, page: &Page) -> Step {
+        self.judge(page).unwrap_or_else(Step::Misfit)
+    }
+
+    fn judge(&mut self, page: &Page) -> Result<Step, &'static str> {
+        let total = page
+            .total
+            .and_then(|total| u64::try_from(total).ok())
+            .ok_or("the service gave no total")?;
+        if page
+            .offset
+            .is_some_and(|offset| u64::try_from(offset) != Ok(self.offset))
+        {
+            return Err("the page is from elsewhere");
+        }
+        if self.total.is_some_and(|before| total < before) {
+            return Err("the total fell");
+        }
+        let ids: Vec<i64> = page
+            .rows
+            .iter()
+            .map(|row| row.id)
+            .collect::<Option<_>>()
+            .ok_or("a row has no id")?;
+        let applied = page
+            .limit
+            .and_then(|limit| u64::try_from(limit).ok())
+            .filter(|limit| *limit > 0)
+            .unwrap_or_else(|| self.limit.get().into());
+        let full = ids.len() as u64 >= applied;
+        let before = self.total.replace(total);
+        self.pages += 1;
+        if self.confirming {
+            return match before == Some(total) && self.shown.starts_with(&ids) && !ids.is_empty() {
+                true => self.fits(total),
+                false => Err("the list changed while it was read"),
+            };
+        }
+        let fresh = self.join(&ids, &page.rows)?;
+        match self.grows {
+            Grows::End => self.judge_end(total, fresh, full),
+            Grows::Start => self.judge_start(total, fresh),
+        }
+    }
+
+    /// Joins a page to those before; gives how many of its rows are not among them.
+    fn join(&mut self, ids: &[i64], rows: &[Row]) -> Result<usize, &'static str> {
+        let overlap = self.repeated();
+        let tail = self.shown.len() - overlap;
+        if ids.get(..overlap) != self.shown.get(tail..) {
+            return Err("two pages do not join");
+        }
+        let (fresh, rows) = (ids.get(overlap..), rows.get(overlap..));
+        let (fresh, rows) = (fresh.unwrap_or_default(), rows.unwrap_or_default());
+        if !fresh.iter().all(|id| self.distinct.insert(*id)) {
+            return Err("a row came twice");
+        }
+        self.outline.take(self.offset, rows);
+        self.shown.extend_from_slice(fresh);
+        Ok(fresh.len())
+    }
+
+    fn judge_end(&mut self, total: u64, fresh: usize, full: bool) -> Result<Step, &'static str> {
+        let known = usize::try_from(self.held.rows - self.start).unwrap_or(usize::MAX);
+        let anchors = &self.held.last_ids;
+        let from = known.saturating_sub(anchors.len());
+        if self.shown.get(from..known) != Some(anchors.as_slice()) {
+            return Err("the last known rows are not where they were");
+        }
+        let held = self.start + self.shown.len() as u64;
+        if held > total {
+            return Err("there are more rows than the total says");
+        }
+        // A total that a full page just reaches may be too small: then more follows.
+        if held == total && (!full || fresh == 0) {
+            return self.fits(total);
+        }
+        self.go_on(fresh)
+    }
+
+    fn judge_start(&mut self, total: u64, fresh: usize) -> Result<Step, &'static str> {
+        let anchors = &self.held.first_ids;
+        let found = anchors
+            .first()
+            .and_then(|first| self.shown.iter().position(|id| id == first));
+        let Some(new) = found else {
+            return match self.held.rows + self.shown.len() as u64 > total {
+                true => Err("the first known rows are gone"),
+                false => self.go_on(fresh),
+            };
+        };
+        let after = self.shown.get(new..).unwrap_or_default();
+        if after.len() < anchors.len() && anchors.starts_with(after) {
+            return self.go_on(fresh);
+        }
+        if !after.starts_with(anchors) {
+            return Err("the first known rows are not in their order");
+        }
+        if self.held.rows + new as u64 != total {
+            return Err("what is held and what is new is not the total");
+        }
+        match self.pages {
+            1 => self.fits(total),
+            // Rows that came meanwhile stand at the start, unseen.
+            _ => {
+                self.confirming = true;
+                self.offset = 0;
+                Ok(Step::Ask)
+            }
+        }
+    }
+
+    fn go_on(&mut self, fresh: usize) -> Result<Step, &'static str> {
+        if fresh == 0 {
+            return Err("there are fewer rows than the total says");
+        }
+        if self.pages >= MOST_PAGES {
+            return Err("the list grew by too much");
+        }
+        let shown = self.shown.len();
+        self.offset = self.start + (shown - shown.min(OVERLAP)) as u64;
+        Ok(Step::Ask)
+    }
+
+    fn fits(&self, total: u64) -> Result<Step, &'static str> {
+        if self.outline.grows() != Some(self.grows) {
+            return Err("the rows are not in the order known");
+        }
+        let known_before = match self.grows {
+            Grows::End => self.start,
+            Grows::Start => total - (self.shown.len() as u64).min(total),
+        };
+        let unread_before = self
+            .held
+            .unread_from
+            .filter(|position| *position < known_before);
+        let (first_ids, last_ids) = match self.grows {
+            Grows::End => (self.held.first_ids.clone(), self.outline.last_ids()),
+            Grows::Start => {
+                let first = self.shown.iter().take(ENDS).copied().collect();
+                (first, self.held.last_ids.clone())
+            }
+        };
+        Ok(Step::Fits(Box::new(Grown {
+            rows: total,
+            first_ids,
+            last_ids,
+            unread_from: unread_before
+                .or_else(|| self.outline.unread_from(total, Some(self.grows))),
+        })))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! What the mirror handed over: lists of earlier runs, and how far this one has come.
+
+use std::collections::{HashMap, HashSet};
+
+use roaring::RoaringTreemap;
+use serde::{Deserialize, Serialize};
+
+use super::outline::Outline;
+use crate::core::interface::Limit;
+use crate::core::list_state::{Hints, ListState, ListedUser};
+use crate::core::timestamp::Timestamp;
+use crate::core::walk::{Checkpoint, Resume};
+
+/// How a run goes about the lists that it knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Long lists are asked at their growing end.
+    Incremental,
+    /// Every list is swept.
+    Full,
+}
+
+/// All that the mirror handed over.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The lists of earlier runs, by user.
+    pub lists: HashMap<i64, ListState>,
+    /// Lists that are finished in this run.
+    pub done: HashSet<i64>,
+    /// Half-read message lists of this run, by user, and what is held of them.
+    pub half_read: HashMap<i64, HalfRead>,
+    /// The half-read list of users, and what is held of it.
+    pub users_half_read: Option<HalfRead>,
+    /// The users, where this run's sweep of them is finished.
+    pub users: Option<Vec<ListedUser>>,
+    /// The largest page that the service gives, where that was measured.
+    pub largest_page: Option<Limit>,
+}
+
+/// A list that this run has read a part of.
+#[derive(Debug, Default)]
+pub struct HalfRead {
+    pub cursor: String,
+    pub held: RoaringTreemap,
+}
+
+/// Where the reading of a list may go on, and what its rows so far showed; kept as JSON.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Cursor {
+    walk: Checkpoint,
+    #[serde(default)]
+    outline: Outline,
+    /// The user's `updated_at` and `online_at`, in microseconds.
+    #[serde(default)]
+    hints: Option<(Option<i64>, Option<i64>)>,
+}
+
+impl Cursor {
+    pub fn new(walk: Checkpoint, outline: Outline, hints: Option<Hints>) -> Self {
+        let microseconds = |at: Option<Timestamp>| at.map(Timestamp::microseconds);
+        Self {
+            walk,
+            outline,
+            hints: hints.map(|hints| {
+                (
+                    microseconds(hints.updated_at),
+                    microseconds(hints.online_at),
+                )
+            }),
+        }
+    }
+
+    /// As text; `None` only if JSON cannot hold it, and then the list is read again from its start.
+    pub fn to_text(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    fn hints(&self) -> Option<Hints> {
+        let instant = |at: Option<i64>| at.and_then(Timestamp::from_microseconds);
+        self.hints.map(|(updated_at, online_at)| Hints {
+            updated_at: instant(updated_at),
+            online_at: instant(online_at),
+        })
+    }
+}
+
+/// A list that goes on where a run before left it.
+#[derive(Debug)]
+pub struct GoingOn {
+    pub resume: Resume,
+    pub outline: Outline,
+    pub hints: Option<Hints>,
+}
+
+impl HalfRead {
+    /// `None` if another version wrote the cursor: then the list is read from its start.
+    pub fn go_on(self) -> Option<GoingOn> {
+        let cursor: Cursor = serde_json::from_str(&self.cursor).ok()?;
+        let hints = cursor.hints();
+        Some(GoingOn {
+            resume: Resume {
+                checkpoint: cursor.walk,
+                held: self.held,
+            },
+            outline: cursor.outline,
+            hints,
+        })
+    }
+}
+
+/// What a service's profile says about its pages, as far as a run goes by it.
+#[derive(Debug, Default, Deserialize)]
+struct Profile {
+    largest_page: Option<i64>,
+}
+
+/// The largest page that a measured profile (JSON) names, if it is less than the interface allows.
+pub fn largest_page(profile: &str) -> Option<Limit> {
+    let profile: Profile = serde_json::from_str(profile).ok()?;
+    Limit::new("largest_page", profile.largest_page?).ok()
+}

@@ -1,0 +1,137 @@
+//! What the pages of a list showed of its order: its ends, which way it grows, what is unread.
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::list_state::{ENDS, Grows};
+use crate::core::page::Row;
+use crate::core::timestamp::Timestamp;
+
+/// The fields of a message that an outline needs; what is not as the interface says is as good as missing.
+#[derive(Debug, Default, Deserialize)]
+struct Glimpse {
+    created_at: Option<Timestamp>,
+    read_by_user: Option<bool>,
+    read_by_operator: Option<bool>,
+}
+
+impl Glimpse {
+    fn of(row: &Row) -> Self {
+        serde_json::from_str(row.json()).unwrap_or_default()
+    }
+
+    fn is_unread(&self) -> bool {
+        self.read_by_user == Some(false) || self.read_by_operator == Some(false)
+    }
+}
+
+/// Which ways a sequence of values has gone.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Trend {
+    rose: bool,
+    fell: bool,
+    unknown: bool,
+    before: Option<i64>,
+}
+
+impl Trend {
+    fn take(&mut self, value: Option<i64>) {
+        match (self.before, value) {
+            (Some(before), Some(value)) => {
+                self.rose |= value > before;
+                self.fell |= value < before;
+            }
+            (_, None) => self.unknown = true,
+            (None, Some(_)) => {}
+        }
+        self.before = value;
+    }
+
+    fn is_flat(&self) -> bool {
+        !self.rose && !self.fell && !self.unknown
+    }
+
+    fn grows(&self) -> Option<Grows> {
+        match (self.rose, self.fell, self.unknown) {
+            (true, false, false) => Some(Grows::End),
+            (false, true, false) => Some(Grows::Start),
+            _ => None,
+        }
+    }
+}
+
+/// Gathered page by page; it is kept with the place where a read may go on.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Outline {
+    first: Vec<i64>,
+    /// With their positions, ascending.
+    last: Vec<(u64, i64)>,
+    created: Trend,
+    ids: Trend,
+    at: Option<u64>,
+    /// The lowest and the highest position of an unread message.
+    unread: Option<(u64, u64)>,
+}
+
+impl Outline {
+    /// Takes rows not taken before, of a page that began at `offset`.
+    pub fn take(&mut self, offset: u64, rows: &[Row]) {
+        for row in rows {
+            if let Some(id) = row.id {
+                self.take_row(offset.saturating_add(row.index as u64), id, row);
+            }
+        }
+    }
+
+    fn take_row(&mut self, position: u64, id: i64, row: &Row) {
+        let glimpse = Glimpse::of(row);
+        // A page from further back begins a sequence of its own.
+        if self.at.is_some_and(|at| position <= at) {
+            (self.created.before, self.ids.before) = (None, None);
+        }
+        self.at = Some(position);
+        self.created
+            .take(glimpse.created_at.map(Timestamp::microseconds));
+        self.ids.take(Some(id));
+        if let Ok(place) = usize::try_from(position)
+            && place <= self.first.len()
+            && place < ENDS
+        {
+            self.first.insert(place, id);
+            self.first.truncate(ENDS);
+        }
+        let place = self.last.partition_point(|(held, _)| *held <= position);
+        self.last.insert(place, (position, id));
+        if self.last.len() > ENDS {
+            self.last.remove(0);
+        }
+        if glimpse.is_unread() {
+            let (lowest, highest) = self.unread.unwrap_or((position, position));
+            self.unread = Some((lowest.min(position), highest.max(position)));
+        }
+    }
+
+    /// Which way the list grows: by the messages' times or, where these say nothing, by their ids.
+    pub fn grows(&self) -> Option<Grows> {
+        match self.created.is_flat() {
+            true => self.ids.grows(),
+            false => self.created.grows().or_else(|| self.ids.grows()),
+        }
+    }
+
+    pub fn first_ids(&self) -> Vec<i64> {
+        self.first.clone()
+    }
+
+    pub fn last_ids(&self) -> Vec<i64> {
+        self.last.iter().map(|(_, id)| *id).collect()
+    }
+
+    /// The oldest unread message, as a position counted from the old end of a list of `rows` rows.
+    pub fn unread_from(&self, rows: u64, grows: Option<Grows>) -> Option<u64> {
+        let (lowest, highest) = self.unread?;
+        match grows {
+            Some(Grows::Start) => Some(rows.saturating_sub(1).saturating_sub(highest)),
+            Some(Grows::End) | None => Some(lowest),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What to read next and how: users with news first, then those not looked at for longest; nobody
+//! is left out.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::time::Duration;
+
+use super::growing_end::{GrowingEnd, one_page};
+use super::known::{GoingOn, HalfRead, Known, Mode};
+use crate::core::interface::Natural;
+use crate::core::list_state::{Kind, ListState, ListedUser};
+use crate::core::report::Certificate;
+use crate::core::timestamp::Timestamp;
+
+/// How to read one list.
+#[derive(Debug)]
+pub enum Approach {
+    /// From its start to its end, which is one request for most.
+    Whole,
+    /// From where this run had come.
+    GoOn(Box<GoingOn>),
+    /// At its growing end; all of it if that does not fit.
+    GrowingEnd(Box<GrowingEnd>),
+}
+
+/// What a run was asked to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    pub mode: Mode,
+    /// A list swept longer ago is swept again, and some of them earlier, so that not all fall due
+    /// at once.
+    pub max_staleness: Option<Duration>,
+    pub now: Timestamp,
+}
+
+/// The order of a run, as far as its users are known.
+#[derive(Debug)]
+pub struct Plan {
+    terms: Terms,
+    known: Known,
+    /// Users that are in the order, or were read already.
+    placed: HashSet<i64>,
+    /// Users without news, with when they were last looked at.
+    later: Vec<(Option<Timestamp>, ListedUser)>,
+    to_read: u64,
+}
+
+impl Plan {
+    pub fn new(known: Known, terms: Terms) -> Self {
+        Self {
+            terms,
+            placed: known.done.clone(),
+            known,
+            later: Vec::new(),
+            to_read: 0,
+        }
+    }
+
+    /// Lists that this run is to read or has read.
+    pub fn lists(&self) -> u64 {
+        self.known.done.len() as u64 + self.to_read
+    }
+
+    /// Lists that were finished before this part of the run.
+    pub fn lists_done(&self) -> u64 {
+        self.known.done.len() as u64
+    }
+
+    /// The users of this run's finished sweep, once.
+    pub fn take_users(&mut self) -> Option<Vec<ListedUser>> {
+        self.known.users.take()
+    }
+
+    /// The half-read list of users, once.
+    pub fn take_users_half_read(&mut self) -> Option<HalfRead> {
+        self.known.users_half_read.take()
+    }
+
+    /// The users whose lists were half read: they come first.
+    pub fn half_read(&mut self) -> Vec<ListedUser> {
+        let mut half_read: Vec<ListedUser> = self
+            .known
+            .half_read
+            .keys()
+            .filter_map(|id| {
+                Some(ListedUser {
+                    user_id: Natural::new("id", *id).ok()?,
+                    hints: None,
+                })
+            })
+            .collect();
+        half_read.sort_unstable_by_key(|user| user.user_id);
+        half_read.retain(|user| self.place(*user));
+        half_read
+    }
+
+    /// Takes a user that was listed; true if it is to be read at once, else it is kept for `rest`.
+    pub fn see(&mut self, user: ListedUser) -> bool {
+        if !self.place(user) {
+            return false;
+        }
+        let held = self.known.lists.get(&user.id());
+        let news = held.is_none_or(|held| user.hints.is_some_and(|hints| hints != held.hints));
+        if !news {
+            self.later.push((held.and_then(|held| held.ended_at), user));
+        }
+        news
+    }
+
+    /// The users that were kept, those not looked at for longest first.
+    pub fn rest(&mut self) -> Vec<ListedUser> {
+        let mut later = std::mem::take(&mut self.later);
+        later.sort_unstable_by_key(|(looked_at, user)| (*looked_at, user.user_id));
+        later.into_iter().map(|(_, user)| user).collect()
+    }
+
+    fn place(&mut self, user: ListedUser) -> bool {
+        let placed = self.placed.insert(user.id());
+        self.to_read += u64::from(placed);
+        placed
+    }
+
+    /// How to read a user's list, once; `page_rows` is the largest page that the service gives.
+    pub fn approach(&mut self, user_id: i64, page_rows: u64) -> Approach {
+        let going_on = self
+            .known
+            .half_read
+            .remove(&user_id)
+            .and_then(HalfRead::go_on);
+        if let Some(going_on) = going_on {
+            return Approach::GoOn(Box::new(going_on));
+        }
+        self.known
+            .lists
+            .remove(&user_id)
+            .filter(|held| self.may_ask_end(user_id, held, page_rows))
+            .and_then(|held| GrowingEnd::new(held, page_rows))
+            .map_or(Approach::Whole, |end| Approach::GrowingEnd(Box::new(end)))
+    }
+
+    fn may_ask_end(&self, user_id: i64, held: &ListState, page_rows: u64) -> bool {
+        // Linked rows may be fewer or more than the list, so that a count of them says nothing.
+        let exact = matches!(
+            held.certificate,
+            Certificate::Snapshot | Certificate::Counted
+        );
+        self.terms.mode == Mode::Incremental
+            && exact
+            && held.kind != Kind::Gone
+            && held.rows > one_page(page_rows)
+            && !self.is_stale(user_id, held)
+    }
+
+    fn is_stale(&self, user_id: i64, held: &ListState) -> bool {
+        let Some(max_staleness) = self.terms.max_staleness else {
+            return false;
+        };
+        let Some(swept_at) = held.swept_at else {
+            return true;
+        };
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(user_id);
+        let share = 0.5 + hash as f64 / u64::MAX as f64 / 2.0;
+        let age = self.terms.now.microseconds() - swept_at.microseconds();
+        age as f64 >= max_staleness.as_micros() as f64 * share
+    }
+}
+
+#[cfg(test)]
+mod tests;

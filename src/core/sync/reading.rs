@@ -1,0 +1,365 @@
+//! The reading of a run: the list of users, and message lists side by side, as events.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use tokio::sync::mpsc;
+
+use super::board::Board;
+use super::growing_end::{GrowingEnd, Grown, Step};
+use super::known::{Cursor, GoingOn, HalfRead};
+use super::outline::Outline;
+use super::plan::{Approach, Plan};
+use crate::core::budget::Budget;
+use crate::core::client::Client;
+use crate::core::crawl::{MOST_SIDE_BY_SIDE, is_gone};
+use crate::core::error::Error;
+use crate::core::feed::Outlet;
+use crate::core::interface::List;
+use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser, askable};
+use crate::core::page::Row;
+use crate::core::report::{Certificate, WalkReport};
+use crate::core::timestamp::Timestamp;
+use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, resume_into};
+
+/// One page after the other, each with where to go on: the lists themselves are read side by side.
+const RESUMABLE: WalkSettings = WalkSettings {
+    lanes: 1,
+    checkpoints: true,
+    ..WalkSettings::WHOLE
+};
+
+/// What a run meets, in an order in which it can be committed: a list's end follows its rows.
+#[derive(Debug)]
+pub enum Event {
+    Users(Rows),
+    UsersEnded(Box<WalkReport>),
+    Messages(Rows),
+    ListEnded(Box<ListRow>),
+}
+
+/// Rows that came by one answer.
+#[derive(Debug)]
+pub struct Rows {
+    /// Whose messages these are; `None` for users.
+    pub user_id: Option<i64>,
+    pub rows: Vec<Row>,
+    /// Where the list may go on after them, and when its reading began.
+    pub cursor: Option<(String, Option<Timestamp>)>,
+}
+
+/// What every part of the reading uses.
+struct Context {
+    client: Client,
+    budget: Budget,
+    plan: Mutex<Plan>,
+    board: Arc<Board>,
+    outlet: Outlet<Event>,
+}
+
+impl Context {
+    fn plan<R>(&self, ask: impl FnOnce(&mut Plan) -> R) -> R {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = ask(&mut plan);
+        self.board.set_lists(plan.lists());
+        answer
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::by(self.client.clock())
+    }
+}
+
+/// Reads all users, and the messages of all whose lists are not done.
+pub async fn read_all(
+    client: Client,
+    plan: Plan,
+    board: Arc<Board>,
+    outlet: Outlet<Event>,
+) -> Result<(), Error> {
+    let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
+    let context = Context {
+        budget: client.budget(),
+        client,
+        plan: Mutex::new(plan),
+        board,
+        outlet,
+    };
+    let (queue, waiting) = mpsc::unbounded_channel();
+    let find = find_users(&context, queue);
+    let read = stream::unfold(waiting, async |mut waiting| {
+        let user: ListedUser = waiting.recv().await?;
+        Some((user, waiting))
+    })
+    .map(|user| read_list(&context, user))
+    .buffer_unordered(side_by_side)
+    .try_for_each(async |()| Ok(()));
+    tokio::try_join!(find, read).map(|_| ())
+}
+
+/// Queues every user in the plan's order; a queue that nobody reads any more takes them all the same.
+async fn find_users(
+    context: &Context,
+    queue: mpsc::UnboundedSender<ListedUser>,
+) -> Result<(), Error> {
+    let put = |user| {
+        let _ = queue.send(user);
+    };
+    context.plan(Plan::half_read).into_iter().for_each(put);
+    match context.plan(Plan::take_users) {
+        Some(users) => users
+            .into_iter()
+            .filter(|user| context.plan(|plan| plan.see(*user)))
+            .for_each(put),
+        None => sweep_users(context, &put).await?,
+    }
+    context.board.set_users_known();
+    context.plan(Plan::rest).into_iter().for_each(put);
+    Ok(())
+}
+
+async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> Result<(), Error> {
+    let see = |user: ListedUser| {
+        if context.plan(|plan| plan.see(user)) {
+            put(user);
+        }
+    };
+    let half_read = context.plan(Plan::take_users_half_read);
+    let going_on = half_read.and_then(HalfRead::go_on);
+    // Users that were committed before will not be shown again.
+    for id in going_on.iter().flat_map(|going_on| &going_on.resume.held) {
+        if let Some(user_id) = i64::try_from(id).ok().and(Some(id.into())) {
+            see(ListedUser {
+                user_id,
+                hints: None,
+            });
+        }
+    }
+    let report = SharedReport::new(WalkReport::not_read_yet());
+    let wrap = |page: WalkedPage| {
+        context.board.set_users_total(page.total);
+        note_page_rows(&context.board, page.limit, page.rows.len());
+        for row in &page.rows {
+            if let Some(user_id) = askable(row) {
+                see(ListedUser {
+                    user_id,
+                    hints: Some(Hints::of(row)),
+                });
+            }
+        }
+        let cursor = page
+            .checkpoint
+            .and_then(|walk| Cursor::new(*walk, Outline::default(), None).to_text())
+            .map(|cursor| (cursor, report.get().started_at));
+        Event::Users(Rows {
+            user_id: None,
+            rows: page.rows,
+            cursor,
+        })
+    };
+    resume_into(
+        &context.client,
+        List::Users,
+        RESUMABLE,
+        going_on.map(|going_on| going_on.resume),
+        &context.budget,
+        &report,
+        &context.outlet,
+        wrap,
+    )
+    .await?;
+    let report = Box::new(report.get());
+    context.outlet.put(Event::UsersEnded(report)).await;
+    Ok(())
+}
+
+/// A full page says how many rows the service gives at most.
+fn note_page_rows(board: &Board, limit: Option<i64>, received: usize) {
+    if let Some(limit) = limit.and_then(|limit| u64::try_from(limit).ok())
+        && limit == received as u64
+    {
+        board.note_page_rows(limit);
+    }
+}
+
+/// One list under way.
+struct ListReading<'a> {
+    context: &'a Context,
+    user: ListedUser,
+    hints: Hints,
+    report: SharedReport,
+    /// Requests sent at the growing end, and when the first was sent.
+    asked: u64,
+    began: Option<Timestamp>,
+}
+
+async fn read_list(context: &Context, user: ListedUser) -> Result<(), Error> {
+    let page_rows = context.board.page_rows();
+    let approach = context.plan(|plan| plan.approach(user.id(), page_rows));
+    let mut reading = ListReading {
+        context,
+        user,
+        hints: user.hints.unwrap_or_default(),
+        report: SharedReport::new(WalkReport::not_read_yet()),
+        asked: 0,
+        began: None,
+    };
+    let read = match approach {
+        Approach::Whole => reading.sweep(None).await,
+        Approach::GoOn(going_on) => reading.sweep(Some(*going_on)).await,
+        Approach::GrowingEnd(end) => match reading.grow(*end).await {
+            Ok(None) => reading.sweep(None).await,
+            other => other,
+        },
+    };
+    let row = match read {
+        Ok(Some(row)) => row,
+        // Nobody reads any more.
+        Ok(None) => return Ok(()),
+        Err(error) if error.status() == Some(404) => reading.not_found().await?,
+        Err(error) => return Err(error),
+    };
+    context.outlet.put(Event::ListEnded(Box::new(row))).await;
+    Ok(())
+}
+
+impl ListReading<'_> {
+    /// Asks at the growing end; `None` if that does not show the whole list.
+    async fn grow(&mut self, mut end: GrowingEnd) -> Result<Option<ListRow>, Error> {
+        let context = self.context;
+        let user_id = self.user.user_id;
+        let began = *self.began.insert(context.now());
+        loop {
+            let (offset, limit) = end.request();
+            let list = List::Messages { user_id };
+            let read = context
+                .client
+                .page(list, offset, limit, &context.budget)
+                .await?;
+            self.asked += read.sent.attempts.len() as u64;
+            note_page_rows(&context.board, read.value.limit, read.value.rows.len());
+            let repeated = end.repeated();
+            let step = end.take(&read.value);
+            let rows: Vec<Row> = read.value.rows.into_iter().skip(repeated).collect();
+            if !rows.is_empty() {
+                let rows = Rows {
+                    user_id: Some(self.user.id()),
+                    rows,
+                    cursor: None,
+                };
+                context.outlet.put(Event::Messages(rows)).await;
+            }
+            match step {
+                Step::Ask => {}
+                Step::Misfit(_) => return Ok(None),
+                Step::Fits(grown) => return Ok(Some(self.grown(end.held(), *grown, began))),
+            }
+        }
+    }
+
+    fn grown(&self, held: &ListState, grown: Grown, began: Timestamp) -> ListRow {
+        ListRow {
+            user_id: self.user.id(),
+            state: ListState {
+                rows: grown.rows,
+                total: i64::try_from(grown.rows).ok(),
+                certificate: Certificate::Counted,
+                started_at: Some(began),
+                ended_at: Some(self.context.now()),
+                kind: Kind::End,
+                swept_at: held.swept_at,
+                grows: held.grows,
+                first_ids: grown.first_ids,
+                last_ids: grown.last_ids,
+                unread_from: grown.unread_from,
+                hints: self.user.hints.unwrap_or(held.hints),
+            },
+            requests: self.asked,
+            reason: None,
+        }
+    }
+
+    /// Reads the list to its end; `None` if nobody reads what it gives.
+    async fn sweep(&mut self, going_on: Option<GoingOn>) -> Result<Option<ListRow>, Error> {
+        let context = self.context;
+        let (resume, outline) = match going_on {
+            None => (None, Outline::default()),
+            Some(going_on) => {
+                self.hints = self.user.hints.or(going_on.hints).unwrap_or_default();
+                (Some(going_on.resume), going_on.outline)
+            }
+        };
+        let outline = Mutex::new(outline);
+        let (user_id, report, hints) = (self.user.id(), self.report.clone(), self.hints);
+        let wrap = |page: WalkedPage| {
+            note_page_rows(&context.board, page.limit, page.rows.len());
+            let mut outline = outline.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(offset) = page.offset.and_then(|offset| u64::try_from(offset).ok()) {
+                outline.take(offset, &page.rows);
+            }
+            let cursor = page
+                .checkpoint
+                .and_then(|walk| Cursor::new(*walk, outline.clone(), Some(hints)).to_text())
+                .map(|cursor| (cursor, report.get().started_at));
+            Event::Messages(Rows {
+                user_id: Some(user_id),
+                rows: page.rows,
+                cursor,
+            })
+        };
+        let user_id = self.user.user_id;
+        resume_into(
+            &context.client,
+            List::Messages { user_id },
+            RESUMABLE,
+            resume,
+            &context.budget,
+            &self.report,
+            &context.outlet,
+            wrap,
+        )
+        .await?;
+        let outline = outline.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let report = self.report.get();
+        if report.ended_at.is_none() {
+            return Ok(None);
+        }
+        let mut row = self.row(&report, Kind::Whole);
+        row.state.grows = outline.grows();
+        row.state.first_ids = outline.first_ids();
+        row.state.last_ids = outline.last_ids();
+        row.state.unread_from = outline.unread_from(report.distinct, row.state.grows);
+        Ok(Some(row))
+    }
+
+    /// The messages were not found: the user may be gone, or the list is in doubt.
+    async fn not_found(&self) -> Result<ListRow, Error> {
+        let context = self.context;
+        let gone = is_gone(&context.client, self.user.user_id, &context.budget).await?;
+        let mut report = self.report.get();
+        let (kind, reason) = match gone {
+            true => (
+                Kind::Gone,
+                "the user was gone when the messages were asked for",
+            ),
+            false => (
+                Kind::Whole,
+                "its messages were not found (404), though the user is there",
+            ),
+        };
+        report.doubt(reason.to_owned());
+        report.end(context.now());
+        Ok(self.row(&report, kind))
+    }
+
+    fn row(&self, report: &WalkReport, kind: Kind) -> ListRow {
+        let mut state = ListState::of(report, kind, self.hints);
+        state.started_at = self.began.or(state.started_at);
+        ListRow {
+            user_id: self.user.id(),
+            state,
+            requests: self.asked + report.requests,
+            reason: report.reason.clone(),
+        }
+    }
+}
