@@ -38,13 +38,6 @@ impl Timestamp {
         self.0
     }
 
-    /// `None` outside the years 1 to 9999.
-    pub fn from_microseconds(microseconds: i64) -> Option<Self> {
-        (EARLIEST..=LATEST)
-            .contains(&microseconds)
-            .then_some(Self(microseconds))
-    }
-
     /// Reads ISO 8601 with any precision (cut to microseconds) and any offset; without an offset it
     /// is UTC, which interface 2.1 says all of them are.
     pub fn parse(text: &str) -> Option<Self> {

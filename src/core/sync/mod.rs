@@ -182,6 +182,3 @@ impl SyncRun {
         taken.map_err(columns_failure)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,1 +1,202 @@
+//! The plan: nobody is left out or read twice, and a list is asked at its end only where that proves something.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::core::list_state::{Grows, Hints};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn day(number: i64) -> Option<Timestamp> {
+    Timestamp::from_microseconds(number * DAY.as_micros() as i64)
+}
+
+fn terms(mode: Mode, max_staleness: Option<Duration>) -> Terms {
+    Terms {
+        mode,
+        max_staleness,
+        now: day(100).unwrap(),
+    }
+}
+
+/// A list of 300 messages that was proved to be whole a day ago.
+fn list() -> ListState {
+    ListState {
+        rows: 300,
+        total: Some(300),
+        certificate: Certificate::Counted,
+        started_at: day(99),
+        ended_at: day(99),
+        kind: Kind::Whole,
+        swept_at: day(99),
+        grows: Some(Grows::End),
+        first_ids: vec![1, 2, 3, 4],
+        last_ids: vec![297, 298, 299, 300],
+        unread_from: None,
+        hints: Hints::default(),
+    }
+}
+
+/// Whether a list so known is asked at its growing end.
+fn asked_at_its_end(terms: Terms, user_id: i64, held: ListState) -> bool {
+    let known = Known {
+        lists: [(user_id, held)].into(),
+        ..Known::default()
+    };
+    let approach = Plan::new(known, terms).approach(user_id, 99);
+    matches!(approach, Approach::GrowingEnd(_))
+}
+
+#[test]
+fn a_long_list_that_was_proved_is_asked_at_its_end() {
+    let incremental = terms(Mode::Incremental, Some(30 * DAY));
+    assert!(asked_at_its_end(incremental, 7, list()));
+    for otherwise in [
+        ListState { rows: 90, ..list() },
+        ListState {
+            kind: Kind::Gone,
+            ..list()
+        },
+        ListState {
+            certificate: Certificate::Uncertified,
+            ..list()
+        },
+        ListState {
+            certificate: Certificate::Linked,
+            ..list()
+        },
+        ListState {
+            grows: None,
+            ..list()
+        },
+        ListState {
+            swept_at: None,
+            ..list()
+        },
+        ListState {
+            swept_at: day(70),
+            ..list()
+        },
+    ] {
+        assert!(
+            !asked_at_its_end(incremental, 7, otherwise.clone()),
+            "{otherwise:?}"
+        );
+    }
+    assert!(!asked_at_its_end(terms(Mode::Full, None), 7, list()));
+    assert!(asked_at_its_end(
+        terms(Mode::Incremental, None),
+        7,
+        ListState {
+            swept_at: None,
+            ..list()
+        }
+    ));
+}
+
+#[test]
+fn lists_that_were_swept_together_do_not_all_fall_due_together() {
+    let due = |age: i64| {
+        let incremental = terms(Mode::Incremental, Some(30 * DAY));
+        let held = ListState {
+            swept_at: day(100 - age),
+            ..list()
+        };
+        let waiting = |user_id| asked_at_its_end(incremental, user_id, held.clone());
+        (0..1_000).filter(|user_id| !waiting(*user_id)).count()
+    };
+    assert_eq!(due(14), 0);
+    assert_eq!(due(30), 1_000);
+    for age in 16..29 {
+        let more = due(age + 1) - due(age);
+        assert!(
+            (20..140).contains(&more),
+            "{more} fall due at the age of {age} days"
+        );
+    }
+}
+
+#[test]
+fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read() {
+    let half_read = HalfRead {
+        cursor: "{\"walk\": 7}".to_owned(),
+        ..HalfRead::default()
+    };
+    let known = Known {
+        half_read: [(7, half_read)].into(),
+        ..Known::default()
+    };
+    let mut plan = Plan::new(known, terms(Mode::Incremental, None));
+    assert_eq!(
+        plan.half_read(),
+        [ListedUser {
+            user_id: Natural::from(7),
+            hints: None
+        }]
+    );
+    assert!(matches!(plan.approach(7, 99), Approach::Whole));
+}
+
+fn hints() -> impl Strategy<Value = Hints> {
+    (0_i64..3, 0_i64..3).prop_map(|(updated, online)| Hints {
+        updated_at: day(updated),
+        online_at: day(online),
+    })
+}
+
+proptest! {
+    #[test]
+    fn nobody_is_left_out_and_nobody_comes_twice(
+        listed in prop::collection::vec((0_u64..40, hints(), any::<bool>()), 0..60),
+        held in prop::collection::btree_map(0_i64..40, (hints(), prop::option::of(0_i64..99)), 0..40),
+        done in prop::collection::hash_set(0_i64..40, 0..20),
+        half_read in prop::collection::hash_set(0_i64..40, 0..10),
+    ) {
+        let lists = held.iter().map(|(user_id, (hints, looked_at))| {
+            let ended_at = looked_at.and_then(day);
+            (*user_id, ListState { hints: *hints, ended_at, ..list() })
+        });
+        let known = Known {
+            lists: lists.collect(),
+            done: done.clone(),
+            half_read: half_read.iter().map(|id| (*id, HalfRead::default())).collect(),
+            ..Known::default()
+        };
+        let mut plan = Plan::new(known, terms(Mode::Incremental, None));
+        let first = plan.half_read();
+        let at_once: Vec<ListedUser> = listed
+            .iter()
+            .map(|(id, hints, shown)| ListedUser {
+                user_id: Natural::from(*id),
+                hints: shown.then_some(*hints),
+            })
+            .filter(|user| plan.see(*user))
+            .collect();
+        let rest = plan.rest();
+
+        let expected: BTreeSet<i64> = listed
+            .iter()
+            .map(|(id, ..)| *id as i64)
+            .chain(half_read.iter().copied())
+            .filter(|id| !done.contains(id))
+            .collect();
+        let order = [first.clone(), at_once.clone(), rest.clone()].concat();
+        let read: BTreeSet<i64> = order.iter().map(|user| user.id()).collect();
+        prop_assert_eq!(read.len(), order.len(), "somebody comes twice");
+        prop_assert_eq!(&read, &expected);
+        prop_assert_eq!(plan.lists(), (expected.len() + done.len()) as u64);
+        prop_assert_eq!(plan.lists_done(), done.len() as u64);
+
+        // Who is new or has news does not wait for those who have none.
+        for user in at_once {
+            let known = held.get(&user.id());
+            prop_assert!(known.is_none_or(|(hints, _)| user.hints.is_some_and(|now| now != *hints)));
+        }
+        let looked_at: BTreeMap<i64, Option<i64>> =
+            held.iter().map(|(id, (_, looked_at))| (*id, *looked_at)).collect();
+        let ages: Vec<_> = rest.iter().map(|user| looked_at[&user.id()]).collect();
+        prop_assert!(ages.is_sorted(), "{ages:?}");
+    }
+}
