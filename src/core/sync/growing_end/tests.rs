@@ -262,6 +262,82 @@ fn an_old_row_that_moved_to_the_growing_end_is_no_news() {
 }
 
 #[test]
+fn a_known_row_that_made_room_for_another_is_missed() {
+    let mut chat = Chat::new(300, Grows::Start);
+    let end = known(&chat);
+    chat.rows.remove(298);
+    chat.rows.insert(100, (7_777, true));
+    let (_, step, _) = read(&mut chat, end, |_| {});
+    assert!(matches!(step, Step::Misfit(_)), "{step:?}");
+}
+
+#[test]
+fn a_new_row_that_made_room_for_another_while_pages_were_read_is_missed() {
+    let mut chat = Chat::new(300, Grows::Start);
+    let end = known(&chat);
+    chat.append(150);
+    let mut pages = 0;
+    let (_, step, _) = read(&mut chat, end, |chat| {
+        pages += 1;
+        if pages == 1 {
+            // Nothing moves that the second page shows, and the total stays.
+            chat.rows.remove(440);
+            chat.append(1);
+        }
+    });
+    assert!(matches!(step, Step::Misfit(_)), "{step:?}");
+}
+
+#[test]
+fn a_total_that_moves_while_the_start_does_not_is_not_believed() {
+    for total in [449, 451] {
+        let mut chat = Chat::new(300, Grows::Start);
+        let mut end = known(&chat);
+        chat.append(150);
+        for expected in [450, 450, total] {
+            let (offset, limit) = end.request();
+            let step = end.take(&chat.answer_with_total(offset, limit, json!(expected)));
+            assert_eq!(step == Step::Ask, expected == 450, "{step:?}");
+            assert!(!matches!(step, Step::Fits(_)));
+        }
+    }
+}
+
+#[test]
+fn a_total_that_is_too_small_costs_one_request() {
+    let chat = Chat::new(300, Grows::End);
+    let mut end = known(&chat);
+    let (offset, limit) = end.request();
+    let step = end.take(&chat.answer_with_total(offset, limit, json!(299)));
+    assert!(matches!(step, Step::Misfit(_)), "{step:?}");
+}
+
+#[test]
+fn a_total_that_falls_is_not_believed() {
+    let mut chat = Chat::new(300, Grows::End);
+    let mut end = known(&chat);
+    chat.append(150);
+    let (offset, limit) = end.request();
+    let first = end.take(&chat.answer_with_total(offset, limit, json!(500)));
+    assert_eq!(first, Step::Ask);
+    let (offset, limit) = end.request();
+    let then = end.take(&chat.answer(offset, limit));
+    assert!(matches!(then, Step::Misfit(_)), "{then:?}");
+}
+
+#[test]
+fn a_row_that_comes_twice_does_not_count_for_two() {
+    for grows in BOTH {
+        let mut chat = Chat::new(300, grows);
+        let end = known(&chat);
+        chat.append(1);
+        chat.rows.push((301, true));
+        let (_, step, _) = read(&mut chat, end, |_| {});
+        assert!(matches!(step, Step::Misfit(_)), "{grows:?}: {step:?}");
+    }
+}
+
+#[test]
 fn too_little_known_of_an_end_is_not_asked_by_it() {
     let state = Chat::new(300, Grows::End).state();
     for unknown in [
@@ -325,7 +401,7 @@ fn end_of(chat: &Chat, size_known: bool) -> Option<GrowingEnd> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn news_that_came_before_the_read_always_fit(
