@@ -7,8 +7,8 @@ what is certified, or where the service is; ``batch`` makes what it gives, in th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,9 @@ import pytest
 from backread import Client
 from backread._backread import empty_table
 from backread.mirror import Mirror, SyncReport
-from backread.mirror.synchronize import synchronize
+from backread.mirror.known import Known, StoredRows
+from backread.mirror.report import Mode
+from backread.mirror.synchronize import Options, synchronize
 from backread.testing import MockServer
 from scripted_server import ScriptedServer
 
@@ -27,7 +29,14 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 Row = dict[str, Any]
-Certificate = Literal["snapshot", "uncertified"]
+Certificate = Literal["snapshot", "counted", "linked", "uncertified"]
+TableName = Literal["users", "messages", "lists", "rejects", "cursors", "gone"]
+
+INTEGER, TEXT, TIME = pa.int64(), pa.string(), pa.timestamp("us", tz="UTC")
+STATE_SCHEMAS = {
+    "cursors": pa.schema([("user_id", INTEGER), ("checkpoint", TEXT), ("started_at", TIME)]),
+    "gone": pa.schema([("resource", TEXT), ("user_id", INTEGER), ("id", INTEGER)]),
+}
 
 
 def sync(mirror: Mirror, server: MockServer | ScriptedServer, **options: Any) -> SyncReport:
@@ -70,12 +79,54 @@ class Batch:
     messages: pa.Table | None = None
     lists: pa.Table | None = None
     rejects: pa.Table | None = None
+    cursors: pa.Table | None = None
+    gone: pa.Table | None = None
     users_report: Report | None = None
 
 
-def table(name: Literal["users", "messages", "lists", "rejects"], given: Sequence[Row]) -> pa.Table:
+@dataclass
+class Progress:
+    """How far a reading has come, as the core says."""
+
+    requests: int = 0
+    users_total: int | None = None
+    lists_total: int | None = None
+    lists_done: int = 0
+    pace: float = 0.0
+
+
+def table(name: TableName, given: Sequence[Row]) -> pa.Table:
     """Rows in the core's columns; a field that is not given is null."""
-    return pa.Table.from_pylist(list(given), schema=pa.table(empty_table(name)).schema)
+    schema = STATE_SCHEMAS.get(name) or pa.table(empty_table(name)).schema
+    if name == "lists" and "kind" not in schema.names:  # TEMPORARY
+        for column in ("kind", "grows"):
+            schema = schema.append(pa.field(column, TEXT))
+        for column in ("swept_at", "user_updated_at", "user_online_at"):
+            schema = schema.append(pa.field(column, TIME))
+        for column in ("first_ids", "last_ids"):
+            schema = schema.append(pa.field(column, pa.list_(INTEGER)))
+        schema = schema.append(pa.field("unread_from", INTEGER))
+    return pa.Table.from_pylist(list(given), schema=schema)
+
+
+def ended(user_id: int, certificate: Certificate = "snapshot", **fields: Any) -> Row:
+    """The row of a list that was swept whole and has ended now."""
+    now = datetime.now(UTC)
+    return {
+        "user_id": user_id,
+        "rows": 0,
+        "requests": 1,
+        "certificate": certificate,
+        "kind": "whole",
+        "started_at": now,
+        "ended_at": now,
+    } | fields
+
+
+def cursor(user_id: int | None, checkpoint: str, started_at: datetime | None = None) -> Row:
+    """Where a list that was begun now goes on; ``None`` is the list of users."""
+    begun = started_at or datetime.now(UTC)
+    return {"user_id": user_id, "checkpoint": checkpoint, "started_at": begun}
 
 
 def batch(
@@ -84,7 +135,9 @@ def batch(
     rejects: Sequence[Row] = (),
     *,
     swept: Certificate | None = None,
-    lists: dict[int, Certificate] | None = None,
+    lists: dict[int, Certificate] | Sequence[Row] = (),
+    cursors: Sequence[Row] = (),
+    gone: Sequence[Row] = (),
     ended_at: datetime | None = None,
 ) -> Batch:
     """A batch; ``swept`` ends the users with this certificate, ``lists`` those users' lists.
@@ -92,65 +145,91 @@ def batch(
     ``ended_at`` is when the lists ended: now, if it is not given.
     """
     now = datetime.now(UTC)
-    ended = [
-        {
-            "user_id": user_id,
-            "rows": 0,
-            "requests": 1,
-            "certificate": certificate,
-            "started_at": ended_at or now,
-            "ended_at": ended_at or now,
-        }
-        for user_id, certificate in (lists or {}).items()
-    ]
+    if isinstance(lists, dict):
+        times = {"started_at": ended_at, "ended_at": ended_at} if ended_at else {}
+        lists = [ended(*each, **times) for each in lists.items()]
     rejected = [{"json": "{}", "reason": "does not fit", "seen_at": now} | each for each in rejects]
     return Batch(
         table("users", users) if users else None,
         table("messages", messages) if messages else None,
-        table("lists", ended) if ended else None,
+        table("lists", lists) if lists else None,
         table("rejects", rejected) if rejected else None,
+        table("cursors", cursors) if cursors else None,
+        table("gone", gone) if gone else None,
         Report(swept) if swept else None,
     )
 
 
-class BatchSource:
-    """A service that gives these batches, and breaks off where one of them is an exception.
+class BatchReading:
+    """These batches in turn; breaks off where one of them is an exception."""
 
-    ``done`` is what the mirror said it need not read, None if it was never asked.
-    """
+    def __init__(self, batches: Sequence[Batch | BaseException]) -> None:
+        self._batches = iter(batches)
+        self._progress = Progress()
+        self.stopped = False
 
-    def __init__(
-        self,
-        *batches: Batch | BaseException,
-        base_url: str = "https://chat.example.com",
-        vendor: str = "example",
-    ) -> None:
-        self.base_url = base_url
-        self.vendor = vendor
-        self.done: list[int] | None = None
-        self.requests = 0
-        self.users_total: int | None = None
-        self._batches: Iterator[Batch | BaseException] = iter(batches)
-
-    def _sync_run(self, done: Sequence[int]) -> BatchSource:
-        self.done = list(done)
-        return self
+    def progress(self) -> Progress:
+        return replace(self._progress)
 
     def next_batch(self, blocking: bool) -> Batch | None:
         following = next(self._batches, None)
         if isinstance(following, BaseException):
             raise following
-        self.requests += 1
+        self._progress.requests += 1
         return following
 
     def stop(self) -> None:
-        pass
+        self.stopped = True
+
+
+class BatchSource:
+    """A service that gives these batches, and ``answers`` to what is asked for by id.
+
+    What the mirror said it knows is kept, as rows by table: empty if it said nothing of it.
+    """
+
+    def __init__(
+        self,
+        *batches: Batch | BaseException,
+        answers: Sequence[Batch | BaseException] = (),
+        base_url: str = "https://chat.example.com",
+        vendor: str = "example",
+    ) -> None:
+        self.base_url = base_url
+        self.vendor = vendor
+        self.known: dict[str, list[Row]] | None = None
+        self.profile: str | None = None
+        self.mode: str | None = None
+        self.max_staleness: float | None = None
+        self.asked: list[Row] = []
+        self._batches = batches
+        self._answers = answers
+
+    @property
+    def done(self) -> list[int] | None:
+        """The users whose list need not be read, None if the mirror was never asked."""
+        return None if self.known is None else sorted(each["user_id"] for each in self.known["done"])
+
+    def _sync_run(self, known: Known, *, mode: Mode, max_staleness: float | None) -> BatchReading:
+        self.known = {
+            name: arrow_rows(getattr(known, name))
+            for name in ("lists", "done", "cursors", "held", "users")
+        }
+        self.profile, self.mode, self.max_staleness = known.profile, mode, max_staleness
+        return BatchReading(self._batches)
+
+    def _ask_rows(self, candidates: StoredRows) -> BatchReading:
+        self.asked = arrow_rows(candidates)
+        return BatchReading(self._answers)
 
     def sync_into(
-        self,
-        folder: Path,
-        mode: Literal["incremental", "full"] = "incremental",
-        moved: bool = False,
+        self, folder: Path, mode: Mode = "incremental", moved: bool = False, **options: Any
     ) -> SyncReport:
         """One sync from here."""
-        return synchronize(folder, self, mode, None, moved)
+        return synchronize(folder, self, Options(mode=mode, moved=moved, **options))
+
+
+def arrow_rows(stream: StoredRows | None) -> list[Row]:
+    """The rows of an Arrow stream, none if there is none."""
+    rows: list[Row] = [] if stream is None else pa.table(stream).to_pylist()
+    return rows

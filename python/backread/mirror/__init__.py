@@ -2,8 +2,8 @@
 
 Layers, each of which imports only those before it::
 
-    engine, report, schema, source <- lock, manifest, merge, service <- database, store <- publish
-    publish <- synchronize
+    engine, report, schema, progress <- known <- source <- lock, manifest, merge, migrate, service
+    service <- database, store <- runs, gone <- commit, finish, publish <- synchronize
     engine, manifest, schema <- views <- snapshot <- conversation
     all of them <- mirror
 

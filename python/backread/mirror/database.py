@@ -1,4 +1,4 @@
-"""The file of the database: made whole, opened only if it is ours."""
+"""The file of the database: made whole, opened only if it is ours, brought to this version."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from backread.errors import MirrorError
-from backread.mirror.engine import connect, rows_of
+from backread.mirror.engine import connect, rows_of, transaction
 from backread.mirror.lock import LOCK_NAME
 from backread.mirror.manifest import PUBLISHED, flush_directory, flush_file
+from backread.mirror.migrate import steps_from
 from backread.mirror.schema import CONTENT_TABLES, SCHEMA_VERSION, create_statements
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ OWN_NAMES = {
 def open_database(folder: Path) -> Iterator[DuckDBPyConnection]:
     """The folder's database, made where there is none; the caller holds the folder's lock.
 
-    `MirrorError` where another program or a newer backread made it. DuckDB's own errors pass; the
-    caller names them.
+    One of an earlier version is brought to this one, and keeps its rows. `MirrorError` where
+    another program or a newer backread made it. DuckDB's own errors pass; the caller names them.
     """
     path = folder / DATABASE_NAME
     if not path.exists():
         _create(path)
     connection = _connect(path)
     try:
-        _check_schema(folder, connection)
+        _bring_forward(connection, _schema_version(folder, connection))
         yield connection
     finally:
         connection.close()
@@ -86,7 +87,7 @@ def _create(path: Path) -> None:
     flush_directory(path.parent)
 
 
-def _check_schema(folder: Path, connection: DuckDBPyConnection) -> None:
+def _schema_version(folder: Path, connection: DuckDBPyConnection) -> int:
     tables = {name for (name,) in rows_of(connection, "SELECT table_name FROM duckdb_tables()")}
     version = None
     if {"meta", *(table.name for table in CONTENT_TABLES)} <= tables:
@@ -101,3 +102,16 @@ def _check_schema(folder: Path, connection: DuckDBPyConnection) -> None:
             f"the mirror in {folder} was written by a newer backread (schema {version}, this one "
             f"knows up to {SCHEMA_VERSION}); upgrade backread"
         )
+    return int(version)
+
+
+def _bring_forward(connection: DuckDBPyConnection, version: int) -> None:
+    for step in steps_from(version):
+        with transaction(connection):
+            for statement in step.statements:
+                rows_of(connection, statement)
+            rows_of(
+                connection,
+                "UPDATE meta SET value = ? WHERE key = 'schema_version'",
+                [str(step.version)],
+            )

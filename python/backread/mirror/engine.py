@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -23,6 +23,7 @@ __all__ = [
     "quoted",
     "rows_of",
     "timestamp",
+    "transaction",
 ]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -93,6 +94,20 @@ def rows_of(
     # An unfinished execute() blocks its connection in DuckDB 2.0, hence always to the end.
     rows: list[tuple[Any, ...]] = connection.execute(statement, values or []).fetchall()
     return rows
+
+
+@contextmanager
+def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
+    """Commits the block as one, or rolls it back, on Ctrl-C too."""
+    rows_of(connection, "BEGIN TRANSACTION")
+    try:
+        yield
+        rows_of(connection, "COMMIT")
+    except BaseException:
+        # A failed COMMIT has rolled back by itself.
+        with suppress(Exception):
+            rows_of(connection, "ROLLBACK")
+        raise
 
 
 def quoted(text: str) -> str:

@@ -2,49 +2,73 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from backread.errors import MirrorError
 
 __all__ = ["LOCK_NAME", "writer_lock"]
 
 LOCK_NAME = "sync.lock"
+MOST_BYTES = 4096
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock; `MirrorError` at once, with the holder's pid, where another does."""
+    """Holds the folder's lock; `MirrorError` at once, which says who holds it, where another does.
+
+    `MirrorError` too where the file system keeps no locks.
+    """
     with (folder / LOCK_NAME).open("a+b") as file:
-        if not _try_lock(file):
+        try:
+            held = _try_lock(file)
+        except OSError as error:
+            raise MirrorError(
+                f"the mirror in {folder}: its file system keeps no locks ({error}), so nothing "
+                "would stop two syncs at once; choose a folder on another one"
+            ) from error
+        if not held:
             raise MirrorError(
                 f"the mirror in {folder} is being synced by {_holder(file)}; "
                 "wait for it to end, or end it, and sync again"
             )
         try:
             file.truncate(0)
-            file.write(str(os.getpid()).encode())
+            file.write(json.dumps(_signature()).encode())
             file.flush()
             yield
         finally:
-            file.truncate(0)
+            # On a full disk too the lock goes, and with it what was written there.
+            with suppress(OSError):
+                file.truncate(0)
             _unlock(file)
 
 
+def _signature() -> dict[str, Any]:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
+
+
 def _holder(file: IO[bytes]) -> str:
-    # Windows refuses to read a locked file.
     try:
+        # Windows refuses to read a locked file; one just taken may not say yet who took it.
         file.seek(0)
-        pid = file.read(32).decode("ascii", "replace").strip()
-    except OSError:
-        pid = ""
-    if pid == str(os.getpid()):
-        return f"this process (pid {pid})"
-    return f"another process (pid {pid})" if pid else "another process"
+        written = json.loads(file.read(MOST_BYTES))
+        pid, host = int(written["pid"]), str(written["host"])
+        since = datetime.fromisoformat(written["since"]).astimezone(UTC)
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+    details = f"pid {pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
+    if host != socket.gethostname():
+        return f"a process on the machine {host} ({details})"
+    return f"this process ({details})" if pid == os.getpid() else f"another process ({details})"
 
 
 if sys.platform == "win32":
@@ -69,7 +93,7 @@ else:
     def _try_lock(file: IO[bytes]) -> bool:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except (BlockingIOError, PermissionError):
             return False
         return True
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from backread._arguments import seconds
 from backread.mirror.conversation import Conversation, read_conversation
 from backread.mirror.report import Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot import SnapshotReader
@@ -14,7 +16,9 @@ from backread.mirror.snapshot import SnapshotReader
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
+    from backread._arguments import Duration
     from backread._client import Client
+    from backread.profile import ServiceProfile
 
 __all__ = ["Mirror"]
 
@@ -44,37 +48,48 @@ class Mirror:
         client: Client,
         *,
         mode: Mode = "incremental",
+        max_staleness: Duration | None = timedelta(days=30),
         on_progress: Callable[[SyncProgress], object] | None = None,
         moved: bool = False,
+        profile: ServiceProfile | None = None,
     ) -> SyncReport:
         """Reads the service into the mirror and publishes the result.
 
         Rows are committed in batches together with the state of the run. A sync that was killed,
         interrupted or ended by an error leaves the mirror whole, and the next one resumes its run:
-        message lists that were read to their end in the last 24 hours are not read again. Readers
-        see nothing of a run before its end.
+        what it finished in the last 24 hours is not read again, and a list that it left half-read
+        goes on where it was. Readers see nothing of a run before its end.
 
-        - ``mode="incremental"`` adds what is new and updates what differs; it removes nothing.
-        - ``mode="full"`` also marks with ``deleted_at`` what a certified read no longer shows:
-          users where the sweep over the users is certified, messages where their list is, and the
-          messages of users that are gone. A row that comes back loses the mark. A record that does
-          not fit is there all the same: the row held of it stays, and where it has no id nothing of
-          its list is marked. If either the unfinished run or this call is ``full``, the resumed run
-          is.
+        - ``mode="incremental"`` adds what is new and updates what differs; it removes nothing. The
+          list of users is read whole. So is each user's list of messages, unless it is long and
+          its growing end is known: then that end is read, in one request as a rule, and whatever
+          does not link up makes it read whole.
+        - ``mode="full"`` reads every list whole and marks with ``deleted_at`` what is gone: what a
+          list certified as ``snapshot`` or ``counted`` does not show, and what a ``linked`` one
+          does not show and the service does not find by its id either; the messages of users that
+          are gone, too. A row that comes back loses the mark. A record that does not fit is there
+          all the same: the row held of it stays, and where it has no id nothing of its list is
+          marked. If either the unfinished run or this call is ``full``, the resumed run is.
+        - ``max_staleness`` (seconds or a timedelta; ``None``: never) is how long a list may go
+          without being read whole, 30 days by default: an edit of an old message of a long list is
+          noticed then. Lists fall due spread over the second half of it.
         - ``on_progress`` is called after each commit, in this thread; what it raises ends the sync.
         - ``moved=True`` says that the service is the one that the mirror holds, at a new base URL
           or with a new vendor word; the new ones are kept. A mirror holds one service, that of the
           first sync that read anything; without ``moved`` another is refused before anything is
           read. Services on loopback, as mocks are, are not told apart.
+        - ``profile``: what `Client.probe` found out about the service. It is kept in the place of
+          the one before, and this sync and later ones use it.
 
         Raises the errors of `backread.errors` that the client raises, after what had been fetched
-        was committed; `MirrorError` where another sync of the folder runs (with its pid), where the
-        folder holds something else or another service (both are named), is damaged or cannot be
-        written, or was written by a newer backread; TypeError for anything but a `Client`;
-        ValueError for another mode.
+        was committed; `MirrorError` where another sync of the folder runs (with its pid, its start,
+        and its machine if that is another), where the folder holds something else or another
+        service (both are named), is damaged or cannot be written, or was written by a newer
+        backread; TypeError for anything but a `Client`, or another duration; ValueError for another
+        mode or a negative duration. A mirror of an earlier backread is brought to this version.
         """
         from backread._client import Client
-        from backread.mirror.synchronize import synchronize
+        from backread.mirror.synchronize import Options, synchronize
 
         if mode not in get_args(Mode):
             raise ValueError(f"mode is 'incremental' or 'full', not {mode!r}")
@@ -83,7 +98,29 @@ class Mirror:
                 f"Mirror.sync takes a Client, not {_article(type(client).__name__)}: make a "
                 "Client with the same arguments, and call sync from a thread if you await elsewhere"
             )
-        return synchronize(self._folder, client, mode, on_progress, moved)
+        stale_after = seconds("max_staleness", max_staleness)
+        if stale_after is not None and not stale_after >= 0:
+            raise ValueError(f"max_staleness is 0 seconds or more, or None, not {max_staleness}")
+        options = Options(
+            mode=mode,
+            max_staleness=stale_after,
+            on_progress=on_progress,
+            moved=moved,
+            profile=None if profile is None else profile.to_json(),
+        )
+        return synchronize(self._folder, client, options)
+
+    @property
+    def profile(self) -> ServiceProfile | None:
+        """The service's profile as of the last finished sync, None where none was given one.
+
+        `MirrorError` where the snapshot cannot be read, ValueError where a newer backread made the
+        profile.
+        """
+        from backread.profile import ServiceProfile
+
+        kept = self._reader.profile()
+        return None if kept is None else ServiceProfile.from_json(kept)
 
     def sql(self, query: str) -> DuckDBPyRelation:
         """A query over the published snapshot, as a DuckDB relation that is run when it is read.
@@ -96,7 +133,8 @@ class Mirror:
         - ``users``, ``messages`` (key: ``user_id, id``): the fields of interface 2, a message's
           sender in the columns ``sender_…``, fields that the interface does not name as JSON in
           ``extra`` and ``sender_extra``. Besides them ``first_seen_at`` (when the row was first
-          committed), ``last_seen_at`` (the end of the last finished run that read the row) and
+          committed), ``last_seen_at`` (the end of the last finished run that read the row, or that
+          proved its list complete without reading all of it) and
           ``deleted_at`` (when a full sync found it gone; null while it is there).
         - ``conversations``, one row a user that is not gone, counting messages that are not gone:
           ``user_id, name, email, messages, user_messages, operator_messages`` (automatic
@@ -104,10 +142,13 @@ class Mirror:
           last_sender_type, first_response_seconds`` (from the user's first message to the first
           operator message after it that is no automatic invitation; null where there is none),
           ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages).
-        - ``lists``, one row a user: how the user's message list was last read, and its certificate.
+        - ``lists``, one row a user: how the user's message list was last read (``kind``: ``whole``,
+          ``end`` for its growing end alone, ``gone`` with its user), its certificate, and what the
+          next sync goes by.
         - ``rejects``: records that did not fit, with their id where they have one, their JSON and
           the reason.
         - ``runs``: the finished runs, with the counts of `SyncReport`.
+        - ``profile``: the service's profile as JSON, if a sync was given one.
 
         Raises `MirrorError` where nothing is published yet; the query's own errors are DuckDB's.
         """

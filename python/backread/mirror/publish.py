@@ -25,6 +25,7 @@ from backread.mirror.manifest import (
 from backread.mirror.schema import (
     BUCKETS,
     CONTENT_TABLES,
+    PROFILE,
     SIDE_TABLES,
     TECHNICAL,
     Table,
@@ -76,6 +77,13 @@ def publish(store: Store) -> Manifest:
     for name in SIDE_TABLES:
         files[name] = [file_name(name, sequence)]
         _copy(store, f"SELECT * FROM {name} ORDER BY ALL", directory / files[name][0])
+    if store.meta(PROFILE) is not None:
+        files[PROFILE] = [file_name(PROFILE, sequence)]
+        _copy(
+            store,
+            f"SELECT value AS {PROFILE} FROM meta WHERE key = {quoted(PROFILE)}",
+            directory / files[PROFILE][0],
+        )
     now = datetime.now(UTC)
     [(run_id, seen_at)] = store.rows(
         "SELECT max(run_id), epoch_us(max(ended_at)) FROM runs WHERE state = 'finished'"
@@ -113,6 +121,8 @@ def _write_table(
     else:
         wanted = list(range(parts))
     names = list(held) if len(held) == parts else [""] * parts
+    if not wanted:
+        return names
     columns = ", ".join(f'"{name}"' for name, _ in table.columns + TECHNICAL)
     for group in _groups(store, table, part_of, wanted):
         store.rows(

@@ -11,8 +11,9 @@ __all__ = ["Mode", "Phase", "SyncProgress", "SyncReport"]
 Mode: TypeAlias = Literal["incremental", "full"]
 """How a sync reads, see `Mirror.sync`."""
 
-Phase: TypeAlias = Literal["reading", "finishing", "publishing", "finished"]
-"""What a sync is doing: reading the service, closing the run, writing Parquet, nothing more."""
+Phase: TypeAlias = Literal["reading", "checking", "finishing", "publishing", "finished"]
+"""What a sync is doing: reading the service, asking by id for rows that it did not show (only in
+mode ``full``), closing the run, writing Parquet, nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,11 @@ class SyncProgress:
     ``users``, ``messages`` (rows read) and ``requests`` count the whole run, what it did before it
     was killed and resumed included. ``users_total`` is the service's own count of users, ``None``
     while unknown. ``seconds`` are those spent on the run.
+
+    ``lists`` of ``lists_total`` message lists are done, ``None`` while their number is unknown.
+    ``rate`` is in rows a second and ``pace`` in requests a second, both now. ``seconds_left`` is
+    what the reading will take yet, from the lists that are left and how fast they went of late;
+    ``None`` while there is no ground to say.
     """
 
     users: int
@@ -30,6 +36,16 @@ class SyncProgress:
     requests: int
     seconds: float
     phase: Phase
+    lists: int = 0
+    lists_total: int | None = None
+    rate: float = 0.0
+    pace: float = 0.0
+    seconds_left: float | None = None
+
+    @property
+    def rows(self) -> int:
+        """Users and messages read."""
+        return self.users + self.messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,8 @@ class SyncReport:
     - ``run_id`` counts the runs of this mirror from 1. ``resumed`` is true where the run began in
       an earlier sync that did not end; the counts are then those of both.
     - ``users`` and ``messages`` are rows read from the service in ``requests`` requests; a row
-      that was read once more after a kill counts again.
+      that was read once more after a kill counts again. Requests that a killed sync sent after its
+      last commit are not known.
     - ``users_added``, ``messages_added``: rows the mirror did not have. ``users_updated``,
       ``messages_updated``: rows it had that differed, or that had been marked as gone; a row that
       a run before had not shown and that is as it was does not count.
@@ -50,6 +67,12 @@ class SyncReport:
       ``uncertified_users``: the ids of the users whose list earned none, ascending.
     - ``started_at``, ``ended_at``: UTC. ``seconds``: time spent on the run; the time between a
       kill and the sync that resumed it is not in it.
+    - ``lists_by_kind``: how many message lists were swept whole (``whole``), were asked at their
+      growing end alone (``end``), or were gone with their user (``gone``).
+    - ``rows_asked``: rows that a ``linked`` list did not show and that were asked for by id (only
+      in mode ``full``).
+    - ``resumptions``: how often the run was taken up again. ``error``: what stopped it the last
+      time, null where nothing did.
     """
 
     run_id: int
@@ -71,3 +94,7 @@ class SyncReport:
     started_at: datetime
     ended_at: datetime
     seconds: float
+    lists_by_kind: dict[str, int] = field(default_factory=dict, hash=False)
+    rows_asked: int = 0
+    resumptions: int = 0
+    error: str | None = None

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 __all__ = [
     "BUCKETS",
     "CONTENT_TABLES",
+    "CURSORS",
+    "CURSOR_NAMES",
+    "GONE_NAMES",
+    "KNOWN_LIST_NAMES",
     "LISTS",
     "LIST_NAMES",
     "MESSAGES",
+    "PROFILE",
     "REJECTS",
     "REJECT_KEY",
     "REJECT_NAMES",
@@ -22,9 +27,10 @@ __all__ = [
     "Table",
     "bucket_of",
     "create_statements",
+    "create_table",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised whenever the tables change; a mirror of a higher one is refused."""
 
 BUCKETS = 4096
@@ -116,10 +122,34 @@ LISTS: tuple[Column, ...] = (
     ("reason", "VARCHAR"),
     ("started_at", "TIMESTAMPTZ"),
     ("ended_at", "TIMESTAMPTZ"),
+    ("kind", "VARCHAR"),
+    ("swept_at", "TIMESTAMPTZ"),
+    ("grows", "VARCHAR"),
+    ("first_ids", "BIGINT[]"),
+    ("last_ids", "BIGINT[]"),
+    ("unread_from", "BIGINT"),
+    ("user_updated_at", "TIMESTAMPTZ"),
+    ("user_online_at", "TIMESTAMPTZ"),
 )
 
 LIST_NAMES = tuple(name for name, _ in LISTS if name != "run_id")
 """The columns of `LISTS` that the core fills."""
+
+KNOWN_LIST_NAMES = tuple(name for name in LIST_NAMES if name not in ("requests", "reason"))
+"""Those of them that the core is given back in a later run."""
+
+CURSORS: tuple[Column, ...] = (
+    # Null for the list of users.
+    ("user_id", "BIGINT"),
+    ("checkpoint", "VARCHAR"),
+    ("started_at", "TIMESTAMPTZ"),
+)
+"""Where the reading of a list goes on after a kill; rows stand only while a run is unfinished."""
+
+CURSOR_NAMES = tuple(name for name, _ in CURSORS)
+
+GONE_NAMES = ("resource", "user_id", "id")
+"""What names a row that was asked for by its id; of a user both ids are its own."""
 
 REJECTS: tuple[Column, ...] = (
     ("resource", "VARCHAR"),
@@ -160,10 +190,17 @@ RUNS: tuple[Column, ...] = (
     ("certificate_reason", "VARCHAR"),
     ("lists_by_certificate", "MAP(VARCHAR, BIGINT)"),
     ("error", "VARCHAR"),
+    ("lists_by_kind", "MAP(VARCHAR, BIGINT)"),
+    ("rows_asked", "BIGINT"),
+    # When the sweep of the users was committed; a resumed run does not repeat it.
+    ("users_swept_at", "TIMESTAMPTZ"),
 )
 
 SIDE_TABLES: dict[str, tuple[Column, ...]] = {"lists": LISTS, "rejects": REJECTS, "runs": RUNS}
 """Small tables that are published whole."""
+
+PROFILE = "profile"
+"""The key in ``meta`` of the service's profile as JSON; in a snapshot it is a table of one row."""
 
 
 def bucket_of(column: str) -> str:
@@ -184,12 +221,14 @@ def create_statements(mirror_id: str) -> list[str]:
         "CREATE TABLE dirty (table_name VARCHAR, bucket BIGINT)",
     ]
     for table in CONTENT_TABLES:
-        statements.append(_create(table.name, table.columns + TECHNICAL))
+        statements.append(create_table(table.name, table.columns + TECHNICAL))
         key = tuple(column for column in table.columns if column[0] in table.key)
-        statements.append(_create(f"seen_{table.name}", key))
-    statements.extend(_create(name, columns) for name, columns in SIDE_TABLES.items())
+        statements.append(create_table(f"seen_{table.name}", key))
+    statements.extend(create_table(name, columns) for name, columns in SIDE_TABLES.items())
+    statements.append(create_table("cursors", CURSORS))
     return statements
 
 
-def _create(name: str, columns: tuple[Column, ...]) -> str:
+def create_table(name: str, columns: tuple[Column, ...]) -> str:
+    """The statement that makes a table of these columns."""
     return f"CREATE TABLE {name} ({', '.join(f'{column} {kind}' for column, kind in columns)})"

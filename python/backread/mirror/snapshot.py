@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from backread.errors import MirrorError
 from backread.mirror.engine import connect, named_errors, rows_of
 from backread.mirror.manifest import Manifest, read_manifest
+from backread.mirror.schema import PROFILE
 from backread.mirror.views import view_statements
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ class SnapshotReader:
             for statement in view_statements(self._folder, manifest):
                 rows_of(connection, statement)
             return connection
+
+    def profile(self) -> str | None:
+        """The service's profile as JSON, None where none is published."""
+        if read_manifest(self._folder) is None:
+            return None
+        found = self.rows(self.cursor(), f"SELECT {PROFILE} FROM {PROFILE}", [])
+        return found[0][0] if found else None
 
     def rows(
         self, cursor: DuckDBPyConnection, statement: str, values: list[Any]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
-__all__ = ["ArrowTable", "Batch", "Reading", "Source", "UsersReport"]
+from backread.mirror.known import Known, StoredRows
+from backread.mirror.report import Mode
+
+__all__ = ["ArrowTable", "Batch", "Reading", "ReadingProgress", "Source", "UsersReport"]
 
 
 class ArrowTable(Protocol):
@@ -37,25 +39,46 @@ class Batch(Protocol):
     @property
     def rejects(self) -> ArrowTable | None: ...
     @property
+    def cursors(self) -> ArrowTable | None: ...
+    @property
+    def gone(self) -> ArrowTable | None: ...
+    @property
     def users_report(self) -> UsersReport | None: ...
 
 
-class Reading(Protocol):
-    """One run's reading, under way; batches come in the order in which they are committed."""
+class ReadingProgress(Protocol):
+    """How far a reading has come; ``pace`` is in requests a second, now."""
 
     @property
     def requests(self) -> int: ...
     @property
     def users_total(self) -> int | None: ...
+    @property
+    def lists_total(self) -> int | None: ...
+    @property
+    def lists_done(self) -> int: ...
+    @property
+    def pace(self) -> float: ...
+
+
+class Reading(Protocol):
+    """One run's reading, under way; batches come in the order in which they are committed."""
+
+    def progress(self) -> ReadingProgress: ...
     def next_batch(self, blocking: bool) -> Batch | None: ...
     def stop(self) -> None: ...
 
 
 class Source(Protocol):
-    """A client; `done` are the users whose message list need not be read."""
+    """A client.
+
+    ``_sync_run`` reads what there is, given what is known; ``_ask_rows`` asks for the rows named by
+    resource, user_id and id, each by its id.
+    """
 
     @property
     def base_url(self) -> str: ...
     @property
     def vendor(self) -> str: ...
-    def _sync_run(self, done: Sequence[int]) -> Reading: ...
+    def _sync_run(self, known: Known, *, mode: Mode, max_staleness: float | None) -> Reading: ...
+    def _ask_rows(self, candidates: StoredRows) -> Reading: ...

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
 from backread.errors import MirrorError
+from backread.mirror.commit import commit
 from backread.mirror.database import open_database, refuse_foreign
 from backread.mirror.engine import load_duckdb, named_errors
+from backread.mirror.finish import finish
+from backread.mirror.gone import rows_to_ask
 from backread.mirror.lock import writer_lock
+from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind
 from backread.mirror.report import Mode, Phase, SyncProgress, SyncReport
+from backread.mirror.runs import Run, Spent, begin_run, known_to, record_error
+from backread.mirror.schema import PROFILE
 from backread.mirror.service import Service, refuse_other_service, service_of
-from backread.mirror.source import Reading, Source
-from backread.mirror.store import Run, Store
+from backread.mirror.source import Reading, ReadingProgress, Source
+from backread.mirror.store import Store
 
-__all__ = ["synchronize"]
+__all__ = ["OnProgress", "Options", "synchronize"]
 
 OnProgress = Callable[[SyncProgress], object]
 
 
-def synchronize(
-    folder: Path, source: Source, mode: Mode, on_progress: OnProgress | None, moved: bool = False
-) -> SyncReport:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to sync, see `Mirror.sync`; ``max_staleness`` in seconds, ``profile`` as JSON."""
+
+    mode: Mode = "incremental"
+    max_staleness: float | None = None
+    on_progress: OnProgress | None = None
+    moved: bool = False
+    profile: str | None = None
+
+
+def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
     """Resumes or starts a run, reads it to its end, publishes; see `Mirror.sync`."""
     load_duckdb()
     _make_folder(folder)
@@ -33,12 +49,15 @@ def synchronize(
             refuse_foreign(folder)
             held.enter_context(writer_lock(folder))
             store = Store(folder, held.enter_context(open_database(folder)))
-            refuse_other_service(folder, store.service(), service_of(source), moved)
+            refuse_other_service(folder, store.service(), service_of(source), options.moved)
             # A kill between the end of a run and its publication left this to do.
             if published_behind(store) and not _has_unfinished(store):
                 publish(store)
-            run = store.begin_run(mode)
-        return _Sync(store, run, on_progress).run(source)
+            if options.profile is not None:
+                with store.transaction():
+                    store.keep(PROFILE, options.profile)
+            run = begin_run(store, options.mode)
+        return _Sync(store, run, options).run(source)
 
 
 def _make_folder(folder: Path) -> None:
@@ -61,55 +80,92 @@ def _has_unfinished(store: Store) -> bool:
 
 
 class _Sync:
-    def __init__(self, store: Store, run: Run, on_progress: OnProgress | None) -> None:
+    """One run in one call; a full one reads twice, the second time the rows asked for by id."""
+
+    def __init__(self, store: Store, run: Run, options: Options) -> None:
         self._store = store
         self._run = run
-        self._on_progress = on_progress
-        self._users_total: int | None = None
+        self._options = options
+        self._rows_before = run.users + run.messages
+        self._meter = Meter()
+        # How far the reading of each phase has come.
+        self._progress: dict[Phase, ReadingProgress] = {}
         self._requests = 0
         self._since = monotonic()
 
     def run(self, source: Source) -> SyncReport:
-        reading = source._sync_run(self._run.done)
         try:
-            self._tell("reading")
-            self._read(reading, service_of(source))
+            self._read(self._reading(source), service_of(source), "reading")
+            if self._run.mode == "full":
+                self._ask(source)
             self._tell("finishing")
             with named_errors(self._store.folder):
-                report = self._store.finish(self._run, *self._spent(reading))
+                report = finish(self._store, self._run, self._spent())
         except BaseException as error:
             # The run stays as committed; why it stopped is worth a note, not a second error.
             with suppress(Exception):
-                self._store.record_error(self._run, error)
+                record_error(self._store, self._run, error, self._spent())
             raise
-        finally:
-            reading.stop()
         self._tell("publishing")
         with named_errors(self._store.folder):
             publish(self._store)
         self._tell("finished")
         return report
 
-    def _read(self, reading: Reading, service: Service) -> None:
-        while (batch := reading.next_batch(True)) is not None:
-            self._users_total = reading.users_total
-            with named_errors(self._store.folder):
-                self._store.commit(self._run, batch, service, *self._spent(reading))
-            self._tell("reading")
+    def _reading(self, source: Source) -> Reading:
+        with named_errors(self._store.folder):
+            known = known_to(self._store, self._run)
+        return source._sync_run(
+            known, mode=self._run.mode, max_staleness=self._options.max_staleness
+        )
 
-    def _spent(self, reading: Reading) -> tuple[int, float]:
-        """Requests and seconds since the last call: what the next commit adds to the run."""
-        now = monotonic()
-        requests = reading.requests
-        spent = requests - self._requests, now - self._since
-        self._requests, self._since = requests, now
-        return spent
+    def _ask(self, source: Source) -> None:
+        with named_errors(self._store.folder):
+            candidates = rows_to_ask(self._store, self._run)
+        if candidates is not None:
+            self._read(source._ask_rows(candidates), service_of(source), "checking")
+
+    def _read(self, reading: Reading, service: Service, phase: Phase) -> None:
+        try:
+            self._progress[phase] = reading.progress()
+            self._tell(phase)
+            while (batch := reading.next_batch(True)) is not None:
+                self._progress[phase] = reading.progress()
+                asked, spent = phase == "checking", self._spent()
+                with named_errors(self._store.folder):
+                    commit(self._store, self._run, batch, service, asked=asked, spent=spent)
+                self._requests += spent.requests
+                self._since += spent.seconds
+                self._tell(phase)
+        finally:
+            self._progress[phase] = reading.progress()
+            reading.stop()
+
+    def _spent(self) -> Spent:
+        """What was spent since the last commit: what the next one adds to the run."""
+        requests = sum(each.requests for each in self._progress.values())
+        return Spent(requests - self._requests, monotonic() - self._since)
 
     def _tell(self, phase: Phase) -> None:
-        if self._on_progress is None:
+        if self._options.on_progress is None:
             return
-        run = self._run
-        seconds = run.seconds + monotonic() - self._since
-        self._on_progress(
-            SyncProgress(run.users, self._users_total, run.messages, run.requests, seconds, phase)
+        run, reading = self._run, self._progress.get("reading")
+        lists, lists_total = (reading.lists_done, reading.lists_total) if reading else (0, None)
+        rows = run.users + run.messages - self._rows_before
+        speed = self._meter.observe(rows, lists, lists_total)
+        busy = self._progress.get(phase)
+        self._options.on_progress(
+            SyncProgress(
+                users=run.users,
+                users_total=reading.users_total if reading else None,
+                messages=run.messages,
+                requests=run.requests,
+                seconds=run.seconds + monotonic() - self._since,
+                phase=phase,
+                lists=lists,
+                lists_total=lists_total,
+                rate=speed.rate if busy else 0.0,
+                pace=busy.pace if busy else 0.0,
+                seconds_left=speed.seconds_left if phase == "reading" else None,
+            )
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backread.mirror.engine import quoted, timestamp
 from backread.mirror.manifest import PUBLISHED, Manifest
-from backread.mirror.schema import CONTENT_TABLES, SIDE_TABLES, Table
+from backread.mirror.schema import CONTENT_TABLES, PROFILE, SIDE_TABLES, Column, Table
 
 __all__ = ["view_statements"]
 
@@ -71,14 +71,29 @@ def view_statements(folder: Path, manifest: Manifest) -> list[str]:
         for table in CONTENT_TABLES
     ]
     statements.extend(
-        f"CREATE VIEW {name} AS SELECT * FROM {_scan(folder, manifest.files[name])}"
-        for name in SIDE_TABLES
+        f"CREATE VIEW {name} AS SELECT {_names(columns)} FROM "
+        f"(SELECT * FROM {_scan(folder, manifest.files[name])} UNION ALL BY NAME {_none(columns)})"
+        for name, columns in SIDE_TABLES.items()
     )
+    profile = _none(((PROFILE, "VARCHAR"),))
+    if PROFILE in manifest.files:
+        profile = f"SELECT * FROM {_scan(folder, manifest.files[PROFILE])}"
+    statements.append(f"CREATE VIEW {PROFILE} AS {profile}")
     return [*statements, CONVERSATIONS]
 
 
+def _names(columns: tuple[Column, ...]) -> str:
+    return ", ".join(f'"{name}"' for name, _ in columns)
+
+
+def _none(columns: tuple[Column, ...]) -> str:
+    # A snapshot that an earlier version published lacks the columns that came later.
+    nulls = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns)
+    return f"(SELECT {nulls} LIMIT 0)"
+
+
 def _columns(table: Table, manifest: Manifest) -> str:
-    names = ", ".join(f'"{name}"' for name in table.names)
+    names = _names(table.columns)
     # Null stands for the newest finished run, so that a run need not touch what it saw unchanged.
     seen = f"coalesce(last_seen_at, {timestamp(manifest.seen)}) AS last_seen_at"
     return f"{names}, first_seen_at, {seen}, deleted_at"

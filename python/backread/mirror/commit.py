@@ -1,0 +1,128 @@
+"""One batch into the tables, in one transaction with the state of the run that it brings."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from backread.mirror.gone import mark_answered
+from backread.mirror.merge import merge_rows, note_rejected, stage
+from backread.mirror.schema import (
+    CONTENT_TABLES,
+    CURSOR_NAMES,
+    LIST_NAMES,
+    MESSAGES,
+    REJECT_KEY,
+    REJECT_NAMES,
+    USERS,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from backread.mirror.runs import Run, Spent
+    from backread.mirror.service import Service
+    from backread.mirror.source import ArrowTable, Batch
+    from backread.mirror.store import Store
+
+__all__ = ["commit"]
+
+
+def commit(
+    store: Store,
+    run: Run,
+    batch: Batch,
+    service: Service,
+    *,
+    asked: bool,
+    spent: Spent,
+) -> None:
+    """One batch: its rows, its finished and half-read lists, its rejects, the run's counters.
+
+    ``service`` is where it came from, ``spent`` what it cost since the commit before. ``asked``:
+    its rows were asked for by their ids.
+    """
+    now = datetime.now(UTC)
+    names = ("users_added", "users_updated", "messages_added", "messages_updated")
+    counts: dict[str, int] = dict.fromkeys(names, 0)
+    read = {"users": 0, "messages": 0}
+    with store.transaction():
+        # Kept with the first rows that came from there, so that a mistyped address is not.
+        store.keep_service(service)
+        for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
+            if rows is not None and rows.num_rows:
+                read[table.name] = rows.num_rows
+                added, updated = merge_rows(store.connection, table, rows, now)
+                counts[f"{table.name}_added"] = added
+                counts[f"{table.name}_updated"] = updated
+        # In this order: a list that has ended needs no cursor.
+        if batch.cursors is not None and batch.cursors.num_rows:
+            _put_cursors(store, batch.cursors)
+        if batch.lists is not None and batch.lists.num_rows:
+            _append_lists(store, run, batch.lists)
+        if batch.rejects is not None and batch.rejects.num_rows:
+            for table, back in _merge_rejects(store, run, batch.rejects):
+                counts[f"{table.name}_updated"] += back
+        counts["rows_asked"] = sum(read.values()) if asked else 0
+        if batch.gone is not None and batch.gone.num_rows and run.mode == "full":
+            counts["deleted"] = mark_answered(store, batch.gone, now)
+            counts["rows_asked"] += batch.gone.num_rows if asked else 0
+        if batch.users_report is not None:
+            store.rows(
+                "UPDATE runs SET certificate = ?, certificate_reason = ?, users_swept_at = ? "
+                "WHERE run_id = ?",
+                [batch.users_report.certificate, batch.users_report.reason, now, run.run_id],
+            )
+            store.rows("DELETE FROM cursors WHERE user_id IS NULL")
+        increments = counts | read | {"requests": spent.requests}
+        store.rows(
+            f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
+            "seconds = seconds + ? WHERE run_id = ?",
+            [*increments.values(), spent.seconds, run.run_id],
+        )
+    run.users += read["users"]
+    run.messages += read["messages"]
+    run.requests += spent.requests
+    run.seconds += spent.seconds
+
+
+def _put_cursors(store: Store, rows: ArrowTable) -> None:
+    stage(store.connection, rows, CURSOR_NAMES)
+    # The list of users has null, which is equal here.
+    store.rows(
+        "DELETE FROM cursors WHERE EXISTS "
+        "(SELECT 1 FROM staged WHERE staged.user_id IS NOT DISTINCT FROM cursors.user_id)"
+    )
+    store.rows(
+        "INSERT INTO cursors SELECT * FROM staged "
+        "WHERE rowid IN (SELECT max(rowid) FROM staged GROUP BY user_id)"
+    )
+
+
+def _append_lists(store: Store, run: Run, rows: ArrowTable) -> None:
+    stage(store.connection, rows, LIST_NAMES)
+    columns = ", ".join(f'"{name}"' for name in LIST_NAMES)
+    store.rows(
+        f"INSERT INTO lists (run_id, {columns}) SELECT ?, {columns} FROM staged", [run.run_id]
+    )
+    store.rows("DELETE FROM cursors WHERE user_id IN (SELECT user_id FROM staged)")
+
+
+def _merge_rejects(store: Store, run: Run, rows: ArrowTable) -> list[tuple[Table, int]]:
+    """Keeps the rejects; gives for each table how many of its rows came back as one."""
+    stage(store.connection, rows, REJECT_NAMES)
+    key = ", ".join(REJECT_KEY)
+    # Null ids are equal here.
+    same = " AND ".join(f"held.{name} IS NOT DISTINCT FROM seen.{name}" for name in REJECT_KEY)
+    store.rows(
+        f"""
+        MERGE INTO rejects AS held USING (
+            SELECT {key}, min(seen_at) AS first, max(seen_at) AS last FROM staged GROUP BY ALL
+        ) AS seen ON {same}
+        WHEN MATCHED THEN UPDATE SET run_id = ?, last_seen_at = seen.last
+        WHEN NOT MATCHED THEN INSERT ({key}, run_id, first_seen_at, last_seen_at)
+            VALUES ({", ".join(f"seen.{name}" for name in REJECT_KEY)}, ?,
+                    seen.first, seen.last)
+        """,
+        [run.run_id, run.run_id],
+    )
+    return [(table, note_rejected(store.connection, table)) for table in CONTENT_TABLES]

@@ -1,0 +1,131 @@
+"""What a run did not see of what is held: noted as missed and, where it is proved gone, marked.
+
+A null ``last_seen_at`` stands for the newest finished run. A row that is marked as gone always has
+a time there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from backread.mirror.known import StoredRows
+from backread.mirror.merge import stage, update_where
+from backread.mirror.schema import CONTENT_TABLES, GONE_NAMES, MESSAGES, USERS, Table
+
+if TYPE_CHECKING:
+    from backread.mirror.runs import Run
+    from backread.mirror.source import ArrowTable
+    from backread.mirror.store import Store
+
+__all__ = ["mark_answered", "mark_gone", "note_missed", "rows_to_ask"]
+
+# What a missed row's last_seen_at becomes: a row without one was seen by the run before this one,
+# or came in this one.
+SEEN_BEFORE = "greatest(first_seen_at, (SELECT max(ended_at) FROM runs WHERE state = 'finished'))"
+
+
+def note_missed(store: Store, run: Run) -> None:
+    """Notes the rows that the run did not show, before it is closed."""
+    vouched = _lists(run, "kind = 'end' AND certificate <> 'uncertified'")
+    for table in CONTENT_TABLES:
+        # A list that was proved by its growing end alone still has the rows it did not show.
+        shown_elsewhere = f" AND user_id NOT IN ({vouched})" if table is MESSAGES else ""
+        update_where(
+            store.connection,
+            table,
+            f"last_seen_at IS NULL AND {_unseen(table)}{shown_elsewhere}",
+            f"last_seen_at = {SEEN_BEFORE}",
+        )
+
+
+def mark_gone(store: Store, run: Run, now: datetime) -> int:
+    """Marks what the whole lists of a full run prove gone, after `note_missed`; gives how many.
+
+    Of a linked list nothing: a row that it did not show may have moved, see `rows_to_ask`.
+    """
+    missed = "deleted_at IS NULL AND last_seen_at IS NOT NULL"
+    deleted = 0
+    if _users_have(store, run, "snapshot"):
+        deleted += update_where(store.connection, USERS, missed, "deleted_at = ?", [now])
+    proved = _lists(run, "kind = 'whole' AND certificate IN ('snapshot', 'counted')")
+    deleted += update_where(
+        store.connection,
+        MESSAGES,
+        f"{missed} AND user_id IN ({proved} EXCEPT {_nameless(run, MESSAGES)})",
+        "deleted_at = ?",
+        [now],
+    )
+    deleted += update_where(
+        store.connection,
+        MESSAGES,
+        "deleted_at IS NULL AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)",
+        "deleted_at = ?, last_seen_at = coalesce(messages.last_seen_at, ?)",
+        [now, now],
+    )
+    return deleted
+
+
+def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
+    """The rows of linked lists that a full run did not show; None where there are none."""
+    queries = []
+    if _users_have(store, run, "linked"):
+        queries.append(
+            "SELECT 'users' AS resource, id AS user_id, id FROM users "
+            f"WHERE deleted_at IS NULL AND {_unseen(USERS)}"
+        )
+    linked = _lists(run, "kind = 'whole' AND certificate = 'linked'")
+    queries.append(
+        "SELECT 'messages' AS resource, user_id, id FROM messages "
+        f"WHERE deleted_at IS NULL AND {_unseen(MESSAGES)} "
+        f"AND user_id IN ({linked} EXCEPT {_nameless(run, MESSAGES)})"
+    )
+    query = " UNION ALL ".join(queries)
+    [(count,)] = store.rows(f"SELECT count(*) FROM ({query})")
+    return StoredRows(store.connection, query) if count else None
+
+
+def mark_answered(store: Store, rows: ArrowTable, now: datetime) -> int:
+    """Marks rows that were asked for by id and are not there; gives how many were not yet marked.
+
+    Runs inside the caller's transaction.
+    """
+    stage(store.connection, rows, GONE_NAMES)
+    return sum(
+        update_where(
+            store.connection,
+            table,
+            f"deleted_at IS NULL AND ({', '.join(table.key)}) IN "
+            f"(SELECT {', '.join(table.key)} FROM staged WHERE resource = '{table.name}')",
+            f"deleted_at = ?, last_seen_at = coalesce({table.name}.last_seen_at, {SEEN_BEFORE})",
+            [now],
+        )
+        for table in CONTENT_TABLES
+    )
+
+
+def _unseen(table: Table) -> str:
+    same = " AND ".join(f"seen.{name} = {table.name}.{name}" for name in table.key)
+    return f"NOT EXISTS (SELECT 1 FROM seen_{table.name} AS seen WHERE {same})"
+
+
+def _lists(run: Run, condition: str) -> str:
+    return f"SELECT user_id FROM lists WHERE run_id = {run.run_id} AND {condition}"
+
+
+def _nameless(run: Run, table: Table) -> str:
+    # A reject without an id could be any row of its list.
+    return (
+        f"SELECT user_id FROM rejects WHERE run_id = {run.run_id} AND id IS NULL "
+        f"AND resource = '{table.name}'"
+    )
+
+
+def _users_have(store: Store, run: Run, certificate: str) -> bool:
+    return bool(
+        store.rows(
+            "SELECT 1 FROM runs WHERE run_id = ? AND certificate = ? "
+            f"AND NOT EXISTS ({_nameless(run, USERS)})",
+            [run.run_id, certificate],
+        )
+    )

@@ -1,0 +1,51 @@
+"""Mirrors of earlier versions brought forward, one version at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backread.mirror.schema import SCHEMA_VERSION
+
+__all__ = ["STEPS", "Step", "steps_from"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What makes a mirror of the version before one of ``version``; run in one transaction."""
+
+    version: int
+    statements: tuple[str, ...]
+
+
+# Spelled out: the tables as declared belong to the newest version, and a step to its own.
+STEPS = (
+    Step(
+        2,
+        (
+            "ALTER TABLE lists ADD COLUMN kind VARCHAR",
+            "ALTER TABLE lists ADD COLUMN swept_at TIMESTAMPTZ",
+            "ALTER TABLE lists ADD COLUMN grows VARCHAR",
+            "ALTER TABLE lists ADD COLUMN first_ids BIGINT[]",
+            "ALTER TABLE lists ADD COLUMN last_ids BIGINT[]",
+            "ALTER TABLE lists ADD COLUMN unread_from BIGINT",
+            "ALTER TABLE lists ADD COLUMN user_updated_at TIMESTAMPTZ",
+            "ALTER TABLE lists ADD COLUMN user_online_at TIMESTAMPTZ",
+            # Version 1 read every list whole, but for those of users who went while it read.
+            """
+            UPDATE lists SET kind = CASE
+                WHEN reason LIKE '%the user was gone%' THEN 'gone' ELSE 'whole' END
+            """,
+            "UPDATE lists SET swept_at = ended_at WHERE kind = 'whole'",
+            "ALTER TABLE runs ADD COLUMN lists_by_kind MAP(VARCHAR, BIGINT)",
+            "ALTER TABLE runs ADD COLUMN rows_asked BIGINT",
+            "ALTER TABLE runs ADD COLUMN users_swept_at TIMESTAMPTZ",
+            "UPDATE runs SET rows_asked = 0",
+            "CREATE TABLE cursors (user_id BIGINT, checkpoint VARCHAR, started_at TIMESTAMPTZ)",
+        ),
+    ),
+)
+
+
+def steps_from(version: int) -> tuple[Step, ...]:
+    """The steps from a mirror of this version to one of `SCHEMA_VERSION`, in order."""
+    return tuple(step for step in STEPS if version < step.version <= SCHEMA_VERSION)

@@ -1,0 +1,218 @@
+"""A run of the sync in its tables: begun or resumed, what it has behind it, and its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+
+from backread.mirror.engine import from_microseconds, timestamp
+from backread.mirror.known import Known, StoredRows
+from backread.mirror.report import Mode, SyncReport
+from backread.mirror.schema import CONTENT_TABLES, CURSOR_NAMES, KNOWN_LIST_NAMES, PROFILE
+from backread.mirror.store import Store
+
+__all__ = [
+    "RESUME_WITHIN",
+    "Run",
+    "Spent",
+    "begin_run",
+    "clear",
+    "known_to",
+    "record_error",
+    "report_of",
+]
+
+RESUME_WITHIN = timedelta(hours=24)
+"""A resumed run reads again what it finished, or left half-read, longer ago than this."""
+
+# The fields of a report that are not columns of `runs`, or not in the shape they have there.
+DERIVED = {
+    "resumed",
+    "lists_by_certificate",
+    "lists_by_kind",
+    "uncertified_users",
+    "started_at",
+    "ended_at",
+}
+
+
+@dataclass(slots=True)
+class Run:
+    """One run as it stands in the table ``runs``; the counters are those of committed work."""
+
+    run_id: int
+    mode: Mode
+    resumed: bool
+    seconds: float = 0.0
+    requests: int = 0
+    users: int = 0
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a part of a run cost; ``seconds`` are those of the machine's clock."""
+
+    requests: int
+    seconds: float
+
+
+def begin_run(store: Store, mode: Mode) -> Run:
+    """A new run, or the unfinished one, which becomes ``full`` if either asks for it."""
+    now = datetime.now(UTC)
+    unfinished = store.rows(
+        "SELECT run_id, mode, seconds, requests, users, messages "
+        "FROM runs WHERE state = 'unfinished' ORDER BY run_id DESC LIMIT 1"
+    )
+    with store.transaction():
+        if not unfinished:
+            [(run_id,)] = store.rows("SELECT coalesce(max(run_id), 0) + 1 FROM runs")
+            _insert(store, run_id, mode, now)
+            return Run(run_id, mode, resumed=False)
+        [(run_id, held_mode, seconds, requests, users, messages)] = unfinished
+        if held_mode == "full":
+            mode = "full"
+        if held_mode != mode:
+            _ask_for_all(store, run_id)
+        _resume(store, run_id, mode, now - RESUME_WITHIN)
+    return Run(run_id, mode, True, seconds, requests, users, messages)
+
+
+def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> None:
+    # Whatever an earlier run left; a finished run leaves nothing.
+    clear(store)
+    store.rows(
+        "INSERT INTO runs (run_id, mode, state, started_at, resumptions, seconds, requests, "
+        "users, messages, users_added, users_updated, messages_added, messages_updated, "
+        "deleted, rejects, rows_asked) "
+        "VALUES (?, ?, 'unfinished', ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+        [run_id, mode, now],
+    )
+
+
+def clear(store: Store) -> None:
+    """Forgets what only an unfinished run needs."""
+    for table in CONTENT_TABLES:
+        store.rows(f"DELETE FROM seen_{table.name}")
+    store.rows("DELETE FROM cursors")
+
+
+def _ask_for_all(store: Store, run_id: int) -> None:
+    # What an incremental run asked of a list's end does not do for a full one.
+    _give_back(store, run_id, "kind = 'end'")
+    store.rows("DELETE FROM cursors WHERE user_id IS NOT NULL")
+
+
+def _resume(store: Store, run_id: int, mode: Mode, since: datetime) -> None:
+    _give_back(store, run_id, f"ended_at < {timestamp(since)}")
+    store.rows("DELETE FROM cursors WHERE started_at < ?", [since])
+    store.rows(
+        "UPDATE runs SET certificate = NULL, certificate_reason = NULL, users_swept_at = NULL "
+        "WHERE run_id = ? AND (users_swept_at IS NULL OR users_swept_at < ?)",
+        [run_id, since],
+    )
+    # What is read again from its start was not seen yet.
+    if not _swept(store, run_id) and not _has_users_cursor(store):
+        store.rows("DELETE FROM seen_users")
+    store.rows(
+        "DELETE FROM seen_messages WHERE user_id NOT IN "
+        "(SELECT user_id FROM lists WHERE run_id = ? "
+        "UNION ALL SELECT user_id FROM cursors WHERE user_id IS NOT NULL)",
+        [run_id],
+    )
+    store.rows(
+        "UPDATE runs SET mode = ?, resumptions = resumptions + 1 WHERE run_id = ?", [mode, run_id]
+    )
+
+
+def _give_back(store: Store, run_id: int, condition: str) -> None:
+    """Makes lists that this run has read those of the run before it."""
+    store.rows(
+        f"UPDATE lists SET run_id = {_last_finished()} WHERE run_id = ? AND {condition}", [run_id]
+    )
+
+
+def _last_finished() -> str:
+    return "(SELECT coalesce(max(run_id), 0) FROM runs WHERE state = 'finished')"
+
+
+def _swept(store: Store, run_id: int) -> bool:
+    return bool(
+        store.rows("SELECT 1 FROM runs WHERE run_id = ? AND users_swept_at IS NOT NULL", [run_id])
+    )
+
+
+def _has_users_cursor(store: Store) -> bool:
+    return bool(store.rows("SELECT 1 FROM cursors WHERE user_id IS NULL"))
+
+
+def known_to(store: Store, run: Run) -> Known:
+    """What the core has to know to read on; see `Known`."""
+
+    def rows(query: str) -> StoredRows:
+        return StoredRows(store.connection, query)
+
+    done = f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id}"
+    # A user whom the last finished run did not show: its rows were noted as missed, so whether
+    # they are there takes the whole list to say.
+    lists = (
+        f"SELECT {', '.join(KNOWN_LIST_NAMES)} FROM lists WHERE rowid IN "
+        f"(SELECT max(rowid) FROM lists GROUP BY user_id) "
+        f"AND run_id >= {_last_finished()} AND run_id <> {run.run_id}"
+    )
+    [(half_read,)] = store.rows("SELECT count(*) FROM cursors")
+    held = (
+        "SELECT CAST(NULL AS BIGINT) AS user_id, id FROM seen_users "
+        "WHERE EXISTS (SELECT 1 FROM cursors WHERE user_id IS NULL) "
+        "UNION ALL SELECT user_id, id FROM seen_messages WHERE user_id IN "
+        "(SELECT user_id FROM cursors WHERE user_id IS NOT NULL)"
+    )
+    # A user that did not fit is asked for messages all the same, hence the outer join.
+    users = (
+        "SELECT id, any_value(updated_at) AS updated_at, any_value(online_at) AS online_at "
+        "FROM seen_users LEFT JOIN users USING (id) GROUP BY id"
+    )
+    return Known(
+        lists=rows(lists),
+        done=rows(done) if run.resumed else None,
+        cursors=rows(f"SELECT {', '.join(CURSOR_NAMES)} FROM cursors") if half_read else None,
+        held=rows(held) if half_read else None,
+        users=rows(users) if _swept(store, run.run_id) else None,
+        profile=store.meta(PROFILE),
+    )
+
+
+def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:
+    """Keeps in the run what stopped it, and what was spent since the commit before."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    with store.transaction():
+        store.rows(
+            "UPDATE runs SET error = ?, requests = requests + ?, seconds = seconds + ? "
+            "WHERE run_id = ?",
+            [text, spent.requests, spent.seconds, run.run_id],
+        )
+
+
+def report_of(store: Store, run_id: int) -> SyncReport:
+    """The report of a finished run."""
+    names = [each.name for each in fields(SyncReport) if each.name not in DERIVED]
+    [(*values, certificates, kinds, started, ended)] = store.rows(
+        f"SELECT {', '.join(names)}, lists_by_certificate, lists_by_kind, "
+        "epoch_us(started_at), epoch_us(ended_at) FROM runs WHERE run_id = ?",
+        [run_id],
+    )
+    uncertified = store.rows(
+        "SELECT user_id FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
+        "ORDER BY user_id",
+        [run_id],
+    )
+    named = dict(zip(names, values, strict=True))
+    return SyncReport(
+        **named,
+        resumed=named["resumptions"] > 0,
+        lists_by_certificate=certificates or {},
+        lists_by_kind=kinds or {},
+        uncertified_users=tuple(user_id for (user_id,) in uncertified),
+        started_at=from_microseconds(int(started)),
+        ended_at=from_microseconds(int(ended)),
+    )
