@@ -161,7 +161,10 @@ def batch(
 
 
 class BatchReading:
-    """These batches in turn; breaks off where one of them is an exception."""
+    """These batches in turn; breaks off where one of them is an exception.
+
+    Each costs a request, and so does finding that there is no more.
+    """
 
     def __init__(self, batches: Sequence[Batch | BaseException]) -> None:
         self._batches = iter(batches)
@@ -173,9 +176,9 @@ class BatchReading:
 
     def next_batch(self, blocking: bool) -> Batch | None:
         following = next(self._batches, None)
+        self._progress.requests += 1
         if isinstance(following, BaseException):
             raise following
-        self._progress.requests += 1
         return following
 
     def stop(self) -> None:
@@ -208,7 +211,9 @@ class BatchSource:
     @property
     def done(self) -> list[int] | None:
         """The users whose list need not be read, None if the mirror was never asked."""
-        return None if self.known is None else sorted(each["user_id"] for each in self.known["done"])
+        return (
+            None if self.known is None else sorted(each["user_id"] for each in self.known["done"])
+        )
 
     def _sync_run(self, known: Known, *, mode: Mode, max_staleness: float | None) -> BatchReading:
         self.known = {

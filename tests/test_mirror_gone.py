@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from backread import ConnectError
 from backread.testing import MockServer, World
-from mirrors import BatchSource, batch, marked, rows, sync
+from mirrors import BatchSource, Row, batch, marked, rows, sync
 from scripted_server import answer
 
 pytest.importorskip("duckdb")
@@ -223,3 +224,114 @@ def test_record_without_an_id_is_whatever_is_missing(mirror: Mirror, scripted: A
         page = {"limit": 99, "offset": 0, "total": 2, "messages": shown}
         report = sync(mirror, scripted(answer(200, users), answer(200, page)), mode="full")
     assert (report.rejects, report.deleted) == (1, 0)
+
+
+LINKED = batch(
+    [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}],
+    [{"user_id": 1, "id": 11, "body": "one"}, {"user_id": 2, "id": 21}],
+    swept="linked",
+    lists={1: "linked", 2: "snapshot"},
+)
+
+
+def test_linked_list_is_asked_by_id_for_what_it_did_not_show(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    # Message 12 is gone, and user 3 only moved; 22 is gone by the snapshot of its list.
+    answers = (
+        batch([{"id": 3}]),
+        batch(gone=[{"resource": "messages", "user_id": 1, "id": 12}]),
+    )
+    source = BatchSource(LINKED, answers=answers)
+    report = source.sync_into(mirror.folder, "full")
+    assert sorted(source.asked, key=lambda each: each["id"]) == [
+        {"resource": "users", "user_id": 3, "id": 3},
+        {"resource": "messages", "user_id": 1, "id": 12},
+    ]
+    assert marked(mirror) == ([], [12, 22])
+    assert (report.deleted, report.rows_asked, report.users, report.users_updated) == (2, 2, 3, 0)
+    assert rows(mirror, "SELECT deleted, rows_asked FROM runs WHERE run_id = 2") == [(2, 2)]
+    seen = "SELECT run_id FROM {} AS row JOIN runs ON row.last_seen_at = ended_at WHERE row.id = {}"
+    assert rows(mirror, seen.format("users", 3)) == [(2,)]
+    assert rows(mirror, seen.format("messages", 12)) == [(1,)]
+    # What was marked is not asked for again, and comes back when it is shown.
+    again = BatchSource(LINKED, answers=[batch([{"id": 3}])])
+    assert again.sync_into(mirror.folder, "full").deleted == 0
+    assert [each["id"] for each in again.asked] == [3]
+    BatchSource(HELD).sync_into(mirror.folder)
+    assert marked(mirror) == ([], [])
+
+
+def test_user_that_is_not_found_takes_its_messages_along(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    shown = batch([{"id": 1}, {"id": 3}], swept="linked", lists={3: "snapshot"})
+    answers = [batch(gone=[{"resource": "users", "user_id": 2, "id": 2}])]
+    report = BatchSource(shown, answers=answers).sync_into(mirror.folder, "full")
+    assert report.deleted == 1 + 2
+    assert marked(mirror) == ([2], [21, 22])
+
+
+def test_row_that_nobody_answered_for_stays_unmarked(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    source = BatchSource(LINKED)
+    assert source.sync_into(mirror.folder, "full").deleted == 1
+    assert len(source.asked) == 2
+    assert marked(mirror) == ([], [22])
+
+
+def test_asking_goes_on_where_it_was_broken_off(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    gone = batch(gone=[{"resource": "messages", "user_id": 1, "id": 12}])
+    first = BatchSource(LINKED, answers=[gone, ConnectError("the connection broke")])
+    with pytest.raises(ConnectError):
+        first.sync_into(mirror.folder, "full")
+    second = BatchSource(answers=[batch([{"id": 3}])])
+    report = second.sync_into(mirror.folder)
+    assert second.done == [1, 2]
+    assert [each["id"] for each in second.asked] == [3]
+    assert (report.deleted, report.rows_asked) == (2, 2)
+    assert marked(mirror) == ([], [12, 22])
+
+
+def test_incremental_sync_asks_for_nothing_and_marks_nothing(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    told = batch(gone=[{"resource": "messages", "user_id": 1, "id": 12}])
+    source = BatchSource(LINKED, told)
+    assert source.sync_into(mirror.folder).deleted == 0
+    assert source.asked == []
+    assert marked(mirror) == ([], [])
+
+
+def test_uncertified_list_is_not_asked_for(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    shown = batch([{"id": 1}], swept="uncertified", lists={1: "uncertified"})
+    source = BatchSource(shown)
+    assert source.sync_into(mirror.folder, "full").deleted == 0
+    assert source.asked == []
+
+
+def test_linked_list_with_a_record_that_cannot_be_named_is_left_alone(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    nameless: list[Row] = [
+        {"resource": "users"},
+        {"resource": "messages", "user_id": 1},
+    ]
+    shown = batch(
+        [{"id": 1}],
+        [{"user_id": 1, "id": 11}],
+        nameless,
+        swept="linked",
+        lists={1: "linked"},
+    )
+    source = BatchSource(shown)
+    assert source.sync_into(mirror.folder, "full").deleted == 0
+    assert source.asked == []
+
+
+def test_row_that_the_reading_itself_found_gone_is_marked(mirror: Mirror) -> None:
+    BatchSource(HELD).sync_into(mirror.folder)
+    told = batch(gone=[{"resource": "messages", "user_id": 1, "id": 12}])
+    source = BatchSource(LINKED, told, answers=[batch([{"id": 3}])])
+    report = source.sync_into(mirror.folder, "full")
+    assert [each["id"] for each in source.asked] == [3]
+    assert report.deleted == 2
+    assert marked(mirror) == ([], [12, 22])

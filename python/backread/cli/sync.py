@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -18,8 +19,9 @@ from backread.cli.output import print_table
 if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport
     from backread.mirror.report import Mode
+    from backread.profile import ServiceProfile
 
-__all__ = ["DEMO_MARKER", "progress", "report", "summary", "sync"]
+__all__ = ["DEMO_MARKER", "describe", "progress", "report", "summary", "sync"]
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -36,7 +38,10 @@ SELECT run_id AS run, mode, strftime(ended_at, '%Y-%m-%d %H:%M:%S') AS ended,
     users_added + messages_added AS added, users_updated + messages_updated AS updated,
     deleted, rejects, certificate AS users_proved,
     array_to_string(list_transform(map_entries(lists_by_certificate),
-        lambda entry: entry.key || ' ' || entry.value), ', ') AS lists_proved
+        lambda entry: entry.key || ' ' || entry.value), ', ') AS lists_proved,
+    array_to_string(list_transform(map_entries(lists_by_kind),
+        lambda entry: entry.key || ' ' || entry.value), ', ') AS lists_read,
+    resumptions AS resumed, error
 FROM runs ORDER BY run_id DESC LIMIT ?
 """
 
@@ -51,6 +56,19 @@ def sync(
     moved: Annotated[
         bool, typer.Option("--moved", help="It is the mirror's service, at a new address.")
     ] = False,
+    max_staleness_days: Annotated[
+        float,
+        typer.Option(min=0, metavar="NUMBER", help="Read a list whole at least this often."),
+    ] = 30,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile",
+            metavar="FILE",
+            show_default=False,
+            help="Keep and use what `backread probe --format json` wrote.",
+        ),
+    ] = None,
 ) -> None:
     """Reads the service into a mirror in FOLDER; a run that was stopped goes on where it was."""
     from backread.mirror import Mirror
@@ -60,16 +78,30 @@ def sync(
             f"{folder} is the folder of `backread demo`, whose rows are made up; name another"
         )
     mirror = Mirror(folder)
+    mode: Mode = "full" if full else "incremental"
+    found = _read_profile(profile) if profile else None
     with connection.client() as client:
         try:
             with progress() as tell:
-                mode: Mode = "full" if full else "incremental"
-                done = mirror.sync(client, mode=mode, on_progress=tell, moved=moved)
+                done = mirror.sync(
+                    client,
+                    mode=mode,
+                    max_staleness=timedelta(days=max_staleness_days),
+                    on_progress=tell,
+                    moved=moved,
+                    profile=found,
+                )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 "stopped; what was committed is kept, and the next sync goes on from there"
             ) from None
     sys.stdout.write(summary(done) + "\n")
+
+
+def _read_profile(path: Path) -> ServiceProfile:
+    from backread.profile import ServiceProfile
+
+    return ServiceProfile.from_json(path.read_text(encoding="utf-8"))
 
 
 def report(
@@ -88,6 +120,7 @@ def report(
 def summary(done: SyncReport) -> str:
     """One line about a finished run."""
     proved = ", ".join(f"{count:,} {name}" for name, count in done.lists_by_certificate.items())
+    ends = done.lists_by_kind.get("end", 0)
     run = f"run {done.run_id}{' (resumed)' if done.resumed else ''}"
     parts = [
         f"{run}: {done.users:,} users and {done.messages:,} messages read",
@@ -98,6 +131,7 @@ def summary(done: SyncReport) -> str:
         f"{done.requests:,} requests in {done.seconds:.1f} s",
         f"users {done.certificate}",
         f"message lists: {proved}" if proved else "",
+        f"{ends:,} of them read at their end alone" if ends else "",
     ]
     return "; ".join(part for part in parts if part)
 
@@ -109,33 +143,53 @@ def progress() -> Iterator[Callable[[SyncProgress], None]]:
         yield _Lines()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(
-            "users · {task.fields[messages]:,} messages · {task.fields[requests]:,} requests"
-        ),
+        TextColumn("{task.fields[said]}"),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
     )
     with bar:
-        task = bar.add_task("starting", total=None, messages=0, requests=0)
+        task = bar.add_task("starting", total=None, said="")
 
         def tell(now: SyncProgress) -> None:
             bar.update(
                 task,
                 description=now.phase,
-                completed=now.users,
-                total=now.users_total,
-                messages=now.messages,
-                requests=now.requests,
+                completed=now.lists,
+                total=now.lists_total,
+                said=describe(now),
             )
 
         yield tell
+
+
+def describe(now: SyncProgress) -> str:
+    """How far a sync has come, in one line; what is not known is left out."""
+    reading = now.phase == "reading"
+    return ", ".join(
+        part
+        for part in (
+            f"{_of(now.users, now.users_total)} users",
+            f"{_of(now.lists, now.lists_total)} lists" if now.lists_total is not None else "",
+            f"{now.messages:,} messages",
+            f"{now.requests:,} requests",
+            f"{now.rate:,.0f} rows/s" if reading and now.rate else "",
+            f"{now.pace:,.1f} requests/s" if reading and now.pace else "",
+            f"{timedelta(seconds=round(now.seconds_left))} left"
+            if now.seconds_left is not None
+            else "",
+        )
+        if part
+    )
+
+
+def _of(count: int, total: int | None) -> str:
+    return f"{count:,}" if total is None else f"{count:,} of {total:,}"
 
 
 class _Lines:
@@ -149,9 +203,5 @@ class _Lines:
         if now.phase == self._phase and monotonic() - self._said < SECONDS_BETWEEN_LINES:
             return
         self._phase, self._said = now.phase, monotonic()
-        total = f" of {now.users_total:,}" if now.users_total is not None else ""
-        sys.stderr.write(
-            f"{now.phase}: {now.users:,}{total} users, {now.messages:,} messages, "
-            f"{now.requests:,} requests, {now.seconds:.1f} s\n"
-        )
+        sys.stderr.write(f"{now.phase}: {describe(now)}, {now.seconds:.1f} s\n")
         sys.stderr.flush()

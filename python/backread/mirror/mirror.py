@@ -117,10 +117,12 @@ class Mirror:
         `MirrorError` where the snapshot cannot be read, ValueError where a newer backread made the
         profile.
         """
+        kept = self._reader.profile()
+        if kept is None:
+            return None
         from backread.profile import ServiceProfile
 
-        kept = self._reader.profile()
-        return None if kept is None else ServiceProfile.from_json(kept)
+        return ServiceProfile.from_json(kept)
 
     def sql(self, query: str) -> DuckDBPyRelation:
         """A query over the published snapshot, as a DuckDB relation that is run when it is read.
