@@ -10,8 +10,10 @@ import duckdb
 STATEMENTS = (
     "SET TimeZone = 'UTC'",
     "CREATE TABLE meta (key VARCHAR, value VARCHAR)",
-    "INSERT INTO meta VALUES ('schema_version', '1'), ('mirror_id', 'aaaa'), "
-    "('base_url', 'https://chat.example.com'), ('vendor', 'example')",
+    """
+    INSERT INTO meta VALUES ('schema_version', '1'), ('mirror_id', 'aaaa'),
+        ('base_url', 'https://chat.example.com'), ('vendor', 'example')
+    """,
     "CREATE TABLE dirty (table_name VARCHAR, bucket BIGINT)",
     """
     CREATE TABLE users (id BIGINT, name VARCHAR, email VARCHAR, reference VARCHAR,

@@ -1,4 +1,4 @@
-"""When rows were last seen, where a run reads only the growing end of a list; what is left alone."""
+"""When rows were last seen, where only the growing end of a list is read; what is left alone."""
 
 from __future__ import annotations
 
