@@ -21,7 +21,7 @@ from backread.mirror import Mirror, SyncReport
 from backread.mirror.known import Known, StoredRows
 from backread.mirror.report import Mode
 from backread.mirror.synchronize import Options, synchronize
-from backread.testing import MockServer
+from backread.testing import MockServer, World
 from scripted_server import ScriptedServer
 
 pytest.importorskip("pyarrow")
@@ -61,6 +61,32 @@ def marked(mirror: Mirror) -> tuple[list[Any], list[Any]]:
     users = rows(mirror, "SELECT id FROM users WHERE deleted_at IS NOT NULL ORDER BY 1")
     messages = rows(mirror, "SELECT id FROM messages WHERE deleted_at IS NOT NULL ORDER BY 1")
     return [each for (each,) in users], [each for (each,) in messages]
+
+
+def missed(mirror: Mirror, world: World) -> list[str]:
+    """What a world has and the published snapshot has not, or has otherwise."""
+    users = {
+        each: world.user(each) | {"messages": world.message_ids(each)} for each in world.user_ids()
+    }
+    held_users = dict(rows(mirror, "SELECT id, (name, email, last_url) FROM users"))
+    wrong = [
+        f"user {user_id}"
+        for user_id, user in users.items()
+        if held_users.get(user_id) != (user["name"], user["email"], user["last_url"])
+    ]
+    held = {
+        (user_id, message_id): fields
+        for user_id, message_id, *fields in rows(
+            mirror, "SELECT user_id, id, body, read_by_user, read_by_operator FROM messages"
+        )
+    }
+    for user_id, user in users.items():
+        for message_id in user["messages"]:
+            message = world.message(user_id, message_id)
+            served = [message["body"], message["read_by_user"], message["read_by_operator"]]
+            if held.get((user_id, message_id)) != served:
+                wrong.append(f"message {message_id} of user {user_id}")
+    return wrong
 
 
 @dataclass
