@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from backread import errors, mirror, models, testing, typed_dicts
+    from backread import errors, mirror, models, profile, testing, typed_dicts
     from backread._client import AsyncClient, Client, __version__
     from backread._listing import AsyncListing, Listing
     from backread.errors import (
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         UserSender,
         WalkReport,
     )
+    from backread.profile import ServiceProfile
     from backread.typed_dicts import MessageDict, PageDict, UserDict
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "RequestTimeoutError",
     "ResponseTooLargeError",
     "ServerError",
+    "ServiceProfile",
     "StatusError",
     "SyncReport",
     "TransportError",
@@ -92,15 +94,17 @@ __all__ = [
     "errors",
     "mirror",
     "models",
+    "profile",
     "testing",
     "typed_dicts",
 ]
 
-_MODULES = {"errors", "mirror", "models", "testing", "typed_dicts"}
+_MODULES = {"errors", "mirror", "models", "profile", "testing", "typed_dicts"}
 _ELSEWHERE = {
     **dict.fromkeys(("AsyncClient", "Client", "__version__"), "_client"),
     **dict.fromkeys(("AsyncListing", "Listing"), "_listing"),
     **dict.fromkeys(("Mirror", "SyncReport"), "mirror"),
+    "ServiceProfile": "profile",
     **dict.fromkeys(("MessageDict", "PageDict", "UserDict"), "typed_dicts"),
     **dict.fromkeys(
         (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from backread._arguments import SharedOptions, seconds
 from backread._backread import NativeClient, __version__
 from backread._messages import AsyncMessages, Messages
+from backread._probe import MOST_REQUESTS, SAMPLE, probe_arguments
 from backread._users import AsyncUsers, Users
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from backread._arguments import ClientOptions, Duration
     from backread._backread import ArrowStream, Clock, SyncKnown, SyncRun
+    from backread.profile import ServiceProfile
 
 __all__ = ["AsyncClient", "Client", "__version__"]
 
@@ -189,6 +191,26 @@ class Client(_BaseClient):
         """The messages: ``list``, ``all``, ``page``, ``get``."""
         return Messages(self)
 
+    def probe(
+        self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE
+    ) -> ServiceProfile:
+        """Measures what the interface leaves open about the service, as a `ServiceProfile`.
+
+        Sends at most ``max_requests`` GETs (retries among them), one after another, usually about
+        half of 120. Some are what no other call sends: a list without ``limit``, and with 0 and
+        100; one with a made-up secret, to the same address; one with another ``Accept``; ids that
+        no user and no message has. ``sample`` is the number of users whose messages are looked at.
+        A 429 is obeyed; pace, timeout and deadline are those of all reads.
+
+        Raises the errors of `backread.errors` where the service cannot be read at all (as with a
+        wrong secret); what fails alone is ``None`` in the profile, with the reason in its notes.
+        ValueError where a number is out of bounds.
+        """
+        from backread.profile import ServiceProfile
+
+        arguments = probe_arguments(max_requests, sample)
+        return ServiceProfile.from_json(self._native.probe(*arguments, True))
+
     def close(self) -> None:
         """Closes this client and all that share its connections: `with_options`, ``copy``.
 
@@ -239,6 +261,15 @@ class AsyncClient(_BaseClient):
     def messages(self) -> AsyncMessages:
         """The messages: ``list``, ``all``, ``page``, ``get``."""
         return AsyncMessages(self)
+
+    async def probe(
+        self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE
+    ) -> ServiceProfile:
+        """Measures what the interface leaves open, awaited. All else as `Client.probe`."""
+        from backread.profile import ServiceProfile
+
+        arguments = probe_arguments(max_requests, sample)
+        return ServiceProfile.from_json(await self._native.probe(*arguments, False))
 
     async def aclose(self) -> None:
         """Closes this client and all that share its connections: `with_options`, ``copy``.

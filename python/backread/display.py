@@ -75,6 +75,11 @@ def report_html(report: WalkReport) -> str:
     return _sheet(f"WalkReport: {report.certificate}", rows)
 
 
+def profile_html(lines: Iterable[tuple[str, str]]) -> str:
+    """A service's profile as a table, one line for each finding."""
+    return _sheet("ServiceProfile", lines)
+
+
 def listing_html(text: str) -> str:
     """What a listing lists; nothing is asked of the service to show it."""
     return f"<code>{escape(text)}</code>"

@@ -1,5 +1,6 @@
 //! The four reads: each under the shared pace, retried, and within its budget.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -13,6 +14,7 @@ use super::model::Record;
 use super::pace::Pace;
 use super::page::Page;
 use super::process::PerProcess;
+use super::question::Question;
 use super::retry::{self, Situation, Verdict};
 use super::transport::{Answer, Transport};
 use crate::clock::{Clock, Elapsed};
@@ -231,16 +233,37 @@ impl Client {
         )
     }
 
-    /// The one loop that sends requests: admission, attempt, verdict, wait.
     async fn read<T>(
         &self,
         endpoint: Endpoint,
         budget: &Budget,
         parse: impl Fn(Text) -> Result<T, Fault>,
     ) -> Result<Read<T>, Error> {
+        let judge = |answer: Answer| {
+            if !(200..300).contains(&answer.status) {
+                return Err(status_failure(answer, self.clock.wall()).into());
+            }
+            parse(Text::repair(&answer.body))
+                .map(|value| (answer.status, value))
+                .map_err(|fault| unreadable(answer.status, fault))
+        };
+        let (value, attempts) = self.send(&Request::Read(endpoint), budget, judge).await?;
+        Ok(Read {
+            value,
+            sent: Sent { endpoint, attempts },
+        })
+    }
+
+    /// The one loop that sends requests: admission, attempt, verdict, wait.
+    async fn send<T>(
+        &self,
+        request: &Request<'_>,
+        budget: &Budget,
+        judge: impl Fn(Answer) -> Result<(u16, T), Failure>,
+    ) -> Result<(T, Vec<Attempt>), Error> {
         let mut attempts = Vec::new();
         let fail = |kind: ErrorKind, attempts: &Vec<Attempt>| {
-            Error::new(kind).during(endpoint.to_string(), attempts.clone())
+            Error::new(kind).during(request.to_string(), attempts.clone())
         };
         let (transport, pace) = (self.transport()?, self.pace()?);
         let clock = &self.clock;
@@ -257,7 +280,7 @@ impl Client {
             let began = clock.now();
             let seconds_waited = began.duration_since(wait_began).as_secs_f64();
             self.sent.fetch_add(1, Ordering::Relaxed);
-            let outcome = self.attempt(&transport, &endpoint, budget, &parse).await;
+            let outcome = self.attempt(&transport, request, budget, &judge).await;
             let failure = outcome.as_ref().err();
             attempts.push(Attempt {
                 status: match (&outcome, failure) {
@@ -270,12 +293,7 @@ impl Client {
                 seconds_waited,
             });
             let failure = match outcome {
-                Ok((_, value)) => {
-                    return Ok(Read {
-                        value,
-                        sent: Sent { endpoint, attempts },
-                    });
-                }
+                Ok((_, value)) => return Ok((value, attempts)),
                 Err(failure) => failure,
             };
             if !failure.transient {
@@ -319,11 +337,17 @@ impl Client {
     async fn attempt<T>(
         &self,
         transport: &Transport,
-        endpoint: &Endpoint,
+        request: &Request<'_>,
         budget: &Budget,
-        parse: impl Fn(Text) -> Result<T, Fault>,
+        judge: impl Fn(Answer) -> Result<(u16, T), Failure>,
     ) -> Result<(u16, T), Failure> {
-        let get = transport.get(endpoint, self.options.max_response_bytes);
+        let most = self.options.max_response_bytes;
+        let get = async {
+            match request {
+                Request::Read(endpoint) => transport.get(endpoint, most).await,
+                Request::Question(question) => transport.ask(question, most).await,
+            }
+        };
         let (limit, by_deadline) = budget.attempt_limit(self.options.timeout, &self.clock);
         let answer = match self.clock.exchange(limit, get).await {
             Ok(answer) => answer,
@@ -331,16 +355,22 @@ impl Client {
             Err(Elapsed) => Err(ErrorKind::Timeout(limit.unwrap_or_default())),
         }
         .map_err(Failure::from)?;
-        if !(200..300).contains(&answer.status) {
-            return Err(status_failure(answer, self.clock.wall()).into());
+        judge(answer)
+    }
+}
+
+/// What is sent; its display is path and query, relative to the base URL.
+enum Request<'a> {
+    Read(Endpoint),
+    Question(&'a Question),
+}
+
+impl fmt::Display for Request<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(endpoint) => endpoint.fmt(formatter),
+            Self::Question(question) => question.fmt(formatter),
         }
-        parse(Text::repair(&answer.body))
-            .map(|value| (answer.status, value))
-            .map_err(|fault| Failure {
-                status: Some(answer.status),
-                transient: fault.misfit == Misfit::NotJson,
-                kind: decode_failure(fault),
-            })
     }
 }
 
@@ -362,6 +392,14 @@ impl From<ErrorKind> for Failure {
             status,
             kind,
         }
+    }
+}
+
+fn unreadable(status: u16, fault: Fault) -> Failure {
+    Failure {
+        status: Some(status),
+        transient: fault.misfit == Misfit::NotJson,
+        kind: decode_failure(fault),
     }
 }
 
@@ -399,5 +437,6 @@ fn decode_failure(fault: Fault) -> ErrorKind {
     }
 }
 
+mod questions;
 #[cfg(test)]
 mod tests;

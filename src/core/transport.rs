@@ -2,26 +2,35 @@
 
 use std::error::Error as _;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+};
 use reqwest::redirect::{self, Policy};
-use reqwest::{Certificate, Proxy, Response};
+use reqwest::{Certificate, ClientBuilder, Proxy, RequestBuilder, Response};
 use secrecy::ExposeSecret;
 
 use super::config::Origin;
 use super::error::{Error, ErrorKind};
 use super::interface::{Endpoint, accept};
+use super::question::{Question, Twist};
 
 const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
+const ENCODINGS: &str = "gzip, br, zstd";
+/// No service of this interface has its users as that.
+const OTHER_MEDIA_TYPE: &str = "application/xml";
 
 /// An answer, whatever its status, read to its end and decoded.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
+    /// The protocol, such as `HTTP/1.1`.
+    pub version: String,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
 }
@@ -39,6 +48,8 @@ impl Answer {
 /// A pool of connections to one origin.
 pub struct Transport {
     http: reqwest::Client,
+    /// One that leaves bodies as they were sent; the probe alone makes it.
+    undecoded: OnceLock<reqwest::Client>,
     origin: Arc<Origin>,
 }
 
@@ -53,75 +64,132 @@ impl fmt::Debug for Transport {
 
 impl Transport {
     pub fn new(origin: Arc<Origin>) -> Result<Self, Error> {
-        // An error says that a provider is installed already, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .default_headers(headers(&origin)?)
-            .user_agent(&origin.user_agent)
-            .redirect(Policy::custom(within_origin))
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .pool_idle_timeout(POOL_IDLE);
-        if let Some(proxy) = &origin.proxy {
-            let proxy = Proxy::all(proxy.clone())
-                .map_err(|error| configuration("proxy cannot be used", &error))?;
-            builder = builder.proxy(proxy);
-        } else if origin.is_loopback() {
-            // A proxy of the environment has no way to this machine's own loopback.
-            builder = builder.no_proxy();
-        }
-        if let Some(path) = &origin.ca_bundle {
-            let shown = path.display();
-            let pem = std::fs::read(path).map_err(|error| {
-                Error::configuration(format!("ca_bundle {shown} cannot be read: {error}"))
-            })?;
-            let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| {
-                configuration(
-                    &format!("ca_bundle {shown} holds no PEM certificates"),
-                    &error,
-                )
-            })?;
-            if certificates.is_empty() {
-                return Err(Error::configuration(format!(
-                    "ca_bundle {shown} holds no PEM certificates"
-                )));
-            }
-            builder = builder.tls_certs_merge(certificates);
-        }
-        let http = builder
-            .build()
-            .map_err(|error| configuration("the HTTP client cannot be set up", &error))?;
-        Ok(Self { http, origin })
+        let http = build(builder(&origin)?)?;
+        Ok(Self {
+            http,
+            undecoded: OnceLock::new(),
+            origin,
+        })
     }
 
     /// Sends one GET and reads its answer, of at most `max_bytes` once decoded.
     pub async fn get(&self, endpoint: &Endpoint, max_bytes: u64) -> Result<Answer, ErrorKind> {
-        let response = self
-            .http
-            .get(format!("{}{endpoint}", self.origin.base_url))
-            .send()
-            .await
-            .map_err(send_failure)?;
-        let status = response.status();
-        let headers = response
-            .headers()
-            .iter()
-            .map(|(name, value)| {
-                let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-                (name.as_str().to_owned(), value)
-            })
-            .collect();
-        let (body, failure) = read_body(response, max_bytes).await;
-        match failure {
-            // The status of an error says more than that its body is not whole.
-            Some(failure) if status.is_success() => Err(failure),
-            _ => Ok(Answer {
-                status: status.as_u16(),
-                headers,
-                body,
-            }),
-        }
+        let request = self.http.get(format!("{}{endpoint}", self.origin.base_url));
+        send(request, max_bytes).await
     }
+
+    /// The same for a question of the probe: the one way to what the interface rules out.
+    pub async fn ask(&self, question: &Question, max_bytes: u64) -> Result<Answer, ErrorKind> {
+        let url = format!("{}{question}", self.origin.base_url);
+        let http = match question.twist {
+            Twist::Undecoded => self.undecoded()?,
+            _ => &self.http,
+        };
+        let mut request = http.get(url);
+        if let Some((name, value)) = header(&question.twist)? {
+            request = request.header(name, value);
+        }
+        send(request, max_bytes).await
+    }
+
+    fn undecoded(&self) -> Result<&reqwest::Client, ErrorKind> {
+        if let Some(http) = self.undecoded.get() {
+            return Ok(http);
+        }
+        let http = builder(&self.origin)
+            .map(|builder| builder.gzip(false).brotli(false).zstd(false))
+            .and_then(build)
+            .map_err(|error| error.kind.clone())?;
+        Ok(self.undecoded.get_or_init(|| http))
+    }
+}
+
+async fn send(request: RequestBuilder, max_bytes: u64) -> Result<Answer, ErrorKind> {
+    let response = request.send().await.map_err(send_failure)?;
+    let status = response.status();
+    let version = format!("{:?}", response.version());
+    let headers = response
+        .headers()
+        .iter()
+        .map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            (name.as_str().to_owned(), value)
+        })
+        .collect();
+    let (body, failure) = read_body(response, max_bytes).await;
+    match failure {
+        // The status of an error says more than that its body is not whole.
+        Some(failure) if status.is_success() => Err(failure),
+        _ => Ok(Answer {
+            status: status.as_u16(),
+            version,
+            headers,
+            body,
+        }),
+    }
+}
+
+/// The header that makes the twist, in place of the usual one of its name.
+fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind> {
+    let (name, text) = match twist {
+        Twist::Plain => return Ok(None),
+        Twist::MadeUpSecret(secret) => (AUTHORIZATION, format!("Bearer {secret}")),
+        Twist::OtherAccept => (ACCEPT, OTHER_MEDIA_TYPE.to_owned()),
+        Twist::IfNoneMatch(tag) => (IF_NONE_MATCH, tag.clone()),
+        Twist::IfModifiedSince(date) => (IF_MODIFIED_SINCE, date.clone()),
+        Twist::Undecoded => (ACCEPT_ENCODING, ENCODINGS.to_owned()),
+    };
+    match HeaderValue::from_str(&text) {
+        Ok(value) => Ok(Some((name, value))),
+        Err(_) => Err(ErrorKind::Transport(format!(
+            "what was to stand in the header {name} cannot"
+        ))),
+    }
+}
+
+fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
+    // An error says that a provider is installed already, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .default_headers(headers(origin)?)
+        .user_agent(&origin.user_agent)
+        .redirect(Policy::custom(within_origin))
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .pool_idle_timeout(POOL_IDLE);
+    if let Some(proxy) = &origin.proxy {
+        let proxy = Proxy::all(proxy.clone())
+            .map_err(|error| configuration("proxy cannot be used", &error))?;
+        builder = builder.proxy(proxy);
+    } else if origin.is_loopback() {
+        // A proxy of the environment has no way to this machine's own loopback.
+        builder = builder.no_proxy();
+    }
+    if let Some(path) = &origin.ca_bundle {
+        let shown = path.display();
+        let pem = std::fs::read(path).map_err(|error| {
+            Error::configuration(format!("ca_bundle {shown} cannot be read: {error}"))
+        })?;
+        let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| {
+            configuration(
+                &format!("ca_bundle {shown} holds no PEM certificates"),
+                &error,
+            )
+        })?;
+        if certificates.is_empty() {
+            return Err(Error::configuration(format!(
+                "ca_bundle {shown} holds no PEM certificates"
+            )));
+        }
+        builder = builder.tls_certs_merge(certificates);
+    }
+    Ok(builder)
+}
+
+fn build(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
+    builder
+        .build()
+        .map_err(|error| configuration("the HTTP client cannot be set up", &error))
 }
 
 fn headers(origin: &Origin) -> Result<HeaderMap, Error> {

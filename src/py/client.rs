@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use super::arguments::{Whole, options, walk_settings};
 use super::convert::{ReadPage, Single, dict, envelope};
 use super::errors::to_python;
+use super::probe;
 use super::runtime::run;
 use super::sync::NativeSyncRun;
 use super::walk::NativeWalk;
@@ -18,6 +19,7 @@ use crate::core::client::Client;
 use crate::core::config::{self, Settings};
 use crate::core::crawl::Users;
 use crate::core::interface::{List, Natural, Resource};
+use crate::core::probe::ProbeSettings;
 use crate::core::walk::Walk;
 
 #[pyclass(frozen, module = "backread._backread")]
@@ -247,6 +249,20 @@ impl NativeClient {
 
     fn ask_rows(&self, candidates: &Bound<'_, PyAny>) -> PyResult<NativeSyncRun> {
         NativeSyncRun::ask(self.client.clone(), candidates)
+    }
+
+    fn probe(
+        &self,
+        py: Python<'_>,
+        max_requests: u64,
+        sample: usize,
+        blocking: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let settings = ProbeSettings {
+            max_requests,
+            sample,
+        };
+        probe::profile(py, self.client.clone(), settings, blocking)
     }
 
     fn close(&self) {

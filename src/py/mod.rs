@@ -5,6 +5,7 @@ mod arrow;
 mod client;
 mod convert;
 mod errors;
+mod probe;
 mod runtime;
 mod sync;
 mod walk;

@@ -1,0 +1,447 @@
+"""What `Client.probe` measured: the habits of a service that the interface leaves open.
+
+A `ServiceProfile` holds no address, no secret and no value of any row: names of fields, types,
+counts, shares and statuses only, so that it may be shown to others. ``None`` is what could not be
+measured, and `ServiceProfile.notes` says why.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from datetime import datetime, timezone
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+__all__ = [
+    "AnswerProfile",
+    "FieldProfile",
+    "Follows",
+    "HttpProfile",
+    "LimitAnswer",
+    "ListOrder",
+    "ListProfile",
+    "PastEnd",
+    "Refusals",
+    "ServiceProfile",
+    "Shape",
+]
+
+PROFILE_VERSION = 1
+"""Raised when a key changes its meaning; keys that are added leave it as it is."""
+
+Shape: TypeAlias = Any
+"""A JSON value by its keys and types: a type's name, a dict of shapes, a list of one shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerProfile:
+    """One answer: its status, its media type, and the shape of its body (None: not JSON)."""
+
+    status: int
+    content_type: str | None
+    shape: Shape = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitAnswer:
+    """What a ``limit`` outside of 1 to 99 got.
+
+    ``treatment``: ``"refused"`` (a status from 400 to 499), ``"clamped"`` (to the nearest limit that
+    is allowed), ``"ignored"`` (the default page came), ``"applied"`` (as asked), or ``"other"``.
+    ``applied`` is the limit of the answer, in rows.
+    """
+
+    treatment: Literal["refused", "clamped", "ignored", "applied", "other"] | None
+    applied: int | None
+    answer: AnswerProfile
+
+
+@dataclass(frozen=True, slots=True)
+class ListOrder:
+    """The order of a list; where ``exact`` is false rows are only roughly in it (ties)."""
+
+    field: str
+    direction: Literal["ascending", "descending"]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PastEnd:
+    """What an offset past the last row gets: no rows, a status from 400 to 499, earlier rows."""
+
+    gives: Literal["empty", "error", "earlier_rows"]
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListProfile:
+    """The habits of one kind of list.
+
+    - ``rows``: distinct rows that the findings rest on.
+    - ``stable``: a page that is asked for again has its rows in the same sequence.
+    - ``total_exact``: ``total`` is the number of rows; ``total_error``: how many more it says.
+    - ``short_pages``: a page held fewer rows than it could.
+    """
+
+    rows: int
+    order: ListOrder | None
+    stable: bool | None
+    total_exact: bool | None
+    total_error: int | None
+    short_pages: bool | None
+    past_end: PastEnd | None
+
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """Whether a user's timestamp is never behind their newest message.
+
+    ``share``: of so many ``users``, how many it holds for, from 0 to 1.
+    """
+
+    holds: bool
+    share: float
+    users: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What requests get that cannot be answered; each was sent once."""
+
+    wrong_secret: AnswerProfile | None
+    other_accept: AnswerProfile | None
+    unknown_user: AnswerProfile | None
+    messages_of_unknown_user: AnswerProfile | None
+    unknown_message: AnswerProfile | None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpProfile:
+    """What the service's HTTP is like.
+
+    - ``compression``: the content coding of a page, ``"none"`` without one.
+    - ``validators``: those of ``etag`` and ``last-modified`` that a page came with;
+      ``not_modified``: whether a conditional request for the same page got 304.
+    - ``latency_seconds``: the median time to a whole page.
+    - ``statuses``: how often each status came, retries among them.
+    """
+
+    version: str | None
+    compression: str | None
+    validators: tuple[str, ...] | None
+    not_modified: bool | None
+    rate_limit_headers: tuple[str, ...]
+    latency_seconds: float | None
+    statuses: dict[int, int] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProfile:
+    """One field over the sample: JSON types seen but null, and how often it was null or missing.
+
+    Shares are from 0 to 1. ``documented``: the interface names the field.
+    """
+
+    documented: bool
+    types: tuple[str, ...]
+    null_share: float
+    missing_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceProfile:
+    """The habits of one service, measured at one time; see docs/probe.md for each finding.
+
+    - ``measured_at`` is UTC, ``requests`` the number that was sent, ``backread`` the version.
+    - ``default_page`` and ``largest_page`` are rows: what a list without ``limit`` holds, and the
+      largest ``limit`` up to 99 that is applied.
+    - ``fields`` has, for each kind of object, a `FieldProfile` by field name.
+    - ``notes`` says by its path (``"users.order"``) why a finding is ``None``.
+    """
+
+    backread: str
+    measured_at: datetime
+    requests: int
+    default_page: int | None
+    largest_page: int | None
+    limit_zero: LimitAnswer | None
+    limit_hundred: LimitAnswer | None
+    users: ListProfile
+    messages: ListProfile
+    message_ids_unique: bool | None
+    sender_types: tuple[str, ...] | None
+    updated_at_follows: Follows | None
+    online_at_follows: Follows | None
+    refusals: Refusals
+    http: HttpProfile
+    fields: dict[str, dict[str, FieldProfile]] = field(hash=False)
+    notes: dict[str, str] = field(hash=False)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The profile as JSON text, which `from_json` reads back; ``indent`` in blanks."""
+        record = asdict(self)
+        instant = self.measured_at.astimezone(timezone.utc)
+        record["measured_at"] = instant.isoformat().replace("+00:00", "Z")
+        return json.dumps({"profile_version": PROFILE_VERSION, **record}, indent=indent)
+
+    @classmethod
+    def from_json(cls, text: str) -> ServiceProfile:
+        """The profile in a text that `to_json` gave, by this release or an earlier one.
+
+        Keys that are unknown are left out. ValueError where it is no profile, or one of a newer
+        version.
+        """
+        try:
+            record = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"not a service profile: it is not JSON ({error})") from None
+        version = record.get("profile_version") if isinstance(record, dict) else None
+        if not isinstance(version, int) or isinstance(version, bool):
+            raise ValueError("not a service profile: it has no profile_version")
+        if version > PROFILE_VERSION:
+            raise ValueError(
+                f"the service profile has version {version}, and this backread reads up to "
+                f"{PROFILE_VERSION}; install a newer backread, or probe again"
+            )
+        profile: ServiceProfile = _read(cls, record, "$")
+        return profile
+
+    def differs(self, other: ServiceProfile) -> list[str]:
+        """The paths of the findings that are not the same in the other, sorted.
+
+        What changes from one probe to the next by itself is left out: when and how it was measured,
+        latency, counts, and how often a field was null or missing, as long as it sometimes was.
+        """
+        mine, theirs = dict(_leaves("", self)), dict(_leaves("", other))
+        paths = mine.keys() | theirs.keys()
+        absent = object()
+        return sorted(p for p in paths if mine.get(p, absent) != theirs.get(p, absent))
+
+    def __str__(self) -> str:
+        rows = _lines(self)
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
+
+    def _repr_html_(self) -> str:
+        from backread.display import profile_html
+
+        return profile_html(_lines(self))
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+VOLATILE = {
+    "backread",
+    "measured_at",
+    "requests",
+    "notes",
+    "users.rows",
+    "messages.rows",
+    "users.total_error",
+    "messages.total_error",
+    "updated_at_follows.share",
+    "updated_at_follows.users",
+    "online_at_follows.share",
+    "online_at_follows.users",
+    "http.latency_seconds",
+    "http.statuses",
+}
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if path in VOLATILE:
+        return
+    if isinstance(value, FieldProfile):
+        yield path, (value.types, value.null_share > 0, value.missing_share > 0)
+    elif isinstance(value, AnswerProfile):
+        yield path, value
+    elif is_dataclass(value):
+        for each in fields(value):
+            yield from _leaves(f"{path}.{each.name}".lstrip("."), getattr(value, each.name))
+    elif isinstance(value, dict):
+        for name, held in value.items():
+            yield from _leaves(f"{path}.{name}", held)
+    else:
+        yield path, value
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def _read(kind: Any, value: Any, path: str) -> Any:
+    """The JSON value as what a field is declared to be; ValueError that names the place."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in inner:
+            return None
+        [kind] = [each for each in inner if each is not type(None)]
+        return _read(kind, value, path)
+    if origin is Literal:
+        if value in inner:
+            return value
+    elif origin is tuple:
+        if isinstance(value, list):
+            return tuple(_read(inner[0], each, f"{path}[{at}]") for at, each in enumerate(value))
+    elif origin is dict:
+        if isinstance(value, dict):
+            return {
+                _key(inner[0], name, path): _read(inner[1], held, f"{path}.{name}")
+                for name, held in value.items()
+            }
+    elif is_dataclass(kind):
+        if isinstance(value, dict):
+            return _object(kind, value, path)
+    elif kind is datetime:
+        return _instant(value, path)
+    elif kind is float:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
+    elif type(value) is kind:
+        return value
+    raise ValueError(f"not a service profile: {path} is {type(value).__name__}, which does not fit")
+
+
+def _object(kind: Any, value: Mapping[str, Any], path: str) -> Any:
+    hints = get_type_hints(kind)
+    missing = [each.name for each in fields(kind) if each.name not in value]
+    if missing:
+        raise ValueError(f"not a service profile: {path} has no {', '.join(missing)}")
+    return kind(
+        **{
+            each.name: _read(hints[each.name], value[each.name], f"{path}.{each.name}")
+            for each in fields(kind)
+        }
+    )
+
+
+def _key(kind: Any, name: str, path: str) -> Any:
+    if kind is not int:
+        return name
+    if not name.isdecimal():
+        raise ValueError(f"not a service profile: {path} has the key {name!r:.40}, not a number")
+    return int(name)
+
+
+def _instant(value: Any, path: str) -> datetime:
+    try:
+        instant = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"not a service profile: {path} is not a timestamp") from None
+    if instant.tzinfo is None:
+        raise ValueError(f"not a service profile: {path} has no time zone")
+    return instant.astimezone(timezone.utc)
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def _lines(profile: ServiceProfile) -> list[tuple[str, str]]:
+    """Each finding in words."""
+    http = profile.http
+    rows: list[tuple[str, str | None]] = [
+        ("measured at", f"{profile.measured_at:%Y-%m-%d %H:%M:%S} UTC"),
+        ("requests", f"{profile.requests}"),
+        ("default page", _rows(profile.default_page)),
+        ("largest page", _rows(profile.largest_page)),
+        ("limit 0", _limit(profile.limit_zero)),
+        ("limit 100", _limit(profile.limit_hundred)),
+    ]
+    for name, found in (("users", profile.users), ("messages", profile.messages)):
+        rows += [
+            (f"{name}: order", _order(found.order)),
+            (f"{name}: same sequence each time", _yes(found.stable)),
+            (f"{name}: total is exact", _total(found)),
+            (f"{name}: pages cut short", _yes(found.short_pages)),
+            (f"{name}: past the end", _past(found.past_end)),
+        ]
+    senders = profile.sender_types
+    rows += [
+        ("message ids unique across users", _yes(profile.message_ids_unique)),
+        ("sender types", None if senders is None else ", ".join(senders)),
+        ("updated_at follows messages", _follows(profile.updated_at_follows)),
+        ("online_at follows messages", _follows(profile.online_at_follows)),
+    ]
+    rows += [
+        (each.name.replace("_", " "), _answer(getattr(profile.refusals, each.name)))
+        for each in fields(profile.refusals)
+    ]
+    validators = http.validators
+    rows += [
+        ("HTTP version", http.version),
+        ("compression", http.compression),
+        ("validators", None if validators is None else ", ".join(validators) or "none"),
+        ("answers 304", _yes(http.not_modified)),
+        ("rate-limit headers", ", ".join(http.rate_limit_headers) or "none seen"),
+        (
+            "latency, median",
+            None if http.latency_seconds is None else f"{http.latency_seconds * 1000:.1f} ms",
+        ),
+        ("statuses", ", ".join(f"{status}: {count}" for status, count in http.statuses.items())),
+    ]
+    for kind, seen in profile.fields.items():
+        rows += [(f"{kind}.{name}", _field(found)) for name, found in seen.items()]
+    lines = [(name, "not measured" if value is None else value) for name, value in rows]
+    return lines + [(f"note: {path}", reason) for path, reason in profile.notes.items()]
+
+
+def _yes(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"
+
+
+def _rows(count: int | None) -> str | None:
+    return None if count is None else f"{count} rows"
+
+
+def _limit(found: LimitAnswer | None) -> str | None:
+    if found is None:
+        return None
+    parts = [found.treatment or "answered", f"status {found.answer.status}"]
+    return ", ".join([*parts, f"limit {found.applied}"] if found.applied is not None else parts)
+
+
+def _order(found: ListOrder | None) -> str | None:
+    if found is None:
+        return None
+    return f"{'' if found.exact else 'roughly '}by {found.field}, {found.direction}"
+
+
+def _total(found: ListProfile) -> str | None:
+    if found.total_exact is None or found.total_exact:
+        return _yes(found.total_exact)
+    if found.total_error:
+        return f"no, {abs(found.total_error)} too {'many' if found.total_error > 0 else 'few'}"
+    return "no"
+
+
+def _past(found: PastEnd | None) -> str | None:
+    if found is None:
+        return None
+    return f"{found.gives.replace('_', ' ')}, status {found.status}"
+
+
+def _follows(found: Follows | None) -> str | None:
+    if found is None:
+        return None
+    return f"{_yes(found.holds)}, for {found.share:.0%} of {found.users} users"
+
+
+def _answer(found: AnswerProfile | None) -> str | None:
+    if found is None:
+        return None
+    parts = [f"status {found.status}", found.content_type or "no content type"]
+    return ", ".join([*parts, json.dumps(found.shape)] if found.shape is not None else parts)
+
+
+def _field(found: FieldProfile) -> str:
+    parts = [" or ".join(found.types) or "no value"]
+    if found.null_share:
+        parts.append(f"null {found.null_share:.1%}")
+    if found.missing_share:
+        parts.append(f"missing {found.missing_share:.1%}")
+    if not found.documented:
+        parts.append("not in the interface")
+    return ", ".join(parts)

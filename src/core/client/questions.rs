@@ -1,0 +1,54 @@
+//! What the client does for the probe alone.
+
+use std::sync::Arc;
+
+use super::{Client, Failure, Request, decode_failure, status_failure, unreadable};
+use crate::core::budget::Budget;
+use crate::core::error::{Attempt, Error};
+use crate::core::json::{self, Fault, Text};
+use crate::core::page::Page;
+use crate::core::question::Question;
+use crate::core::transport::Answer;
+
+impl Client {
+    /// One question of the probe. Any status is an answer, for what the interface rules out; a 429
+    /// is obeyed, and what any read might meet and may pass by itself is tried again.
+    pub async fn ask(
+        &self,
+        question: &Question,
+        budget: &Budget,
+    ) -> Result<(Answer, Vec<Attempt>), Error> {
+        let judge = |answer: Answer| {
+            let is_read = question.is_a_read();
+            let refused = match answer.status {
+                429 => true,
+                408 | 500..=599 => is_read,
+                _ => false,
+            };
+            if refused {
+                return Err(Failure::from(status_failure(answer, self.clock.wall())));
+            }
+            if answer.status == 200 && question.is_plain_read() {
+                let text = Text::repair(&answer.body);
+                json::check(&text.json).map_err(|fault| unreadable(answer.status, fault))?;
+            }
+            Ok((answer.status, answer))
+        };
+        self.send(&Request::Question(question), budget, judge).await
+    }
+
+    /// The error of an answer to the probe that should have been a page of a list, and is none.
+    pub fn no_page(&self, question: &Question, answer: Answer, attempts: Vec<Attempt>) -> Error {
+        let kind = match (answer.status, question.page()) {
+            (200..300, Some((list, _))) => {
+                let text = Text::repair(&answer.body);
+                let json = Arc::clone(&text.json);
+                let page = Page::read(text, list.resource());
+                let fault = page.err();
+                decode_failure(fault.unwrap_or_else(|| Fault::new("$", "not a page", &json)))
+            }
+            _ => status_failure(answer, self.clock.wall()),
+        };
+        Error::new(kind).during(question.to_string(), attempts)
+    }
+}

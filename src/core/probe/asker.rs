@@ -1,0 +1,296 @@
+//! Sends the probe's questions, within their bound, and keeps what every answer tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::fields::{Fields, Shape, is_word};
+use super::order::identity;
+use super::profile::AnswerProfile;
+use crate::core::budget::Budget;
+use crate::core::client::Client;
+use crate::core::config::Options;
+use crate::core::error::{Attempt, Error, ErrorKind};
+use crate::core::interface::{Limit, List, Resource};
+use crate::core::json::Text;
+use crate::core::question::Question;
+use crate::core::transport::Answer;
+
+const LONGEST_MEDIA_TYPE: usize = 64;
+/// More are not kept: a service may send a header of another name each time.
+const MOST_HEADERS: usize = 16;
+
+/// Why a finding is missing.
+#[derive(Debug)]
+pub enum Missed {
+    /// The whole probe ends with this.
+    Ends(Error),
+    /// This finding alone cannot be measured; in words that hold no data.
+    Unmeasured(String),
+}
+
+pub type Asked<T> = Result<T, Missed>;
+
+pub fn unmeasured<T>(reason: &str) -> Asked<T> {
+    Err(Missed::Unmeasured(reason.to_owned()))
+}
+
+/// An answer, its body read as JSON if it is that.
+#[derive(Debug)]
+pub struct Reply {
+    pub answer: Answer,
+    pub json: Option<Value>,
+    /// The list that was asked for a page of, and from where.
+    page: Option<(List, u64)>,
+}
+
+impl Reply {
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.answer.status)
+    }
+
+    pub fn is_refusal(&self) -> bool {
+        (400..500).contains(&self.answer.status)
+    }
+
+    /// The page in it; `None` if it is none.
+    pub fn listed(&self) -> Option<Listed> {
+        let (list, asked) = self.page?;
+        let envelope = self.json.as_ref().filter(|_| self.is_success())?;
+        let number = |name: &str| envelope.get(name).and_then(Value::as_u64);
+        Some(Listed {
+            asked,
+            limit: number("limit"),
+            offset: number("offset"),
+            total: number("total"),
+            rows: envelope.get(list.resource().key())?.as_array()?.clone(),
+        })
+    }
+
+    pub fn page(&self) -> Asked<Listed> {
+        self.listed().ok_or_else(|| {
+            Missed::Unmeasured(match self.is_success() {
+                true => "the answer is not a page of a list".to_owned(),
+                false => format!("the service answered {}", self.answer.status),
+            })
+        })
+    }
+
+    pub fn profile(&self) -> AnswerProfile {
+        let content_type = self.answer.header("content-type").map(|value| {
+            let media_type = value.split(';').next().unwrap_or_default().trim();
+            match is_word(&media_type.replace(['/', '+'], "_"), LONGEST_MEDIA_TYPE) {
+                true => media_type.to_ascii_lowercase(),
+                false => "(other)".to_owned(),
+            }
+        });
+        AnswerProfile {
+            status: self.answer.status,
+            content_type,
+            shape: self.json.as_ref().map(Shape::of),
+        }
+    }
+}
+
+/// A page of a list, as the envelope says it is.
+#[derive(Debug)]
+pub struct Listed {
+    /// The offset that was asked for.
+    pub asked: u64,
+    pub limit: Option<u64>,
+    pub offset: Option<u64>,
+    pub total: Option<u64>,
+    pub rows: Vec<Value>,
+}
+
+impl Listed {
+    pub fn len(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    /// Where its last row stands, and one.
+    pub fn end(&self) -> u64 {
+        self.asked.saturating_add(self.len())
+    }
+
+    /// Whether the rows stand where they were asked for, as far as the envelope says.
+    pub fn is_in_place(&self) -> bool {
+        self.offset.is_none_or(|offset| offset == self.asked)
+    }
+
+    /// The limit that was applied: as the service says, or as its rows show where more follow.
+    pub fn applied(&self) -> Option<u64> {
+        self.limit.or_else(|| {
+            let more = self.total.is_some_and(|total| total > self.end());
+            more.then(|| self.len())
+        })
+    }
+
+    pub fn identities(&self) -> Vec<String> {
+        self.rows.iter().map(identity).collect()
+    }
+}
+
+/// What all answers together tell.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub statuses: BTreeMap<u16, u64>,
+    pub rate_limit_headers: BTreeSet<String>,
+    pub version: Option<String>,
+    pub seconds: Vec<f64>,
+    pub fields: Fields,
+}
+
+#[derive(Debug)]
+pub struct Asker {
+    client: Client,
+    budget: Budget,
+    most: u64,
+    pub told: Told,
+}
+
+impl Asker {
+    /// Sends `most` requests at the most, retries among them.
+    pub fn new(client: &Client, most: u64) -> Self {
+        Self {
+            client: client.counted(),
+            budget: client.budget(),
+            most,
+            told: Told::default(),
+        }
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.client.sent()
+    }
+
+    pub async fn ask(&mut self, question: &Question) -> Asked<Reply> {
+        match self.try_ask(question).await {
+            Ok((reply, _)) => Ok(reply),
+            Err(Tried::Bound) => Err(Missed::Unmeasured(format!(
+                "the bound of {} requests was reached",
+                self.most
+            ))),
+            Err(Tried::Failed(error)) => Err(missed(error)),
+        }
+    }
+
+    /// The first list of a probe: what fails here would fail everywhere, so it is an error. `None`
+    /// where the service minds the arguments.
+    pub async fn first(&mut self, question: &Question) -> Result<Option<Listed>, Error> {
+        let (reply, attempts) = match self.try_ask(question).await {
+            Ok(answered) => answered,
+            Err(Tried::Failed(error)) => return Err(error),
+            Err(Tried::Bound) => return Ok(None),
+        };
+        match (reply.listed(), reply.answer.status) {
+            (Some(listed), _) => Ok(Some(listed)),
+            (None, 400 | 422) => Ok(None),
+            (None, _) => Err(self.client.no_page(question, reply.answer, attempts)),
+        }
+    }
+
+    /// A page of a list, asked as any read asks for it.
+    pub async fn page(&mut self, list: List, offset: u64, limit: Limit) -> Asked<Listed> {
+        let question = Question::plain(list.page(offset, limit));
+        self.ask(&question).await?.page()
+    }
+
+    async fn try_ask(&mut self, question: &Question) -> Result<(Reply, Vec<Attempt>), Tried> {
+        let left = self.most.saturating_sub(self.client.sent());
+        let Some(retries) = left.checked_sub(1) else {
+            return Err(Tried::Bound);
+        };
+        let retries = u32::try_from(retries).unwrap_or(u32::MAX);
+        let options = self.client.options();
+        let cut_short = retries < options.max_retries;
+        let options = Options {
+            max_retries: options.max_retries.min(retries),
+            ..options.clone()
+        };
+        let client = self.client.with_options(options).map_err(Tried::Failed)?;
+        match client.ask(question, &self.budget).await {
+            Ok((answer, attempts)) => {
+                self.told.attempts(&attempts);
+                self.told.answer(question, &answer, &attempts);
+                let json = serde_json::from_str(&Text::repair(&answer.body).json).ok();
+                let page = question.page();
+                if let Some(((list, _), envelope)) = page.zip(json.as_ref()) {
+                    self.told.envelope(list.resource(), envelope);
+                }
+                let reply = Reply { answer, json, page };
+                Ok((reply, attempts))
+            }
+            Err(error) => {
+                self.told.attempts(&error.attempts);
+                match cut_short && error.attempts.len() as u64 >= left {
+                    true => Err(Tried::Bound),
+                    false => Err(Tried::Failed(error)),
+                }
+            }
+        }
+    }
+}
+
+enum Tried {
+    Bound,
+    Failed(Error),
+}
+
+impl Told {
+    fn attempts(&mut self, attempts: &[Attempt]) {
+        for status in attempts.iter().filter_map(|attempt| attempt.status) {
+            *self.statuses.entry(status).or_default() += 1;
+        }
+    }
+
+    fn answer(&mut self, question: &Question, answer: &Answer, attempts: &[Attempt]) {
+        self.version = Some(answer.version.clone());
+        for (name, _) in &answer.headers {
+            let plain = name.replace(['-', '_'], "");
+            if (plain.contains("ratelimit") || plain == "retryafter")
+                && self.rate_limit_headers.len() < MOST_HEADERS
+            {
+                self.rate_limit_headers.insert(name.clone());
+            }
+        }
+        if question.is_a_read()
+            && answer.status == 200
+            && let Some(last) = attempts.last()
+        {
+            self.seconds.push(last.seconds_taken);
+        }
+    }
+
+    fn envelope(&mut self, resource: Resource, envelope: &Value) {
+        if envelope.get(resource.key()).is_some() {
+            self.fields.page(envelope, resource.key());
+        }
+    }
+
+    /// The median; `None` before the first page.
+    pub fn latency(&self) -> Option<f64> {
+        let mut seconds = self.seconds.clone();
+        seconds.sort_by(f64::total_cmp);
+        seconds.get(seconds.len() / 2).copied()
+    }
+}
+
+/// What an error means for one finding; its own text may quote an answer, so it is left out.
+fn missed(error: Error) -> Missed {
+    let reason = match &error.kind {
+        ErrorKind::Connect(_) => "no answer came".to_owned(),
+        ErrorKind::Timeout(_) => "no whole answer came within the timeout".to_owned(),
+        ErrorKind::TruncatedBody(_) => "the answer's body ended early".to_owned(),
+        ErrorKind::ResponseTooLarge { limit } => {
+            format!("the answer is larger than {limit} bytes")
+        }
+        ErrorKind::Transport(_) => "the answer is a redirect that is not followed".to_owned(),
+        ErrorKind::Decode { .. } => "the answer is not JSON".to_owned(),
+        ErrorKind::Status(failure) if !matches!(failure.status, 401 | 403 | 429) => {
+            format!("the service answered {}", failure.status)
+        }
+        _ => return Missed::Ends(error),
+    };
+    Missed::Unmeasured(reason)
+}

@@ -1,0 +1,217 @@
+//! Measures what the interface leaves open, with a bounded number of GETs, one after another.
+//!
+//! `asker` sends and keeps count; `limits`, `lists` (with `ends` and `order`), `people`, `wire` and
+//! `fields` each find one kind of thing; `profile` is what they found. No value of a row leaves this
+//! module.
+
+mod asker;
+mod ends;
+mod fields;
+mod limits;
+mod lists;
+mod order;
+mod people;
+pub mod profile;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::collections::BTreeMap;
+
+use self::asker::{Asked, Asker, Listed, Missed, unmeasured};
+use self::order::in_sequence;
+use self::people::{Sampled, spread};
+use self::profile::{Http, LimitAnswer, PROFILE_VERSION, ServiceProfile};
+use super::client::Client;
+use super::error::Error;
+use super::interface::{Limit, List};
+use super::question::Question;
+use super::timestamp::Timestamp;
+
+/// How much a probe may ask.
+#[derive(Debug, Clone, Copy)]
+pub struct ProbeSettings {
+    /// Requests at the most, retries among them.
+    pub max_requests: u64,
+    /// Users whose messages are looked at.
+    pub sample: usize,
+}
+
+/// Probes a service. A finding that fails is left out and noted; what would fail for every request
+/// (the secret, the network, the deadline) is an error.
+pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServiceProfile, Error> {
+    let measured_at = Timestamp::by(client.clock());
+    let mut probe = Probe {
+        asker: Asker::new(client, settings.max_requests),
+        notes: BTreeMap::new(),
+        limit: Limit::LARGEST,
+    };
+    let mut pages = Vec::new();
+    let limits = probe.limits(client, &mut pages).await?;
+    let stable_users = probe.users(&mut pages).await?;
+    let users = in_sequence(pages.iter().map(|page| (page.asked, page.rows.as_slice())));
+    let chosen = spread(users.into_iter().cloned().collect(), settings.sample);
+    let mut sample = probe.sample(chosen).await?;
+    let refusals = probe.refusals(&pages, &sample).await?;
+    let http = probe.http().await?;
+    let users = probe
+        .list("users", List::Users, &mut pages, stable_users)
+        .await?;
+    for user in pages.iter().flat_map(|page| &page.rows) {
+        probe.asker.told.fields.user(user);
+    }
+    let messages = probe.messages(&mut sample).await?;
+    for message in sample.iter().flat_map(Sampled::messages) {
+        probe.asker.told.fields.message(message);
+    }
+    let ordered = messages.order.is_some();
+    let follows = |field| people::follows(&sample, field, ordered);
+    let (updated_at_follows, online_at_follows) = (follows("updated_at"), follows("online_at"));
+    let (message_ids_unique, sender_types) =
+        (people::ids_unique(&sample), people::sender_types(&sample));
+    probe.explain(
+        message_ids_unique.is_none(),
+        "message_ids_unique",
+        "fewer than two of the sampled users have messages",
+    );
+    probe.explain(
+        sender_types.is_none(),
+        "sender_types",
+        "no message of the sample has a sender_type",
+    );
+    for (name, found) in [
+        ("updated_at_follows", &updated_at_follows),
+        ("online_at_follows", &online_at_follows),
+    ] {
+        probe.explain(
+            found.is_none(),
+            name,
+            "no sampled user has both that field and a newest message that is known",
+        );
+    }
+    let told = &probe.asker.told;
+    Ok(ServiceProfile {
+        profile_version: PROFILE_VERSION,
+        backread: env!("CARGO_PKG_VERSION").to_owned(),
+        measured_at: jiff::Timestamp::from_microsecond(measured_at.microseconds())
+            .unwrap_or_default()
+            .to_string(),
+        requests: probe.asker.sent(),
+        default_page: limits.default,
+        largest_page: limits.largest,
+        limit_zero: limits.zero,
+        limit_hundred: limits.hundred,
+        users,
+        messages,
+        message_ids_unique,
+        sender_types,
+        updated_at_follows,
+        online_at_follows,
+        refusals,
+        http: Http {
+            version: told.version.clone(),
+            rate_limit_headers: told.rate_limit_headers.iter().cloned().collect(),
+            latency_seconds: told.latency(),
+            statuses: told.statuses.clone(),
+            ..http
+        },
+        fields: told.fields.profile(),
+        notes: probe.notes,
+    })
+}
+
+struct Probe {
+    asker: Asker,
+    /// Why a finding is missing, by its path.
+    notes: BTreeMap<String, String>,
+    /// What pages are asked with: the largest limit that is applied.
+    limit: Limit,
+}
+
+struct Limits {
+    default: Option<u64>,
+    largest: Option<u64>,
+    zero: Option<LimitAnswer>,
+    hundred: Option<LimitAnswer>,
+}
+
+impl Probe {
+    /// A finding, or none and the reason in the notes.
+    fn note<T>(&mut self, path: &str, asked: Asked<T>) -> Result<Option<T>, Error> {
+        match asked {
+            Ok(found) => Ok(Some(found)),
+            Err(Missed::Ends(error)) => Err(error),
+            Err(Missed::Unmeasured(reason)) => {
+                self.notes.insert(path.to_owned(), reason);
+                Ok(None)
+            }
+        }
+    }
+
+    fn explain(&mut self, missing: bool, path: &str, reason: &str) {
+        if missing {
+            let reason = reason.to_owned();
+            self.notes.entry(path.to_owned()).or_insert(reason);
+        }
+    }
+
+    async fn limits(&mut self, client: &Client, pages: &mut Vec<Listed>) -> Result<Limits, Error> {
+        let unlimited = self
+            .asker
+            .first(&Question::start(List::Users, None))
+            .await?;
+        let default = match &unlimited {
+            Some(page) => match page.applied() {
+                Some(applied) => Ok(applied),
+                None => unmeasured("the page does not say which limit it applied, nor shows it"),
+            },
+            None => unmeasured("a list is not given without a limit"),
+        };
+        let default = self.note("default_page", default)?;
+        let question = Question::plain(List::Users.page(0, Limit::LARGEST));
+        let longest = match &unlimited {
+            // It has been answered before, so a failure here is about this question.
+            Some(_) => {
+                let page = self
+                    .asker
+                    .ask(&question)
+                    .await
+                    .and_then(|reply| reply.page());
+                self.note("largest_page", page)?
+            }
+            None => self.asker.first(&question).await?,
+        };
+        let largest = limits::largest_page(&mut self.asker, default, longest.as_ref()).await;
+        self.notes.remove("largest_page");
+        let largest = self.note("largest_page", largest)?;
+        self.limit = limits::to_read_with(largest);
+        pages.extend(unlimited.into_iter().chain(longest));
+        if pages.is_empty() {
+            // No list was given at all: the error of a usual read says why.
+            let read = client
+                .page(List::Users, 0, self.limit, &client.budget())
+                .await;
+            read?;
+        }
+        let mut outside = async |path: &str, limit: u64| {
+            let reply = self
+                .asker
+                .ask(&Question::start(List::Users, Some(limit)))
+                .await;
+            let Some(reply) = self.note(path, reply)? else {
+                return Ok::<_, Error>(None);
+            };
+            let (answer, note) = limits::outside(&reply, limit, default, largest);
+            if let Some(note) = note {
+                self.explain(true, &format!("{path}.treatment"), note);
+            }
+            Ok(Some(answer))
+        };
+        Ok(Limits {
+            default,
+            largest,
+            zero: outside("limit_zero", 0).await?,
+            hundred: outside("limit_hundred", 100).await?,
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! What the probe found, as it is written down: no address, no secret, no value of any row.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::fields::Shape;
+
+/// Raised when a key changes its meaning; a key that is added leaves it as it is.
+pub const PROFILE_VERSION: u32 = 1;
+
+/// The habits of one service. What could not be measured is `None`, and `notes` says why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServiceProfile {
+    pub profile_version: u32,
+    pub backread: String,
+    /// ISO 8601, UTC.
+    pub measured_at: String,
+    pub requests: u64,
+    /// Rows of a list that is asked for without a limit.
+    pub default_page: Option<u64>,
+    /// The largest limit up to 99 that is applied.
+    pub largest_page: Option<u64>,
+    pub limit_zero: Option<LimitAnswer>,
+    pub limit_hundred: Option<LimitAnswer>,
+    pub users: ListProfile,
+    pub messages: ListProfile,
+    pub message_ids_unique: Option<bool>,
+    pub sender_types: Option<Vec<String>>,
+    pub updated_at_follows: Option<Follows>,
+    pub online_at_follows: Option<Follows>,
+    pub refusals: Refusals,
+    pub http: Http,
+    pub fields: BTreeMap<&'static str, BTreeMap<String, FieldProfile>>,
+    /// Why a finding is `None`, by its path.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// What a limit outside of 1 to 99 got.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LimitAnswer {
+    pub treatment: Option<Treatment>,
+    /// The limit that the service says it applied.
+    pub applied: Option<u64>,
+    pub answer: AnswerProfile,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Treatment {
+    /// A status from 400 to 499.
+    Refused,
+    /// The nearest limit that is allowed.
+    Clamped,
+    /// The default page.
+    Ignored,
+    /// As it was asked.
+    Applied,
+    /// Some other limit, or a status that is no answer to it.
+    Other,
+}
+
+/// Status and body of one answer, the body by its keys and types.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AnswerProfile {
+    pub status: u16,
+    pub content_type: Option<String>,
+    /// `None` where the body is not JSON.
+    pub shape: Option<Shape>,
+}
+
+/// The habits of one kind of list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ListProfile {
+    /// Distinct rows that the findings rest on.
+    pub rows: u64,
+    pub order: Option<Order>,
+    /// Whether a page that is asked for again has its rows in the same sequence.
+    pub stable: Option<bool>,
+    pub total_exact: Option<bool>,
+    /// `total` less the rows there are.
+    pub total_error: Option<i64>,
+    /// Whether a page held fewer rows than it could.
+    pub short_pages: Option<bool>,
+    pub past_end: Option<PastEnd>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Order {
+    pub field: String,
+    pub direction: Direction,
+    /// False where rows are only roughly in this order, such as by a coarser value.
+    pub exact: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    Ascending,
+    Descending,
+}
+
+/// What a list gives from an offset past its last row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PastEnd {
+    pub gives: Gives,
+    pub status: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gives {
+    /// A page without rows.
+    Empty,
+    /// A status from 400 to 499.
+    Error,
+    /// Rows, from an offset that lies before the end.
+    EarlierRows,
+}
+
+/// Whether a user's timestamp is never behind the newest message.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Follows {
+    pub holds: bool,
+    /// Of the users that were compared.
+    pub share: f64,
+    pub users: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Refusals {
+    pub wrong_secret: Option<AnswerProfile>,
+    pub other_accept: Option<AnswerProfile>,
+    pub unknown_user: Option<AnswerProfile>,
+    pub messages_of_unknown_user: Option<AnswerProfile>,
+    pub unknown_message: Option<AnswerProfile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Http {
+    pub version: Option<String>,
+    /// The content coding of a page (RFC 9110, 8.4.1), `none` without one.
+    pub compression: Option<String>,
+    /// Those of `etag` and `last-modified` that a page came with.
+    pub validators: Option<Vec<String>>,
+    /// Whether a conditional request for an unchanged page gets 304.
+    pub not_modified: Option<bool>,
+    pub rate_limit_headers: Vec<String>,
+    /// The median over the pages.
+    pub latency_seconds: Option<f64>,
+    /// How often each status came, retries among them.
+    pub statuses: BTreeMap<u16, u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FieldProfile {
+    /// Whether the interface names it.
+    pub documented: bool,
+    /// The JSON types seen, null left out.
+    pub types: Vec<&'static str>,
+    pub null_share: f64,
+    pub missing_share: f64,
+}

@@ -1,0 +1,128 @@
+//! How the service refuses, and what its HTTP is like.
+
+use std::collections::BTreeMap;
+
+use super::Probe;
+use super::asker::{Listed, unmeasured};
+use super::fields::is_word;
+use super::people::{Sampled, askable};
+use super::profile::{AnswerProfile, Http, Refusals};
+use crate::core::error::Error;
+use crate::core::interface::{Endpoint, List, Natural};
+use crate::core::question::{Question, Target, Twist};
+
+// The largest id that a service with 32-bit ids can be asked for.
+const LARGEST_SMALL_ID: u64 = i32::MAX as u64;
+const LONGEST_CODING: usize = 16;
+
+impl Probe {
+    pub(super) async fn refusals(
+        &mut self,
+        pages: &[Listed],
+        sample: &[Sampled],
+    ) -> Result<Refusals, Error> {
+        let users = pages.iter().flat_map(|page| &page.rows).filter_map(askable);
+        let unknown_user = unknown(users);
+        let messages = sample
+            .iter()
+            .flat_map(Sampled::messages)
+            .filter_map(askable);
+        let unknown_message = unknown(messages);
+        let first = Target::Read(List::Users.page(0, self.limit));
+        let made_up = format!("backread-probe-{:016x}", fastrand::u64(..));
+        let no_such_user = Endpoint::User {
+            user_id: unknown_user,
+        };
+        let not_theirs = List::Messages {
+            user_id: unknown_user,
+        }
+        .page(0, self.limit);
+        let no_such_message = sample.first().map(|each| Endpoint::Message {
+            user_id: each.user_id,
+            message_id: unknown_message,
+        });
+        let twisted = |twist| Question {
+            target: first,
+            twist,
+        };
+        Ok(Refusals {
+            wrong_secret: self
+                .refusal("wrong_secret", twisted(Twist::MadeUpSecret(made_up)))
+                .await?,
+            other_accept: self
+                .refusal("other_accept", twisted(Twist::OtherAccept))
+                .await?,
+            unknown_user: self
+                .refusal("unknown_user", Question::plain(no_such_user))
+                .await?,
+            messages_of_unknown_user: self
+                .refusal("messages_of_unknown_user", Question::plain(not_theirs))
+                .await?,
+            unknown_message: match no_such_message {
+                Some(endpoint) => {
+                    self.refusal("unknown_message", Question::plain(endpoint))
+                        .await?
+                }
+                None => self.note("refusals.unknown_message", unmeasured("no user was read"))?,
+            },
+        })
+    }
+
+    async fn refusal(
+        &mut self,
+        name: &str,
+        question: Question,
+    ) -> Result<Option<AnswerProfile>, Error> {
+        let asked = self.asker.ask(&question).await;
+        let reply = self.note(&format!("refusals.{name}"), asked)?;
+        Ok(reply.map(|reply| reply.profile()))
+    }
+
+    /// What the headers of a page say, and whether a condition on it is heeded.
+    pub(super) async fn http(&mut self) -> Result<Http, Error> {
+        let target = Target::Read(List::Users.page(0, self.limit));
+        let ask = |twist| Question { target, twist };
+        let encoded = self.asker.ask(&ask(Twist::Undecoded)).await;
+        let encoded = self.note("http.compression", encoded)?;
+        let compression = encoded.map(|reply| {
+            let coding = reply.answer.header("content-encoding").unwrap_or("none");
+            match is_word(coding, LONGEST_CODING) {
+                true => coding.to_ascii_lowercase(),
+                false => "(other)".to_owned(),
+            }
+        });
+        let plain = self.asker.ask(&ask(Twist::Plain)).await;
+        let plain = self.note("http.validators", plain)?;
+        let of_page = |name: &str| plain.as_ref()?.answer.header(name).map(str::to_owned);
+        let (tag, date) = (of_page("etag"), of_page("last-modified"));
+        let validators = plain.as_ref().map(|_| {
+            let named = [("etag", &tag), ("last-modified", &date)];
+            let sent = named.iter().filter(|(_, value)| value.is_some());
+            sent.map(|(name, _)| (*name).to_owned()).collect()
+        });
+        let condition = match (tag, date) {
+            (Some(tag), _) => self.asker.ask(&ask(Twist::IfNoneMatch(tag))).await,
+            (None, Some(date)) => self.asker.ask(&ask(Twist::IfModifiedSince(date))).await,
+            (None, None) => unmeasured("no page came with an ETag or a Last-Modified"),
+        };
+        let conditional = self.note("http.not_modified", condition)?;
+        Ok(Http {
+            version: None,
+            compression,
+            validators,
+            not_modified: conditional.map(|reply| reply.answer.status == 304),
+            rate_limit_headers: Vec::new(),
+            latency_seconds: None,
+            statuses: BTreeMap::new(),
+        })
+    }
+}
+
+/// An id that none of these is, and that a service with such ids can read.
+fn unknown(known: impl Iterator<Item = Natural>) -> Natural {
+    let largest = known.map(Natural::get).max().unwrap_or(0);
+    Natural::from(match largest {
+        0..LARGEST_SMALL_ID => LARGEST_SMALL_ID,
+        _ => largest.saturating_add(1 << 40).min(i64::MAX as u64),
+    })
+}

@@ -1,0 +1,101 @@
+//! What only the probe asks: GETs that the interface rules out, or that say more than a read does.
+
+use std::fmt;
+
+use super::interface::{Endpoint, List};
+
+/// One question of the probe; its display is path and query, relative to the base URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub target: Target,
+    pub twist: Twist,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// One of the four reads.
+    Read(Endpoint),
+    /// The start of a list, with any limit, or with none.
+    Start { list: List, limit: Option<u64> },
+}
+
+/// How a question differs from a read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Twist {
+    Plain,
+    /// With a bearer that is nobody's.
+    MadeUpSecret(String),
+    /// With a media type that the service cannot have.
+    OtherAccept,
+    /// Only if its entity tag is no longer this one (RFC 9110, 13.1.2).
+    IfNoneMatch(String),
+    /// Only if it was modified since (RFC 9110, 13.1.3).
+    IfModifiedSince(String),
+    /// With the body as it was sent, not decompressed.
+    Undecoded,
+}
+
+impl Question {
+    pub fn plain(endpoint: Endpoint) -> Self {
+        Self {
+            target: Target::Read(endpoint),
+            twist: Twist::Plain,
+        }
+    }
+
+    pub fn start(list: List, limit: Option<u64>) -> Self {
+        Self {
+            target: Target::Start { list, limit },
+            twist: Twist::Plain,
+        }
+    }
+
+    /// The list that it asks for a page of, and from where.
+    pub fn page(&self) -> Option<(List, u64)> {
+        match self.target {
+            Target::Start { list, .. } => Some((list, 0)),
+            Target::Read(Endpoint::Page { list, offset, .. }) => Some((list, offset)),
+            Target::Read(Endpoint::User { .. } | Endpoint::Message { .. }) => None,
+        }
+    }
+
+    /// Whether any client might send it, so that a failure is none of the question's making.
+    pub fn is_a_read(&self) -> bool {
+        self.is_plain_read()
+            || matches!(
+                (&self.target, &self.twist),
+                (Target::Read(_), Twist::Undecoded)
+            )
+    }
+
+    /// The same, answered with a body that can be read.
+    pub fn is_plain_read(&self) -> bool {
+        matches!((&self.target, &self.twist), (Target::Read(_), Twist::Plain))
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.target {
+            Target::Read(endpoint) => endpoint.fmt(formatter),
+            Target::Start { list, limit: None } => list.fmt(formatter),
+            Target::Start {
+                list,
+                limit: Some(limit),
+            } => write!(formatter, "{list}?offset=0&limit={limit}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_has_any_limit_or_none() {
+        let shown = |limit| Question::start(List::Users, limit).to_string();
+        assert_eq!(shown(None), "/external/users");
+        assert_eq!(shown(Some(0)), "/external/users?offset=0&limit=0");
+        assert_eq!(shown(Some(100)), "/external/users?offset=0&limit=100");
+    }
+}
