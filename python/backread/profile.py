@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import datetime, timezone
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from backread.models import _refuse_assignment
+
 __all__ = [
     "AnswerProfile",
     "FieldProfile",
@@ -220,14 +222,17 @@ class ServiceProfile:
         return sorted(p for p in paths if mine.get(p, absent) != theirs.get(p, absent))
 
     def __str__(self) -> str:
-        rows = _lines(self)
+        from backread._profile_text import lines
+
+        rows = lines(self)
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
     def _repr_html_(self) -> str:
+        from backread._profile_text import lines
         from backread.display import profile_html
 
-        return profile_html(_lines(self))
+        return profile_html(lines(self))
 
 
 # --- comparison -----------------------------------------------------------------------------------
@@ -336,112 +341,17 @@ def _instant(value: Any, path: str) -> datetime:
     return instant.astimezone(timezone.utc)
 
 
-# --- the table ------------------------------------------------------------------------------------
-
-
-def _lines(profile: ServiceProfile) -> list[tuple[str, str]]:
-    """Each finding in words."""
-    http = profile.http
-    rows: list[tuple[str, str | None]] = [
-        ("measured at", f"{profile.measured_at:%Y-%m-%d %H:%M:%S} UTC"),
-        ("requests", f"{profile.requests}"),
-        ("default page", _rows(profile.default_page)),
-        ("largest page", _rows(profile.largest_page)),
-        ("limit 0", _limit(profile.limit_zero)),
-        ("limit 100", _limit(profile.limit_hundred)),
-    ]
-    for name, found in (("users", profile.users), ("messages", profile.messages)):
-        rows += [
-            (f"{name}: order", _order(found.order)),
-            (f"{name}: same sequence each time", _yes(found.stable)),
-            (f"{name}: total is exact", _total(found)),
-            (f"{name}: pages cut short", _yes(found.short_pages)),
-            (f"{name}: past the end", _past(found.past_end)),
-        ]
-    senders = profile.sender_types
-    rows += [
-        ("message ids unique across users", _yes(profile.message_ids_unique)),
-        ("sender types", None if senders is None else ", ".join(senders)),
-        ("updated_at follows messages", _follows(profile.updated_at_follows)),
-        ("online_at follows messages", _follows(profile.online_at_follows)),
-    ]
-    rows += [
-        (each.name.replace("_", " "), _answer(getattr(profile.refusals, each.name)))
-        for each in fields(profile.refusals)
-    ]
-    validators = http.validators
-    rows += [
-        ("HTTP version", http.version),
-        ("compression", http.compression),
-        ("validators", None if validators is None else ", ".join(validators) or "none"),
-        ("answers 304", _yes(http.not_modified)),
-        ("rate-limit headers", ", ".join(http.rate_limit_headers) or "none seen"),
-        (
-            "latency, median",
-            None if http.latency_seconds is None else f"{http.latency_seconds * 1000:.1f} ms",
-        ),
-        ("statuses", ", ".join(f"{status}: {count}" for status, count in http.statuses.items())),
-    ]
-    for kind, seen in profile.fields.items():
-        rows += [(f"{kind}.{name}", _field(found)) for name, found in seen.items()]
-    lines = [(name, "not measured" if value is None else value) for name, value in rows]
-    return lines + [(f"note: {path}", reason) for path, reason in profile.notes.items()]
-
-
-def _yes(value: bool | None) -> str | None:
-    return None if value is None else "yes" if value else "no"
-
-
-def _rows(count: int | None) -> str | None:
-    return None if count is None else f"{count} rows"
-
-
-def _limit(found: LimitAnswer | None) -> str | None:
-    if found is None:
-        return None
-    parts = [found.treatment or "answered", f"status {found.answer.status}"]
-    return ", ".join([*parts, f"limit {found.applied}"] if found.applied is not None else parts)
-
-
-def _order(found: ListOrder | None) -> str | None:
-    if found is None:
-        return None
-    return f"{'' if found.exact else 'roughly '}by {found.field}, {found.direction}"
-
-
-def _total(found: ListProfile) -> str | None:
-    if found.total_exact is None or found.total_exact:
-        return _yes(found.total_exact)
-    if found.total_error:
-        return f"no, {abs(found.total_error)} too {'many' if found.total_error > 0 else 'few'}"
-    return "no"
-
-
-def _past(found: PastEnd | None) -> str | None:
-    if found is None:
-        return None
-    return f"{found.gives.replace('_', ' ')}, status {found.status}"
-
-
-def _follows(found: Follows | None) -> str | None:
-    if found is None:
-        return None
-    return f"{_yes(found.holds)}, for {found.share:.0%} of {found.users} users"
-
-
-def _answer(found: AnswerProfile | None) -> str | None:
-    if found is None:
-        return None
-    parts = [f"status {found.status}", found.content_type or "no content type"]
-    return ", ".join([*parts, json.dumps(found.shape)] if found.shape is not None else parts)
-
-
-def _field(found: FieldProfile) -> str:
-    parts = [" or ".join(found.types) or "no value"]
-    if found.null_share:
-        parts.append(f"null {found.null_share:.1%}")
-    if found.missing_share:
-        parts.append(f"missing {found.missing_share:.1%}")
-    if not found.documented:
-        parts.append("not in the interface")
-    return ", ".join(parts)
+# As for the records of backread.models.
+for _record in (
+    AnswerProfile,
+    LimitAnswer,
+    ListOrder,
+    PastEnd,
+    ListProfile,
+    Follows,
+    Refusals,
+    HttpProfile,
+    FieldProfile,
+    ServiceProfile,
+):
+    _record.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assignment]

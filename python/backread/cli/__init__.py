@@ -1,4 +1,4 @@
-"""The command ``backread``: the four reads, the mirror, the mock and a demonstration, in a shell.
+"""The command ``backread``: the four reads, the mirror, the probe, the mock and a demonstration.
 
 Needs ``pip install "backread[cli]"``. The exit codes are in `backread.cli.exits`.
 """

@@ -15,6 +15,7 @@ import typer
 from backread.cli.demo import demo
 from backread.cli.exits import USAGE, exit_code, say_failure
 from backread.cli.mock import mock
+from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
 from backread.cli.sync import report, sync
 
@@ -29,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _command in (users, user, messages, message, sync, report, mock, demo):
+for _command in (users, user, messages, message, sync, report, probe, mock, demo):
     app.command()(_command)
 
 

@@ -126,6 +126,17 @@ impl Listed {
         })
     }
 
+    /// Whether it holds rows past its own `total`.
+    pub fn is_understated(&self) -> bool {
+        let understated = self.total.is_some_and(|total| total < self.end());
+        understated && self.is_in_place() && !self.rows.is_empty()
+    }
+
+    /// Whether it holds as many rows as its limit allows, as far as that is known.
+    pub fn is_full(&self) -> bool {
+        self.limit.is_none_or(|limit| self.len() >= limit)
+    }
+
     pub fn identities(&self) -> Vec<String> {
         self.rows.iter().map(identity).collect()
     }
@@ -176,8 +187,12 @@ impl Asker {
     }
 
     /// The first list of a probe: what fails here would fail everywhere, so it is an error. `None`
-    /// where the service minds the arguments.
-    pub async fn first(&mut self, question: &Question) -> Result<Option<Listed>, Error> {
+    /// where the service may mind the limit and does, or the bound is reached.
+    pub async fn first(
+        &mut self,
+        question: &Question,
+        may_mind: bool,
+    ) -> Result<Option<Listed>, Error> {
         let (reply, attempts) = match self.try_ask(question).await {
             Ok(answered) => answered,
             Err(Tried::Failed(error)) => return Err(error),
@@ -185,7 +200,7 @@ impl Asker {
         };
         match (reply.listed(), reply.answer.status) {
             (Some(listed), _) => Ok(Some(listed)),
-            (None, 400 | 422) => Ok(None),
+            (None, 400 | 422) if may_mind => Ok(None),
             (None, _) => Err(self.client.no_page(question, reply.answer, attempts)),
         }
     }

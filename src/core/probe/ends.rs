@@ -19,6 +19,14 @@ pub struct End {
     pub past: Option<PastEnd>,
 }
 
+impl End {
+    /// How many rows more the service says there are than there are.
+    pub fn total_error(&self) -> Option<i64> {
+        let total = i64::try_from(self.total?).ok()?;
+        total.checked_sub(i64::try_from(self.at).ok()?)
+    }
+}
+
 /// What is known of the end while it is looked for.
 struct Search {
     /// Rows stand below this offset ...

@@ -1,18 +1,28 @@
 //! Lists of users and of messages: their order, their end, and how true their `total` is.
 
+use std::{iter, slice};
+
 use serde_json::Value;
 
 use super::Probe;
 use super::asker::{Asked, Listed, Missed, unmeasured};
-use super::ends::{self, End};
+use super::ends::{self, End, short_pages};
 use super::order::{self, STABLE_ROWS, in_sequence, is_stable};
 use super::people::{Sampled, askable};
-use super::profile::{ListProfile, Order};
+use super::profile::ListProfile;
 use crate::core::error::Error;
 use crate::core::interface::List;
 
 /// Rows that two pages share, so that their sequence can be compared.
 const OVERLAP: u64 = 10;
+const LIST_FINDINGS: [&str; 6] = [
+    "order",
+    "stable",
+    "total_exact",
+    "total_error",
+    "short_pages",
+    "past_end",
+];
 
 impl Probe {
     /// More pages of users: the first again, one that overlaps it, the middle, the end.
@@ -28,12 +38,7 @@ impl Probe {
         let middle = (total > 3 * length).then_some(total / 2);
         let end = (total > length).then(|| total - length);
         for offset in middle.into_iter().chain(end) {
-            // Not to have it costs no finding of its own.
-            match self.asker.page(List::Users, offset, self.limit).await {
-                Ok(page) => pages.push(page),
-                Err(Missed::Ends(error)) => return Err(error),
-                Err(Missed::Unmeasured(_)) => {}
-            }
+            pages.extend(self.spare_page(List::Users, offset).await?);
         }
         Ok(stable)
     }
@@ -75,23 +80,26 @@ impl Probe {
     /// The messages of the chosen users: the first page of each list, and the last one.
     pub(super) async fn sample(&mut self, chosen: Vec<Value>) -> Result<Vec<Sampled>, Error> {
         let mut sample = Vec::new();
+        let mut missed = None;
         for user in chosen {
             let Some(user_id) = askable(&user) else {
-                let reason = "a user's id is not a whole number from 0, so it cannot be asked for";
-                self.explain(true, "messages", reason);
+                missed = Some("no sampled user has a whole number from 0 as its id".to_owned());
                 continue;
             };
             let list = List::Messages { user_id };
-            let first = self.asker.page(list, 0, self.limit).await;
-            let Some(first) = self.note("messages", first)? else {
-                continue;
+            let first = match self.asker.page(list, 0, self.limit).await {
+                Ok(first) => first,
+                Err(Missed::Ends(error)) => return Err(error),
+                Err(Missed::Unmeasured(reason)) => {
+                    missed = Some(reason);
+                    continue;
+                }
             };
-            let end = first.total.filter(|total| *total > first.len());
+            let total = first.total.filter(|total| *total > first.len());
             let mut pages = vec![first];
-            if let Some(total) = end {
-                let offset = total.saturating_sub(self.limit.get().into());
-                let last = self.asker.page(list, offset.max(1), self.limit).await;
-                pages.extend(self.note("messages", last)?);
+            if let Some(total) = total {
+                let offset = total.saturating_sub(self.limit.get().into()).max(1);
+                pages.extend(self.spare_page(list, offset).await?);
             }
             sample.push(Sampled {
                 user,
@@ -99,126 +107,116 @@ impl Probe {
                 pages,
             });
         }
+        self.unread = missed.filter(|_| sample.is_empty());
         Ok(sample)
     }
 
-    /// What the lists of messages have in common, the longest one looked at more closely.
-    pub(super) async fn messages(&mut self, sample: &mut [Sampled]) -> Result<ListProfile, Error> {
-        let path = "messages";
-        let longest = sample.iter_mut().max_by_key(|each| each.size());
-        let Some(longest) = longest else {
-            let nothing = "no messages were read";
-            return self.list_profile(path, None, None, unmeasured(nothing), 0, false);
+    /// A page that no finding waits for.
+    async fn spare_page(&mut self, list: List, offset: u64) -> Result<Option<Listed>, Error> {
+        match self.asker.page(list, offset, self.limit).await {
+            Ok(page) => Ok(Some(page)),
+            Err(Missed::Ends(error)) => Err(error),
+            Err(Missed::Unmeasured(_)) => Ok(None),
+        }
+    }
+
+    /// The lists of messages, the longest one looked at more closely.
+    pub(super) async fn messages(
+        &mut self,
+        sample: &mut Vec<Sampled>,
+    ) -> Result<ListProfile, Error> {
+        let lists = sample.iter().enumerate();
+        let longest = lists.max_by_key(|(_, each)| each.size());
+        let Some(place) = longest.map(|(place, _)| place) else {
+            let reason = self.unread.take();
+            let reason = reason.unwrap_or_else(|| "no user was read".to_owned());
+            return self.unread_messages(&reason);
         };
+        let mut longest = sample.swap_remove(place);
         let list = List::Messages {
             user_id: longest.user_id,
         };
         let stable = self.stability(list, &mut longest.pages).await;
         let stable = self.note("messages.stable", stable)?;
-        let end = ends::find(&mut self.asker, list, self.limit, &mut longest.pages).await;
-        let mut short = end
-            .as_ref()
-            .ok()
-            .and_then(|end| ends::short_pages(&longest.pages, end.at));
-        let exact = end.as_ref().is_ok_and(|end| end.total == Some(end.at));
-        for page in sample.iter().flat_map(|each| &each.pages) {
-            if let Some(total) = page.total.filter(|_| exact) {
-                let of_page = ends::short_pages(std::slice::from_ref(page), total);
-                short = short.map_or(of_page, |short| Some(short || of_page == Some(true)));
-            }
-        }
-        let lists: Vec<Vec<&Value>> = sample
-            .iter()
-            .map(|each| {
-                in_sequence(
-                    each.pages
-                        .iter()
-                        .map(|page| (page.asked, page.rows.as_slice())),
-                )
-            })
-            .collect();
-        let rows = lists.iter().map(|rows| rows.len() as u64).sum();
-        let order = order::find(&lists);
-        let understated = sample.iter().flat_map(|each| &each.pages).any(|page| {
-            page.is_in_place()
-                && page.total.is_some_and(|total| total < page.end())
-                && page.len() > 0
-        });
-        let mut profile = self.list_profile(path, order, short, end, rows, understated)?;
-        profile.stable = stable;
+        let pages = &mut longest.pages;
+        let profile = self.list("messages", list, pages, sample, stable).await?;
+        sample.push(longest);
         Ok(profile)
     }
 
+    fn unread_messages(&mut self, reason: &str) -> Result<ListProfile, Error> {
+        for name in LIST_FINDINGS {
+            self.explain(true, &format!("messages.{name}"), reason);
+        }
+        Ok(ListProfile {
+            rows: 0,
+            order: None,
+            stable: None,
+            total_exact: None,
+            total_error: None,
+            short_pages: None,
+            past_end: None,
+        })
+    }
+
+    /// What lists of one kind have in common; the end is looked for in one of them, whose `pages`
+    /// what is read for it joins.
     pub(super) async fn list(
         &mut self,
         path: &str,
         list: List,
         pages: &mut Vec<Listed>,
+        others: &[Sampled],
         stable: Option<bool>,
     ) -> Result<ListProfile, Error> {
-        let end = ends::find(&mut self.asker, list, self.limit, pages).await;
-        let short = end
-            .as_ref()
-            .ok()
-            .and_then(|end| ends::short_pages(pages, end.at));
-        let rows = in_sequence(pages.iter().map(|page| (page.asked, page.rows.as_slice())));
-        let count = rows.len() as u64;
-        let order = order::find(&[rows]);
-        let mut profile = self.list_profile(path, order, short, end, count, false)?;
-        profile.stable = stable;
-        Ok(profile)
-    }
-
-    fn list_profile(
-        &mut self,
-        path: &str,
-        order: Option<Order>,
-        short_pages: Option<bool>,
-        end: Asked<End>,
-        rows: u64,
-        understated: bool,
-    ) -> Result<ListProfile, Error> {
         let at = |name: &str| format!("{path}.{name}");
+        let end = ends::find(&mut self.asker, list, self.limit, pages).await;
         let end = self.note(&at("total_exact"), end)?;
-        let total = end.as_ref().and_then(|end| end.total);
-        let total_error = end.as_ref().zip(total).and_then(|(end, total)| {
-            i64::try_from(total)
-                .ok()?
-                .checked_sub(i64::try_from(end.at).ok()?)
-        });
-        let past_end = end.as_ref().and_then(|end| end.past.clone());
-        let reason = match end {
-            Some(_) => None,
-            None => self.notes.get(&at("total_exact")).cloned(),
-        };
-        let or = |other: &str| reason.clone().unwrap_or_else(|| other.to_owned());
+        let no_end = self.notes.get(&at("total_exact")).cloned();
+        let or = |other: &str| no_end.clone().unwrap_or_else(|| other.to_owned());
+
+        let total_error = end.as_ref().and_then(End::total_error);
         let no_total = or("the list has no total that is a number");
         self.explain(total_error.is_none(), &at("total_error"), &no_total);
+        let past_end = end.as_ref().and_then(|end| end.past.clone());
         self.explain(
             past_end.is_none(),
             &at("past_end"),
             &or("the list is empty"),
         );
+
+        let other_pages = || others.iter().flat_map(|each| &each.pages);
+        let exact = total_error == Some(0) && !other_pages().any(Listed::is_understated);
+        let short = end.as_ref().and_then(|end| short_pages(pages, end.at));
+        let short = other_pages()
+            .filter(|_| exact)
+            .filter_map(|page| short_pages(slice::from_ref(page), page.total?))
+            .chain(short)
+            .reduce(|one, other| one || other);
         self.explain(
-            short_pages.is_none(),
+            short.is_none(),
             &at("short_pages"),
             &or("no page could show it"),
         );
-        self.explain(
-            order.is_none(),
-            &at("order"),
-            match rows {
-                0..5 => "too few rows were read",
-                _ => "the rows are in the order of none of their fields",
-            },
-        );
+
+        let lists: Vec<Vec<&Value>> = iter::once(pages.as_slice())
+            .chain(others.iter().map(|each| each.pages.as_slice()))
+            .map(in_sequence)
+            .collect();
+        let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+        let order = order::find(&lists);
+        let no_order = match longest < STABLE_ROWS {
+            true => "too few rows of one list were read",
+            false => "the rows are in the order of none of their fields",
+        };
+        self.explain(order.is_none(), &at("order"), no_order);
         Ok(ListProfile {
-            rows,
+            rows: lists.iter().map(|rows| rows.len() as u64).sum(),
             order,
-            stable: None,
-            total_exact: end.map(|end| total == Some(end.at) && !understated),
+            stable,
+            total_exact: end.map(|_| exact),
             total_error,
-            short_pages,
+            short_pages: short,
             past_end,
         })
     }

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use self::asker::{Asked, Asker, Listed, Missed, unmeasured};
 use self::order::in_sequence;
-use self::people::{Sampled, spread};
+use self::people::{Habits, Sampled, spread};
 use self::profile::{Http, LimitAnswer, PROFILE_VERSION, ServiceProfile};
 use super::client::Client;
 use super::error::Error;
@@ -45,17 +45,18 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
         asker: Asker::new(client, settings.max_requests),
         notes: BTreeMap::new(),
         limit: Limit::LARGEST,
+        unread: None,
     };
     let mut pages = Vec::new();
-    let limits = probe.limits(client, &mut pages).await?;
+    let limits = probe.limits(&mut pages).await?;
     let stable_users = probe.users(&mut pages).await?;
-    let users = in_sequence(pages.iter().map(|page| (page.asked, page.rows.as_slice())));
+    let users = in_sequence(&pages);
     let chosen = spread(users.into_iter().cloned().collect(), settings.sample);
     let mut sample = probe.sample(chosen).await?;
     let refusals = probe.refusals(&pages, &sample).await?;
     let http = probe.http().await?;
     let users = probe
-        .list("users", List::Users, &mut pages, stable_users)
+        .list("users", List::Users, &mut pages, &[], stable_users)
         .await?;
     for user in pages.iter().flat_map(|page| &page.rows) {
         probe.asker.told.fields.user(user);
@@ -64,8 +65,11 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
     for message in sample.iter().flat_map(Sampled::messages) {
         probe.asker.told.fields.message(message);
     }
-    let ordered = messages.order.is_some();
-    let follows = |field| people::follows(&sample, field, ordered);
+    let lists = Habits {
+        newest_at_an_end: messages.order.is_some() && messages.total_exact == Some(true),
+        never_short: messages.short_pages == Some(false),
+    };
+    let follows = |field| people::follows(&sample, field, lists);
     let (updated_at_follows, online_at_follows) = (follows("updated_at"), follows("online_at"));
     let (message_ids_unique, sender_types) =
         (people::ids_unique(&sample), people::sender_types(&sample));
@@ -126,6 +130,8 @@ struct Probe {
     notes: BTreeMap<String, String>,
     /// What pages are asked with: the largest limit that is applied.
     limit: Limit,
+    /// Why the messages of no user could be read.
+    unread: Option<String>,
 }
 
 struct Limits {
@@ -155,10 +161,10 @@ impl Probe {
         }
     }
 
-    async fn limits(&mut self, client: &Client, pages: &mut Vec<Listed>) -> Result<Limits, Error> {
+    async fn limits(&mut self, pages: &mut Vec<Listed>) -> Result<Limits, Error> {
         let unlimited = self
             .asker
-            .first(&Question::start(List::Users, None))
+            .first(&Question::start(List::Users, None), true)
             .await?;
         let default = match &unlimited {
             Some(page) => match page.applied() {
@@ -179,7 +185,7 @@ impl Probe {
                     .and_then(|reply| reply.page());
                 self.note("largest_page", page)?
             }
-            None => self.asker.first(&question).await?,
+            None => self.asker.first(&question, true).await?,
         };
         let largest = limits::largest_page(&mut self.asker, default, longest.as_ref()).await;
         self.notes.remove("largest_page");
@@ -187,11 +193,9 @@ impl Probe {
         self.limit = limits::to_read_with(largest);
         pages.extend(unlimited.into_iter().chain(longest));
         if pages.is_empty() {
-            // No list was given at all: the error of a usual read says why.
-            let read = client
-                .page(List::Users, 0, self.limit, &client.budget())
-                .await;
-            read?;
+            // No list was given so far: if this one is not either, its error says why.
+            let question = Question::plain(List::Users.page(0, self.limit));
+            pages.extend(self.asker.first(&question, false).await?);
         }
         let mut outside = async |path: &str, limit: u64| {
             let reply = self

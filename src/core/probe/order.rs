@@ -1,10 +1,11 @@
 //! By which field lists are ordered, which way, and whether that holds from one answer to the next.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::asker::Listed;
 use super::profile::{Direction, Order};
 use crate::core::timestamp::Timestamp;
 
@@ -190,16 +191,13 @@ pub fn is_stable(one: &[String], other: &[String]) -> Option<bool> {
 }
 
 /// Rows of one list in the order of their offsets, each once.
-pub fn in_sequence<'a>(pages: impl Iterator<Item = (u64, &'a [Value])>) -> Vec<&'a Value> {
-    let mut by_offset: BTreeMap<u64, Vec<&'a [Value]>> = BTreeMap::new();
-    for (offset, rows) in pages {
-        by_offset.entry(offset).or_default().push(rows);
-    }
+pub fn in_sequence(pages: &[Listed]) -> Vec<&Value> {
+    let mut pages: Vec<&Listed> = pages.iter().collect();
+    pages.sort_by_key(|page| page.asked);
     let mut seen = BTreeSet::new();
-    by_offset
-        .into_values()
-        .flatten()
-        .flatten()
+    pages
+        .into_iter()
+        .flat_map(|page| &page.rows)
         .filter(|row| seen.insert(identity(row)))
         .collect()
 }

@@ -35,11 +35,22 @@ impl Sampled {
         self.pages.iter().flat_map(|page| &page.rows)
     }
 
-    /// Whether every message was read.
-    fn is_whole(&self) -> bool {
-        let ids: BTreeSet<String> = self.messages().map(identity).collect();
-        ids.len() as u64 >= self.size()
+    /// Whether every message was read: the list fits in a page that has room for more.
+    fn is_whole(&self, lists: Habits) -> bool {
+        let first = self.pages.iter().find(|page| page.asked == 0);
+        first.is_some_and(|first| {
+            !first.is_full() && (lists.never_short || first.len() >= self.size())
+        })
     }
+}
+
+/// What is known of the lists of messages, to tell whether the newest one was read.
+#[derive(Debug, Clone, Copy)]
+pub struct Habits {
+    /// It stands on the first or the last page of each list, and both were read.
+    pub newest_at_an_end: bool,
+    /// A page with room for more rows is the last one.
+    pub never_short: bool,
 }
 
 /// The number that a row is asked for by: its id, also where it is sent as text.
@@ -104,12 +115,11 @@ pub fn sender_types(sample: &[Sampled]) -> Option<Vec<String>> {
 }
 
 /// Whether a user's field is never behind the newest message, over the users where both are known.
-/// `ordered` says that the newest message is on the first or the last page of a list.
-pub fn follows(sample: &[Sampled], field: &str, ordered: bool) -> Option<Follows> {
+pub fn follows(sample: &[Sampled], field: &str, lists: Habits) -> Option<Follows> {
     let instant = |row: &Value, name: &str| Timestamp::parse(row.get(name)?.as_str()?);
     let compared: Vec<bool> = sample
         .iter()
-        .filter(|each| ordered || each.is_whole())
+        .filter(|each| lists.newest_at_an_end || each.is_whole(lists))
         .filter_map(|each| {
             let newest = each
                 .messages()
@@ -135,7 +145,7 @@ mod tests {
     fn sampled(user: Value, messages: Vec<Value>) -> Sampled {
         let page = Listed {
             asked: 0,
-            limit: None,
+            limit: Some(99),
             offset: None,
             total: Some(messages.len() as u64),
             rows: messages,
@@ -190,10 +200,14 @@ mod tests {
             user("2024-01-02T00:00:00.000Z"),
             user("2024-01-01T00:00:00Z"),
         );
-        let found = follows(&[ahead, behind], "updated_at", false).unwrap();
+        let lists = Habits {
+            newest_at_an_end: false,
+            never_short: false,
+        };
+        let found = follows(&[ahead, behind], "updated_at", lists).unwrap();
         assert_eq!((found.holds, found.share, found.users), (false, 0.5, 2));
         assert_eq!(
-            follows(&[user("2024-01-03T00:00:00Z")], "online_at", false),
+            follows(&[user("2024-01-03T00:00:00Z")], "online_at", lists),
             None
         );
     }
