@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::interface::{Endpoint, List};
+use super::interface::{Endpoint, LARGEST_LIMIT, List};
 
 /// One question of the probe; its display is path and query, relative to the base URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,17 +60,19 @@ impl Question {
     }
 
     /// Whether any client might send it, so that a failure is none of the question's making.
-    pub fn is_a_read(&self) -> bool {
-        self.is_plain_read()
-            || matches!(
-                (&self.target, &self.twist),
-                (Target::Read(_), Twist::Undecoded)
-            )
+    pub fn is_allowed(&self) -> bool {
+        let target = match self.target {
+            Target::Read(_) | Target::Start { limit: None, .. } => true,
+            Target::Start {
+                limit: Some(limit), ..
+            } => (1..=u64::from(LARGEST_LIMIT)).contains(&limit),
+        };
+        target && matches!(self.twist, Twist::Plain | Twist::Undecoded)
     }
 
-    /// The same, answered with a body that can be read.
-    pub fn is_plain_read(&self) -> bool {
-        matches!((&self.target, &self.twist), (Target::Read(_), Twist::Plain))
+    /// Whether an answer to it is JSON that can be read.
+    pub fn is_plain(&self) -> bool {
+        self.twist == Twist::Plain
     }
 }
 
@@ -97,5 +99,20 @@ mod tests {
         assert_eq!(shown(None), "/external/users");
         assert_eq!(shown(Some(0)), "/external/users?offset=0&limit=0");
         assert_eq!(shown(Some(100)), "/external/users?offset=0&limit=100");
+    }
+
+    #[test]
+    fn only_what_the_interface_rules_out_is_not_allowed() {
+        for (limit, allowed) in [(None, true), (Some(1), true), (Some(99), true)] {
+            assert_eq!(Question::start(List::Users, limit).is_allowed(), allowed);
+        }
+        for limit in [0, 100] {
+            assert!(!Question::start(List::Users, Some(limit)).is_allowed());
+        }
+        let twisted = Question {
+            twist: Twist::OtherAccept,
+            ..Question::start(List::Users, None)
+        };
+        assert!(!twisted.is_allowed());
     }
 }

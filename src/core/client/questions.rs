@@ -12,23 +12,26 @@ use crate::core::transport::Answer;
 
 impl Client {
     /// One question of the probe. Any status is an answer, for what the interface rules out; a 429
-    /// is obeyed, and what any read might meet and may pass by itself is tried again.
+    /// is obeyed, and what any read might meet and may pass by itself is tried again. `heard` is told
+    /// of every answer, also of those that are not given.
     pub async fn ask(
         &self,
         question: &Question,
         budget: &Budget,
+        heard: impl Fn(&Answer) + Sync,
     ) -> Result<(Answer, Vec<Attempt>), Error> {
         let judge = |answer: Answer| {
-            let is_read = question.is_a_read();
+            heard(&answer);
+            let allowed = question.is_allowed();
             let refused = match answer.status {
                 429 => true,
-                408 | 500..=599 => is_read,
+                408 | 500..=599 => allowed,
                 _ => false,
             };
             if refused {
                 return Err(Failure::from(status_failure(answer, self.clock.wall())));
             }
-            if answer.status == 200 && question.is_plain_read() {
+            if answer.status == 200 && allowed && question.is_plain() {
                 let text = Text::repair(&answer.body);
                 json::check(&text.json).map_err(|fault| unreadable(answer.status, fault))?;
             }

@@ -1,6 +1,7 @@
 //! Sends the probe's questions, within their bound, and keeps what every answer tells.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -17,8 +18,9 @@ use crate::core::question::Question;
 use crate::core::transport::Answer;
 
 const LONGEST_MEDIA_TYPE: usize = 64;
-/// More are not kept: a service may send a header of another name each time.
-const MOST_HEADERS: usize = 16;
+const LONGEST_NAME: usize = 64;
+/// More are not shown: a service may send a header of another name each time.
+pub const MOST_HEADERS: usize = 16;
 
 /// Why a finding is missing.
 #[derive(Debug)]
@@ -137,6 +139,10 @@ impl Listed {
         self.limit.is_none_or(|limit| self.len() >= limit)
     }
 
+    pub fn last_row(&self) -> Option<String> {
+        self.rows.last().map(identity)
+    }
+
     pub fn identities(&self) -> Vec<String> {
         self.rows.iter().map(identity).collect()
     }
@@ -224,7 +230,17 @@ impl Asker {
             ..options.clone()
         };
         let client = self.client.with_options(options).map_err(Tried::Failed)?;
-        match client.ask(question, &self.budget).await {
+        let headers = Mutex::new(BTreeSet::new());
+        let heard = |answer: &Answer| {
+            let mut headers = headers.lock().unwrap_or_else(PoisonError::into_inner);
+            let names = answer.headers.iter().map(|(name, _)| name.clone());
+            headers.extend(names.filter(|name| tells_of_rate(name)));
+        };
+        let asked = client.ask(question, &self.budget, heard).await;
+        self.told
+            .rate_limit_headers
+            .extend(headers.into_inner().unwrap_or_else(PoisonError::into_inner));
+        match asked {
             Ok((answer, attempts)) => {
                 self.told.attempts(&attempts);
                 self.told.answer(question, &answer, &attempts);
@@ -261,15 +277,7 @@ impl Told {
 
     fn answer(&mut self, question: &Question, answer: &Answer, attempts: &[Attempt]) {
         self.version = Some(answer.version.clone());
-        for (name, _) in &answer.headers {
-            let plain = name.replace(['-', '_'], "");
-            if (plain.contains("ratelimit") || plain == "retryafter")
-                && self.rate_limit_headers.len() < MOST_HEADERS
-            {
-                self.rate_limit_headers.insert(name.clone());
-            }
-        }
-        if question.is_a_read()
+        if question.is_allowed()
             && answer.status == 200
             && let Some(last) = attempts.last()
         {
@@ -289,6 +297,12 @@ impl Told {
         seconds.sort_by(f64::total_cmp);
         seconds.get(seconds.len() / 2).copied()
     }
+}
+
+/// Whether a header is about the rate of requests, by its name.
+fn tells_of_rate(name: &str) -> bool {
+    let plain = name.replace(['-', '_'], "");
+    name.len() <= LONGEST_NAME && (plain.contains("ratelimit") || plain == "retryafter")
 }
 
 /// What an error means for one finding; its own text may quote an answer, so it is left out.

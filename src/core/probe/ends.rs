@@ -5,8 +5,10 @@ use super::profile::{Gives, PastEnd};
 use crate::core::interface::{Limit, List};
 use crate::core::question::Question;
 
-/// Doubling and halving find the end of a list of a hundred million rows in fewer requests.
+/// Leaping and halving find the end of a list of a hundred million rows in fewer requests.
 const MOST_REQUESTS: u32 = 48;
+/// How much farther each leap goes than the one before.
+const LEAP_GROWTH: u64 = 4;
 
 /// The end of a list.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ struct Search {
     hint: Option<u64>,
     /// How far to leap while no end is in sight.
     leap: u64,
+    /// The row that stands just below `low`.
+    last_row: Option<String>,
     /// Where a short page made believe that the list ends.
     believed: Option<u64>,
     /// Whether rows have followed a short page, so that being short says nothing.
@@ -61,23 +65,7 @@ pub async fn find(
             past: None,
         });
     }
-    let low = pages
-        .iter()
-        .filter(|page| page.is_in_place())
-        .map(Listed::end)
-        .max()
-        .unwrap_or(0);
-    let mut search = Search {
-        low,
-        high: None,
-        hint: first.total.and_then(|total| total.checked_sub(1)),
-        leap: u64::from(limit.get()),
-        believed: None,
-        misled: false,
-    };
-    if search.hint.is_none_or(|last| last < low) {
-        search.believe_in_end();
-    }
+    let mut search = Search::new(pages, first.total, limit);
     let mut past = None;
     let mut total = first.total;
     for _ in 0..MOST_REQUESTS {
@@ -87,9 +75,14 @@ pub async fn find(
             .await?;
         let status = reply.answer.status;
         match reply.listed() {
+            Some(page) if is_another_again(&page, pages) => {
+                return unmeasured(
+                    "one page comes at several offsets, and none says which is true",
+                );
+            }
             Some(page) => {
                 total = page.total;
-                let gives = search.page(&page, limit, pages);
+                let gives = search.page(&page, limit);
                 past = gives.map(|gives| PastEnd { gives, status }).or(past);
                 pages.push(page);
             }
@@ -112,6 +105,24 @@ pub async fn find(
 }
 
 impl Search {
+    fn new(pages: &[Listed], total: Option<u64>, limit: Limit) -> Self {
+        let in_place = pages.iter().filter(|page| page.is_in_place());
+        let farthest = in_place.max_by_key(|page| page.end());
+        let mut search = Self {
+            low: farthest.map_or(0, Listed::end),
+            high: None,
+            last_row: farthest.and_then(Listed::last_row),
+            hint: total.and_then(|total| total.checked_sub(1)),
+            leap: u64::from(limit.get()),
+            believed: None,
+            misled: false,
+        };
+        if search.hint.is_none_or(|last| last < search.low) {
+            search.believe_in_end();
+        }
+        search
+    }
+
     fn next(&mut self) -> u64 {
         let open =
             |offset: &u64| *offset >= self.low && self.high.is_none_or(|high| *offset < high);
@@ -120,19 +131,19 @@ impl Search {
             (None, Some(high)) => self.low + high.saturating_sub(self.low) / 2,
             (None, None) => {
                 let offset = self.low.saturating_add(self.leap);
-                self.leap = self.leap.saturating_mul(2);
+                self.leap = self.leap.saturating_mul(LEAP_GROWTH);
                 offset
             }
         }
     }
 
     /// Takes a page in; gives what it is if it lies past the end.
-    fn page(&mut self, page: &Listed, limit: Limit, earlier: &[Listed]) -> Option<Gives> {
+    fn page(&mut self, page: &Listed, limit: Limit) -> Option<Gives> {
         if page.rows.is_empty() {
             self.nothing_at(page.asked);
             return Some(Gives::Empty);
         }
-        if is_from_before(page, earlier) {
+        if self.is_from_before(page) {
             self.nothing_at(page.asked);
             if let Some(start) = page.offset.filter(|start| *start < page.asked) {
                 self.low = self.low.max(start.saturating_add(page.len()));
@@ -141,11 +152,23 @@ impl Search {
             return Some(Gives::EarlierRows);
         }
         self.misled |= self.believed == Some(page.asked);
-        self.low = self.low.max(page.end());
+        if page.end() > self.low {
+            self.low = page.end();
+            self.last_row = page.last_row();
+        }
         if page.len() < page.applied().unwrap_or(limit.get().into()) && !self.misled {
             self.believe_in_end();
         }
         None
+    }
+
+    /// Whether a page shows rows from another place: it says so, or shows the row before its own.
+    fn is_from_before(&self, page: &Listed) -> bool {
+        let shown = |row: &String| page.identities().contains(row);
+        !page.is_in_place()
+            || (page.offset.is_none()
+                && page.asked >= self.low
+                && self.last_row.as_ref().is_some_and(shown))
     }
 
     fn believe_in_end(&mut self) {
@@ -163,11 +186,13 @@ impl Search {
     }
 }
 
-/// Whether a page shows rows from another place: it says so, or it is another page once more.
-fn is_from_before(page: &Listed, earlier: &[Listed]) -> bool {
-    let repeats =
-        |other: &Listed| other.asked != page.asked && other.identities() == page.identities();
-    !page.is_in_place() || (page.offset.is_none() && earlier.iter().any(repeats))
+/// Whether a page that does not say where it stands is another one once more: then neither can be
+/// placed.
+fn is_another_again(page: &Listed, earlier: &[Listed]) -> bool {
+    let again = |other: &Listed| {
+        other.asked != page.asked && other.asked > 0 && other.identities() == page.identities()
+    };
+    page.offset.is_none() && !page.rows.is_empty() && earlier.iter().any(again)
 }
 
 /// Whether a page held fewer rows than it could; `None` where no page shows it.
@@ -182,4 +207,94 @@ pub fn short_pages(pages: &[Listed], end: u64) -> Option<bool> {
     in_place
         .filter_map(|page| Some(page.len() < could(page)?))
         .reduce(|short, of_page| short || of_page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[derive(Debug, Clone, Copy)]
+    enum Past {
+        Empty,
+        Refused,
+        LastPage,
+        LastPageWithoutOffset,
+    }
+
+    /// What a service that serves so many rows answers; `None` is a refusal.
+    fn serve(end: u64, past: Past, asked: u64, limit: u64, short: bool) -> Option<Listed> {
+        let last = (end - 1) / limit * limit;
+        let (start, said) = match past {
+            _ if asked < end => (asked, Some(asked)),
+            Past::Empty => (end, Some(asked)),
+            Past::Refused => return None,
+            Past::LastPage => (last, Some(last)),
+            Past::LastPageWithoutOffset => (last, None),
+        };
+        let offset = match past {
+            Past::LastPageWithoutOffset => None,
+            _ => said,
+        };
+        let count = limit.min(end - start.min(end));
+        let count = if short && count > 1 { count - 1 } else { count };
+        Some(Listed {
+            asked,
+            limit: Some(limit),
+            offset,
+            total: None,
+            rows: (start..start + count).map(|id| json!({"id": id})).collect(),
+        })
+    }
+
+    fn found(end: u64, total: Option<u64>, past: Past, limit: u8, short: &[bool]) -> (u64, u32) {
+        let limit = Limit::new("limit", limit.into()).unwrap();
+        let rows = u64::from(limit.get());
+        let first = serve(end, past, 0, rows, short[0]).unwrap();
+        let mut pages = vec![first];
+        let mut search = Search::new(&pages, total, limit);
+        for request in 1..=MOST_REQUESTS {
+            let asked = search.next();
+            let turn = short[request as usize % short.len()];
+            match serve(end, past, asked, rows, turn) {
+                Some(page) => {
+                    search.page(&page, limit);
+                    pages.push(page);
+                }
+                None => search.nothing_at(asked),
+            }
+            if let Some(at) = search.end() {
+                return (at, request);
+            }
+        }
+        panic!("not found");
+    }
+
+    proptest! {
+        #[test]
+        fn the_end_is_found_whatever_the_total_says(
+            end in prop_oneof![1_u64..300, 1_u64..100_000_000],
+            total in proptest::option::of(prop_oneof![0_u64..300, 0_u64..200_000_000]),
+            past in prop_oneof![
+                Just(Past::Empty), Just(Past::Refused), Just(Past::LastPage)
+            ],
+            limit in 1_u8..=99,
+            short in proptest::collection::vec(any::<bool>(), 1..7),
+        ) {
+            prop_assert_eq!(found(end, total, past, limit, &short).0, end);
+        }
+
+        #[test]
+        fn a_last_page_that_comes_again_is_no_new_one(end in 1_u64..5_000, limit in 2_u8..=99) {
+            let (at, _) = found(end, Some(end), Past::LastPageWithoutOffset, limit, &[false]);
+            prop_assert_eq!(at, end);
+        }
+    }
+
+    #[test]
+    fn a_true_total_costs_two_requests() {
+        assert_eq!(found(250, Some(250), Past::Empty, 99, &[false]), (250, 2));
+        assert_eq!(found(7, Some(7), Past::Empty, 99, &[false]), (7, 1));
+    }
 }

@@ -46,12 +46,17 @@ impl Probe {
     /// Whether the start of a list has its rows in the same sequence when it is asked for again, and
     /// in a page that overlaps it.
     async fn stability(&mut self, list: List, pages: &mut Vec<Listed>) -> Asked<bool> {
-        let longest = pages
-            .iter()
-            .filter(|page| page.asked == 0)
-            .max_by_key(|page| page.len());
-        let Some(first) = longest.map(Listed::identities) else {
-            return unmeasured("no page of such a list could be read");
+        let limit = u64::from(self.limit.get());
+        let starts = pages.iter().filter(|page| page.asked == 0);
+        let as_asked = starts.filter(|page| page.limit == Some(limit)).last();
+        let first = match as_asked {
+            Some(page) => page.identities(),
+            None => {
+                let page = self.asker.page(list, 0, self.limit).await?;
+                let first = page.identities();
+                pages.push(page);
+                first
+            }
         };
         if first.len() < STABLE_ROWS {
             return unmeasured("no list that was read has enough rows");

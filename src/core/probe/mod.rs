@@ -12,15 +12,13 @@ mod lists;
 mod order;
 mod people;
 pub mod profile;
-#[cfg(test)]
-mod tests;
 mod wire;
 
 use std::collections::BTreeMap;
 
-use self::asker::{Asked, Asker, Listed, Missed, unmeasured};
+use self::asker::{Asked, Asker, Listed, MOST_HEADERS, Missed, unmeasured};
 use self::order::in_sequence;
-use self::people::{Habits, Sampled, spread};
+use self::people::{Habits, spread};
 use self::profile::{Http, LimitAnswer, PROFILE_VERSION, ServiceProfile};
 use super::client::Client;
 use super::error::Error;
@@ -58,11 +56,11 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
     let users = probe
         .list("users", List::Users, &mut pages, &[], stable_users)
         .await?;
-    for user in pages.iter().flat_map(|page| &page.rows) {
+    for user in in_sequence(&pages) {
         probe.asker.told.fields.user(user);
     }
     let messages = probe.messages(&mut sample).await?;
-    for message in sample.iter().flat_map(Sampled::messages) {
+    for message in sample.iter().flat_map(|each| in_sequence(&each.pages)) {
         probe.asker.told.fields.message(message);
     }
     let lists = Habits {
@@ -114,7 +112,12 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
         refusals,
         http: Http {
             version: told.version.clone(),
-            rate_limit_headers: told.rate_limit_headers.iter().cloned().collect(),
+            rate_limit_headers: told
+                .rate_limit_headers
+                .iter()
+                .take(MOST_HEADERS)
+                .cloned()
+                .collect(),
             latency_seconds: told.latency(),
             statuses: told.statuses.clone(),
             ..http

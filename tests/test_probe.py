@@ -1,0 +1,520 @@
+"""What `probe()` finds is what the service does: the mock in every dialect, and services of odd rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import backread
+from backread import ServiceProfile
+from backread.profile import FieldProfile, ListProfile
+from backread.testing import Dialect, Lane, MockServer, Rate, World
+from canned import message, user
+from probing import Rows, check
+from scripted_server import Request, answer
+
+WORLD = {"seed": 7, "users": 250, "messages_per_user": (0, 300)}
+MOST = 120
+
+pytestmark = pytest.mark.backread(unexpected="allow", world=WORLD)
+
+
+def probed(face: Any, server: Any, **options: Any) -> ServiceProfile:
+    """The profile of a server; ``options`` are the probe's."""
+    return check(face.call(face.client(server).probe, **options))
+
+
+# --- dialects -------------------------------------------------------------------------------------
+
+DIALECTS = [
+    "documented",
+    "lenient",
+    "hostile",
+    "strict=no",
+    "over_limit=clamp",
+    "over_limit=ignore",
+    "max_limit=40",
+    "over_limit=clamp max_limit=40",
+    "over_limit=ignore max_limit=40",
+    "over_limit=clamp max_limit=25",
+    "over_limit=ignore max_limit=25",
+    "default_limit=7",
+    "default_limit=1 over_limit=clamp",
+    "default_limit=99 over_limit=ignore",
+    "order=newest",
+    "order=ties",
+    "order=shuffled",
+    "total=stale",
+    "total=capped total_cap=30",
+    "total=capped total_cap=100",
+    "total=null",
+    "total=low",
+    "total=high",
+    "past_end=not_found",
+    "past_end=last_page",
+    "past_end=not_found total=high",
+    "past_end=last_page total=null",
+    "nulls=null",
+    "nulls=missing",
+    "nulls=both",
+    "sender_type=others",
+    "extra_fields=some",
+    "ids=large",
+    "ids=text",
+    "short_pages=some",
+    "short_pages=some total=high max_limit=50",
+]
+
+
+@pytest.mark.parametrize("text", DIALECTS)
+def test_every_finding_is_what_the_dialect_says(face: Any, backread_mock: Lane, text: str) -> None:
+    backread_mock.dialect = text
+    profile = probed(face, backread_mock)
+    compare(profile, Dialect(text), backread_mock.world.total_users)
+    assert profile.http.statuses[200] > 10
+    assert profile.requests <= MOST
+
+
+@pytest.fixture(scope="module")
+def server() -> Any:
+    with MockServer(World(**WORLD)) as running:
+        yield running
+
+
+CHOICES = {
+    "strict": [True, False],
+    "over_limit": ["refuse", "clamp", "ignore"],
+    "max_limit": [40, 99],
+    "default_limit": [5, 25, 40, 99],
+    "order": ["id", "newest", "ties", "shuffled"],
+    "total": ["exact", "capped", "null", "low", "high"],
+    "total_cap": [60],
+    "past_end": ["empty", "not_found", "last_page"],
+    "nulls": ["documented", "null", "missing", "both"],
+    "sender_type": ["documented", "others"],
+    "extra_fields": [True, False],
+    "ids": ["integer", "large", "text"],
+    "short_pages": [True, False],
+}
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(switches=st.fixed_dictionaries({k: st.sampled_from(v) for k, v in CHOICES.items()}))
+def test_switches_are_told_apart_in_any_mixture(server: MockServer, switches: Any) -> None:
+    dialect = Dialect("documented", **switches)
+    with server.lane(dialect=dialect) as lane, lane.client() as client:
+        profile = check(client.probe())
+    compare(profile, dialect, server.world.total_users)
+
+
+def compare(profile: ServiceProfile, dialect: Dialect, users: int) -> None:
+    """Each finding against the switch that it is about."""
+    largest, default = dialect.max_limit, min(dialect.default_limit, dialect.max_limit)
+    assert (profile.default_page, profile.largest_page) == (default, largest)
+    for found, limit, nearest in (
+        (profile.limit_zero, 0, 1),
+        (profile.limit_hundred, 100, largest),
+    ):
+        assert found is not None
+        if dialect.over_limit == "refuse":
+            assert (found.treatment, found.applied) == ("refused", None), limit
+            assert found.answer.status == 422
+        else:
+            clamps = dialect.over_limit == "clamp"
+            word = "clamped" if clamps else "ignored"
+            assert found.treatment == (word if nearest != default else None), limit
+            assert found.applied == (nearest if clamps else default), limit
+    for kind in (profile.users, profile.messages):
+        compare_list(kind, dialect)
+    if dialect.total in ("low", "high"):
+        assert abs(profile.users.total_error or 0) == 1 + users // 10
+    # A few pages of users may all be whole by chance; so many lists of messages are not.
+    assert profile.messages.short_pages == dialect.short_pages
+    assert profile.users.short_pages in (False, dialect.short_pages)
+    assert profile.message_ids_unique is True
+    assert profile.sender_types is not None
+    assert {"user", "operator"} <= set(profile.sender_types)
+    assert bool(set(profile.sender_types) - {"user", "operator"}) == (
+        dialect.sender_type == "others"
+    )
+    for follows in (profile.updated_at_follows, profile.online_at_follows):
+        assert follows is None or follows.holds
+    compare_fields(profile, dialect)
+    compare_refusals(profile, dialect)
+
+
+def compare_list(kind: ListProfile, dialect: Dialect) -> None:
+    direction = "descending" if dialect.order == "newest" else "ascending"
+    if dialect.order == "shuffled":
+        assert kind.order is None
+    else:
+        assert kind.order is not None
+        assert (kind.order.field, kind.order.direction) == ("id", direction)
+        assert kind.order.exact == (dialect.order != "ties")
+    assert kind.stable == (dialect.order in ("id", "newest"))
+    assert kind.total_exact == (dialect.total in ("exact", "stale"))
+    if dialect.total == "null":
+        assert kind.total_error is None
+    else:
+        assert kind.total_error is not None
+        sign = {"low": -1, "capped": -1, "high": 1}.get(dialect.total, 0)
+        assert (kind.total_error > 0) - (kind.total_error < 0) == sign
+    gives = {"empty": "empty", "not_found": "error", "last_page": "earlier_rows"}
+    assert kind.past_end is not None
+    assert kind.past_end.gives == gives[dialect.past_end]
+    assert kind.past_end.status == (404 if dialect.past_end == "not_found" else 200)
+
+
+def compare_fields(profile: ServiceProfile, dialect: Dialect) -> None:
+    may_be_null = {"file_url", "picture_thumb_url"}
+    seen = [
+        (kind, name, found)
+        for kind, found_fields in profile.fields.items()
+        for name, found in found_fields.items()
+    ]
+    rows = [each for each in seen if each[0] in ("user", "message") and each[2].documented]
+    nulls = {(k, n) for k, n, f in rows if f.null_share and n not in may_be_null}
+    gaps = {(k, n) for k, n, f in rows if f.missing_share}
+    assert bool(nulls) == (dialect.nulls in ("null", "both"))
+    assert bool(gaps) == (dialect.nulls in ("missing", "both"))
+    extra = {n for kind, n, found in seen if not found.documented and kind != "other_sender"}
+    added = {"locale", "tags", "score", "company", "edited_at", "reactions", "has_more", "role"}
+    assert extra == (added if dialect.extra_fields else set())
+    kind = "string" if dialect.ids == "text" else "integer"
+    assert profile.fields["user"]["id"] == FieldProfile(True, (kind,), 0.0, 0.0)
+    assert profile.fields["message"]["id"].types == (kind,)
+    assert profile.fields["user"]["user_attributes"].types == ("array",)
+    assert profile.fields["message"]["sender"].types == ("object",)
+    assert profile.fields["message"]["read_by_user"].types == ("boolean",)
+    assert ("other_sender" in profile.fields) == (
+        dialect.sender_type == "others" or dialect.nulls != "documented"
+    )
+
+
+def compare_refusals(profile: ServiceProfile, dialect: Dialect) -> None:
+    refusals = profile.refusals
+    for found, status in (
+        # A secret that is no lane's is answered by the server itself, which is strict.
+        (refusals.wrong_secret, 401),
+        (refusals.other_accept, 406 if dialect.strict else 200),
+        (refusals.unknown_user, 404),
+        (refusals.messages_of_unknown_user, 404),
+        (refusals.unknown_message, 404),
+    ):
+        assert found is not None
+        assert (found.status, found.content_type) == (status, "application/json")
+        if status != 200:
+            assert found.shape["error"]["code"] == "string"
+
+
+def test_a_service_that_takes_any_secret(face: Any) -> None:
+    with MockServer(World(**WORLD), dialect="strict=no") as lenient:
+        found = probed(face, lenient).refusals.wrong_secret
+    assert found is not None
+    assert found.status == 200
+    assert found.shape["users"][0]["email"] == "string"
+
+
+def test_a_stale_total_shows_once_rows_were_added(face: Any, backread_mock: Lane) -> None:
+    backread_mock.dialect = "total=stale"
+    backread_mock.world.add_users(3)
+    users = probed(face, backread_mock).users
+    assert (users.total_exact, users.total_error) == (False, -3)
+
+
+def test_hundred_thousand_users_cost_no_more(face: Any, backread_server: MockServer) -> None:
+    world = World(seed=3, users=100_000, messages_per_user=(0, 2000))
+    for dialect in ("total=null", "total=high", "total=capped", "documented"):
+        with backread_server.lane(world, dialect=dialect) as lane:
+            profile = probed(face, lane)
+        assert profile.users.total_exact == (dialect == "documented")
+        assert profile.requests <= MOST
+    assert profile.requests <= 45
+
+
+# --- a bounded number of GETs ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 13, 21, 34])
+@pytest.mark.parametrize("dialect", ["documented", "hostile total=high", "max_limit=3"])
+def test_no_more_is_sent_than_allowed(
+    face: Any, backread_mock: Lane, backread_server: MockServer, most: int, dialect: str
+) -> None:
+    backread_mock.dialect = dialect
+    before = sum(backread_server.counts().values())
+    profile = probed(face, backread_mock, max_requests=most)
+    sent = backread_mock.calls().count
+    # The request with the made-up secret is in no lane of a test.
+    strays = sum(backread_server.counts().values()) - before
+    assert profile.requests == sent + strays <= most
+    cut_short = any("bound" in reason for reason in profile.notes.values())
+    assert cut_short or (profile.requests < most and dialect == "documented")
+
+
+def test_retries_count_too(face: Any, backread_mock: Lane) -> None:
+    backread_mock.clock.virtual()
+    backread_mock.fault("messages: status(503)")
+    profile = probed(face, backread_mock, max_requests=30)
+    assert profile.requests == 30
+    assert profile.http.statuses[503] > 5
+
+
+def test_the_sample_is_so_many_users(face: Any, backread_mock: Lane) -> None:
+    assert probed(face, backread_mock, sample=0).notes["messages.order"] == "no user was read"
+    small = probed(face, backread_mock, sample=3)
+    large = probed(face, backread_mock, sample=40)
+    assert small.messages.rows < large.messages.rows
+    assert small.requests < large.requests
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"max_requests": 0}, {"sample": -1}, {"max_requests": 10**9}],
+)
+def test_numbers_out_of_bounds_are_refused(
+    face: Any, backread_mock: Lane, arguments: dict[str, int]
+) -> None:
+    client = face.client(backread_mock)
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        face.call(client.probe, **arguments)
+    with pytest.raises(TypeError, match="sample"):
+        face.call(client.probe, sample=True)
+    assert backread_mock.calls().count == 0
+
+
+def test_what_is_sent_is_get_and_odd_only_where_it_must(face: Any, scripted: Any) -> None:
+    server = scripted(Rows([user(n) for n in range(1, 60)], {n: [] for n in range(1, 60)}))
+    probed(face, server)
+    assert {request.method for request in server.requests} == {"GET"}
+    secrets = [request.headers["authorization"] for request in server.requests]
+    [made_up] = [each for each in secrets if each != f"Bearer {server.secret}"]
+    assert server.secret not in made_up
+    accepts = [request.headers["accept"] for request in server.requests]
+    [other] = [each for each in accepts if each != f"application/vnd.{server.vendor}.v1+json"]
+    assert server.vendor not in other
+    limits = [request.query.get("limit") for request in server.requests]
+    assert limits.count("0") == limits.count("100") == 1
+    targets = [request.target for request in server.requests]
+    assert targets.count("/external/users") == 1
+
+
+def test_the_made_up_secret_follows_no_redirect_to_another_origin(face: Any, scripted: Any) -> None:
+    elsewhere = scripted(answer(200, {}))
+    rows = Rows([user(1)], {1: [message(7)]})
+
+    def service(request: Request) -> bytes:
+        if request.headers["authorization"].endswith("scripted-secret"):
+            return rows(request)
+        return answer(302, b"", {"location": f"{elsewhere.url}/external/users"})
+
+    profile = probed(face, scripted(service))
+    assert profile.refusals.wrong_secret is None
+    assert "redirect" in profile.notes["refusals.wrong_secret"]
+    assert not elsewhere.requests
+
+
+# --- small services -------------------------------------------------------------------------------
+
+
+def test_a_service_without_users(face: Any, backread_server: MockServer) -> None:
+    with backread_server.lane(World(users=0)) as lane:
+        profile = probed(face, lane)
+    assert (profile.default_page, profile.largest_page) == (25, 99)
+    assert (profile.users.rows, profile.users.total_exact) == (0, True)
+    assert profile.users.past_end is None
+    assert profile.notes["messages.order"] == "no user was read"
+    assert profile.refusals.unknown_user is not None
+    assert profile.sender_types is None
+
+
+@pytest.mark.parametrize("messages", [0, 1])
+def test_a_service_with_one_user(face: Any, backread_server: MockServer, messages: int) -> None:
+    with backread_server.lane(World(users=1, messages_per_user=(messages, messages))) as lane:
+        profile = probed(face, lane)
+    assert profile.users.rows == 1
+    assert profile.messages.rows == messages
+    assert profile.users.order is profile.users.stable is profile.message_ids_unique is None
+    assert profile.users.total_exact is profile.messages.total_exact is True
+    assert (profile.updated_at_follows is None) == (messages == 0)
+    assert profile.refusals.unknown_message is not None
+
+
+# --- odd rows -------------------------------------------------------------------------------------
+
+
+def test_the_order_is_found_whatever_the_field(face: Any, scripted: Any) -> None:
+    numbers = [(7 * n) % 40 for n in range(40)]
+    users = [
+        user(n + 1, online_at=f"2024-02-01T00:{59 - at:02}:00Z", created_at="2024-01-01T00:00:00Z")
+        for at, n in enumerate(numbers)
+    ]
+    messages = [message(n + 1, rank=at // 2) for at, n in enumerate(numbers)]
+    profile = probed(face, scripted(Rows(users, {n + 1: messages for n in numbers})))
+    assert profile.users.order is not None
+    assert (profile.users.order.field, profile.users.order.direction) == ("online_at", "descending")
+    assert profile.messages.order is not None
+    assert (profile.messages.order.field, profile.messages.order.direction) == ("rank", "ascending")
+
+
+def test_message_ids_may_be_unique_for_each_user_alone(face: Any, scripted: Any) -> None:
+    users = [user(n) for n in (1, 2, 3)]
+    shared = scripted(Rows(users, {n: [message(1), message(2)] for n in (1, 2, 3)}))
+    assert probed(face, shared).message_ids_unique is False
+    own = scripted(Rows(users, {n: [message(n * 10)] for n in (1, 2, 3)}))
+    assert probed(face, own).message_ids_unique is True
+
+
+def test_a_field_that_stays_behind_does_not_follow(face: Any, backread_mock: Lane) -> None:
+    for user_id in backread_mock.world.user_ids():
+        backread_mock.world.edit_user(user_id, updated_at="2001-01-01T00:00:00.000Z")
+    profile = probed(face, backread_mock)
+    assert profile.updated_at_follows is not None
+    assert (profile.updated_at_follows.holds, profile.updated_at_follows.share) == (False, 0.0)
+    assert profile.online_at_follows is not None
+    assert profile.online_at_follows.holds
+
+
+def test_users_without_a_number_as_id_cannot_be_asked_for(face: Any, scripted: Any) -> None:
+    users = [user(f"u-{n}") for n in range(30)]
+    profile = probed(face, scripted(Rows(users, {})))
+    assert profile.users.rows == 30
+    assert "whole number" in profile.notes["messages.order"]
+    assert profile.fields["user"]["id"].types == ("string",)
+
+
+# --- HTTP -----------------------------------------------------------------------------------------
+
+
+def test_compression_and_validators(face: Any, scripted: Any) -> None:
+    rows = Rows([user(n) for n in range(1, 30)], {n: [] for n in range(1, 30)})
+
+    def service(request: Request) -> bytes:
+        if request.headers.get("if-none-match") == 'W/"7"':
+            return answer(304)
+        rows.head = lambda request: {"etag": 'W/"7"', "x-ratelimit-remaining": "9"}
+        return rows(request)
+
+    http = probed(face, scripted(service)).http
+    assert (http.validators, http.not_modified) == (("etag",), True)
+    assert http.rate_limit_headers == ("x-ratelimit-remaining",)
+    assert (http.version, http.compression) == ("HTTP/1.1", "none")
+
+    def dated(request: Request) -> bytes:
+        rows.head = lambda request: {"last-modified": "Tue, 14 Nov 2023 22:13:50 GMT"}
+        return rows(request)
+
+    http = probed(face, scripted(dated)).http
+    assert (http.validators, http.not_modified) == (("last-modified",), False)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+def test_a_compressed_page_is_seen_as_it_was_sent(face: Any, scripted: Any, coding: str) -> None:
+    rows = Rows([user(n) for n in range(1, 30)], {n: [] for n in range(1, 30)})
+
+    def service(request: Request) -> bytes:
+        # Only the one that the probe does not decode: its body is not looked at.
+        plain = request.headers.get("accept-encoding") != "gzip, br, zstd"
+        return rows(request) if plain else answer(200, b"\x1f", {"content-encoding": coding})
+
+    assert probed(face, scripted(service)).http.compression == coding
+
+
+# --- faults and limits ----------------------------------------------------------------------------
+
+
+def test_passing_failures_change_no_finding(face: Any, backread_mock: Lane) -> None:
+    usual = probed(face, backread_mock)
+    backread_mock.clock.virtual()
+    backread_mock.fault(
+        "users: status(503) x1; messages every=5: reset(); messages every=7: garbage()"
+    )
+    profile = probed(face, backread_mock)
+    assert not [path for path in usual.differs(profile) if not path.startswith("http")]
+    assert profile.http.statuses[503] == backread_mock.calls("users", status=503).count > 0
+    assert profile.requests > usual.requests
+
+
+def test_a_part_that_fails_leaves_the_rest(face: Any, backread_mock: Lane) -> None:
+    backread_mock.clock.virtual()
+    backread_mock.fault("messages: status(500)")
+    profile = check(face.call(face.client(backread_mock, max_retries=1).probe))
+    assert profile.users.order is not None
+    assert profile.messages.order is None
+    assert profile.notes["messages.order"] == "the service answered 500"
+    assert profile.refusals.messages_of_unknown_user is None
+
+
+def test_an_odd_question_that_breaks_the_service_is_a_finding(face: Any, scripted: Any) -> None:
+    rows = Rows([user(n) for n in range(1, 30)], {n: [] for n in range(1, 30)})
+    failed = []
+
+    def service(request: Request) -> bytes:
+        if request.query.get("limit") == "0":
+            failed.append(request)
+            return answer(500, {"trace": ["ZeroDivisionError"]})
+        return rows(request)
+
+    found = probed(face, scripted(service)).limit_zero
+    assert found is not None
+    assert (found.treatment, found.answer.status) == ("other", 500)
+    assert found.answer.shape == {"trace": ["string"]}
+    # It is the answer, so it is not asked for once more.
+    assert len(failed) == 1
+
+
+@pytest.mark.parametrize("says", ["retry_after", "headers"])
+def test_a_rate_limit_is_obeyed_and_told(face: Any, backread_mock: Lane, says: Any) -> None:
+    backread_mock.clock.virtual()
+    backread_mock.rate = Rate(0.5, burst=4, says=says)
+    profile = probed(face, backread_mock)
+    assert profile.http.statuses[429] > 0
+    assert sum(backread_mock.clock.slept) > profile.http.statuses[429]
+    limit = "retry-after" if says == "retry_after" else "x-ratelimit-limit"
+    assert limit in profile.http.rate_limit_headers
+    assert profile.users.order is not None
+
+
+def test_a_worker_that_is_to_reschedule_is_told_at_once(face: Any, backread_mock: Lane) -> None:
+    backread_mock.rate = Rate(0.01, burst=5)
+    client = face.client(backread_mock, on_rate_limit="raise")
+    with pytest.raises(backread.RateLimitError):
+        face.call(client.probe)
+
+
+def test_the_deadline_holds_for_the_whole_probe(face: Any, backread_mock: Lane) -> None:
+    backread_mock.clock.virtual()
+    backread_mock.fault("users: latency(900)")
+    with pytest.raises(backread.DeadlineExceededError):
+        face.call(face.client(backread_mock, deadline=5).probe)
+
+
+@pytest.mark.parametrize(
+    ("answered", "error"),
+    [
+        (answer(401, {"error": "who?"}), backread.AuthenticationError),
+        (answer(403), backread.PermissionDeniedError),
+        (answer(404), backread.NotFoundError),
+        (answer(406), backread.StatusError),
+        (answer(422), backread.BadRequestError),
+        (answer(503), backread.ServerError),
+        (answer(200, "<html>"), backread.DecodeError),
+        (answer(200, {"users": 7}), backread.DecodeError),
+    ],
+)
+def test_a_service_that_cannot_be_read_has_no_profile(
+    face: Any, scripted: Any, answered: bytes, error: type[Exception]
+) -> None:
+    server = scripted(lambda request: answered)
+    with pytest.raises(error):
+        face.call(face.client(server, max_retries=0).probe)
+
+
+def test_a_wrong_secret_is_an_error(face: Any, backread_mock: Lane) -> None:
+    class Place:
+        url, secret, vendor = backread_mock.url, "mock_wrong", backread_mock.vendor
+
+    with pytest.raises(backread.AuthenticationError):
+        face.call(face.client(Place()).probe)
