@@ -194,11 +194,14 @@ pub async fn resume_into<T: Send>(
             Ok(answer) => sweep.take(ask, answer),
             Err(error) => {
                 sweep.report.requests += error.attempts.len() as u64;
-                sweep.report.doubt("a request failed".to_owned());
-                sweep.report.end(now());
-                report.set(sweep.report);
-                return Err(error);
+                sweep.failed = Some(error);
             }
+        }
+        if let Some(error) = sweep.failed {
+            sweep.report.doubt("a request failed".to_owned());
+            sweep.report.end(now());
+            report.set(sweep.report);
+            return Err(error);
         }
     }
     sweep.report.end(now());
@@ -218,10 +221,7 @@ async fn answer(client: &Client, list: List, ask: Ask, budget: &Budget) -> Resul
             Ok(read) => Ok(Answer::Page(read)),
             Err(error) => match error.status() {
                 Some(status) if offset > 0 && PAST_END.contains(&status) => {
-                    Ok(Answer::PastEnd(Sent {
-                        endpoint: list.page(offset, limit),
-                        attempts: error.attempts.clone(),
-                    }))
+                    Ok(Answer::PastEnd(error))
                 }
                 _ => Err(error),
             },

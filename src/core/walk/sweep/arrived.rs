@@ -3,6 +3,7 @@
 use roaring::RoaringTreemap;
 
 use crate::core::client::{Read, Sent};
+use crate::core::error::Error;
 use crate::core::interface::Limit;
 use crate::core::page::{Page, Row};
 
@@ -32,8 +33,8 @@ pub struct Ask {
 #[derive(Debug)]
 pub enum Answer {
     Page(Read<Page>),
-    /// The service refused an offset past the end of the list.
-    PastEnd(Sent),
+    /// The service refused the offset, as it may where the list has ended before it.
+    PastEnd(Error),
     /// The row as JSON; `None` where there is none of that id.
     Row {
         row: Option<String>,
@@ -42,11 +43,14 @@ pub enum Answer {
 }
 
 impl Answer {
-    pub fn sent(&self) -> &Sent {
-        match self {
-            Self::Page(read) => &read.sent,
-            Self::PastEnd(sent) | Self::Row { sent, .. } => sent,
-        }
+    /// How many requests it took.
+    pub fn requests(&self) -> u64 {
+        let attempts = match self {
+            Self::Page(read) => &read.sent.attempts,
+            Self::PastEnd(refusal) => &refusal.attempts,
+            Self::Row { sent, .. } => &sent.attempts,
+        };
+        attempts.len() as u64
     }
 }
 
@@ -69,12 +73,13 @@ pub(super) struct Arrived {
     pub said_limit: Option<i64>,
     pub said_offset: Option<i64>,
     pub said_total: Option<i64>,
-    /// False where the offset was refused.
-    pub answered: bool,
+    /// The offset was refused.
+    pub refusal: Option<Error>,
     /// It came from another offset than asked for, by its own account.
     pub strayed: bool,
     pub repaired_text: u64,
-    pub sent: Sent,
+    /// `None` where the offset was refused.
+    pub sent: Option<Sent>,
     pub order: Order,
     past_end: bool,
 }
@@ -96,10 +101,10 @@ impl Arrived {
             said_limit: page.limit,
             said_offset: page.offset,
             said_total: page.total,
-            answered: true,
+            refusal: None,
             strayed: false,
             repaired_text: page.text.repaired,
-            sent,
+            sent: Some(sent),
             order: Order {
                 taken,
                 taken_before: ask.taken_before,
@@ -110,7 +115,7 @@ impl Arrived {
     }
 
     /// `None` where no page was asked for.
-    pub fn past_end(ask: &Ask, taken: u64, sent: Sent) -> Option<Self> {
+    pub fn past_end(ask: &Ask, taken: u64, refusal: Error) -> Option<Self> {
         let Question::Page { offset, limit } = ask.question else {
             return None;
         };
@@ -121,10 +126,10 @@ impl Arrived {
             said_limit: None,
             said_offset: None,
             said_total: None,
-            answered: false,
+            refusal: Some(refusal),
             strayed: false,
             repaired_text: 0,
-            sent,
+            sent: None,
             order: Order {
                 taken,
                 taken_before: ask.taken_before,

@@ -98,6 +98,14 @@ impl Sweep {
             self.report.evidence.proving_requests -= 1;
             self.plain_pages += 1;
         }
+        let reached = self
+            .totals
+            .last
+            .is_some_and(|total| total > fill.target.offset);
+        if linked && reached && fill.target.refusal.is_some() {
+            self.fail(fill.target);
+            return;
+        }
         fill.target.settle(&self.seen, None);
         let shared = self.compare(&fill.target);
         // The list ends before the page that waits, by now: its rows are kept, its place is gone.
@@ -123,6 +131,10 @@ impl Sweep {
     /// The page is taken as it is; what lay between is not known.
     fn give_up_link(&mut self) {
         if let Stage::Filling(fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) {
+            if fill.target.refusal.is_some() {
+                self.fail(fill.target);
+                return;
+            }
             self.report.evidence.missing_links += 1;
             self.links_given_up += 1;
             let shared = self.compare(&fill.target);
@@ -131,5 +143,11 @@ impl Sweep {
             self.decide();
             self.join_arrived();
         }
+    }
+
+    /// Ends the walk with a refusal that is not to be explained by the list's end.
+    pub(super) fn fail(&mut self, refused: Arrived) {
+        self.failed = refused.refusal;
+        self.stage = Stage::Over;
     }
 }

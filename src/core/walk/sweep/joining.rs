@@ -42,6 +42,11 @@ impl Sweep {
             || arrived.rows.iter().any(|row| row.id.is_none())
             || (arrived.offset == self.end && self.barren_pages > 0)
             || self.longest_page <= LINK;
+        let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
+        if past_end && promised && self.barren_pages == 0 && arrived.refusal.is_some() {
+            self.fail(arrived);
+            return;
+        }
         let joins = first || past_end || shared.links() || self.adds_nothing(&arrived);
         if !joins && !hopeless {
             self.hold(arrived);
@@ -71,7 +76,7 @@ impl Sweep {
     pub(super) fn join(&mut self, arrived: Arrived, shared: Shared) -> bool {
         let first = self.last_offset.is_none();
         let received = arrived.received();
-        let answered = arrived.answered;
+        let answered = arrived.refusal.is_none();
         self.note_shared(&arrived, &shared);
         if !first && shared.links() {
             self.report.evidence.links += 1;
@@ -158,7 +163,7 @@ impl Sweep {
         evidence.rows_moved += shared.moved;
         self.strayed |= arrived.strayed;
         self.vanished.extend(&shared.vanished);
-        if arrived.answered {
+        if arrived.refusal.is_none() {
             let end = (!arrived.is_past_end()).then(|| arrived.offset + arrived.received());
             self.totals.take(arrived.said_total, end);
             if self.last_offset.is_none() {
@@ -210,6 +215,9 @@ impl Sweep {
             self.latest = Some(arrived.order);
         }
         self.cut_to_max_items(&mut rows);
+        let Some(sent) = arrived.sent else {
+            return fresh;
+        };
         self.ready.push_back(WalkedPage {
             limit: arrived.said_limit,
             offset: arrived.said_offset,
@@ -220,7 +228,7 @@ impl Sweep {
                 List::Messages { user_id } => user_id.get().try_into().ok(),
             },
             counts: self.report.counts(),
-            sent: arrived.sent,
+            sent,
             checkpoint: None,
         });
         fresh

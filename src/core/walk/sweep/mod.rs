@@ -21,6 +21,7 @@ pub use self::resume::{Checkpoint, Resume};
 use super::chain::Chain;
 use super::totals::Totals;
 use super::{WalkSettings, WalkedPage};
+use crate::core::error::Error;
 use crate::core::interface::List;
 use crate::core::page::Row;
 use crate::core::report::WalkReport;
@@ -116,6 +117,8 @@ pub struct Sweep {
     content_before: Option<u64>,
     given: u64,
     ready: VecDeque<WalkedPage>,
+    /// The refusal of an offset that the list does reach.
+    pub failed: Option<Error>,
     /// `max_items` ended it, which is what the caller asked for.
     pub cut: bool,
 }
@@ -169,6 +172,7 @@ impl Sweep {
             content_before: None,
             given: 0,
             ready: VecDeque::new(),
+            failed: None,
             cut: false,
         };
         if settings.max_items == Some(0) {
@@ -214,7 +218,7 @@ impl Sweep {
     /// Takes the answer to what was asked.
     pub fn take(&mut self, ask: Ask, answer: Answer) {
         self.taken += 1;
-        self.report.requests += answer.sent().attempts.len() as u64;
+        self.report.requests += answer.requests();
         let awaited = self.awaited == Some(ask.number);
         if awaited {
             self.awaited = None;
@@ -227,7 +231,7 @@ impl Sweep {
                 return;
             }
             Answer::Page(read) => Arrived::page(&ask, self.taken, read),
-            Answer::PastEnd(sent) => Arrived::past_end(&ask, self.taken, sent),
+            Answer::PastEnd(refusal) => Arrived::past_end(&ask, self.taken, refusal),
         };
         let arrived = match arrived {
             Some(arrived) => arrived,
