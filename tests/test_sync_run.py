@@ -9,20 +9,19 @@ import pytest
 
 from backread import Client, DeadlineExceededError
 from canned import envelope, message, paged, user, users
+from remembered import Remembered, given
 from scripted_server import Request, answer
 
 pa = pytest.importorskip("pyarrow")
 
 
-def rest(run: Any) -> list[Any]:
-    read = []
-    while (batch := run.next_batch(True)) is not None:
-        read.append(batch)
-    return read
+def run_of(client: Client, remembered: Remembered | None = None) -> Any:
+    known = (remembered or Remembered()).known()
+    return client._sync_run(known, mode="incremental", max_staleness=None)
 
 
 def batches(client: Client) -> list[Any]:
-    return rest(client._sync_run([]))
+    return list(given(run_of(client)))
 
 
 def column(read: list[Any], table: str, name: str) -> list[Any]:
@@ -61,12 +60,14 @@ def test_a_run_that_waits_longer_than_a_batch_lasts_has_not_ended(scripted: Any)
 def test_a_deadline_is_never_taken_for_the_end(scripted: Any) -> None:
     """It passes while a batch is being committed; all lists are done, as in a resumed run."""
     client = client_of(scripted(paged(users(12_000))), deadline=3)
-    run = client._sync_run(list(range(1, 12_001)))
+    remembered = Remembered()
+    remembered.done = set(range(1, 12_001))
+    run = run_of(client, remembered)
     first = run.next_batch(True)
     assert first.users.num_rows < 12_000
     time.sleep(3)
     with pytest.raises(DeadlineExceededError):
-        rest(run)
+        list(given(run))
 
 
 def test_a_record_that_does_not_fit_is_given_with_its_id_and_the_reason(scripted: Any) -> None:
@@ -99,7 +100,7 @@ def test_requests_are_counted_as_the_service_counts_them(scripted: Any) -> None:
             else answer(200, envelope([], key="messages"))
         )
     )
-    run = client_of(server)._sync_run([])
-    rest(run)
+    run = run_of(client_of(server))
+    list(given(run))
     assert run.requests == len(server.requests)
     assert run.users_total == 150

@@ -184,6 +184,10 @@ impl GrowingEnd {
 
     fn judge_end(&mut self, total: u64, fresh: usize, full: bool) -> Result<Step, &'static str> {
         let known = usize::try_from(self.held.rows - self.start).unwrap_or(usize::MAX);
+        // A page that came short may end before the rows that are known.
+        if self.shown.len() < known {
+            return self.go_on(fresh);
+        }
         let anchors = &self.held.last_ids;
         let from = known.saturating_sub(anchors.len());
         if self.shown.get(from..known) != Some(anchors.as_slice()) {

@@ -205,6 +205,23 @@ fn what_has_been_read_meanwhile_is_no_longer_waited_for() {
 }
 
 #[test]
+fn pages_that_come_short_are_joined() {
+    for grows in BOTH {
+        let mut chat = Chat {
+            largest_page: 20,
+            says_what_it_applied: false,
+            ..Chat::new(300, grows)
+        };
+        chat.rows[240].1 = false;
+        let end = known(&chat);
+        chat.append(5);
+        let (_, step, requests) = read(&mut chat, end, |_| {});
+        assert_eq!(grown(step).rows, 305);
+        assert!(requests <= 5, "{requests}");
+    }
+}
+
+#[test]
 fn what_is_proved_of_the_end_serves_the_next_run() {
     for grows in BOTH {
         let mut chat = Chat::new(200, grows);
