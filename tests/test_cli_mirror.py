@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,9 @@ from command_line import COMMAND, SECONDS, Done, posix_only, settings_of, wait_f
 pytest.importorskip("duckdb")
 pytest.importorskip("typer")
 pytest.importorskip("rich")
+
+from backread.cli.sync import progress
+from backread.mirror import SyncProgress
 
 
 def test_sync_says_how_it_goes_and_what_it_did(
@@ -35,6 +40,76 @@ def test_sync_says_how_it_goes_and_what_it_did(
         ["1", "incremental"],
     ]
     assert len(backread("report", folder, "--limit", 1).out.splitlines()) == 2
+
+
+def test_report_says_how_the_lists_were_read_and_what_stopped_a_run(
+    backread: Callable[..., Done], tmp_path: Path
+) -> None:
+    folder = tmp_path / "chats"
+    with MockServer(World(seed=11, users=30, messages_per_user=(50, 150))) as server:
+        address = ("--base-url", server.url, "--vendor", server.vendor)
+        secret = tmp_path / "secret"
+        secret.write_text(server.secret, encoding="utf-8")
+        command = ("sync", folder, *address, "--secret-file", secret)
+        server.on("messages").fail("status(500)")
+        assert backread(*command, "--max-retries", 0).code == 5
+        server.clear_faults()
+        assert backread(*command).out.startswith("run 1 (resumed): ")
+        assert "read at their end alone" in backread(*command).out
+        assert "read at their end alone" not in backread(*command, "--max-staleness-days", 0).out
+    heading, *runs = backread("report", folder).out.splitlines()
+    assert heading.split()[-3:] == ["lists_read", "resumed", "error"]
+    assert "whole 30" in runs[0]
+    assert "end " in runs[1]
+    assert "ServerError" in runs[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "0 users, 0 messages, 0 requests"),
+        (
+            {"users": 7, "users_total": 1200, "lists": 3, "lists_total": 1200, "requests": 12},
+            "7 of 1,200 users, 3 of 1,200 lists, 0 messages, 12 requests",
+        ),
+        (
+            {"messages": 12345, "rate": 1234.5, "pace": 9.87, "seconds_left": 3725.4},
+            "0 users, 12,345 messages, 0 requests, 1,234 rows/s, 9.9 requests/s, 1:02:05 left",
+        ),
+        ({"seconds_left": 0.0}, "0 users, 0 messages, 0 requests, 0:00:00 left"),
+        ({"phase": "publishing", "rate": 5.0}, "0 users, 0 messages, 0 requests"),
+    ],
+)
+def test_progress_is_told_in_a_line(given: dict[str, Any], expected: str) -> None:
+    from backread.cli.sync import describe
+
+    nothing: dict[str, Any] = {
+        "users": 0,
+        "users_total": None,
+        "messages": 0,
+        "requests": 0,
+        "seconds": 0.0,
+        "phase": "reading",
+    }
+    assert describe(SyncProgress(**nothing | given)) == expected
+
+
+@posix_only
+def test_terminal_is_shown_a_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "200")
+    with progress() as tell:
+        tell(SyncProgress(1, 2, 30, 4, 1.0, "reading", 5, 10, 12.0, 3.0, 65.0))
+    said = "1 of 2 users, 5 of 10 lists, 30 messages, 4 requests, 12 rows/s, 3.0 requests/s, "
+    assert f"{said}0:01:05 left" in terminal.getvalue()
+
+
+class Terminal(io.StringIO):
+    """What looks like one."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def test_sync_keeps_off_the_folder_of_the_demo(

@@ -51,7 +51,7 @@ def merge_rows(
     differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
     # The bounds let DuckDB skip the row groups that cannot hold these users; where the users lie
     # scattered, the row numbers keep it from reading the wide columns of all the others.
-    rows_of(
+    [(changed,)] = rows_of(
         connection,
         f"""
         CREATE OR REPLACE TEMP TABLE changed AS
@@ -65,6 +65,11 @@ def merge_rows(
         """,
         [low, high],
     )
+    rows_of(connection, f"INSERT INTO seen_{table.name} SELECT {key} FROM staged")
+    return _apply_changed(connection, table, now) if changed else (0, 0)
+
+
+def _apply_changed(connection: DuckDBPyConnection, table: Table, now: datetime) -> tuple[int, int]:
     [(added,)] = rows_of(
         connection,
         f"INSERT INTO {table.name} ({_names(table.names)}, first_seen_at) "
@@ -83,7 +88,6 @@ def merge_rows(
         connection, "SELECT count(*) FROM changed WHERE held_row IS NOT NULL AND differs"
     )
     mark_dirty(connection, table, "changed")
-    rows_of(connection, f"INSERT INTO seen_{table.name} SELECT {key} FROM staged")
     return added, updated
 
 
@@ -119,18 +123,19 @@ def update_where(
 
     ``values`` fill the parameters of the assignments.
     """
-    rows_of(
+    [(count,)] = rows_of(
         connection,
         f"CREATE OR REPLACE TEMP TABLE touched AS SELECT rowid AS held_row, {table.user_column} "
         f"FROM {table.name} WHERE {condition}",
     )
-    mark_dirty(connection, table, "touched")
-    [(count,)] = rows_of(
-        connection,
-        f"UPDATE {table.name} SET {assignments} FROM touched "
-        f"WHERE {table.name}.rowid = touched.held_row",
-        values,
-    )
+    if count:
+        mark_dirty(connection, table, "touched")
+        rows_of(
+            connection,
+            f"UPDATE {table.name} SET {assignments} FROM touched "
+            f"WHERE {table.name}.rowid = touched.held_row",
+            values,
+        )
     return int(count)
 
 

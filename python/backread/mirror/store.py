@@ -21,6 +21,7 @@ class Store:
     def __init__(self, folder: Path, connection: DuckDBPyConnection) -> None:
         self.folder = folder
         self.connection = connection
+        self._kept_service: Service | None = None
 
     def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
         """Runs one statement and gives its rows."""
@@ -48,5 +49,7 @@ class Store:
 
     def keep_service(self, service: Service) -> None:
         """Notes the service that the mirror holds."""
-        self.keep("base_url", service.base_url)
-        self.keep("vendor", service.vendor)
+        if self._kept_service != service:
+            self.keep("base_url", service.base_url)
+            self.keep("vendor", service.vendor)
+            self._kept_service = service
