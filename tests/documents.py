@@ -42,7 +42,7 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """``make``, ``mock``, ``shell``, ``pytest``, ``python``, ``output``, or ``unknown``."""
+        """``make``, ``mock``, ``shell``, ``pytest``, ``python``, ``output``, ``json``, ``none``."""
         if self.language == "sh":
             commands = self.code.splitlines()
             if all(command.startswith("make ") for command in commands):
@@ -50,7 +50,7 @@ class Block:
             return "mock" if commands[-1].startswith("backread mock") else "shell"
         if self.language == "python":
             return "pytest" if self.tests else "python"
-        return "output" if self.language == "text" else "unknown"
+        return {"text": "output", "json": "json"}.get(self.language, "none")
 
     @property
     def tests(self) -> list[str]:

@@ -210,7 +210,17 @@ def test_help_names_every_command(backread: Callable[..., Done]) -> None:
     for arguments in ([], ["--help"]):
         done = backread(*arguments)
         assert done.code == 0
-        for command in ("users", "user", "messages", "message", "sync", "report", "mock", "demo"):
+        for command in (
+            "users",
+            "user",
+            "messages",
+            "message",
+            "sync",
+            "report",
+            "probe",
+            "mock",
+            "demo",
+        ):
             assert command in done.out
             assert backread(command, "--help").code == 0
 

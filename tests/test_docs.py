@@ -28,6 +28,7 @@ if not PAGES:
     pytest.skip("the wheel check takes no pages along", allow_module_level=True)
 
 TESTING, MOCK = Document(ROOT / "docs/testing.md"), Document(ROOT / "docs/mock.md")
+PROBE = Document(ROOT / "docs/probe.md")
 
 
 def ticked(text: str) -> list[str]:
@@ -43,7 +44,7 @@ def server() -> Iterator[MockServer]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.page.name)
 def test_every_block_has_a_runner(page: Document) -> None:
-    page.check({"shell", "pytest", "python", "output"})
+    page.check({"shell", "pytest", "python", "output", "json"})
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,19 @@ def test_shell_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(re.findall(r'(?:^|})\{"id": \d', written, re.MULTILINE)) == 3
 
 
+@of_kind(BLOCKS, "json")
+def test_json_is_a_profile(block: Block) -> None:
+    """Of a service with the habits of the mock; its fields are some of those there are."""
+    profile = backread.ServiceProfile.from_json(block.code)
+    world = World(seed=7, users=200, messages_per_user=(0, 300))
+    with MockServer(world) as server, server.client() as client:
+        measured = client.probe()
+    differing = profile.differs(measured)
+    assert [path for path in differing if not path.startswith("fields.")] == []
+    for kind, found in profile.fields.items():
+        assert found.items() <= measured.fields[kind].items()
+
+
 def test_exported_rows_are_a_world(
     server: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +162,17 @@ def test_each_fault_is_what_its_row_says(backread_mock: Lane, fault: str) -> Non
             client.users.page(limit=99)
         assert type(caught.value).__name__ == outcome
     assert backread_mock.calls("users").count == (1 + RETRIES if again == "yes" else 1)
+
+
+def test_every_finding_has_a_row() -> None:
+    findings = {each.name for each in fields(backread.ServiceProfile)}
+    assert set(PROBE.table("finding")) == findings - {"backread", "measured_at", "requests"}
+
+
+def test_what_a_probe_costs_is_what_it_may_send() -> None:
+    defaults = inspect.signature(Client.probe).parameters
+    assert f"at most {defaults['max_requests'].default} of them" in PROBE.text
+    assert f"looked at, {defaults['sample'].default} unless" in PROBE.text
 
 
 def test_every_fault_has_a_row() -> None:

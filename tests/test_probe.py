@@ -1,11 +1,11 @@
-"""What `probe()` finds is what the service does: the mock in every dialect, and services of odd rows."""
+"""What `probe()` finds is what the service does: the mock in every dialect, and odd services."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import backread
@@ -16,7 +16,7 @@ from canned import message, user
 from probing import Rows, check
 from scripted_server import Request, answer
 
-WORLD = {"seed": 7, "users": 250, "messages_per_user": (0, 300)}
+WORLD = {"seed": 7, "users": 250, "messages_per_user": (8, 300)}
 MOST = 120
 
 pytestmark = pytest.mark.backread(unexpected="allow", world=WORLD)
@@ -91,7 +91,7 @@ CHOICES = {
     "default_limit": [5, 25, 40, 99],
     "order": ["id", "newest", "ties", "shuffled"],
     "total": ["exact", "capped", "null", "low", "high"],
-    "total_cap": [60],
+    "total_cap": [6],
     "past_end": ["empty", "not_found", "last_page"],
     "nulls": ["documented", "null", "missing", "both"],
     "sender_type": ["documented", "others"],
@@ -101,7 +101,14 @@ CHOICES = {
 }
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+# A failure is shown as it came: to make it smaller would take minutes.
+@settings(
+    max_examples=20,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 @given(switches=st.fixed_dictionaries({k: st.sampled_from(v) for k, v in CHOICES.items()}))
 def test_switches_are_told_apart_in_any_mixture(server: MockServer, switches: Any) -> None:
     dialect = Dialect("documented", **switches)
@@ -131,9 +138,11 @@ def compare(profile: ServiceProfile, dialect: Dialect, users: int) -> None:
         compare_list(kind, dialect)
     if dialect.total in ("low", "high"):
         assert abs(profile.users.total_error or 0) == 1 + users // 10
-    # A few pages of users may all be whole by chance; so many lists of messages are not.
-    assert profile.messages.short_pages == dialect.short_pages
-    assert profile.users.short_pages in (False, dialect.short_pages)
+    # A few pages may all be whole by chance. Where totals are true, those of many lists count.
+    for kind in (profile.users, profile.messages):
+        assert kind.short_pages in (False, dialect.short_pages)
+    if profile.messages.total_exact:
+        assert profile.messages.short_pages == dialect.short_pages
     assert profile.message_ids_unique is True
     assert profile.sender_types is not None
     assert {"user", "operator"} <= set(profile.sender_types)
@@ -214,8 +223,7 @@ def test_a_service_that_takes_any_secret(face: Any) -> None:
     with MockServer(World(**WORLD), dialect="strict=no") as lenient:
         found = probed(face, lenient).refusals.wrong_secret
     assert found is not None
-    assert found.status == 200
-    assert found.shape["users"][0]["email"] == "string"
+    assert (found.status, found.shape) == (200, None)
 
 
 def test_a_stale_total_shows_once_rows_were_added(face: Any, backread_mock: Lane) -> None:
@@ -238,7 +246,7 @@ def test_hundred_thousand_users_cost_no_more(face: Any, backread_server: MockSer
 # --- a bounded number of GETs ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 13, 21, 34])
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 13, 30])
 @pytest.mark.parametrize("dialect", ["documented", "hostile total=high", "max_limit=3"])
 def test_no_more_is_sent_than_allowed(
     face: Any, backread_mock: Lane, backread_server: MockServer, most: int, dialect: str
@@ -250,8 +258,7 @@ def test_no_more_is_sent_than_allowed(
     # The request with the made-up secret is in no lane of a test.
     strays = sum(backread_server.counts().values()) - before
     assert profile.requests == sent + strays <= most
-    cut_short = any("bound" in reason for reason in profile.notes.values())
-    assert cut_short or (profile.requests < most and dialect == "documented")
+    assert any("bound" in reason for reason in profile.notes.values())
 
 
 def test_retries_count_too(face: Any, backread_mock: Lane) -> None:

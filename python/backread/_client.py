@@ -191,9 +191,7 @@ class Client(_BaseClient):
         """The messages: ``list``, ``all``, ``page``, ``get``."""
         return Messages(self)
 
-    def probe(
-        self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE
-    ) -> ServiceProfile:
+    def probe(self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE) -> ServiceProfile:
         """Measures what the interface leaves open about the service, as a `ServiceProfile`.
 
         Sends at most ``max_requests`` GETs (retries among them), one after another, usually about

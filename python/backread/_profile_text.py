@@ -64,8 +64,8 @@ def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
     ]
     for kind, seen in profile.fields.items():
         rows += [(f"{kind}.{name}", _field(found)) for name, found in seen.items()]
-    found = [(name, "not measured" if value is None else value) for name, value in rows]
-    return found + [(f"note: {path}", reason) for path, reason in profile.notes.items()]
+    said = [(name, "not measured" if value is None else value) for name, value in rows]
+    return said + [(f"note: {path}", reason) for path, reason in profile.notes.items()]
 
 
 def _yes(value: bool | None) -> str | None:

@@ -11,7 +11,7 @@ import json
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from backread.models import _refuse_assignment
@@ -39,7 +39,10 @@ Shape: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class AnswerProfile:
-    """One answer: its status, its media type, and the shape of its body (None: not JSON)."""
+    """One answer: its status and media type, and the shape of its body if it is no success.
+
+    ``shape`` is ``None`` for a success, and where the body is not JSON.
+    """
 
     status: int
     content_type: str | None
@@ -50,8 +53,8 @@ class AnswerProfile:
 class LimitAnswer:
     """What a ``limit`` outside of 1 to 99 got.
 
-    ``treatment``: ``"refused"`` (a status from 400 to 499), ``"clamped"`` (to the nearest limit that
-    is allowed), ``"ignored"`` (the default page came), ``"applied"`` (as asked), or ``"other"``.
+    ``treatment``: ``"refused"`` (a status from 400 to 499), ``"clamped"`` (to the nearest limit
+    that is allowed), ``"ignored"`` (the default page came), ``"applied"`` (as asked), ``"other"``.
     ``applied`` is the limit of the answer, in rows.
     """
 
@@ -184,7 +187,7 @@ class ServiceProfile:
     def to_json(self, *, indent: int | None = None) -> str:
         """The profile as JSON text, which `from_json` reads back; ``indent`` in blanks."""
         record = asdict(self)
-        instant = self.measured_at.astimezone(timezone.utc)
+        instant = self.measured_at.astimezone(UTC)
         record["measured_at"] = instant.isoformat().replace("+00:00", "Z")
         return json.dumps({"profile_version": PROFILE_VERSION, **record}, indent=indent)
 
@@ -338,7 +341,7 @@ def _instant(value: Any, path: str) -> datetime:
         raise ValueError(f"not a service profile: {path} is not a timestamp") from None
     if instant.tzinfo is None:
         raise ValueError(f"not a service profile: {path} has no time zone")
-    return instant.astimezone(timezone.utc)
+    return instant.astimezone(UTC)
 
 
 # As for the records of backread.models.
@@ -354,4 +357,4 @@ for _record in (
     FieldProfile,
     ServiceProfile,
 ):
-    _record.__setattr__ = _refuse_assignment  # type: ignore[method-assign, assignment]
+    _record.__setattr__ = _refuse_assignment  # type: ignore[method-assign]

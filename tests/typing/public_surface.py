@@ -37,6 +37,7 @@ from backread import (
     RequestTimeoutError,
     ResponseTooLargeError,
     ServerError,
+    ServiceProfile,
     StatusError,
     SyncReport,
     TransportError,
@@ -48,6 +49,7 @@ from backread import (
 )
 from backread.mirror import Conversation, SyncProgress
 from backread.models import Certificate
+from backread.profile import FieldProfile, Follows, LimitAnswer, ListOrder, ListProfile, PastEnd
 from backread.typed_dicts import (
     MessageDict,
     OperatorSenderDict,
@@ -398,3 +400,36 @@ def a_sync_report(report: SyncReport) -> None:
     assert_type(report.ended_at, datetime)
     assert_type(report.lists_by_certificate, dict[str, int])
     assert_type(report.uncertified_users, tuple[int, ...])
+
+
+def a_probe(client: Client) -> None:
+    assert_type(client.probe(), ServiceProfile)
+    assert_type(client.probe(max_requests=60, sample=4), ServiceProfile)
+
+
+async def an_async_probe(client: AsyncClient) -> None:
+    assert_type(await client.probe(), ServiceProfile)
+    assert_type(await client.probe(max_requests=60, sample=4), ServiceProfile)
+
+
+def a_profile(profile: ServiceProfile) -> None:
+    assert_type(profile.backread, str)
+    assert_type(profile.measured_at, datetime)
+    assert_type(profile.requests, int)
+    assert_type(profile.default_page, int | None)
+    assert_type(profile.largest_page, int | None)
+    assert_type(profile.limit_zero, LimitAnswer | None)
+    assert_type(profile.limit_hundred, LimitAnswer | None)
+    assert_type(profile.users, ListProfile)
+    assert_type(profile.messages.order, ListOrder | None)
+    assert_type(profile.messages.past_end, PastEnd | None)
+    assert_type(profile.messages.total_exact, bool | None)
+    assert_type(profile.message_ids_unique, bool | None)
+    assert_type(profile.sender_types, tuple[str, ...] | None)
+    assert_type(profile.updated_at_follows, Follows | None)
+    assert_type(profile.http.statuses, dict[int, int])
+    assert_type(profile.fields["user"]["id"], FieldProfile)
+    assert_type(profile.notes, dict[str, str])
+    assert_type(profile.to_json(indent=2), str)
+    assert_type(ServiceProfile.from_json("{}"), ServiceProfile)
+    assert_type(profile.differs(profile), list[str])

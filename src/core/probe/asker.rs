@@ -86,10 +86,12 @@ impl Reply {
                 false => "(other)".to_owned(),
             }
         });
+        // That of a page is the shape of its first row, by chance; `fields` says more.
+        let refusal = self.json.as_ref().filter(|_| !self.is_success());
         AnswerProfile {
             status: self.answer.status,
             content_type,
-            shape: self.json.as_ref().map(Shape::of),
+            shape: refusal.map(Shape::of),
         }
     }
 }

@@ -60,12 +60,12 @@ pub enum Treatment {
     Other,
 }
 
-/// Status and body of one answer, the body by its keys and types.
+/// Status and body of one answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AnswerProfile {
     pub status: u16,
     pub content_type: Option<String>,
-    /// `None` where the body is not JSON.
+    /// Of an answer that is no success; `None` where it is not JSON.
     pub shape: Option<Shape>,
 }
 
