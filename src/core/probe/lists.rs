@@ -48,7 +48,7 @@ impl Probe {
     async fn stability(&mut self, list: List, pages: &mut Vec<Listed>) -> Asked<bool> {
         let limit = u64::from(self.limit.get());
         let starts = pages.iter().filter(|page| page.asked == 0);
-        let as_asked = starts.filter(|page| page.limit == Some(limit)).last();
+        let as_asked = starts.filter(|page| page.limit == Some(limit)).next_back();
         let first = match as_asked {
             Some(page) => page.identities(),
             None => {
