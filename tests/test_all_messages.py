@@ -54,19 +54,22 @@ def test_every_message_of_the_mock_once(face: Any, backread_server: Any) -> None
         assert one.body == world.message(one.user_id, one.id)["body"]
     lists = [len(world.message_ids(user_id)) for user_id in world.user_ids()]
     report = listing.report
-    assert (report.rows, report.distinct, report.repeats) == (sum(lists), sum(lists), 0)
+    # A full page is followed by one that begins three rows before its end.
+    pages = [1 if count < 99 else (count - 99) // 96 + 2 for count in lists]
+    assert (report.distinct, report.repeats) == (sum(lists), 3 * (sum(pages) - len(lists)))
+    assert report.rows == report.distinct + report.repeats
     assert (report.total_first, report.total_last) == (sum(lists), sum(lists))
-    # A full page is followed by a request that shows whether there is more.
-    assert report.pages == sum(count // 99 + 1 for count in lists)
+    assert report.pages == sum(pages)
     assert report.requests == report.pages + 3
-    long = [one for one in world.user_ids() if len(world.message_ids(one)) > 99]
+    long = [count for count in lists if count > 99]
     assert long
-    assert report.uncertified_users == tuple(sorted(long))
     assert report.lists_by_certificate == {
         "snapshot": len(lists) - len(long),
-        "uncertified": len(long),
+        "counted": len(long),
     }
-    assert report.certificate == "uncertified"
+    assert (report.uncertified_users, report.rows_short, report.proving_requests) == ((), 0, 0)
+    # The users are on three pages, and linked.
+    assert (report.certificate, report.reason) == ("linked", None)
 
 
 def test_the_messages_of_one_user_come_in_the_order_of_the_list(
@@ -169,7 +172,7 @@ def test_a_list_that_is_not_found_for_a_user_who_is_there_is_in_doubt(
 
 def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face: Any, scripted: Any) -> None:
     def service(request: Request) -> bytes:
-        if request.query.get("offset") == "99" or request.path == "/external/users/1":
+        if request.query.get("offset") not in (None, "0") or request.path == "/external/users/1":
             return answer(404, b"gone")
         return Service({1: 250})(request)
 
@@ -177,14 +180,16 @@ def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face: Any, scr
     listing = face.client(server).messages.all()
     assert len(face.collect(listing)) == 99
     report = listing.report
-    assert (report.pages, report.rows, report.distinct) == (1, 99, 99)
+    assert (report.rows, report.distinct, report.rows_short) == (99, 99, 151)
     assert report.requests == len(server.requests)
-    assert report.certificate == "uncertified"
+    assert (report.certificate, report.uncertified_users) == ("uncertified", (1,))
+    with pytest.raises(IncompleteError):
+        face.collect(face.client(server).messages.all(strict=True))
 
 
 def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face: Any, scripted: Any) -> None:
     def service(request: Request) -> bytes:
-        if request.query.get("offset") == "198":
+        if request.query.get("offset") == "192":
             return answer(403, b"no more")
         return Service({1: 250})(request)
 
@@ -192,7 +197,7 @@ def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face: Any, scripte
     failed = face.client(server).messages.all()
     with pytest.raises(PermissionDeniedError):
         face.collect(failed)
-    assert (failed.report.rows, failed.report.pages) == (198, 2)
+    assert (failed.report.rows, failed.report.distinct, failed.report.pages) == (198, 195, 2)
     assert failed.report.requests == len(server.requests) == 4
     assert failed.report.ended_at is not None
     cut = face.client(server).messages.all(max_items=150)
@@ -220,10 +225,27 @@ def test_an_error_of_the_list_of_users_ends_the_walk(face: Any, scripted: Any) -
         face.collect(listing)
 
 
-def test_uncertified_lists_are_counted_and_named(face: Any, scripted: Any) -> None:
+def test_lists_are_counted_by_what_they_earned(face: Any, scripted: Any) -> None:
     service = Service({4: 120, 1: 5, 2: 130, 3: 0})
-    listing = face.client(scripted(service)).messages.all()
+    listing = face.client(scripted(service)).messages.all(strict=True)
     assert pairs(face.collect(listing)) == service.expected
+    report = listing.report
+    assert report.lists_by_certificate == {"snapshot": 2, "counted": 2}
+    assert report.uncertified_users == ()
+    assert (report.certificate, report.reason) == ("counted", None)
+    assert (report.rows, report.distinct, report.repeats, report.links) == (261, 255, 6, 2)
+    assert (report.rows_short, report.proving_requests) == (0, 0)
+
+
+def test_uncertified_lists_are_counted_and_named(face: Any, scripted: Any) -> None:
+    counts = {4: 120, 1: 5, 2: 130, 3: 0}
+
+    def service(request: Request) -> bytes:
+        too_small = request.path in ("/external/users/4/messages", "/external/users/2/messages")
+        return Service(counts, total=100 if too_small else ...)(request)
+
+    listing = face.client(scripted(service)).messages.all()
+    assert pairs(face.collect(listing)) == Service(counts).expected
     report = listing.report
     assert report.uncertified_users == (2, 4)
     assert report.lists_by_certificate == {"snapshot": 2, "uncertified": 2}
@@ -231,8 +253,23 @@ def test_uncertified_lists_are_counted_and_named(face: Any, scripted: Any) -> No
     assert "2 users" in report.reason
 
 
-def test_users_on_several_pages_leave_the_whole_uncertified(face: Any, scripted: Any) -> None:
-    listing = face.client(scripted(Service(dict.fromkeys(range(1, 121), 0)))).messages.all()
+def test_users_on_several_pages_leave_the_whole_linked(face: Any, scripted: Any) -> None:
+    """Whose messages are read is no better known than the users are."""
+    service = Service(dict.fromkeys(range(1, 121), 0))
+    listing = face.client(scripted(service)).messages.all(strict=True)
+    face.collect(listing)
+    assert listing.report.lists_by_certificate == {"snapshot": 120}
+    assert listing.report.uncertified_users == ()
+    assert (listing.report.certificate, listing.report.reason) == ("linked", None)
+
+
+def test_users_that_are_uncertified_leave_the_whole_uncertified(face: Any, scripted: Any) -> None:
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged(users(120), total=110)(request)
+        return Service(dict.fromkeys(range(1, 121), 0))(request)
+
+    listing = face.client(scripted(service)).messages.all()
     face.collect(listing)
     assert listing.report.lists_by_certificate == {"snapshot": 120}
     assert listing.report.uncertified_users == ()
@@ -257,11 +294,17 @@ def test_a_user_without_an_integer_id_is_not_passed_over_in_silence(
 
 
 def test_strict_raises_at_the_end(face: Any, scripted: Any) -> None:
-    listing = face.client(scripted(Service({1: 120, 2: 3}))).messages.all(strict=True)
+    counts = {1: 120, 2: 3}
+
+    def service(request: Request) -> bytes:
+        total = 110 if request.path == "/external/users/1/messages" else ...
+        return Service(counts, total=total)(request)
+
+    listing = face.client(scripted(service)).messages.all(strict=True)
     with pytest.raises(IncompleteError) as caught:
         face.collect(listing)
     assert caught.value.report.uncertified_users == (1,)
-    assert caught.value.report.rows == 123
+    assert caught.value.report.distinct == 123
 
 
 @pytest.mark.parametrize("most", [0, 1, 7, 100, 150])

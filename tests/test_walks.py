@@ -40,6 +40,7 @@ def test_a_list_on_one_page_is_a_snapshot_of_one_request(face: Any, scripted: An
         started_at=None,
         ended_at=None,
         reason=None,
+        rows_short=0,
     )
 
 
@@ -50,8 +51,9 @@ def test_a_full_page_is_a_snapshot_once_a_second_request_brings_nothing(
     server = scripted(paged(users(99)))
     rows, report = walk(face, server, strict=True)
     assert rows == list(range(1, 100))
-    assert offsets(server) == [0, 99]
-    assert (report.certificate, report.rows, report.total_last) == ("snapshot", 99, 99)
+    assert offsets(server) == [0, 96]
+    assert (report.certificate, report.rows, report.distinct) == ("snapshot", 102, 99)
+    assert (report.total_last, report.proving_requests) == (99, 0)
 
 
 def test_an_empty_list_is_a_snapshot_too(face: Any, scripted: Any) -> None:
@@ -60,39 +62,75 @@ def test_an_empty_list_is_a_snapshot_too(face: Any, scripted: Any) -> None:
     assert (report.certificate, report.requests) == ("snapshot", 1)
 
 
-def test_a_list_on_several_pages_is_uncertified_and_says_why(face: Any, scripted: Any) -> None:
+def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(
+    face: Any, scripted: Any
+) -> None:
     server = scripted(paged(users(250)))
+    rows, report = walk(face, server, strict=True)
+    assert rows == list(range(1, 251))
+    assert offsets(server) == [0, 96, 192]
+    assert dataclasses.replace(report, started_at=None, ended_at=None) == WalkReport(
+        requests=3,
+        pages=3,
+        rows=256,
+        distinct=250,
+        repeats=6,
+        total_first=250,
+        total_last=250,
+        sweeps=1,
+        repaired_text=0,
+        certificate="linked",
+        started_at=None,
+        ended_at=None,
+        reason=None,
+        links=2,
+        rows_short=0,
+    )
+
+
+def test_a_list_without_a_total_is_uncertified_and_says_why(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(250), total=None))
     rows, report = walk(face, server)
     assert rows == list(range(1, 251))
-    assert offsets(server) == [0, 99, 198]
-    assert (report.requests, report.pages, report.rows, report.distinct) == (3, 3, 250, 250)
-    assert (report.total_first, report.total_last) == (250, 250)
+    assert offsets(server) == [0, 96, 192, 247]
+    assert (report.requests, report.pages, report.rows, report.distinct) == (4, 4, 259, 250)
+    assert (report.links, report.rows_short) == (3, None)
     assert report.certificate == "uncertified"
-    assert "250 rows" in report.reason
-    assert "3 pages" in report.reason
+    assert "250 rows are held" in report.reason
+    assert "no total" in report.reason
 
 
 def test_a_report_pickles_and_draws_itself(face: Any, scripted: Any) -> None:
-    _, report = walk(face, scripted(paged(users(120))))
-    assert pickle.loads(pickle.dumps(report)) == report
-    assert "uncertified" in report._repr_html_()
+    for total, certificate, links in ((..., "linked", 1), (None, "uncertified", 2)):
+        _, report = walk(face, scripted(paged(users(120), total=total)))
+        assert pickle.loads(pickle.dumps(report)) == report
+        drawn = report._repr_html_()
+        assert f"WalkReport: {certificate}" in drawn
+        assert f"<tr><th>links</th><td>{links}</td></tr>" in drawn
 
 
-@pytest.mark.parametrize("count", [98, 99, 100, 197, 198, 199])
-def test_every_row_comes_once_at_the_edges_of_pages(face: Any, scripted: Any, count: int) -> None:
-    rows, report = walk(face, scripted(paged(users(count))))
+@pytest.mark.parametrize(
+    ("count", "pages"),
+    [(98, 1), (99, 2), (100, 2), (194, 2), (195, 3), (196, 3), (197, 3), (198, 3), (199, 3)],
+)
+def test_every_row_comes_once_at_the_edges_of_pages(
+    face: Any, scripted: Any, count: int, pages: int
+) -> None:
+    server = scripted(paged(users(count)))
+    rows, report = walk(face, server, strict=True)
     assert rows == list(range(1, count + 1))
-    assert report.repeats == 0
+    assert offsets(server) == [0, 96, 192][:pages]
+    assert report.repeats == 3 * (pages - 1)
 
 
 def test_strict_raises_at_the_end_where_nothing_is_proved(face: Any, scripted: Any) -> None:
-    server = scripted(paged(users(120)))
+    server = scripted(paged(users(120), total=110))
     listing = face.client(server).users.list(strict=True)
     with pytest.raises(IncompleteError) as caught:
         face.collect(listing)
     report = caught.value.report
     assert report == listing.report
-    assert (report.rows, report.certificate) == (120, "uncertified")
+    assert (report.distinct, report.certificate) == (120, "uncertified")
     assert report.reason in str(caught.value)
     for part in ("/external/users", "strict=True"):
         assert part in str(caught.value)
@@ -100,22 +138,24 @@ def test_strict_raises_at_the_end_where_nothing_is_proved(face: Any, scripted: A
 
 
 def test_strict_gives_all_rows_before_it_raises(face: Any, scripted: Any) -> None:
-    listing = face.client(scripted(paged(users(120)))).users.list(strict=True)
+    listing = face.client(scripted(paged(users(120), total=110))).users.list(strict=True)
     assert ids(face.take(listing, 120)) == list(range(1, 121))
 
 
-def test_strict_is_content_with_a_snapshot_and_with_what_was_asked_for(
+def test_strict_is_content_with_a_certificate_and_with_what_was_asked_for(
     face: Any, scripted: Any
 ) -> None:
-    rows, _ = walk(face, scripted(paged(users(99))), strict=True)
-    assert len(rows) == 99
+    for count, certificate in ((99, "snapshot"), (120, "linked")):
+        rows, report = walk(face, scripted(paged(users(count))), strict=True)
+        assert (len(rows), report.certificate) == (count, certificate)
     rows, report = walk(face, scripted(paged(users(99))), strict=True, max_items=5)
     assert rows == [1, 2, 3, 4, 5]
     assert report.certificate == "uncertified"
 
 
-@pytest.mark.parametrize("most", [0, 1, 98, 99, 100, 198, 199])
+@pytest.mark.parametrize("most", [0, 1, 98, 99, 100, 195, 198, 199])
 def test_max_items_ends_the_walk_and_asks_for_no_more(face: Any, scripted: Any, most: int) -> None:
+    """The last page: what is still needed, and the three rows that it shares."""
     server = scripted(paged(users(250)))
     rows, report = walk(face, server, max_items=most)
     assert rows == list(range(1, most + 1))
@@ -124,9 +164,10 @@ def test_max_items_ends_the_walk_and_asks_for_no_more(face: Any, scripted: Any, 
         1: [1],
         98: [98],
         99: [99],
-        100: [99, 1],
-        198: [99, 99],
-        199: [99, 99, 1],
+        100: [99, 4],
+        195: [99, 99],
+        198: [99, 99, 6],
+        199: [99, 99, 7],
     }[most]
     assert report.certificate == "uncertified"
     assert f"max_items={most}" in report.reason
@@ -152,10 +193,20 @@ def test_page_size_is_the_limit_of_each_request(face: Any, scripted: Any) -> Non
     assert rows == list(range(1, 21))
     assert [(one.query["offset"], one.query["limit"]) for one in server.requests] == [
         ("0", "7"),
-        ("7", "7"),
-        ("14", "7"),
+        ("5", "7"),
+        ("10", "7"),
+        ("15", "7"),
     ]
-    assert report.pages == 3
+    assert (report.pages, report.certificate) == (4, "linked")
+
+
+def test_pages_too_small_to_share_rows_are_not_linked(face: Any, scripted: Any) -> None:
+    server = scripted(paged(users(5)))
+    rows, report = walk(face, server, page_size=2)
+    assert rows == [1, 2, 3, 4, 5]
+    assert offsets(server) == [0, 2, 4]
+    assert (report.certificate, report.links, report.missing_links) == ("uncertified", 0, 2)
+    assert "2 pages share no rows with those before them" in report.reason
 
 
 def test_pages_are_as_sent_but_for_repeats(face: Any, scripted: Any) -> None:
@@ -264,11 +315,11 @@ def test_the_report_is_live_during_a_walk(face: Any, scripted: Any) -> None:
 
         face.call(main)
     during = seen[0]
-    assert 99 <= during.rows <= 300
+    assert 99 <= during.rows <= 309
     assert during.started_at is not None
     assert during.certificate == "uncertified"
     assert [one.rows for one in seen] == sorted(one.rows for one in seen)
-    assert listing.report.rows == 300
+    assert (listing.report.rows, listing.report.distinct) == (309, 300)
     assert listing.report.ended_at is not None
 
 
@@ -279,7 +330,9 @@ def test_messages_are_walked_alike(face: Any, scripted: Any) -> None:
     read = face.collect(listing)
     assert ids(read) == list(range(1, 131))
     assert {one.user_id for one in read} == {42}
-    assert listing.report.requests == 3
+    assert offsets(server) == [0, 47, 94]
+    report = listing.report
+    assert (report.requests, report.certificate, report.links) == (3, "counted", 2)
     assert {one.path for one in server.requests} == {"/external/users/42/messages"}
 
 
