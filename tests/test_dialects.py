@@ -204,9 +204,7 @@ def test_short_pages(ask: Any) -> None:
     [
         "documented",
         "lenient",
-        pytest.param(
-            "hostile", marks=pytest.mark.xfail(reason="walks do not link their pages yet")
-        ),
+        "hostile",
         "hostile order=id",
         "order=newest short_pages=some",
         "total=null",

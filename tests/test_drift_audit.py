@@ -35,7 +35,6 @@ def server() -> Iterator[MockServer]:
 # --- what the client and a plain pager make of it ------------------------------------------------
 
 
-@pytest.mark.xfail(reason="walks do not link their pages yet")
 def test_the_client_loses_nothing(face: Any, backread_mock: Lane) -> None:
     m = backread_mock
     m.between_pages("users", after=1).delete(first=3)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from backread import BackreadError, Client, DecodeError
 from backread.models import User
 from canned import envelope, ids, user
-from scripted_server import ScriptedServer, answer
+from scripted_server import Request, ScriptedServer, answer
 
 settings.register_profile("backread", deadline=None, derandomize=True, database=None)
 settings.load_profile("backread")
@@ -29,19 +29,23 @@ class Stage:
     def __init__(self) -> None:
         self.answers: list[bytes] = []
         self.sent = 0
-        self.server = ScriptedServer(lambda request: self._next())
+        self.pages: list[int] = []
+        self.server = ScriptedServer(self._next)
         self.client = Client(
             self.server.url, self.server.secret, self.server.vendor, max_retries=0, timeout=20
         )
 
     def play(self, *answers: bytes) -> Client:
-        """The last one is repeated for ever."""
-        self.answers, self.sent = list(answers), 0
+        """The last one is repeated for ever; ``pages`` has those that were sent for the list."""
+        self.answers, self.sent, self.pages = list(answers), 0, []
         return self.client
 
-    def _next(self) -> bytes:
+    def _next(self, request: Request) -> bytes:
         self.sent += 1
-        return self.answers[min(self.sent, len(self.answers)) - 1]
+        number = min(self.sent, len(self.answers)) - 1
+        if request.path == "/external/users":
+            self.pages.append(number)
+        return self.answers[number]
 
 
 @pytest.fixture(scope="module")
@@ -175,15 +179,29 @@ def test_a_walk_over_any_pages_ends_and_gives_each_row_once(
     listing = client.users.list(page_size=page_size, max_items=max_items)
     given_ids = ids(list(listing))
     report = listing.report
-    seen = [row["id"] for page in sent for row in page["users"]]
-    first_seen = list(dict.fromkeys(seen))
-    assert given_ids == first_seen[: len(given_ids)]
-    assert max_items is None or len(given_ids) <= max_items
-    assert report.requests == report.pages == stage.sent <= 60
+    served = {row["id"] for number in stage.pages for row in sent[number]["users"]}
+    assert len(set(given_ids)) == len(given_ids)
+    if max_items is None:
+        assert set(given_ids) == served
+    else:
+        assert len(given_ids) == min(max_items, len(served))
+        assert set(given_ids) <= served
+    assert (report.requests, report.pages) == (stage.sent, len(stage.pages))
+    # A plain loop ends once ten pages in a row bring nothing new.
+    plain = report.requests - report.proving_requests
+    assert plain <= 60
+    assert report.proving_requests <= 16 + 8 * plain
     assert report.rows == report.distinct + report.repeats
     if max_items is None:
         assert report.distinct == len(given_ids)
-    assert (report.reason is None) is (report.certificate == "snapshot")
+    assert (report.reason is None) is (report.certificate != "uncertified")
+    assert report.certificate != "counted"
+    if report.certificate == "linked":
+        assert report.links > 0
+        assert (report.missing_links, report.inversions) == (0, 0)
+        assert report.rows_short is not None
+        assert sent[0]["total"] is not None
+        assert not sent[0]["offset"]
     if report.certificate == "snapshot":
         page = sent[0]
         assert report.pages <= 2
