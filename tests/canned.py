@@ -80,13 +80,17 @@ def paged(
     sent: int | None = None,
     total: Any = ...,
 ) -> Service:
-    """A service over one list.
+    """A service over one list, and over each row by its id.
 
     ``at_most`` is the largest limit it applies, which it says; ``sent`` the most rows it sends,
     which it does not say; ``total`` what it claims, instead of the truth.
     """
 
     def service(request: Request) -> bytes:
+        *_, last = request.path.split("/")
+        if last != key:
+            named = [row for row in rows if str(row["id"]) == last]
+            return answer(200, named[0]) if named else answer(404, b"no such row")
         offset, limit = int(request.query["offset"]), min(int(request.query["limit"]), at_most)
         page = rows[offset : offset + min(limit, sent or limit)]
         claimed = len(rows) if total is ... else total

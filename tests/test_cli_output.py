@@ -75,9 +75,9 @@ def test_output_is_whole_or_not_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = {"limit": 2, "offset": 0, "total": 4, "users": [{"id": 1}, {"id": 2}]}
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, page), answer(404)).url)
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, page), answer(403)).url)
     file = tmp_path / "users.jsonl"
-    assert backread("users", "--output", file).code == 3
+    assert backread("users", "--output", file).code == 4
     assert list(tmp_path.iterdir()) == []
 
 

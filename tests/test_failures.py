@@ -252,7 +252,7 @@ def test_an_error_in_the_middle_of_a_walk_comes_after_the_rows_before_it(
         for one in listing:
             seen.append(one.id)
 
-    with pytest.raises(PermissionDeniedError, match="offset=99"):
+    with pytest.raises(PermissionDeniedError, match="offset=96"):
         face.call(read if face.name == "sync" else read_async)
     assert seen == list(range(1, 100))
     report = listing.report

@@ -43,7 +43,6 @@ def test_retry_after(backread_mock):
     )
 
 
-@pytest.mark.xfail(reason="walks do not link their pages yet")
 def test_a_suite_sees_that_no_row_is_lost(pytester: Any) -> None:
     outcome(
         pytester,

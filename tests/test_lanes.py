@@ -208,7 +208,7 @@ def test_a_client_of_a_closed_lane_disturbs_no_test_after_it(server: MockServer)
 
 def test_rules_are_set_as_text_and_tell_how_often_they_fired(face: Any, one: Lane) -> None:
     one.clock.virtual()
-    one.faults = ["users offset=99: status(503) x1", "users offset=100: reset()"]
+    one.faults = ["users offset=96: status(503) x1", "users offset=100: reset()"]
     one.fault("user: latency(5)")
     assert len(face.collect(face.client(one).users.list())) == 120
     assert one.fired == (1, 0, 0)
