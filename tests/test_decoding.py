@@ -234,9 +234,11 @@ def test_white_space_around_is_no_matter(face: Any, scripted: Any) -> None:
 
 def test_a_list_of_many_thousand_rows_in_one_answer(face: Any, scripted: Any) -> None:
     rows = [{"id": number} for number in range(20_000)]
-    server = scripted(
-        lambda request: answer(200, envelope(rows[int(request.query["offset"]) :], total=20_000))
-    )
-    listing = face.client(server).users.list()
+
+    def service(request: Any) -> bytes:
+        offset = int(request.query["offset"])
+        return answer(200, envelope(rows[offset:], offset=offset, total=20_000))
+
+    listing = face.client(scripted(service)).users.list()
     assert [one.id for one in face.collect(listing)] == list(range(20_000))
     assert listing.report.certificate == "snapshot"

@@ -209,7 +209,7 @@ def test_a_pickled_listing_is_read_elsewhere(
     loaded = pickle.loads(pickle.dumps(listing))
     assert loaded.report.requests == 0
     assert [one.id for one in face.collect(loaded)] == list(range(1, 71))
-    assert [one.query["limit"] for one in server.requests] == ["50", "20", "50", "20"]
+    assert [one.query["limit"] for one in server.requests] == ["50", "23", "50", "23"]
 
 
 def test_a_client_whose_proxy_has_a_password_is_not_pickled(face: Any, scripted: Any) -> None:
