@@ -20,16 +20,16 @@ def test_a_server_that_applies_a_smaller_limit_rules(face: Any, scripted: Any) -
 
 
 @pytest.mark.parametrize(
-    ("total", "certificate", "pages"),
-    [(..., "linked", 9), (None, "uncertified", 9), (10_000, "uncertified", 10)],
+    ("total", "certificate"),
+    [(..., "linked"), (None, "uncertified"), (10_000, "uncertified")],
 )
 def test_pages_that_come_short_without_saying_so(
-    face: Any, scripted: Any, total: Any, certificate: str, pages: int
+    face: Any, scripted: Any, total: Any, certificate: str
 ) -> None:
     """It says that it applied 99, and sends 20: a short page is not the end of the list."""
     rows, report = walk(face, scripted(paged(users(130), sent=20, total=total)))
     assert rows == list(range(1, 131))
-    assert (report.certificate, report.pages, report.links) == (certificate, pages, 8)
+    assert (report.certificate, report.links) == (certificate, 8)
 
 
 def test_a_total_of_null_is_tolerated(face: Any, scripted: Any) -> None:
@@ -83,29 +83,30 @@ def test_a_total_that_moves_is_reported_as_it_was_and_as_it_is(face: Any, script
 
 
 def test_repeats_are_dropped_and_counted(face: Any, scripted: Any) -> None:
-    """A row came in ahead of the second page: one row more comes again, and the start is reread."""
+    """A row came in ahead of the second page, so that one more than the shared rows comes again.
+
+    It was not there from start to end, so that nothing is missing without it.
+    """
     first = envelope(users(99), total=110)
     second = envelope([user(one) for one in range(96, 111)], offset=96, total=111)
-    start = envelope([user(111), *users(98)], total=111)
-    server = scripted(*(answer(200, one) for one in (first, second, start)))
-    rows, report = walk(face, server)
-    assert rows == list(range(1, 112))
-    assert offsets(server) == [0, 96, 0]
-    assert (report.rows, report.distinct, report.repeats) == (213, 111, 102)
-    assert (report.certificate, report.proving_requests, report.rows_short) == ("linked", 1, 0)
-
-
-def test_a_row_that_came_in_ahead_and_is_not_found_is_counted_as_short(
-    face: Any, scripted: Any
-) -> None:
-    """It grew while the list was read, so it takes nothing from those that were there before."""
-    first = envelope(users(99), total=110)
-    second = envelope([user(one) for one in range(96, 111)], offset=96, total=111)
-    start = envelope(users(99), total=111)
-    server = scripted(*(answer(200, one) for one in (first, second, start)))
+    server = scripted(*(answer(200, one) for one in (first, second)))
     rows, report = walk(face, server)
     assert rows == list(range(1, 111))
+    assert (report.rows, report.distinct, report.repeats) == (114, 110, 4)
     assert (report.certificate, report.rows_short) == ("linked", 1)
+
+
+def test_a_row_that_moved_to_the_start_is_looked_for_there(face: Any, scripted: Any) -> None:
+    """It was there all the time, and the total, which never changed, counts it."""
+    moved = [105, *range(1, 105), *range(106, 111)]
+    first = envelope(users(99), total=110)
+    second = envelope([user(one) for one in moved[96:]], offset=96, total=110)
+    start = envelope([user(one) for one in moved[:99]], total=110)
+    server = scripted(*(answer(200, one) for one in (first, second, start)))
+    rows, report = walk(face, server)
+    assert rows == [*range(1, 105), *range(106, 111), 105]
+    assert offsets(server) == [0, 96, 0]
+    assert (report.certificate, report.rows_short, report.proving_requests) == ("linked", 0, 1)
 
 
 def test_a_page_that_repeats_itself_is_no_snapshot(face: Any, scripted: Any) -> None:
@@ -116,16 +117,11 @@ def test_a_page_that_repeats_itself_is_no_snapshot(face: Any, scripted: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("total", "certificate", "requests"),
-    [
-        (..., "linked", 3),
-        (None, "uncertified", 5),
-        (10_000, "uncertified", 7),
-        (3, "uncertified", 3),
-    ],
+    ("total", "certificate"),
+    [(..., "linked"), (None, "uncertified"), (10_000, "uncertified"), (3, "uncertified")],
 )
 def test_a_server_that_repeats_its_last_page_past_the_end_ends(
-    face: Any, scripted: Any, total: Any, certificate: str, requests: int
+    face: Any, scripted: Any, total: Any, certificate: str
 ) -> None:
     rows = users(230)
 
@@ -138,7 +134,7 @@ def test_a_server_that_repeats_its_last_page_past_the_end_ends(
     read, report = walk(face, server)
     assert read == list(range(1, 231))
     assert report.certificate == certificate
-    assert report.requests == len(server.requests) == requests
+    assert report.requests == len(server.requests) < 30
 
 
 def refusing_past(count: int, status: int) -> Any:
