@@ -115,19 +115,14 @@ impl Sweep {
             self.empty_to = Some(arrived.offset + 1);
         }
         let came_again = self.came_again(&arrived);
-        let rows_in_place = !arrived.is_past_end();
-        let whole = arrived.is_whole();
-        let rows = arrived.rows.clone();
-        let fresh = self.deliver(arrived);
-        if first {
-            self.held_it_all = whole && fresh == received;
-        }
+        let unnamed = arrived.rows.iter().any(|row| row.id.is_none());
+        let whole = first && arrived.is_whole();
         // A list that one response holds needs no chain.
-        let snapshot = first && self.held_it_all && self.at_end;
-        if rows_in_place && !snapshot {
-            self.chain.join(&rows);
+        if !(whole && self.at_end) {
+            self.chain.join(arrived.rows_in_place());
         }
-        let unnamed = rows.iter().any(|row| row.id.is_none());
+        let fresh = self.deliver(arrived);
+        self.held_it_all |= whole && fresh == received;
         if fresh > 0 || (unnamed && !came_again) {
             self.short_then_more |= self.short_pages;
             self.barren_pages = 0;
