@@ -32,12 +32,6 @@ Row = dict[str, Any]
 Certificate = Literal["snapshot", "counted", "linked", "uncertified"]
 TableName = Literal["users", "messages", "lists", "rejects", "cursors", "gone"]
 
-INTEGER, TEXT, TIME = pa.int64(), pa.string(), pa.timestamp("us", tz="UTC")
-STATE_SCHEMAS = {
-    "cursors": pa.schema([("user_id", INTEGER), ("checkpoint", TEXT), ("started_at", TIME)]),
-    "gone": pa.schema([("resource", TEXT), ("user_id", INTEGER), ("id", INTEGER)]),
-}
-
 
 def sync(mirror: Mirror, server: MockServer | ScriptedServer, **options: Any) -> SyncReport:
     """One sync from a server."""
@@ -123,15 +117,7 @@ class Progress:
 
 def table(name: TableName, given: Sequence[Row]) -> pa.Table:
     """Rows in the core's columns; a field that is not given is null."""
-    schema = STATE_SCHEMAS.get(name) or pa.table(empty_table(name)).schema
-    if name == "lists" and "kind" not in schema.names:  # TEMPORARY
-        for column in ("kind", "grows"):
-            schema = schema.append(pa.field(column, TEXT))
-        for column in ("swept_at", "user_updated_at", "user_online_at"):
-            schema = schema.append(pa.field(column, TIME))
-        for column in ("first_ids", "last_ids"):
-            schema = schema.append(pa.field(column, pa.list_(INTEGER)))
-        schema = schema.append(pa.field("unread_from", INTEGER))
+    schema = pa.table(empty_table(name)).schema
     return pa.Table.from_pylist(list(given), schema=schema)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from backread._backread import empty_table
-from mirrors import BatchSource, Row, batch, rows, table
+from mirrors import BatchSource, Row, TableName, batch, rows, table
 
 pytest.importorskip("duckdb")
 
@@ -20,7 +19,15 @@ from duckdb import DuckDBPyConnection
 from backread.mirror import Mirror
 from backread.mirror.engine import connect, rows_of
 from backread.mirror.merge import merge_rows
-from backread.mirror.schema import LIST_NAMES, MESSAGES, REJECT_NAMES, USERS, create_statements
+from backread.mirror.schema import (
+    CURSOR_NAMES,
+    GONE_NAMES,
+    LIST_NAMES,
+    MESSAGES,
+    REJECT_NAMES,
+    USERS,
+    create_statements,
+)
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -85,9 +92,11 @@ def test_row_that_one_run_missed_is_no_change(tmp_path: Path) -> None:
         ("messages", MESSAGES.names),
         ("lists", LIST_NAMES),
         ("rejects", REJECT_NAMES),
+        ("cursors", CURSOR_NAMES),
+        ("gone", GONE_NAMES),
     ],
 )
 def test_mirror_keeps_every_column_that_the_core_gives(
-    name: Literal["users", "messages", "lists", "rejects"], kept: tuple[str, ...]
+    name: TableName, kept: tuple[str, ...]
 ) -> None:
     assert sorted(pa.table(empty_table(name)).column_names) == sorted(kept)
