@@ -47,8 +47,8 @@ impl Probe {
     /// in a page that overlaps it.
     async fn stability(&mut self, list: List, pages: &mut Vec<Listed>) -> Asked<bool> {
         let limit = u64::from(self.limit.get());
-        let starts = pages.iter().filter(|page| page.asked == 0);
-        let as_asked = starts.filter(|page| page.limit == Some(limit)).next_back();
+        let is_start = |page: &&Listed| page.asked == 0 && page.limit == Some(limit);
+        let as_asked = pages.iter().rfind(is_start);
         let first = match as_asked {
             Some(page) => page.identities(),
             None => {
