@@ -50,9 +50,7 @@ def test_nulls_and_unknown_senders_are_left_out_and_counted(
 
 
 @pytest.mark.backread(world={"seed": 5, "users": 150, "messages_per_user": (1, 5)})
-def test_no_user_is_lost_while_the_list_moves(
-    backread_mock: Lane, backread_client: Client
-) -> None:
+def test_no_user_is_lost_while_the_list_moves(backread_mock: Lane, backread_client: Client) -> None:
     # Five users at the front go: five others slip from the second page onto the first.
     backread_mock.between_pages("users", after=1).delete(first=5)
     report = read(backread_client)
