@@ -13,11 +13,13 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import backread
 from backread import Client, pytest_plugin
+from backread.models import Certificate, WalkReport
 from backread.testing import Dialect, JournalEntry, Lane, MockServer, World
 from documents import ROOT, Block, Document, Outcome, enter, of_kind, run_shell, run_tests
 
@@ -27,6 +29,7 @@ BLOCKS = [block for page in PAGES for block in page.blocks]
 if not PAGES:
     pytest.skip("the wheel check takes no pages along", allow_module_level=True)
 
+CERTIFICATES = Document(ROOT / "docs/certificates.md")
 TESTING, MOCK = Document(ROOT / "docs/testing.md"), Document(ROOT / "docs/mock.md")
 PROBE = Document(ROOT / "docs/probe.md")
 
@@ -135,6 +138,13 @@ def test_exported_rows_are_a_world(
 
 
 # --- tables and lists -----------------------------------------------------------------------------
+
+
+def test_the_certificates_and_their_evidence_are_those_of_a_report() -> None:
+    assert tuple(CERTIFICATES.table("certificate")) == get_args(Certificate)
+    names = [each.name for each in fields(WalkReport)]
+    evidence = names[names.index("uncertified_users") + 1 :]
+    assert list(CERTIFICATES.table("field")) == evidence
 
 
 def test_the_fixtures_are_those_of_the_plugin() -> None:

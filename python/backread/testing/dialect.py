@@ -68,7 +68,8 @@ class Dialect:
     """The page size when none is asked for, 1 to 99 rows."""
     order: Order
     """Of lists. ``"ties"``: eight neighbours change places with every request; ``"shuffled"``: all
-    do. Reading by offset loses rows with either, and a walk's report is ``uncertified``."""
+    do. Plain reading by offset loses rows with either. A walk reads such lists more than once; its
+    report is ``uncertified`` for users and ``counted`` for messages once all are held."""
     total: Total
     """``"stale"``: as when the lane began; ``"capped"``: at most ``total_cap``; ``"low"`` and
     ``"high"``: a tenth off."""
@@ -110,8 +111,8 @@ class Dialect:
     def hostile(cls, **switches: Unpack[Switches]) -> Dialect:
         """What hurts a client that takes too much for granted.
 
-        Its lists have ties: whoever reads them by offset loses rows although nothing changes, as on
-        services whose order is not unique. With ``order="id"`` every row can be read.
+        Its lists have ties: a plain pager loses rows although nothing changes, as on services whose
+        order is not unique. With ``order="id"`` it gets every row.
         """
         return cls("hostile", **switches)
 
