@@ -285,12 +285,19 @@ def a_report(report: WalkReport) -> None:
         report.repeats,
         report.sweeps,
         report.repaired_text,
+        report.links,
+        report.missing_links,
+        report.inversions,
+        report.rows_gone,
+        report.rows_moved,
+        report.proving_requests,
         *report.uncertified_users,
         *report.lists_by_certificate.values(),
     ]
     assert counts
     assert_type(report.total_first, int | None)
     assert_type(report.total_last, int | None)
+    assert_type(report.rows_short, int | None)
     certificate: Certificate = report.certificate
     assert certificate == "snapshot"
     assert_type(report.started_at, datetime | None)
