@@ -20,12 +20,13 @@ export PYTHONUTF8 := 1
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test build develop lint bench bench-mock bench-mirror clean test-rust test-python test-wheel \
-	test-integrations
+	test-integrations test-long
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
 	@echo "make test-integrations  the mock's page in headless Chromium, which Debian brings"
+	@echo "make test-long  100,000 simulated walks over lists that change, and the table of what they lost"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, basedpyright, stubtest"
@@ -75,6 +76,12 @@ test-wheel: $(STAMPS)/wheel
 test-integrations: $(STAMPS)/wheel $(STAMPS)/integrations
 	$(BIN)/python tools/find_chromium.py
 	$(BIN)/python -m pytest tests/integrations
+
+# WALKS=1000000 make test-long walks longer.
+WALKS ?= 100000
+test-long:
+	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --no-default-features --lib \
+		walk::tests::always -- --nocapture
 
 bench: $(STAMPS)/wheel
 	$(BIN)/python benches/import_and_size.py $(WHEELS)

@@ -6,6 +6,15 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::json;
 
+mod always;
+mod cases;
+mod driven;
+mod found;
+mod habits;
+mod plain;
+mod simulated;
+mod tally;
+
 use super::*;
 use crate::core::client::Read;
 use crate::core::interface::Resource;

@@ -1,0 +1,287 @@
+//! The walks that are drawn: over which lists, how they change, and what of the assumptions they keep.
+
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::habits::{Churn, Habits, Order, PastEnd, Says, Total};
+use crate::core::interface::LARGEST_LIMIT;
+
+/// One walk; it runs the same way each time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Case {
+    pub habits: Habits,
+    pub page_size: u8,
+    pub lanes: usize,
+    pub max_items: Option<u64>,
+    /// Pages given before it is killed, to go on from where it was.
+    pub killed_after: Option<usize>,
+}
+
+/// Which of the certificates' assumptions a list breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    KeepsThem,
+    TiesReshuffled,
+    Shuffled,
+    MovesUnseen,
+    MessagesDeleted,
+    TotalStale,
+    TotalTooSmall,
+    TotalTooLarge,
+    TotalCapped,
+    HiddenNotCounted,
+}
+
+impl Kind {
+    pub const ALL: [Self; 10] = [
+        Self::KeepsThem,
+        Self::TiesReshuffled,
+        Self::Shuffled,
+        Self::MovesUnseen,
+        Self::MessagesDeleted,
+        Self::TotalStale,
+        Self::TotalTooSmall,
+        Self::TotalTooLarge,
+        Self::TotalCapped,
+        Self::HiddenNotCounted,
+    ];
+}
+
+impl Case {
+    pub fn kind(&self) -> Kind {
+        match (self.habits.order, self.habits.total) {
+            (Order::Ties, _) => Kind::TiesReshuffled,
+            (Order::Shuffled, _) => Kind::Shuffled,
+            (Order::HiddenKey, _) => Kind::MovesUnseen,
+            (_, Total::Stale) => Kind::TotalStale,
+            (_, Total::TooSmall) => Kind::TotalTooSmall,
+            (_, Total::TooLarge) => Kind::TotalTooLarge,
+            (_, Total::Capped) => Kind::TotalCapped,
+            (_, Total::WithoutHidden) => Kind::HiddenNotCounted,
+            (_, Total::Exact | Total::Null) if self.habits.messages && self.habits.deletes => {
+                Kind::MessagesDeleted
+            }
+            (_, Total::Exact | Total::Null) => Kind::KeepsThem,
+        }
+    }
+
+    /// Rows that nobody touched keep their order, and each response gives its own total.
+    pub fn orders_truly(&self) -> bool {
+        matches!(self.kind(), Kind::KeepsThem | Kind::MessagesDeleted)
+    }
+
+    /// Messages are only ever added, and each response gives its own total.
+    pub fn counts_truly(&self) -> bool {
+        !self.habits.deletes && self.habits.total == Total::Exact
+    }
+
+    /// The rows that one response brings at most.
+    pub fn size_of_a_page(&self) -> u64 {
+        self.page_size.min(self.habits.largest_page).into()
+    }
+
+    /// The pages in which so many places are read at worst, each sharing rows with the one before.
+    pub fn pages(&self, places: u64, shared: u64) -> u64 {
+        let Habits {
+            hidden,
+            short_pages,
+            ..
+        } = self.habits;
+        let brought = self.size_of_a_page() * u64::from(100 - hidden) / 100;
+        let brought = if short_pages { brought / 2 } else { brought };
+        // Where pages come short, the last rows come in ever shorter ones.
+        let last_ones = if short_pages || hidden > 0 { 6 } else { 1 };
+        let new = brought.saturating_sub(shared).max(1);
+        places.saturating_sub(shared).div_ceil(new) + last_ones
+    }
+
+    /// The service does what one hopes for, but for the changes that others make.
+    pub fn is_ordinary(&self) -> bool {
+        let largest = self.size_of_a_page() == u64::from(LARGEST_LIMIT);
+        let Habits {
+            total,
+            short_pages,
+            hidden,
+            ..
+        } = self.habits;
+        let whole = !short_pages && hidden == 0 && self.max_items.is_none();
+        let whole = whole && self.killed_after.is_none();
+        self.kind() == Kind::KeepsThem && total == Total::Exact && largest && whole
+    }
+
+    /// Whether a patient reader finds every row while nobody changes the list.
+    pub fn is_at_rest(&self) -> bool {
+        let Habits {
+            order,
+            total,
+            churn,
+            short_pages,
+            hidden,
+            says,
+            ..
+        } = self.habits;
+        // What comes after a page that came short, or that was filtered to nothing, only a total
+        // that is right can tell.
+        let asked = self.size_of_a_page() == u64::from(self.page_size) || says == Says::Applied;
+        let told = matches!(total, Total::Exact | Total::TooLarge | Total::Stale);
+        churn == Churn::None
+            && !matches!(order, Order::Ties | Order::Shuffled)
+            && (told || (hidden == 0 && asked && !short_pages))
+            && self.max_items.is_none()
+    }
+}
+
+/// What is unusual about a service.
+#[derive(Debug, Clone, Copy)]
+struct Oddities {
+    largest_page: u8,
+    says: Says,
+    short_pages: bool,
+    hidden: u8,
+    page_size: u8,
+    max_items: Option<u64>,
+    null_total: bool,
+}
+
+fn oddities() -> impl Strategy<Value = Oddities> {
+    let none = Just(Oddities {
+        largest_page: LARGEST_LIMIT,
+        says: Says::Applied,
+        short_pages: false,
+        hidden: 0,
+        page_size: LARGEST_LIMIT,
+        max_items: None,
+        null_total: false,
+    });
+    let some = (
+        prop_oneof![2 => Just(LARGEST_LIMIT), 1 => 10..=LARGEST_LIMIT],
+        prop::sample::select(vec![Says::Applied, Says::Asked, Says::Nothing]),
+        prop::bool::weighted(0.2),
+        prop_oneof![3 => Just(0), 1 => 1_u8..30],
+        prop_oneof![5 => Just(LARGEST_LIMIT), 1 => 1..=LARGEST_LIMIT],
+        prop_oneof![20 => Just(None), 1 => (0_u64..500).prop_map(Some)],
+        prop::bool::weighted(0.15),
+    );
+    let some = some.prop_map(
+        |(largest_page, says, short_pages, hidden, page_size, max_items, null_total)| Oddities {
+            largest_page,
+            says,
+            short_pages,
+            hidden,
+            page_size,
+            max_items,
+            null_total,
+        },
+    );
+    prop_oneof![1 => none, 1 => some]
+}
+
+pub fn cases() -> impl Strategy<Value = Case> {
+    let rows = prop_oneof![
+        3 => 0_i64..100,
+        4 => 100_i64..400,
+        2 => 400_i64..991,
+        2 => 991_i64..1600,
+    ];
+    let kinds = Kind::ALL.map(|kind| (if kind == Kind::KeepsThem { 10 } else { 1 }, Just(kind)));
+    let churns = [Churn::None, Churn::Moderate, Churn::Heavy, Churn::Bursts];
+    let orders = [
+        Order::OldestFirst,
+        Order::NewestFirst,
+        Order::Name,
+        Order::UpdatedFirst,
+        Order::UpdatedLast,
+    ];
+    let past_ends = [
+        PastEnd::Empty,
+        PastEnd::Refused,
+        PastEnd::LastPage,
+        PastEnd::FirstPage,
+    ];
+    (
+        rows,
+        prop::strategy::Union::new_weighted(kinds.to_vec()),
+        any::<bool>(),
+        prop::sample::select(churns.to_vec()),
+        prop::sample::select(orders.to_vec()),
+        prop::sample::select(past_ends.to_vec()),
+        oddities(),
+        prop_oneof![2 => Just(1_usize), 3 => 2_usize..9, 1 => Just(16)],
+        prop_oneof![7 => Just(None), 1 => (1_usize..12).prop_map(Some)],
+        any::<u64>().no_shrink(),
+    )
+        .prop_map(
+            |(
+                rows,
+                kind,
+                messages,
+                churn,
+                order,
+                past_end,
+                oddities,
+                lanes,
+                killed_after,
+                seed,
+            )| {
+                let total = match oddities.null_total {
+                    true => Total::Null,
+                    false => Total::Exact,
+                };
+                let mut habits = Habits {
+                    messages,
+                    rows,
+                    order,
+                    total,
+                    churn,
+                    deletes: !messages,
+                    largest_page: oddities.largest_page,
+                    says: oddities.says,
+                    short_pages: oddities.short_pages,
+                    hidden: oddities.hidden,
+                    past_end,
+                    seed,
+                };
+                break_assumption(&mut habits, kind);
+                // Thousands of requests for a page of one row say no more than hundreds.
+                let page_size = match rows {
+                    0..200 => oddities.page_size,
+                    _ => oddities.page_size.max(10),
+                };
+                Case {
+                    habits,
+                    page_size,
+                    lanes,
+                    max_items: oddities.max_items,
+                    killed_after: killed_after.filter(|_| oddities.max_items.is_none()),
+                }
+            },
+        )
+}
+
+fn break_assumption(habits: &mut Habits, kind: Kind) {
+    match kind {
+        Kind::KeepsThem => {}
+        Kind::TiesReshuffled => habits.order = Order::Ties,
+        Kind::Shuffled => habits.order = Order::Shuffled,
+        Kind::MovesUnseen => {
+            habits.order = Order::HiddenKey;
+            habits.churn = habits.churn.max(Churn::Moderate);
+        }
+        Kind::MessagesDeleted => {
+            habits.messages = true;
+            habits.deletes = true;
+            habits.churn = habits.churn.max(Churn::Moderate);
+        }
+        Kind::TotalStale => {
+            habits.total = Total::Stale;
+            habits.churn = habits.churn.max(Churn::Moderate);
+        }
+        Kind::TotalTooSmall => habits.total = Total::TooSmall,
+        Kind::TotalTooLarge => habits.total = Total::TooLarge,
+        Kind::TotalCapped => habits.total = Total::Capped,
+        Kind::HiddenNotCounted => {
+            habits.total = Total::WithoutHidden;
+            habits.hidden = habits.hidden.max(1);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The walk driven against a simulated list: several requests out at once, answered at instants of
+//! their own and delivered in any order.
+
+use bytes::Bytes;
+
+use super::super::*;
+use super::habits::Habits;
+use super::simulated::{Served, Simulated, revision};
+use crate::core::client::Read;
+use crate::core::error::{Attempt, StatusFailure};
+use crate::core::json::Text;
+use crate::core::page::Page;
+
+/// What a walk gave and what it said of itself.
+#[derive(Debug)]
+pub struct Walked {
+    /// Ids and the revisions that they were served in, in the order given.
+    pub given: Vec<(i64, u32)>,
+    pub report: WalkReport,
+    pub requests: u64,
+}
+
+enum Request {
+    Sent(Ask),
+    Answered(Ask, Answer),
+}
+
+/// Walks to the end; fails where the walk stands still or asks more than `most_requests`. A walk
+/// that is killed goes on from its last checkpoint, as another process would.
+pub fn walk(
+    list: &mut Simulated,
+    settings: WalkSettings,
+    killed_after: Option<usize>,
+    most_requests: u64,
+) -> Result<Walked, String> {
+    let of = list.habits.list();
+    let mut random = fastrand::Rng::with_seed(!list.habits.seed);
+    let mut sweep = Sweep::new(of, settings, Timestamp::now());
+    let mut under_way: Vec<Request> = Vec::new();
+    let mut given = Vec::new();
+    let mut requests = 0;
+    let mut pages = 0;
+    let mut kill_at = killed_after;
+    let mut checkpoint = None;
+    loop {
+        // The client may be slow to send, and the reader to read.
+        while (under_way.is_empty() || random.u8(..4) > 0)
+            && let Some(ask) = sweep.ask()
+        {
+            requests += 1;
+            if requests > most_requests {
+                let report = &sweep.report;
+                return Err(format!("more than {most_requests} requests; {report:?}"));
+            }
+            under_way.push(Request::Sent(ask));
+        }
+        if under_way.is_empty() {
+            break;
+        }
+        // Each request is answered before it is delivered, and others come between.
+        match under_way.swap_remove(random.usize(..under_way.len())) {
+            Request::Sent(ask) => {
+                let answer = answer(list, &ask);
+                under_way.push(Request::Answered(ask, answer));
+            }
+            Request::Answered(ask, answer) => sweep.take(ask, answer),
+        }
+        while (under_way.is_empty() || random.u8(..4) > 0)
+            && let Some(page) = sweep.give()
+        {
+            pages += 1;
+            let rows = page.rows.iter();
+            given.extend(rows.map(|row| (row.id.unwrap(), revision(row.json()))));
+            checkpoint = page.checkpoint.or(checkpoint);
+        }
+        if kill_at.is_some_and(|after| pages >= after)
+            && let Some(checkpoint) = &checkpoint
+        {
+            kill_at = None;
+            under_way.clear();
+            let kept = serde_json::to_string(checkpoint).unwrap();
+            let resume = Resume {
+                checkpoint: serde_json::from_str(&kept).unwrap(),
+                held: given.iter().map(|(id, _)| id.cast_unsigned()).collect(),
+            };
+            sweep = Sweep::resumed(of, settings, resume, Timestamp::now());
+        }
+    }
+    if let Some(refusal) = sweep.failed {
+        return Err(format!("an offset past the end fails the walk; {refusal}"));
+    }
+    match sweep.is_over() {
+        true => Ok(Walked {
+            given,
+            report: sweep.report,
+            requests,
+        }),
+        false => Err(format!(
+            "it waits, and nothing is under way; {:?}",
+            sweep.report
+        )),
+    }
+}
+
+fn answer(list: &mut Simulated, ask: &Ask) -> Answer {
+    match ask.question {
+        Question::Row { id } => Answer::Row {
+            row: list.row(id),
+            sent: sent(&list.habits),
+        },
+        Question::Page { offset, limit } => match list.page(offset, limit) {
+            Served::Refused => Answer::PastEnd(refusal(&list.habits)),
+            Served::Page {
+                rows,
+                limit,
+                offset,
+                total,
+            } => {
+                let key = list.habits.list().resource().key();
+                let rows: Vec<String> = rows.iter().map(|row| row.json(&list.habits)).collect();
+                let body = format!(
+                    r#"{{"limit":{},"offset":{},"total":{},"{key}":[{}]}}"#,
+                    or_null(limit),
+                    or_null(offset),
+                    or_null(total),
+                    rows.join(",")
+                );
+                let text = Text::repair(&Bytes::from(body));
+                Answer::Page(Read {
+                    value: Page::read(text, list.habits.list().resource()).unwrap(),
+                    sent: sent(&list.habits),
+                })
+            }
+        },
+    }
+}
+
+fn or_null(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
+}
+
+fn sent(habits: &Habits) -> Sent {
+    Sent {
+        endpoint: habits.list().page(0, Limit::LARGEST),
+        attempts: vec![attempt(200)],
+    }
+}
+
+fn refusal(habits: &Habits) -> Error {
+    let failure = StatusFailure {
+        status: 404,
+        headers: Vec::new(),
+        body: Bytes::new(),
+        request_id: None,
+        retry_after: None,
+    };
+    let error = Error::new(ErrorKind::Status(Box::new(failure)));
+    error.during(habits.list().to_string(), vec![attempt(404)])
+}
+
+fn attempt(status: u16) -> Attempt {
+    Attempt {
+        status: Some(status),
+        error: None,
+        seconds_taken: 0.0,
+        seconds_waited: 0.0,
+    }
+}

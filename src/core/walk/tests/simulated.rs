@@ -1,0 +1,365 @@
+//! A list as a service might serve it while others change it; the same case makes the same list.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::habits::{Churn, Habits, Order, PastEnd, Says, Total};
+use crate::core::interface::Limit;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    pub id: i64,
+    key: u64,
+    revision: u32,
+    hidden: bool,
+    pub touched: bool,
+    pub moved: bool,
+}
+
+impl Entry {
+    pub fn json(&self, habits: &Habits) -> String {
+        let Self {
+            id, key, revision, ..
+        } = self;
+        let (minutes, seconds, micros) = (key / 60_000_000, key / 1_000_000 % 60, key % 1_000_000);
+        let at = format!(
+            "2026-01-01T{:02}:{:02}:{seconds:02}.{micros:06}Z",
+            minutes / 60,
+            minutes % 60
+        );
+        let sorted_by = match habits.order {
+            Order::OldestFirst | Order::NewestFirst | Order::Ties => "created_at",
+            Order::Name if habits.messages => "body",
+            Order::Name => "name",
+            Order::UpdatedFirst | Order::UpdatedLast => "updated_at",
+            Order::Shuffled | Order::HiddenKey => {
+                return format!(r#"{{"id":{id},"revision":{revision}}}"#);
+            }
+        };
+        format!(r#"{{"id":{id},"{sorted_by}":"{at}","revision":{revision}}}"#)
+    }
+}
+
+/// What a request for a page gets.
+#[derive(Debug)]
+pub enum Served {
+    Page {
+        rows: Vec<Entry>,
+        limit: Option<u8>,
+        offset: Option<u64>,
+        total: Option<usize>,
+    },
+    Refused,
+}
+
+/// The list as it is now, and what was true of it at each instant since the walk began.
+#[derive(Debug)]
+pub struct Simulated {
+    pub habits: Habits,
+    entries: Vec<Entry>,
+    next_id: i64,
+    instant: u64,
+    first_total: Option<usize>,
+    /// The most places that the list had at an instant.
+    pub greatest_extent: usize,
+    contents: HashSet<u64>,
+    members: HashSet<u64>,
+    hidden_ids: HashSet<i64>,
+}
+
+const SECOND: u64 = 1_000_000;
+const BURST: usize = 50;
+
+fn mixed(value: u64) -> u64 {
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}
+
+/// One number for a set of rows, whatever their order.
+fn sum(rows: impl IntoIterator<Item = (i64, u32)>) -> u64 {
+    rows.into_iter().fold(0, |sum: u64, (id, revision)| {
+        sum.wrapping_add(mixed(id.cast_unsigned() << 20 | u64::from(revision)))
+    })
+}
+
+/// The revision that a row was served in.
+pub fn revision(json: &str) -> u32 {
+    let (_, last) = json.rsplit_once(':').unwrap();
+    last.trim_end_matches('}').parse().unwrap()
+}
+
+impl Simulated {
+    pub fn new(habits: Habits) -> Self {
+        let mut list = Self {
+            entries: Vec::new(),
+            next_id: 1,
+            instant: 0,
+            first_total: None,
+            greatest_extent: 0,
+            contents: HashSet::new(),
+            members: HashSet::new(),
+            hidden_ids: HashSet::new(),
+            habits,
+        };
+        let mut random = list.random();
+        let mut ids: Vec<i64> = (1..=list.habits.rows).collect();
+        match list.habits.order {
+            Order::NewestFirst => ids.reverse(),
+            Order::Name => random.shuffle(&mut ids),
+            _ => {}
+        }
+        for id in ids {
+            list.add(list.entries.len(), id, &mut random);
+        }
+        list.next_id = list.habits.rows + 1;
+        list.note();
+        list
+    }
+
+    /// Answers a request for a page, at an instant of its own.
+    pub fn page(&mut self, offset: u64, limit: Limit) -> Served {
+        let mut random = self.pass();
+        let habits = &self.habits;
+        let extent = self.entries.len();
+        let mut size = usize::from(limit.get().min(habits.largest_page));
+        let applied = size;
+        if habits.short_pages && random.u8(..3) == 0 {
+            size = random.usize(1..=size);
+        }
+        let asked = usize::try_from(offset).unwrap();
+        let start = match habits.past_end {
+            _ if asked < extent => asked,
+            PastEnd::LastPage => extent.saturating_sub(size),
+            PastEnd::FirstPage => 0,
+            PastEnd::Refused if asked > 0 => return Served::Refused,
+            PastEnd::Empty | PastEnd::Refused => extent,
+        };
+        let rows = self.entries[start..(start + size).min(extent)]
+            .iter()
+            .filter(|entry| !entry.hidden)
+            .copied()
+            .collect();
+        let first_total = *self.first_total.get_or_insert(extent);
+        let total = match habits.total {
+            Total::Exact => Some(extent),
+            Total::Null => None,
+            Total::Stale => Some(first_total),
+            Total::TooSmall => Some(extent - extent.div_ceil(10)),
+            Total::TooLarge => Some(extent + extent.div_ceil(10)),
+            Total::Capped => Some(extent.min(first_total * 2 / 3)),
+            Total::WithoutHidden => Some(self.visible().count()),
+        };
+        let (limit, offset) = match habits.says {
+            Says::Applied => (Some(applied as u8), Some(start as u64)),
+            Says::Asked => (Some(limit.get()), Some(offset)),
+            Says::Nothing => (None, None),
+        };
+        Served::Page {
+            rows,
+            limit,
+            offset,
+            total,
+        }
+    }
+
+    /// Answers a request for one row, at an instant of its own.
+    pub fn row(&mut self, id: i64) -> Option<String> {
+        self.pass();
+        let entry = self.visible().find(|entry| entry.id == id)?;
+        Some(entry.json(&self.habits))
+    }
+
+    /// Whether a row with this id could be seen at an instant of the walk.
+    pub fn was_there(&self, id: i64) -> bool {
+        (1..self.next_id).contains(&id) && !self.hidden_ids.contains(&id)
+    }
+
+    /// The rows that were there from the first instant to now.
+    pub fn lasting(&self) -> impl Iterator<Item = &Entry> {
+        self.visible().filter(|entry| entry.id <= self.habits.rows)
+    }
+
+    /// The ids that can be seen, as they are served.
+    pub fn ids(&self) -> Vec<i64> {
+        self.visible().map(|entry| entry.id).collect()
+    }
+
+    /// Whether these ids, and no others, were in the list at one instant.
+    pub fn had_just(&self, ids: impl IntoIterator<Item = i64>) -> bool {
+        self.members
+            .contains(&sum(ids.into_iter().map(|id| (id, 0))))
+    }
+
+    /// The same of ids and the revisions that they were served in.
+    pub fn had_just_these_contents(&self, rows: impl IntoIterator<Item = (i64, u32)>) -> bool {
+        self.contents.contains(&sum(rows))
+    }
+
+    fn visible(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| !entry.hidden)
+    }
+
+    fn random(&self) -> fastrand::Rng {
+        fastrand::Rng::with_seed(mixed(self.habits.seed ^ mixed(self.instant)))
+    }
+
+    /// Goes on to the next instant: changes come, and an order that is none is drawn anew.
+    fn pass(&mut self) -> fastrand::Rng {
+        self.instant += 1;
+        let mut random = self.random();
+        let changes = match self.habits.churn {
+            Churn::None => 0,
+            Churn::Moderate | Churn::Bursts => (random.u8(..10) == 0).into(),
+            Churn::Heavy => random.u8(1..=3),
+        };
+        for _ in 0..changes {
+            self.change(&mut random);
+        }
+        if self.habits.churn == Churn::Bursts && random.u8(..16) == 0 {
+            self.burst(&mut random);
+        }
+        match self.habits.order {
+            Order::Shuffled => random.shuffle(&mut self.entries),
+            Order::Ties => {
+                let same_key = |one: &Entry, next: &Entry| one.key == next.key;
+                for tied in self.entries.chunk_by_mut(same_key) {
+                    random.shuffle(tied);
+                }
+            }
+            _ => {}
+        }
+        if changes > 0 || self.habits.churn == Churn::Bursts {
+            self.note();
+        }
+        random
+    }
+
+    fn note(&mut self) {
+        let contents = sum(self.visible().map(|entry| (entry.id, entry.revision)));
+        let members = sum(self.visible().map(|entry| (entry.id, 0)));
+        self.contents.insert(contents);
+        self.members.insert(members);
+        self.greatest_extent = self.greatest_extent.max(self.entries.len());
+    }
+
+    fn change(&mut self, random: &mut fastrand::Rng) {
+        match random.u8(..10) {
+            0..3 => self.add_new(random),
+            3..6 if self.habits.deletes => {
+                let place = self.any_place(random);
+                self.remove(place..place + 1);
+            }
+            // One goes and one comes: every count stays.
+            6 if self.habits.deletes => {
+                let place = self.any_place(random);
+                self.remove(place..place + 1);
+                self.add_new(random);
+            }
+            _ => self.touch(random),
+        }
+    }
+
+    fn burst(&mut self, random: &mut fastrand::Rng) {
+        let place = self.any_place(random);
+        if !self.habits.deletes {
+            for _ in 0..BURST {
+                self.add_new(random);
+            }
+        } else if random.bool() {
+            self.remove(place..place + BURST);
+        } else {
+            for _ in 0..BURST {
+                let place = self.any_place(random);
+                self.remove(place..place + 1);
+            }
+        }
+    }
+
+    /// Often near the front, where a walk has been when most changes come.
+    fn any_place(&self, random: &mut fastrand::Rng) -> usize {
+        let near = if random.u8(..3) == 0 { 150 } else { usize::MAX };
+        random.usize(..self.entries.len().clamp(1, near))
+    }
+
+    fn place_of_new(&self, random: &mut fastrand::Rng) -> usize {
+        let end = self.entries.len();
+        match self.habits.order {
+            // A row that was written down late, at the place that its time gives it.
+            _ if random.u8(..10) == 0 => random.usize(..=end),
+            Order::OldestFirst | Order::UpdatedLast | Order::Ties => end,
+            Order::NewestFirst | Order::UpdatedFirst => 0,
+            Order::Name | Order::Shuffled | Order::HiddenKey => random.usize(..=end),
+        }
+    }
+
+    fn add_new(&mut self, random: &mut fastrand::Rng) {
+        let place = self.place_of_new(random);
+        self.add(place, self.next_id, random);
+        self.next_id += 1;
+    }
+
+    fn add(&mut self, place: usize, id: i64, random: &mut fastrand::Rng) {
+        let hidden = random.u8(..100) < self.habits.hidden;
+        if hidden {
+            self.hidden_ids.insert(id);
+        }
+        let tied = self.habits.order == Order::Ties && random.u8(..8) > 0;
+        let entry = Entry {
+            id,
+            key: self.key_at(place, tied),
+            revision: 0,
+            hidden,
+            touched: false,
+            moved: false,
+        };
+        self.entries.insert(place, entry);
+    }
+
+    /// A key that belongs at a place; keys are spaced by a second, and a new one takes the middle.
+    fn key_at(&self, place: usize, tied: bool) -> u64 {
+        let descending = matches!(self.habits.order, Order::NewestFirst | Order::UpdatedFirst);
+        let key = |place: usize| self.entries.get(place).map(|entry| entry.key);
+        let before = place.checked_sub(1).and_then(key);
+        match (before, key(place)) {
+            (Some(before), _) if tied => before,
+            (Some(before), Some(after)) => before.midpoint(after),
+            (Some(end), None) if descending => end - SECOND,
+            (Some(end), None) => end + SECOND,
+            (None, Some(front)) if descending => front + SECOND,
+            (None, Some(front)) => front - SECOND,
+            (None, None) => 40_000 * SECOND,
+        }
+    }
+
+    fn remove(&mut self, places: Range<usize>) {
+        let end = self.entries.len();
+        self.entries
+            .drain(places.start.min(end)..places.end.min(end));
+    }
+
+    /// A row is edited, which may move it; where the key is hidden, it moves and nothing else.
+    fn touch(&mut self, random: &mut fastrand::Rng) {
+        if self.entries.is_empty() {
+            return;
+        }
+        let place = self.any_place(random);
+        let mut entry = self.entries.remove(place);
+        let end = self.entries.len();
+        let silent = self.habits.order == Order::HiddenKey && random.bool();
+        let moves_to = match self.habits.order {
+            Order::UpdatedFirst => Some(0),
+            Order::UpdatedLast => Some(end),
+            Order::Name => Some(random.usize(..=end)),
+            Order::HiddenKey if silent => Some(random.usize(..=end)),
+            _ => None,
+        };
+        entry.touched = true;
+        entry.revision += u32::from(!silent);
+        if let Some(place) = moves_to {
+            entry.moved = true;
+            entry.key = self.key_at(place, false);
+        }
+        self.entries.insert(moves_to.unwrap_or(place), entry);
+    }
+}

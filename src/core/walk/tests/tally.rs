@@ -1,0 +1,168 @@
+//! What many walks came to, and the table that says so.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::cases::Kind;
+use super::habits::Churn;
+use crate::core::report::Certificate;
+
+/// Walks that lost rows, and the rows that they lost.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lost {
+    pub walks: u64,
+    pub rows: u64,
+}
+
+impl Lost {
+    pub fn count(&mut self, rows: u64) {
+        self.walks += u64::from(rows > 0);
+        self.rows += rows;
+    }
+
+    fn add(&mut self, other: Self) {
+        self.walks += other.walks;
+        self.rows += other.rows;
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&format!("{} ({})", self.walks, self.rows))
+    }
+}
+
+/// The walks over lists of one kind.
+#[derive(Debug, Clone, Default)]
+pub struct OfKind {
+    pub walks: u64,
+    pub certificates: BTreeMap<Certificate, u64>,
+    /// Certified, and without rows that were there all the time and that nobody touched.
+    pub falsely_certified: Lost,
+    /// Certified, and without rows that were there all the time and that moved.
+    pub moved_away: Lost,
+    pub uncertified: Lost,
+    pub plain: Lost,
+    pub plain_endless: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    pub kinds: BTreeMap<Kind, OfKind>,
+    /// Requests beyond the plain loop's, per hundred of its own, of walks over ordinary lists of
+    /// ten pages or more.
+    pub overheads: BTreeMap<Churn, Vec<f64>>,
+    pub requests: u64,
+    /// The part of the bound that was spent on proving, at most.
+    pub most_of_bound: f64,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Self) {
+        for (kind, more) in other.kinds {
+            let sum = self.kinds.entry(kind).or_default();
+            sum.walks += more.walks;
+            for (certificate, walks) in more.certificates {
+                *sum.certificates.entry(certificate).or_default() += walks;
+            }
+            sum.falsely_certified.add(more.falsely_certified);
+            sum.moved_away.add(more.moved_away);
+            sum.uncertified.add(more.uncertified);
+            sum.plain.add(more.plain);
+            sum.plain_endless += more.plain_endless;
+        }
+        for (churn, more) in other.overheads {
+            self.overheads.entry(churn).or_default().extend(more);
+        }
+        self.requests += other.requests;
+        self.most_of_bound = self.most_of_bound.max(other.most_of_bound);
+    }
+
+    pub fn walks(&self) -> u64 {
+        self.kinds.values().map(|of_kind| of_kind.walks).sum()
+    }
+
+    /// The overhead that so many hundredths of the walks stay within.
+    pub fn overhead(&self, churn: Churn, hundredths: usize) -> Option<f64> {
+        let mut sorted = self.overheads.get(&churn)?.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() * hundredths / 100).copied()
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let certificates = [
+            Certificate::Snapshot,
+            Certificate::Counted,
+            Certificate::Linked,
+            Certificate::Uncertified,
+        ];
+        writeln!(
+            formatter,
+            "{} walks, {} requests",
+            self.walks(),
+            self.requests
+        )?;
+        writeln!(
+            formatter,
+            "lost: walks that lack rows, and (rows), that were there all the time and that nobody touched"
+        )?;
+        writeln!(
+            formatter,
+            "{:<17} {:>7} {:>8} {:>8} {:>8} {:>11} | {:>15} {:>17} | {:>17} {:>17} {:>7}",
+            "the list",
+            "walks",
+            "snapshot",
+            "counted",
+            "linked",
+            "uncertified",
+            "certified: lost",
+            "of those moved",
+            "uncertified: lost",
+            "plain loop: lost",
+            "endless"
+        )?;
+        for (kind, of_kind) in &self.kinds {
+            write!(
+                formatter,
+                "{:<17} {:>7}",
+                format!("{kind:?}"),
+                of_kind.walks
+            )?;
+            for (certificate, width) in certificates.iter().zip([8, 8, 8, 11]) {
+                let walks = of_kind.certificates.get(certificate).copied().unwrap_or(0);
+                write!(formatter, " {walks:>width$}")?;
+            }
+            writeln!(
+                formatter,
+                " | {:>15} {:>17} | {:>17} {:>17} {:>7}",
+                of_kind.falsely_certified,
+                of_kind.moved_away,
+                of_kind.uncertified,
+                of_kind.plain,
+                of_kind.plain_endless
+            )?;
+        }
+        writeln!(
+            formatter,
+            "requests beyond the plain loop's, lists of ten pages or more:"
+        )?;
+        for (churn, walks) in &self.overheads {
+            let hundredth = |part| self.overhead(*churn, part).unwrap_or(f64::NAN);
+            writeln!(
+                formatter,
+                "{:<17} {:>7} walks, median {:>5.1} %, p90 {:>5.1} %",
+                format!("{churn:?}"),
+                walks.len(),
+                hundredth(50),
+                hundredth(90)
+            )?;
+        }
+        write!(
+            formatter,
+            "spent on proving at most {:.0} % of the bound",
+            100.0 * self.most_of_bound
+        )
+    }
+}
