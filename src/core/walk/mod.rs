@@ -192,6 +192,10 @@ pub async fn resume_into<T: Send>(
         };
         match answer {
             Ok(answer) => sweep.take(ask, answer),
+            // What is held stands without proof.
+            Err(error) if error.status().is_some() && sweep.is_for_proof(&ask) => {
+                sweep.take(ask, Answer::Unanswered(error));
+            }
             Err(error) => {
                 sweep.report.requests += error.attempts.len() as u64;
                 sweep.failed = Some(error);

@@ -35,6 +35,8 @@ pub enum Answer {
     Page(Read<Page>),
     /// The service refused the offset, as it may where the list has ended before it.
     PastEnd(Error),
+    /// The service refused what was asked for proof alone.
+    Unanswered(Error),
     /// The row as JSON; `None` where there is none of that id.
     Row {
         row: Option<String>,
@@ -47,7 +49,7 @@ impl Answer {
     pub fn requests(&self) -> u64 {
         let attempts = match self {
             Self::Page(read) => &read.sent.attempts,
-            Self::PastEnd(refusal) => &refusal.attempts,
+            Self::PastEnd(refusal) | Self::Unanswered(refusal) => &refusal.attempts,
             Self::Row { sent, .. } => &sent.attempts,
         };
         attempts.len() as u64
@@ -75,7 +77,9 @@ pub(super) struct Arrived {
     pub said_total: Option<i64>,
     /// The offset was refused.
     pub refusal: Option<Error>,
-    /// It came from another offset than asked for, by its own account.
+    /// It came from another offset than asked for, by its own account,
+    pub elsewhere: bool,
+    /// and brought rows from there.
     pub strayed: bool,
     pub repaired_text: u64,
     /// `None` where the offset was refused.
@@ -102,6 +106,7 @@ impl Arrived {
             said_offset: page.offset,
             said_total: page.total,
             refusal: None,
+            elsewhere: false,
             strayed: false,
             repaired_text: page.text.repaired,
             sent: Some(sent),
@@ -127,6 +132,7 @@ impl Arrived {
             said_offset: None,
             said_total: None,
             refusal: Some(refusal),
+            elsewhere: false,
             strayed: false,
             repaired_text: 0,
             sent: None,
@@ -157,7 +163,14 @@ impl Arrived {
         self.past_end =
             self.rows.is_empty() || (self.offset > 0 && beyond && self.rows.iter().all(held));
         let elsewhere = |said: i64| u64::try_from(said) != Ok(self.offset);
-        self.strayed = !self.past_end && self.said_offset.is_some_and(elsewhere);
+        self.elsewhere = self.said_offset.is_some_and(elsewhere);
+        self.past_end |= self.elsewhere && self.rows.iter().all(held);
+        self.strayed = self.elsewhere && !self.past_end;
+    }
+
+    /// It cannot lie where it was asked for: it is what the service sends from past the end.
+    pub fn put_past_end(&mut self) {
+        self.past_end = true;
     }
 
     /// The rows that stand where they were asked for.

@@ -36,7 +36,8 @@ impl Sweep {
                 .last
                 .is_some_and(|total| self.planned_end < total);
             let whole = self.unnamed_rows == 0 && self.barren_pages == 0;
-            if !promised || !whole || self.last_received < SMALL_PAGE {
+            let affordable = self.proving_left() > under_way;
+            if !promised || !whole || !affordable || self.last_received < SMALL_PAGE {
                 return None;
             }
             self.planned_end.saturating_sub(self.shared_rows())
@@ -70,7 +71,8 @@ impl Sweep {
     fn may_be_hidden_behind(&self) -> Option<u64> {
         let empty_to = self.empty_to?;
         let promised = self.totals.last.is_some_and(|total| empty_to < total);
-        (self.short_then_more && promised && !self.refused).then_some(empty_to)
+        let hidden = self.short_then_more || self.seen.is_empty();
+        (hidden && promised && !self.refused).then_some(empty_to)
     }
 
     /// How many rows the next page shares with the last one.

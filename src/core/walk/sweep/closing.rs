@@ -7,6 +7,8 @@ use crate::core::interface::{Limit, List, Natural};
 // Rows that are asked for by id in one walk.
 const MOST_LOOKED_UP: u64 = 16;
 
+// Refusals of what was asked for proof, after which no more is asked.
+const MOST_UNANSWERED: u64 = 3;
 // Passes that find nothing, after which rows that the total counts are given up.
 const FRUITLESS_PASSES: u64 = 3;
 // Passes over a list whose order changes.
@@ -25,12 +27,14 @@ impl Sweep {
     /// Requests that proving may still take.
     pub(super) fn proving_left(&self) -> u64 {
         let bound = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_pages;
-        bound.saturating_sub(self.report.evidence.proving_requests)
+        let spent = self.answers.saturating_sub(self.plain_pages + 1);
+        bound.saturating_sub(spent)
     }
 
     /// Goes on to what is in doubt, or ends the walk.
     pub(super) fn close(&mut self) {
         self.stage = self.next_stage();
+        self.count_proof();
         if self.is_over() {
             self.certify();
         }
@@ -39,6 +43,9 @@ impl Sweep {
     fn next_stage(&mut self) -> Stage {
         let held = self.report.distinct;
         let short = self.totals.short(held);
+        if self.unanswered >= MOST_UNANSWERED {
+            return Stage::Over;
+        }
         if self.cut || self.unnamed_rows > 0 || self.proving_left() == 0 || self.is_snapshot() {
             return Stage::Over;
         }
@@ -105,7 +112,6 @@ impl Sweep {
     }
 
     pub(super) fn closing_question(&mut self) -> Question {
-        self.report.evidence.proving_requests += 1;
         let whole = self.settings.page_size;
         let page = |offset, size: u64| {
             let asked = i64::try_from(size)

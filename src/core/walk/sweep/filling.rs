@@ -3,6 +3,7 @@
 use super::super::chain::LINK;
 use super::arrived::{Arrived, Question};
 use super::{Stage, Sweep};
+use crate::core::interface::Limit;
 
 // Fills that neither link nor bring anything, after which the link is given up.
 const FRUITLESS_FILLS: u32 = 10;
@@ -14,7 +15,21 @@ pub(super) struct Fill {
     /// How far before the page, or before the end of those joined, the next fill begins.
     step: u64,
     fruitless: u32,
-    last_offset: Option<u64>,
+    /// How far the pages joined have reached.
+    reached: u64,
+    /// Where the fill that is asked for begins.
+    offset: Option<u64>,
+    /// Fills that do not link yet: their rows are given after those that they follow.
+    unlinked: Vec<Arrived>,
+}
+
+impl Fill {
+    pub fn question(&self, limit: Limit) -> Question {
+        Question::Page {
+            offset: self.offset.unwrap_or_default(),
+            limit,
+        }
+    }
 }
 
 impl Sweep {
@@ -28,7 +43,7 @@ impl Sweep {
         self.overlap = self.overlap.max(wider);
         self.clean_links = 0;
         let gap = self.lies_apart(&target);
-        self.stage = Stage::Filling(Box::new(Fill {
+        self.go_back(Box::new(Fill {
             step: if gap {
                 self.overlap
             } else {
@@ -36,7 +51,9 @@ impl Sweep {
             },
             target,
             fruitless: 0,
-            last_offset: None,
+            reached: self.end,
+            offset: None,
+            unlinked: Vec::new(),
         }));
     }
 
@@ -45,29 +62,21 @@ impl Sweep {
         self.end < target.offset + LINK
     }
 
-    pub(super) fn fill_question(&mut self) -> Option<Question> {
-        let Stage::Filling(fill) = &self.stage else {
-            return None;
-        };
+    /// Decides where the next fill begins, or gives the link up.
+    fn go_back(&mut self, mut fill: Box<Fill>) {
         let base = match self.lies_apart(&fill.target) {
             true => self.end,
             false => fill.target.offset,
         };
         let offset = base.saturating_sub(fill.step);
-        let spent = fill.fruitless >= FRUITLESS_FILLS || self.proving_left() == 0;
         // Nothing lies before the first row.
-        if spent || fill.last_offset == Some(0) && offset == 0 {
-            self.give_up_link();
-            return None;
+        let all_read = fill.offset == Some(0) && offset == 0;
+        if all_read || fill.fruitless >= FRUITLESS_FILLS || self.proving_left() == 0 {
+            self.give_up_link(*fill);
+        } else {
+            fill.offset = Some(offset);
+            self.stage = Stage::Filling(fill);
         }
-        if let Stage::Filling(fill) = &mut self.stage {
-            fill.last_offset = Some(offset);
-        }
-        self.report.evidence.proving_requests += 1;
-        Some(Question::Page {
-            offset,
-            limit: self.settings.page_size,
-        })
     }
 
     /// Takes a page that was fetched to link the one that waits.
@@ -77,72 +86,70 @@ impl Sweep {
         };
         arrived.settle(&self.seen, None);
         let shared = self.compare(&arrived);
-        let (end_before, distinct_before) = (self.end, self.report.distinct);
+        let distinct_before = self.report.distinct;
         let linked = shared.links() && !arrived.is_past_end();
-        let last_of_list = linked && arrived.received() < arrived.applied;
+        let short = arrived.received() < arrived.applied;
+        let last_of_list =
+            linked && (arrived.ends_the_list() || (short && arrived.total().is_none()));
         if linked {
+            let shown_to = arrived.offset + arrived.received();
             self.join(arrived, shared);
+            // The list has ended before the page that waits: what stood behind may be gone.
+            if fill.target.is_past_end() {
+                self.end = shown_to;
+            }
         } else {
             self.note_shared(&arrived, &shared);
-            self.deliver(arrived);
+            fill.unlinked.push(arrived);
         }
-        let fresh = self.report.distinct - distinct_before;
-        let fruitful = self.end > end_before || fresh > 0;
-        if fruitful {
-            fill.fruitless = 0;
-        } else {
-            fill.fruitless += 1;
-        }
-        // What a short page left out, a plain loop would have read too.
-        if self.is_full(fresh) {
-            self.report.evidence.proving_requests -= 1;
-            self.plain_pages += 1;
-        }
-        let reached = self
-            .totals
-            .last
-            .is_some_and(|total| total > fill.target.offset);
-        if linked && reached && fill.target.refusal.is_some() {
-            self.fail(fill.target);
-            return;
-        }
+        let fruitful = self.end > fill.reached || self.report.distinct > distinct_before;
+        fill.reached = fill.reached.max(self.end);
+        fill.fruitless = if fruitful { 0 } else { fill.fruitless + 1 };
         fill.target.settle(&self.seen, None);
         let shared = self.compare(&fill.target);
         // The list ends before the page that waits, by now: its rows are kept, its place is gone.
         let outlived = last_of_list && self.lies_apart(&fill.target);
         if outlived || self.adds_nothing(&fill.target) {
+            self.deliver_all(fill.unlinked);
             self.deliver(fill.target);
             self.decide();
             return;
         }
         if shared.links() || self.report.evidence.inversions > 0 {
-            let full = self.join(fill.target, shared);
-            self.count_page(full);
+            self.deliver_all(fill.unlinked);
+            self.join(fill.target, shared);
             self.decide();
             return;
         }
-        fill.step = match self.lies_apart(&fill.target) && fruitful {
+        fill.step = match self.lies_apart(&fill.target) && linked {
             true => self.overlap,
             false => fill.step * 2,
         };
-        self.stage = Stage::Filling(fill);
+        self.go_back(fill);
+    }
+
+    fn deliver_all(&mut self, mut pages: Vec<Arrived>) {
+        pages.sort_by_key(|page| page.offset);
+        for page in pages {
+            self.deliver(page);
+        }
     }
 
     /// The page is taken as it is; what lay between is not known.
-    fn give_up_link(&mut self) {
-        if let Stage::Filling(fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) {
-            if fill.target.refusal.is_some() {
-                self.fail(fill.target);
-                return;
-            }
-            self.report.evidence.missing_links += 1;
-            self.links_given_up += 1;
-            let shared = self.compare(&fill.target);
-            let full = self.join(fill.target, shared);
-            self.count_page(full);
-            self.decide();
-            self.join_arrived();
+    fn give_up_link(&mut self, fill: Fill) {
+        self.stage = Stage::Sweeping;
+        self.deliver_all(fill.unlinked);
+        let offset = fill.target.offset;
+        let promised = self.totals.last.is_some_and(|total| total > offset);
+        if fill.target.refusal.is_some() && promised && self.last_full {
+            self.fail(fill.target);
+            return;
         }
+        self.report.evidence.missing_links += 1;
+        self.links_given_up += 1;
+        let shared = self.compare(&fill.target);
+        self.join(fill.target, shared);
+        self.decide();
     }
 
     /// Ends the walk with a refusal that is not to be explained by the list's end.

@@ -12,6 +12,8 @@ const CLEAN_LINKS: u32 = 8;
 const BARREN_PAGES: u32 = 10;
 // The same without a total to hope for, or past it.
 const BARREN_PAGES_PAST_END: u32 = 1;
+// Where pages have fewer rows, a missing link is not looked for.
+const LINKABLE: u64 = 8;
 // A page with fewer new rows than this part of the longest one is scant.
 const SCANT: u64 = 8;
 
@@ -33,17 +35,20 @@ impl Sweep {
 
     pub(super) fn sweep(&mut self, mut arrived: Arrived) {
         arrived.settle(&self.seen, (self.barren_pages > 1).then_some(self.end));
-        let shared = self.compare(&arrived);
+        let mut shared = self.compare(&arrived);
+        if self.cannot_lie_there(&arrived, &shared) {
+            arrived.put_past_end();
+            shared = Shared::default();
+        }
         let first = self.last_offset.is_none();
         // Nothing is left to link: the page lies where the list has ended.
         let past_end = arrived.is_past_end() && (self.at_end || arrived.offset >= self.end);
         let hopeless = self.report.evidence.inversions > 0
             || self.unnamed_rows > 0
             || arrived.rows.iter().any(|row| row.id.is_none())
-            || (arrived.offset == self.end && self.barren_pages > 0)
-            || self.longest_page <= LINK;
+            || self.longest_page < LINKABLE;
         let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
-        if past_end && promised && self.barren_pages == 0 && arrived.refusal.is_some() {
+        if past_end && promised && self.last_full && arrived.refusal.is_some() {
             self.fail(arrived);
             return;
         }
@@ -52,19 +57,30 @@ impl Sweep {
             self.hold(arrived);
             return;
         }
-        self.report.evidence.missing_links += u64::from(!joins);
-        let full = self.join(arrived, shared);
-        self.count_page(full);
+        if !joins {
+            self.report.evidence.missing_links += 1;
+            self.links_given_up += u64::from(self.longest_page > LINK);
+        }
+        self.join(arrived, shared);
         self.decide();
     }
 
     /// Whether a page lies within what was read, row by row.
     pub(super) fn adds_nothing(&self, arrived: &Arrived) -> bool {
-        let held = |row: &Row| {
-            row.id
-                .is_some_and(|id| self.seen.contains(id.cast_unsigned()))
-        };
-        arrived.offset + arrived.received() <= self.end && arrived.rows.iter().all(held)
+        let within = arrived.offset + arrived.received() <= self.end;
+        within && !arrived.is_past_end() && self.holds_all(arrived)
+    }
+
+    fn holds_all(&self, arrived: &Arrived) -> bool {
+        let held = |id: i64| self.seen.contains(id.cast_unsigned());
+        arrived.rows.iter().all(|row| row.id.is_some_and(held))
+    }
+
+    /// Whether a page of held rows stands so far on that the list would have to end after its total.
+    fn cannot_lie_there(&self, arrived: &Arrived, shared: &Shared) -> bool {
+        let end = arrived.offset + arrived.received() + shared.behind;
+        let past_total = arrived.total().is_some_and(|total| end > total);
+        arrived.offset > 0 && shared.behind > 0 && past_total && self.holds_all(arrived)
     }
 
     pub(super) fn compare(&self, arrived: &Arrived) -> Shared {
@@ -72,8 +88,8 @@ impl Sweep {
             .compare(arrived.rows_in_place(), arrived.ends_the_list())
     }
 
-    /// Takes a page into the chain, and gives its new rows; says whether it was a full one.
-    pub(super) fn join(&mut self, arrived: Arrived, shared: Shared) -> bool {
+    /// Takes a page into the chain, and gives its new rows.
+    pub(super) fn join(&mut self, arrived: Arrived, shared: Shared) {
         let first = self.last_offset.is_none();
         let received = arrived.received();
         let answered = arrived.refusal.is_none();
@@ -104,7 +120,7 @@ impl Sweep {
         let reached = total.is_some_and(|total| self.end >= total);
         self.at_end = match arrived.is_past_end() {
             false => arrived.ends_the_list(),
-            true => self.at_end || total == Some(self.end),
+            true => self.at_end || (total == Some(self.end) && !arrived.elsewhere),
         };
         self.short_pages |= received < arrived.applied && !reached && !arrived.is_past_end();
         if first || !arrived.is_past_end() {
@@ -131,24 +147,22 @@ impl Sweep {
         }
         // A refused offset says that nothing can come from there.
         self.refused |= !answered;
-        first || unnamed || self.is_full(fresh)
-    }
-
-    /// Whether a page that brought so many rows is one of those that the list consists of.
-    pub(super) fn is_full(&self, fresh: u64) -> bool {
-        fresh > 0 && fresh * SCANT >= self.longest_page
-    }
-
-    /// Counts a page by what it brought; a plain loop would have read one that is scant, too, unless
-    /// another came just before.
-    pub(super) fn count_page(&mut self, full: bool) {
-        if full {
-            self.plain_pages += 1;
+        if unnamed || fresh * SCANT >= self.longest_page {
             self.scant_pages = 0;
         } else {
             self.scant_pages += 1;
-            self.report.evidence.proving_requests += u64::from(self.scant_pages > 1);
         }
+    }
+
+    /// Whether a page that brought so many rows is one of those that the list consists of.
+    fn is_full(&self, fresh: u64) -> bool {
+        fresh > 0 && fresh * 2 >= self.longest_page.saturating_sub(self.shared_rows())
+    }
+
+    /// A plain loop would have sent as many requests as there are full pages, and one for the last.
+    pub(super) fn count_proof(&mut self) {
+        let others = self.answers.saturating_sub(self.plain_pages + 1);
+        self.report.evidence.proving_requests = others;
     }
 
     /// What a page says of the list's order and size, wherever it is joined.
@@ -197,6 +211,8 @@ impl Sweep {
             }
         }
         self.report.distinct += fresh;
+        let first_or_nameless = self.plain_pages == 0 || rows.iter().any(|row| row.id.is_none());
+        self.plain_pages += u64::from(first_or_nameless || self.is_full(fresh));
         if fresh > 0 {
             self.fresh_pages += 1;
             let [last, _] = self.last_fresh;
@@ -231,7 +247,11 @@ impl Sweep {
 
     /// Whether the sweep goes on after the page that was just joined.
     pub(super) fn decide(&mut self) {
-        if self.cut || !self.ahead.is_empty() {
+        if self.cut {
+            return;
+        }
+        if !self.ahead.is_empty() {
+            self.mark_checkpoint();
             return;
         }
         let reached = self.totals.last.is_some_and(|total| self.end >= total);
@@ -248,7 +268,14 @@ impl Sweep {
         let circles = self.barren_pages >= bound || self.scant_pages >= BARREN_PAGES;
         if confirmed || past_end || stuck || circles || self.proving_left() == 0 {
             self.close();
-        } else if self.settings.checkpoints {
+        } else {
+            self.mark_checkpoint();
+        }
+    }
+
+    /// Says with the last page where a later walk may go on; what is under way it asks for again.
+    fn mark_checkpoint(&mut self) {
+        if self.settings.checkpoints {
             let checkpoint = self.checkpoint();
             if let Some(page) = self.ready.back_mut() {
                 page.checkpoint = Some(Box::new(checkpoint));

@@ -71,7 +71,9 @@ pub struct Sweep {
     awaited: Option<u64>,
     asked: u64,
     taken: u64,
-    /// Pages that a plain loop would have read too.
+    /// Answers to this walk's questions, whatever retries they took.
+    answers: u64,
+    /// Pages that brought about as many rows as pages of this list do.
     plain_pages: u64,
     /// Where the joined pages end, and the pages asked ahead if each comes full.
     end: u64,
@@ -105,6 +107,8 @@ pub struct Sweep {
     looked_up: u64,
     /// Rows that are unchanged by id and yet out of their place.
     untraced_moves: u64,
+    /// Requests for proof that the service refused.
+    unanswered: u64,
     /// Pages that could not be linked, though pages are long enough for it.
     links_given_up: u64,
     found_again: u64,
@@ -138,6 +142,7 @@ impl Sweep {
             awaited: None,
             asked: 0,
             taken: 0,
+            answers: 0,
             plain_pages: 0,
             end: 0,
             planned_end: 0,
@@ -163,6 +168,7 @@ impl Sweep {
             vanished: VecDeque::new(),
             looked_up: 0,
             untraced_moves: 0,
+            unanswered: 0,
             links_given_up: 0,
             found_again: 0,
             fruitless_passes: 0,
@@ -186,24 +192,23 @@ impl Sweep {
         if self.awaited.is_some() {
             return None;
         }
-        let question = loop {
-            match &self.stage {
-                Stage::Over => return None,
-                Stage::Sweeping => return self.ask_ahead(),
-                Stage::Filling(_) => {
-                    // None: the link was given up, and the walk is at something else.
-                    if let Some(question) = self.fill_question() {
-                        break question;
-                    }
-                }
-                Stage::Looking | Stage::Front { .. } | Stage::Again(_) | Stage::Recount => {
-                    break self.closing_question();
-                }
+        let question = match &self.stage {
+            Stage::Over => return None,
+            Stage::Sweeping => return self.ask_ahead(),
+            Stage::Filling(fill) => fill.question(self.settings.page_size),
+            Stage::Looking | Stage::Front { .. } | Stage::Again(_) | Stage::Recount => {
+                self.closing_question()
             }
         };
         let ask = self.number(question);
         self.awaited = Some(ask.number);
         Some(ask)
+    }
+
+    /// Whether what was asked is for proof alone, so that the rows stand without its answer.
+    pub fn is_for_proof(&self, ask: &Ask) -> bool {
+        let sweeping = matches!(self.stage, Stage::Sweeping | Stage::Filling(_));
+        !sweeping && self.awaited == Some(ask.number)
     }
 
     pub fn is_over(&self) -> bool {
@@ -223,6 +228,7 @@ impl Sweep {
         if awaited {
             self.awaited = None;
         }
+        self.answers += 1;
         let arrived = match answer {
             Answer::Row { row, .. } => {
                 if let Question::Row { id } = ask.question {
@@ -230,14 +236,45 @@ impl Sweep {
                 }
                 return;
             }
+            Answer::Unanswered(_) => {
+                self.unanswered += 1;
+                self.close();
+                return;
+            }
             Answer::Page(read) => Arrived::page(&ask, self.taken, read),
             Answer::PastEnd(refusal) => Arrived::past_end(&ask, self.taken, refusal),
         };
-        let arrived = match arrived {
-            Some(arrived) => arrived,
-            None => return,
+        let Some(arrived) = arrived else {
+            return;
         };
-        self.report.pages += 1;
+        if std::env::var("TRACE").is_ok() {
+            eprintln!(
+                "TR {} {:?} stage {} got {} total {:?} end {} barren {} scant {} distinct {} overlap {} proving {} plain {} at_end {} last_offset {:?}",
+                ask.number,
+                ask.question,
+                match &self.stage {
+                    Stage::Sweeping => "S",
+                    Stage::Filling(_) => "F",
+                    Stage::Again(_) => "A",
+                    Stage::Front { .. } => "Fr",
+                    Stage::Looking => "L",
+                    Stage::Recount => "R",
+                    Stage::Over => "O",
+                },
+                arrived.rows.len(),
+                arrived.said_total,
+                self.end,
+                self.barren_pages,
+                self.scant_pages,
+                self.report.distinct,
+                self.overlap,
+                self.report.evidence.proving_requests,
+                self.plain_pages,
+                self.at_end,
+                self.last_offset
+            );
+        }
+        self.report.pages += u64::from(arrived.refusal.is_none());
         self.report.rows += arrived.rows.len() as u64;
         self.report.repaired_text += arrived.repaired_text;
         if !awaited {
@@ -248,6 +285,7 @@ impl Sweep {
             self.close_with(arrived);
         }
         self.join_arrived();
+        self.count_proof();
     }
 
     fn cut_to_max_items(&mut self, rows: &mut Vec<Row>) {

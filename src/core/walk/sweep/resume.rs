@@ -27,6 +27,7 @@ pub struct Checkpoint {
     shifted: bool,
     fresh_pages: u64,
     held_it_all: bool,
+    answers: u64,
     plain_pages: u64,
     vanished: Vec<i64>,
     totals: Totals,
@@ -62,6 +63,7 @@ impl Sweep {
             shifted: self.shifted,
             fresh_pages: self.fresh_pages,
             held_it_all: self.held_it_all,
+            answers: self.answers,
             plain_pages: self.plain_pages,
             vanished: self.vanished.iter().copied().collect(),
             totals: self.totals,
@@ -91,6 +93,7 @@ impl Sweep {
         sweep.shifted = checkpoint.shifted;
         sweep.fresh_pages = checkpoint.fresh_pages;
         sweep.held_it_all = checkpoint.held_it_all;
+        sweep.answers = checkpoint.answers;
         sweep.plain_pages = checkpoint.plain_pages;
         sweep.vanished = checkpoint.vanished.into();
         sweep.totals = checkpoint.totals;
