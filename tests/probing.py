@@ -10,6 +10,12 @@ from backread import ServiceProfile
 from canned import Row, envelope
 from scripted_server import Request, answer
 
+WORLD = {"seed": 7, "users": 250, "messages_per_user": (8, 300)}
+"""The mock's world where a test does not say otherwise."""
+
+MOST = 120
+"""What a probe sends at the most."""
+
 # What may be None without being a finding that is missing: parts of findings.
 PARTS = ("applied", "content_type", "shape")
 
@@ -61,3 +67,8 @@ class Rows:
         page = rows[offset : offset + limit]
         body = envelope(page, key=key, limit=limit, offset=offset, total=len(rows))
         return answer(200, body, self.head(request))
+
+
+def probed(face: Any, server: Any, **options: Any) -> ServiceProfile:
+    """The profile of a server; ``options`` are the probe's."""
+    return check(face.call(face.client(server).probe, **options))

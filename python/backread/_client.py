@@ -194,8 +194,8 @@ class Client(_BaseClient):
     def probe(self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE) -> ServiceProfile:
         """Measures what the interface leaves open about the service, as a `ServiceProfile`.
 
-        Sends at most ``max_requests`` GETs (retries among them), one after another, usually about
-        half of 120. Some are what no other call sends: a list without ``limit``, and with 0 and
+        Sends at most ``max_requests`` GETs (retries among them), one after another; 30 to 50 are
+        usual. Some are what no other call sends: a list without ``limit``, and with 0 and
         100; one with a made-up secret, to the same address; one with another ``Accept``; ids that
         no user and no message has. ``sample`` is the number of users whose messages are looked at.
         A 429 is obeyed; pace, timeout and deadline are those of all reads.
