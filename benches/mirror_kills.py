@@ -5,7 +5,7 @@ the run up again. Printed are the requests of all attempts together next to thos
 nobody kills, and whether the mirror, after one more full sync, holds what a fresh one holds. Ends
 with 1 where it does not, or where the requests are more than ``--most`` times as many.
 
-Usage: ``python benches/mirror_kills.py [--users 8000] [--kills 30] [--seed 1]``
+Usage: ``python benches/mirror_kills.py [--users 10000] [--kills 30] [--seed 1]``
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def content(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--users", type=int, default=8_000)
-    parser.add_argument("--longest", type=int, default=300)
+    parser.add_argument("--users", type=int, default=10_000)
+    parser.add_argument("--longest", type=int, default=120)
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=float, default=1.2)
