@@ -21,7 +21,7 @@ use crate::core::timestamp::Timestamp;
 /// A batch is given out at this many rows,
 pub const BATCH_ROWS: u64 = 3_000;
 /// at this many answers, so that a killed run has little to ask again,
-pub const BATCH_ANSWERS: u64 = 64;
+pub const BATCH_ANSWERS: u64 = 48;
 /// or at this much JSON: bodies have no documented size.
 pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
 
