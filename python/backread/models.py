@@ -179,10 +179,10 @@ class WalkReport:
       and in the last response; ``None`` where it sent none.
     - ``sweeps`` counts the passes over the list; ``repaired_text`` the places where its text was
       not valid Unicode and now holds U+FFFD.
-    - ``certificate``: ``snapshot`` (one response held it all), ``counted`` (messages are only added,
-      and as many are held as a later response counts), ``linked`` (each page shares unchanged rows
-      with the next: every row that was there and stayed in its place from start to end is held), or
-      ``uncertified`` (nothing is proved); ``reason`` says in words why it is uncertified.
+    - ``certificate``: ``snapshot`` (one response held it all), ``counted`` (messages are only
+      added, and as many are held as a later response counts), ``linked`` (each page shares unchanged
+      rows with the next: every row that was there and stayed in its place from start to end is
+      held), or ``uncertified`` (nothing is proved); ``reason`` says in words why it is uncertified.
     - ``started_at`` and ``ended_at`` are UTC; ``ended_at`` is ``None`` while the walk is under way
       and ``started_at`` before it begins.
     - Only a walk over every user's messages fills ``lists_by_certificate`` (how many lists earned
@@ -190,9 +190,9 @@ class WalkReport:
     - The evidence: ``links`` between pages; ``missing_links``, pages that could not be linked;
       ``inversions``, neighbours that stood the other way round in a later page (the order is not
       stable then); rows that a later page no longer showed and that were asked for by id:
-      ``rows_gone`` (404) and ``rows_moved``; ``rows_short``, rows that the last total counts and the
-      walk does not hold (``None`` without a total); ``proving_requests``, those that a plain loop
-      would not have sent: at most 16 and 8 for each page of the list.
+      ``rows_gone`` (404) and ``rows_moved``; ``rows_short``, rows that the last total counts and
+      the walk does not hold (``None`` without a total); ``proving_requests``, those that a plain
+      loop would not have sent: at most 16 and 8 for each page of the list.
     """
 
     requests: int

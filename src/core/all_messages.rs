@@ -44,6 +44,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
                 Err(error) => {
                     shared.update(|report| {
                         report.requests = client.sent();
+                        report.evidence.rows_short = None;
                         report.doubt("a request failed".to_owned());
                         report.end(now());
                     });
@@ -114,6 +115,11 @@ impl Summary {
             }
             Event::UsersEnded(users) => {
                 report.repaired_text += users.repaired_text;
+                report.evidence.add(&Evidence {
+                    // Of messages; those of users are said in the reason.
+                    rows_short: Some(0),
+                    ..users.evidence
+                });
                 self.users_reason = users.reason;
                 self.weakest = self.weakest.min(users.certificate);
             }
@@ -165,6 +171,7 @@ impl Summary {
         }
         let mut reasons = Vec::new();
         if let Some(most) = cut {
+            report.evidence.rows_short = None;
             reasons.push(format!("stopped after max_items={most} rows, as asked"));
         }
         if let Some(reason) = &self.users_reason {

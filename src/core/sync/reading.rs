@@ -22,9 +22,8 @@ use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, resume_into};
 
-/// One page after the other, each with where to go on: the lists themselves are read side by side.
+/// Each page with where to go on.
 const RESUMABLE: WalkSettings = WalkSettings {
-    lanes: 1,
     checkpoints: true,
     ..WalkSettings::WHOLE
 };
