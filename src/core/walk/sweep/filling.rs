@@ -153,7 +153,7 @@ impl Sweep {
     }
 
     /// Ends the walk with a refusal that is not to be explained by the list's end.
-    pub(super) fn fail(&mut self, refused: Arrived) {
+    fn fail(&mut self, refused: Arrived) {
         self.failed = refused.refusal;
         self.stage = Stage::Over;
     }

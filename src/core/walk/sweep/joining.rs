@@ -48,8 +48,9 @@ impl Sweep {
             || arrived.rows.iter().any(|row| row.id.is_none())
             || self.longest_page < LINKABLE;
         let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
+        // A total of a later instant, from further back, tells an end from a refusal.
         if past_end && promised && self.last_full && arrived.refusal.is_some() {
-            self.fail(arrived);
+            self.hold(arrived);
             return;
         }
         let joins = first || past_end || shared.links() || self.adds_nothing(&arrived);
