@@ -54,16 +54,16 @@ pub fn walk(
             }
             under_way.push(Request::Sent(ask));
         }
-        if under_way.is_empty() {
-            break;
-        }
-        // Each request is answered before it is delivered, and others come between.
-        match under_way.swap_remove(random.usize(..under_way.len())) {
-            Request::Sent(ask) => {
-                let answer = answer(list, &ask);
-                under_way.push(Request::Answered(ask, answer));
+        let over = under_way.is_empty();
+        if !over {
+            // Each request is answered before it is delivered, and others come between.
+            match under_way.swap_remove(random.usize(..under_way.len())) {
+                Request::Sent(ask) => {
+                    let answer = answer(list, &ask);
+                    under_way.push(Request::Answered(ask, answer));
+                }
+                Request::Answered(ask, answer) => sweep.take(ask, answer),
             }
-            Request::Answered(ask, answer) => sweep.take(ask, answer),
         }
         while (under_way.is_empty() || random.u8(..4) > 0)
             && let Some(page) = sweep.give()
@@ -72,6 +72,9 @@ pub fn walk(
             let rows = page.rows.iter();
             given.extend(rows.map(|row| (row.id.unwrap(), revision(row.json()))));
             checkpoint = page.checkpoint.or(checkpoint);
+        }
+        if over {
+            break;
         }
         if kill_at.is_some_and(|after| pages >= after)
             && let Some(checkpoint) = &checkpoint
