@@ -96,9 +96,6 @@ def test_rows_that_a_later_page_should_have_shown_are_asked_for_by_id(
     assert report.requests == len(m.journal)
 
 
-@pytest.mark.xfail(
-    reason="a list that ends before the next page begins is not read back from there"
-)
 @pytest.mark.parametrize(("users", "gone", "after"), [(200, 120, 2), (400, 50, 4), (400, 150, 3)])
 def test_no_row_is_lost_where_the_list_shrinks_past_the_next_page(
     face: Any, backread_server: MockServer, users: int, gone: int, after: int
@@ -110,7 +107,6 @@ def test_no_row_is_lost_where_the_list_shrinks_past_the_next_page(
     assert audit.ok, audit
 
 
-@pytest.mark.xfail(reason="a request that only proves ends the walk when it fails")
 @pytest.mark.parametrize("status", [403, 410])
 def test_a_row_that_may_not_be_asked_for_by_id_is_a_doubt_and_no_error(
     face: Any, backread_mock: Lane, status: int

@@ -158,7 +158,6 @@ def test_an_offset_past_the_end_may_be_refused(face: Any, scripted: Any, status:
     assert "the rows end before the total does" in report.reason
 
 
-@pytest.mark.xfail(reason="a refused offset is counted as a page")
 def test_a_refusal_is_no_page(face: Any, scripted: Any) -> None:
     _, report = walk(face, scripted(refusing_past(120, 404)))
     assert (report.requests, report.pages) == (4, 3)

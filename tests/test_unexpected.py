@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -118,9 +119,12 @@ def test_what_has_no_path_and_what_is_no_http_is_said() -> None:
         for sent in (b"GET users HTTP/1.1\r\nconnection: close\r\n\r\n", b"hello\r\n\r\n"):
             with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
                 connection.sendall(sent)
-                # What is no HTTP is noted before the connection is closed.
                 with connection.makefile("rb") as answer:
                     assert answer.read().startswith(b"HTTP/1.1 40")
+        # What is no HTTP is noted once it is answered.
+        deadline = time.monotonic() + 10
+        while len(server.unexpected) < 2 and time.monotonic() < deadline:
+            time.sleep(0.001)
         text = str(UnexpectedRequestError(server.unexpected, server.vendor))
     assert "request 1: GET (no path) -> 404 (unknown_path)" in text
     assert "request 2: no HTTP -> 400 (malformed)" in text

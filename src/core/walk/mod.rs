@@ -201,7 +201,8 @@ pub async fn resume_into<T: Send>(
                 sweep.failed = Some(error);
             }
         }
-        if let Some(error) = sweep.failed {
+        if let Some(error) = sweep.failed.take() {
+            sweep.note_short();
             sweep.report.doubt("a request failed".to_owned());
             sweep.report.end(now());
             report.set(sweep.report);

@@ -8,6 +8,9 @@ use crate::core::interface::Limit;
 // Fills that neither link nor bring anything, after which the link is given up.
 const FRUITLESS_FILLS: u32 = 10;
 
+// Statuses that say that there is nothing at an offset.
+const NOTHING_THERE: [u16; 2] = [404, 416];
+
 /// A page that waits for those that link it.
 #[derive(Debug)]
 pub(super) struct Fill {
@@ -102,7 +105,10 @@ impl Sweep {
             self.note_shared(&arrived, &shared);
             fill.unlinked.push(arrived);
         }
-        let fruitful = self.end > fill.reached || self.report.distinct > distinct_before;
+        // Not by a little: a list that grows while it is filled would be followed for ever.
+        let reach = self.end.saturating_sub(fill.reached);
+        let fresh = self.report.distinct - distinct_before;
+        let fruitful = self.is_full(fresh.max(reach));
         fill.reached = fill.reached.max(self.end);
         fill.fruitless = if fruitful { 0 } else { fill.fruitless + 1 };
         fill.target.settle(&self.seen, None);
@@ -141,9 +147,20 @@ impl Sweep {
         self.deliver_all(fill.unlinked);
         let offset = fill.target.offset;
         let promised = self.totals.last.is_some_and(|total| total > offset);
-        if fill.target.refusal.is_some() && promised && self.last_full {
-            self.fail(fill.target);
-            return;
+        if let Some(refusal) = fill
+            .target
+            .refusal
+            .as_ref()
+            .and_then(|error| error.status())
+            && promised
+            && self.last_full
+        {
+            // That there is nothing is an end, however wrong the total; a bad request is none.
+            if !NOTHING_THERE.contains(&refusal) {
+                self.fail(fill.target);
+                return;
+            }
+            self.refused_at = Some((offset, refusal));
         }
         self.report.evidence.missing_links += 1;
         self.links_given_up += 1;

@@ -42,7 +42,9 @@ impl Sweep {
         }
         let first = self.last_offset.is_none();
         // Nothing is left to link: the page lies where the list has ended.
-        let past_end = arrived.is_past_end() && (self.at_end || arrived.offset >= self.end);
+        let at_or_past = self.at_end || arrived.offset >= self.end;
+        // So it does where held rows come instead of an empty page.
+        let past_end = arrived.is_past_end() && (at_or_past || !arrived.rows.is_empty());
         let hopeless = self.report.evidence.inversions > 0
             || self.unnamed_rows > 0
             || arrived.rows.iter().any(|row| row.id.is_none())
@@ -156,7 +158,7 @@ impl Sweep {
     }
 
     /// Whether a page that brought so many rows is one of those that the list consists of.
-    fn is_full(&self, fresh: u64) -> bool {
+    pub(super) fn is_full(&self, fresh: u64) -> bool {
         fresh > 0 && fresh * 2 >= self.longest_page.saturating_sub(self.shared_rows())
     }
 

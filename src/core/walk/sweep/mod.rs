@@ -121,6 +121,8 @@ pub struct Sweep {
     content_before: Option<u64>,
     given: u64,
     ready: VecDeque<WalkedPage>,
+    /// An offset before the total from which nothing was to be had, and the status that said so.
+    refused_at: Option<(u64, u16)>,
     /// The refusal of an offset that the list does reach.
     pub failed: Option<Error>,
     /// `max_items` ended it, which is what the caller asked for.
@@ -178,6 +180,7 @@ impl Sweep {
             content_before: None,
             given: 0,
             ready: VecDeque::new(),
+            refused_at: None,
             failed: None,
             cut: false,
         };

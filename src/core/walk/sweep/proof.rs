@@ -36,9 +36,13 @@ impl Sweep {
             })
     }
 
+    /// Says how many rows the last total counts beyond those held.
+    pub fn note_short(&mut self) {
+        self.report.evidence.rows_short = self.totals.short(self.report.distinct);
+    }
+
     pub(super) fn certify(&mut self) {
-        let held = self.report.distinct;
-        self.report.evidence.rows_short = self.totals.short(held);
+        self.note_short();
         self.stage = Stage::Over;
         if self.cut {
             return;
@@ -101,6 +105,16 @@ impl Sweep {
             self.found_again > 0,
             format!("another pass found {} rows", self.found_again),
         );
+        doubt(
+            self.unanswered > 0,
+            format!("{} requests for proof were refused", self.unanswered),
+        );
+        if let Some((offset, status)) = self.refused_at {
+            doubt(
+                true,
+                format!("offset {offset} was refused with status {status}"),
+            );
+        }
         doubt(
             totals.too_small,
             "there are more rows than the total says".to_owned(),
