@@ -55,7 +55,9 @@ impl Sweep {
             self.hold(arrived);
             return;
         }
-        let joins = first || past_end || shared.links() || self.adds_nothing(&arrived);
+        // The list's end shows nothing of what was deleted before it, unless it is linked.
+        let adds_nothing = self.adds_nothing(&arrived) && !arrived.ends_the_list();
+        let joins = first || past_end || shared.links() || adds_nothing;
         if !joins && !hopeless {
             self.hold(arrived);
             return;
@@ -118,12 +120,17 @@ impl Sweep {
             self.last_received = received;
             self.longest_page = self.longest_page.max(received);
             self.last_full = received >= arrived.applied;
+            self.last_to_total = arrived.total() == Some(arrived.offset + received);
         }
         let total = arrived.total();
         let reached = total.is_some_and(|total| self.end >= total);
         self.at_end = match arrived.is_past_end() {
             false => arrived.ends_the_list(),
-            true => self.at_end || (total == Some(self.end) && !arrived.elsewhere),
+            // What came before it has to have ended the list by its own total: rows may be deleted.
+            true => {
+                let confirmed = self.last_to_total && total == Some(self.end);
+                self.at_end || (confirmed && !arrived.elsewhere)
+            }
         };
         self.short_pages |= received < arrived.applied && !reached && !arrived.is_past_end();
         if first || !arrived.is_past_end() {

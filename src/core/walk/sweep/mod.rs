@@ -85,6 +85,8 @@ pub struct Sweep {
     last_received: u64,
     longest_page: u64,
     last_full: bool,
+    /// It ended where its own total said that the list does.
+    last_to_total: bool,
     overlap: u64,
     clean_links: u32,
     at_end: bool,
@@ -153,6 +155,7 @@ impl Sweep {
             last_received: 0,
             longest_page: 0,
             last_full: false,
+            last_to_total: false,
             overlap: OVERLAP,
             clean_links: 0,
             at_end: false,
