@@ -211,3 +211,23 @@ fn a_first_page_that_comes_again_past_the_end_hides_no_row() {
             "page_size": 99, "lanes": 8, "max_items": null, "killed_after": null}"#,
     );
 }
+
+#[test]
+fn an_end_that_is_not_linked_proves_nothing() {
+    replay(
+        r#"{"habits": {"messages": false, "rows": 1270, "order": "UpdatedLast", "total": "Exact", "churn": "Bursts", "deletes": true,
+             "largest_page": 55, "says": "Nothing", "short_pages": false, "hidden": 0, "past_end": "LastPage",
+             "seed": 14463212337318495136},
+            "page_size": 99, "lanes": 3, "max_items": null, "killed_after": 6}"#,
+    );
+}
+
+#[test]
+fn an_empty_page_does_not_prove_the_end_of_a_list_that_lost_a_row() {
+    replay(
+        r#"{"habits": {"messages": true, "rows": 69, "order": "OldestFirst", "total": "Exact", "churn": "Bursts", "deletes": true,
+             "largest_page": 99, "says": "Applied", "short_pages": true, "hidden": 0, "past_end": "Empty",
+             "seed": 12591197207217039042},
+            "page_size": 13, "lanes": 1, "max_items": null, "killed_after": null}"#,
+    );
+}
