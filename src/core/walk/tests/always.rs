@@ -15,7 +15,7 @@ use super::plain::plain_walk;
 use super::simulated::Simulated;
 use super::tally::Tally;
 
-const WALKS: u32 = 4_000;
+const WALKS: u32 = 3_000;
 // Each share draws its own cases, so that the walks do not depend on the number of threads.
 const SHARES: u32 = 16;
 const TEN_PAGES: i64 = 991;
