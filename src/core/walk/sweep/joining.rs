@@ -2,10 +2,12 @@
 
 use super::super::chain::{LINK, Shared, content};
 use super::{Arrived, OVERLAP, Stage, Sweep};
-use crate::core::interface::List;
+use crate::core::interface::{List, Natural};
 use crate::core::page::Row;
 use crate::core::walk::WalkedPage;
 
+// Rows that are asked for by id in one walk.
+const MOST_LOOKED_UP: usize = 16;
 // Links in a row after which a widened overlap becomes narrower again.
 const CLEAN_LINKS: u32 = 8;
 // Pages in a row that may bring nothing new before the walk takes the list to go in circles.
@@ -181,7 +183,12 @@ impl Sweep {
         evidence.inversions += shared.inversions;
         evidence.rows_moved += shared.moved;
         self.strayed |= arrived.strayed;
-        self.vanished.extend(&shared.vanished);
+        for id in &shared.vanished {
+            let askable = Natural::new("id", *id).is_ok();
+            if askable && self.looked_up.len() < MOST_LOOKED_UP && self.looked_up.insert(*id) {
+                self.vanished.push_back(*id);
+            }
+        }
         if arrived.refusal.is_none() {
             let end = (!arrived.is_past_end()).then(|| arrived.offset + arrived.received());
             self.totals.take(arrived.said_total, end);

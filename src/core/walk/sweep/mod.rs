@@ -9,7 +9,7 @@ mod joining;
 mod proof;
 mod resume;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use roaring::RoaringTreemap;
 
@@ -106,7 +106,8 @@ pub struct Sweep {
     front_read: bool,
     recounted: bool,
     vanished: VecDeque<i64>,
-    looked_up: u64,
+    /// Ids that were asked for, or are to be.
+    looked_up: BTreeSet<i64>,
     /// Rows that are unchanged by id and yet out of their place.
     untraced_moves: u64,
     /// Requests for proof that the service refused.
@@ -171,7 +172,7 @@ impl Sweep {
             front_read: false,
             recounted: false,
             vanished: VecDeque::new(),
-            looked_up: 0,
+            looked_up: BTreeSet::new(),
             untraced_moves: 0,
             unanswered: 0,
             links_given_up: 0,

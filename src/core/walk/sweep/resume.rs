@@ -22,7 +22,11 @@ pub struct Checkpoint {
     last_received: u64,
     longest_page: u64,
     overlap: u64,
+    last_full: bool,
+    last_to_total: bool,
     short_pages: bool,
+    short_then_more: bool,
+    looked_up: Vec<i64>,
     strayed: bool,
     shifted: bool,
     fresh_pages: u64,
@@ -58,7 +62,11 @@ impl Sweep {
             last_received: self.last_received,
             longest_page: self.longest_page,
             overlap: self.overlap,
+            last_full: self.last_full,
+            last_to_total: self.last_to_total,
             short_pages: self.short_pages,
+            short_then_more: self.short_then_more,
+            looked_up: self.looked_up.iter().copied().collect(),
             strayed: self.strayed,
             shifted: self.shifted,
             fresh_pages: self.fresh_pages,
@@ -88,7 +96,11 @@ impl Sweep {
         sweep.last_received = checkpoint.last_received;
         sweep.longest_page = checkpoint.longest_page;
         sweep.overlap = checkpoint.overlap;
+        sweep.last_full = checkpoint.last_full;
+        sweep.last_to_total = checkpoint.last_to_total;
         sweep.short_pages = checkpoint.short_pages;
+        sweep.short_then_more = checkpoint.short_then_more;
+        sweep.looked_up = checkpoint.looked_up.into_iter().collect();
         sweep.strayed = checkpoint.strayed;
         sweep.shifted = checkpoint.shifted;
         sweep.fresh_pages = checkpoint.fresh_pages;
