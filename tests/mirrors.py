@@ -45,9 +45,10 @@ def rows(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
 
 
 def data_files(mirror: Mirror, table: str) -> set[str]:
-    """The files that the published snapshot has of a table."""
+    """The files that the published snapshot has of a table, those beside its parts too."""
     manifest = json.loads((mirror.folder / "published" / "manifest.json").read_bytes())
-    return set(manifest["files"][table])
+    names = (table, f"{table}_changed", f"{table}_replaced")
+    return {file for name in names for file in manifest["files"].get(name, [])}
 
 
 def marked(mirror: Mirror) -> tuple[list[Any], list[Any]]:

@@ -54,9 +54,9 @@ def mirror(tmp_path: Path, server: MockServer) -> Mirror:
 
 
 def change(server: MockServer) -> None:
-    """A change in every part of the messages that there may be."""
+    """So many changes that every part of the messages is written anew."""
     for user_id in server.world.user_ids():
-        server.world.add_messages(user_id, 1)
+        server.world.add_messages(user_id, 30)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "connect",
+    "file_list",
     "from_microseconds",
     "load_duckdb",
     "named_errors",
     "quoted",
     "rows_of",
+    "scan",
     "timestamp",
     "transaction",
 ]
@@ -113,6 +115,26 @@ def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
 def quoted(text: str) -> str:
     """The text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def file_list(paths: Iterable[Path]) -> str:
+    """The files as a literal for ``read_parquet``, which would take their names for patterns."""
+    return f"[{', '.join(map(_pattern, paths))}]"
+
+
+def scan(directory: Path, names: Iterable[str]) -> str:
+    """The rows of Parquet files in the directory, as a table of SQL."""
+    paths = file_list(directory / name for name in names)
+    # A folder called day=1 would otherwise add a column `day`.
+    return f"read_parquet({paths}, hive_partitioning = false)"
+
+
+def _pattern(path: Path) -> str:
+    # A bracket around a special character makes it an ordinary one.
+    plain = str(path.absolute())
+    for special in "[*?":
+        plain = plain.replace(special, f"\0{special}\1")
+    return quoted(plain.replace("\0", "[").replace("\1", "]"))
 
 
 def timestamp(moment: datetime) -> str:

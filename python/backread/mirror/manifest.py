@@ -27,8 +27,8 @@ __all__ = [
     "write_manifest",
 ]
 
-FORMAT = 1
-"""Raised whenever the manifest changes; a snapshot of a higher one is refused."""
+FORMAT = 2
+"""Raised whenever the snapshot changes; one of a higher format is refused, of a lower one read."""
 
 PUBLISHED = "published"
 MANIFEST_NAME = "manifest.json"
@@ -42,9 +42,10 @@ class Manifest:
 
     ``sequence`` counts the snapshots. ``run_id`` is the newest finished run in it, and ``seen_at``
     the end of that run (ISO 8601): what a row's null ``last_seen_at`` stands for. ``files`` are
-    names by table, those of a split table in the order of their parts. ``retired`` are files of
-    earlier snapshots that a reader may still have open, with the time from which they were not
-    needed any more (ISO 8601).
+    names by table, those of a split table in the order of their parts; `Table.changed` and
+    `Table.replaced` stand as tables of their own. ``retired`` are files of earlier snapshots that
+    a reader may still have open, with the time from which they were not needed any more
+    (ISO 8601).
     """
 
     format: int

@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from backread.mirror.engine import rows_of
-from backread.mirror.schema import Table, bucket_of
+from backread.mirror.schema import Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from backread.mirror.source import ArrowTable
 
-__all__ = ["mark_dirty", "merge_rows", "note_rejected", "stage", "update_where"]
+__all__ = ["merge_rows", "note_rejected", "stage", "update_where"]
 
 
 def stage(connection: DuckDBPyConnection, rows: ArrowTable, columns: tuple[str, ...]) -> None:
@@ -87,7 +87,7 @@ def _apply_changed(connection: DuckDBPyConnection, table: Table, now: datetime) 
     [(updated,)] = rows_of(
         connection, "SELECT count(*) FROM changed WHERE held_row IS NOT NULL AND differs"
     )
-    mark_dirty(connection, table, "changed")
+    _note_unpublished(connection, table, "changed")
     return added, updated
 
 
@@ -119,17 +119,17 @@ def update_where(
     assignments: str,
     values: list[Any] | None = None,
 ) -> int:
-    """Updates the rows that meet the condition, marks their buckets, and gives their number.
+    """Updates the rows that meet the condition, notes them as unpublished, and gives their number.
 
     ``values`` fill the parameters of the assignments.
     """
     [(count,)] = rows_of(
         connection,
-        f"CREATE OR REPLACE TEMP TABLE touched AS SELECT rowid AS held_row, {table.user_column} "
-        f"FROM {table.name} WHERE {condition}",
+        f"CREATE OR REPLACE TEMP TABLE touched AS "
+        f"SELECT rowid AS held_row, {', '.join(table.key)} FROM {table.name} WHERE {condition}",
     )
     if count:
-        mark_dirty(connection, table, "touched")
+        _note_unpublished(connection, table, "touched")
         rows_of(
             connection,
             f"UPDATE {table.name} SET {assignments} FROM touched "
@@ -139,13 +139,10 @@ def update_where(
     return int(count)
 
 
-def mark_dirty(connection: DuckDBPyConnection, table: Table, source: str) -> None:
-    """Notes that the buckets of the rows in ``source`` have to be published anew."""
+def _note_unpublished(connection: DuckDBPyConnection, table: Table, source: str) -> None:
     rows_of(
         connection,
-        f"INSERT INTO dirty SELECT DISTINCT ?, {bucket_of(table.user_column)} FROM {source} "
-        "EXCEPT SELECT table_name, bucket FROM dirty",
-        [table.name],
+        f"INSERT INTO {table.unpublished} SELECT {', '.join(table.key)} FROM {source}",
     )
 
 

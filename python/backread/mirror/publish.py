@@ -1,17 +1,20 @@
-"""The tables written out as Parquet for readers: what changed is written anew, the rest is kept.
+"""The tables written out as Parquet for readers: what changed is written, the rest is kept.
 
-The order is what makes a kill harmless: files, then the manifest that names them, then the marks
-in the database. Whatever a kill leaves is written again by the next sync.
+A table is split into parts. Rows that change go into one file beside them until a part has so many
+of them that it is written anew; so publishing costs what changed since the parts were written.
+
+The order is what makes a kill harmless: files, then the manifest that names them, then the keys
+of the changed rows leave the database. Whatever a kill leaves is written again by the next sync.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backread.mirror.engine import from_microseconds, quoted
+from backread.mirror.engine import file_list, from_microseconds, quoted, scan
 from backread.mirror.manifest import (
     FORMAT,
     PUBLISHED,
@@ -25,6 +28,7 @@ from backread.mirror.manifest import (
 from backread.mirror.schema import (
     BUCKETS,
     CONTENT_TABLES,
+    POSITION,
     PROFILE,
     SIDE_TABLES,
     TECHNICAL,
@@ -40,6 +44,11 @@ __all__ = ["publish", "published_behind"]
 MINIMUM_PARTS = 16
 ROWS_PER_PART = 131_072
 ROWS_PER_SORT = 2_000_000
+CHANGED_SHARE = 0.02
+"""A part is written anew when more than this share of its rows changed since it was.
+
+More would make the rare publications that write parts rarer still, and each query slower.
+"""
 
 RETIRED_FOR = timedelta(minutes=15)
 """How long a file stays after the snapshot that dropped it, for readers that have it open."""
@@ -66,14 +75,15 @@ def publish(store: Store) -> Manifest:
     before = read_manifest(store.folder)
     stored = stored_files(directory)
     mirror_id = store.meta("mirror_id") or ""
-    keep = before if before is not None and before.mirror_id == mirror_id else None
+    keep = before if _is_own(before, mirror_id) else None
     sequence = 1 + max([before.sequence if before else 0, *stored.values()])
     files: dict[str, list[str]] = {}
     for table in CONTENT_TABLES:
-        held = keep.files.get(table.name, []) if keep else []
+        names = (table.name, table.changed, table.replaced)
+        held = {name: keep.files.get(name, []) if keep else [] for name in names}
         # A file that someone deleted is written again with its table.
-        held = held if stored.keys() >= set(held) else []
-        files[table.name] = _write_table(store, directory, table, sequence, held)
+        whole = stored.keys() >= {each for files_held in held.values() for each in files_held}
+        files |= _write_table(store, directory, table, sequence, held if whole else {})
     for name in SIDE_TABLES:
         files[name] = [file_name(name, sequence)]
         _copy(store, f"SELECT * FROM {name} ORDER BY ALL", directory / files[name][0])
@@ -101,29 +111,110 @@ def publish(store: Store) -> Manifest:
     _retire(manifest, before, now)
     write_manifest(store.folder, manifest)
     with store.transaction():
-        store.rows("DELETE FROM dirty")
+        for table in CONTENT_TABLES:
+            store.rows(f"DELETE FROM {table.unpublished}")
     _remove_unneeded(directory, manifest)
     return manifest
 
 
+def _is_own(before: Manifest | None, mirror_id: str) -> bool:
+    """True for a snapshot of this mirror in this format: what it holds need not be written."""
+    return before is not None and (before.mirror_id, before.format) == (mirror_id, FORMAT)
+
+
 def _write_table(
-    store: Store, directory: Path, table: Table, sequence: int, held: list[str]
-) -> list[str]:
+    store: Store, directory: Path, table: Table, sequence: int, held: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    """Writes what is not in the files that are held; gives the files of the new snapshot."""
     [(rows,)] = store.rows(f"SELECT count(*) FROM {table.name}")
-    parts = _parts_for(rows, len(held))
-    part_of = f"({bucket_of(table.user_column)} // {BUCKETS // parts})"
-    if len(held) == parts:
-        dirty = store.rows(
-            f"SELECT DISTINCT bucket // {BUCKETS // parts} FROM dirty WHERE table_name = ?",
-            [table.name],
+    names = list(held.get(table.name, []))
+    parts = _parts_for(rows, len(names))
+    if len(names) != parts:
+        names = [""] * parts
+        _write_parts(store, directory, table, sequence, names, list(range(parts)))
+        return {table.name: names}
+    if not store.rows(f"SELECT 1 FROM {table.unpublished} LIMIT 1"):
+        return dict(held)
+    full = _gather_outdated(store, directory, table, held)
+    _write_parts(store, directory, table, sequence, names, full)
+    files = {table.name: names} | _write_outdated(store, directory, table, sequence, names)
+    store.rows("DROP TABLE outdated")
+    return files
+
+
+def _gather_outdated(
+    store: Store, directory: Path, table: Table, held: Mapping[str, list[str]]
+) -> list[int]:
+    """Puts the keys of the rows that the parts do not have as they are now into ``outdated``.
+
+    Gives the parts to write anew for that; their rows are left out.
+    """
+    names = held[table.name]
+    key = ", ".join(table.key)
+    earlier = "".join(
+        f" UNION SELECT {key} FROM {scan(directory, [name])}" for name in held[table.changed]
+    )
+    store.rows(
+        f"CREATE OR REPLACE TEMP TABLE outdated AS SELECT {_part_of(table, len(names))} AS part, "
+        f"{key} FROM (SELECT DISTINCT {key} FROM {table.unpublished}{earlier})"
+    )
+    changed = dict(store.rows("SELECT part, count(*) FROM outdated GROUP BY part"))
+    touched = file_list(directory / names[part] for part in changed)
+    sizes = {
+        Path(path).name: rows
+        for path, rows in store.rows(
+            f"SELECT file_name, num_rows FROM parquet_file_metadata({touched})"
         )
-        wanted = [part for (part,) in dirty]
-    else:
-        wanted = list(range(parts))
-    names = list(held) if len(held) == parts else [""] * parts
+    }
+    full = [part for part in changed if changed[part] > CHANGED_SHARE * sizes[names[part]]]
+    if full:
+        store.rows(f"DELETE FROM outdated WHERE part IN ({', '.join(map(str, full))})")
+    return full
+
+
+def _write_outdated(
+    store: Store, directory: Path, table: Table, sequence: int, parts: list[str]
+) -> dict[str, list[str]]:
+    """Writes the rows in ``outdated`` as they are now, and where their old state stands."""
+    files: dict[str, list[str]] = {table.changed: [], table.replaced: []}
+    if not store.rows("SELECT 1 FROM outdated LIMIT 1"):
+        return files
+    key = ", ".join(table.key)
+    files[table.changed] = [file_name(table.changed, sequence)]
+    _copy(
+        store,
+        f"SELECT {_columns(table)} FROM {table.name} SEMI JOIN outdated USING ({key}) "
+        f"ORDER BY {table.order}",
+        directory / files[table.changed][0],
+    )
+    [(replaced,)] = store.rows(
+        f"CREATE OR REPLACE TEMP TABLE replaced AS SELECT {POSITION} AS position "
+        f"FROM {scan(directory, parts)} SEMI JOIN outdated USING ({key})"
+    )
+    if replaced:
+        files[table.replaced] = [file_name(table.replaced, sequence)]
+        _copy(
+            store,
+            "SELECT position FROM replaced ORDER BY position",
+            directory / files[table.replaced][0],
+        )
+    store.rows("DROP TABLE replaced")
+    return files
+
+
+def _write_parts(
+    store: Store,
+    directory: Path,
+    table: Table,
+    sequence: int,
+    names: list[str],
+    wanted: list[int],
+) -> None:
+    """Writes the wanted parts, and puts the files' names into ``names``."""
     if not wanted:
-        return names
-    columns = ", ".join(f'"{name}"' for name, _ in table.columns + TECHNICAL)
+        return
+    part_of = _part_of(table, len(names))
+    columns = _columns(table)
     for group in _groups(store, table, part_of, wanted):
         store.rows(
             f"CREATE OR REPLACE TEMP TABLE leaving AS SELECT {part_of} AS part, {columns} "
@@ -131,14 +222,21 @@ def _write_table(
             f"ORDER BY part, {table.order}"
         )
         for part in group:
-            names[part] = file_name(table.name, sequence, part, parts)
+            names[part] = file_name(table.name, sequence, part, len(names))
             _copy(
                 store,
                 f"SELECT {columns} FROM leaving WHERE part = {part}",
                 directory / names[part],
             )
     store.rows("DROP TABLE IF EXISTS leaving")
-    return names
+
+
+def _part_of(table: Table, parts: int) -> str:
+    return f"({bucket_of(table.user_column)} // {BUCKETS // parts})"
+
+
+def _columns(table: Table) -> str:
+    return ", ".join(f'"{name}"' for name, _ in table.columns + TECHNICAL)
 
 
 def _parts_for(rows: int, held: int) -> int:

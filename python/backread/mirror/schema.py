@@ -14,6 +14,7 @@ __all__ = [
     "LISTS",
     "LIST_NAMES",
     "MESSAGES",
+    "POSITION",
     "PROFILE",
     "REJECTS",
     "REJECT_KEY",
@@ -34,7 +35,7 @@ SCHEMA_VERSION = 2
 """Raised whenever the tables change; a mirror of a higher one is refused."""
 
 BUCKETS = 4096
-"""Rows fall into this many buckets by user id; a change marks its bucket for publication."""
+"""Rows fall into this many buckets by user id; a published part holds some of them."""
 
 Column = tuple[str, str]
 """Name and SQL type."""
@@ -49,6 +50,21 @@ class Table:
     key: tuple[str, ...]
     user_column: str
     order: str
+
+    @property
+    def unpublished(self) -> str:
+        """The table with the keys of the rows that changed after the last publication."""
+        return f"unpublished_{self.name}"
+
+    @property
+    def changed(self) -> str:
+        """In a snapshot: the rows that changed after their part was written."""
+        return f"{self.name}_changed"
+
+    @property
+    def replaced(self) -> str:
+        """In a snapshot: where in the parts the rows stand that changed."""
+        return f"{self.name}_replaced"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -203,11 +219,15 @@ PROFILE = "profile"
 """The key in ``meta`` of the service's profile as JSON; in a snapshot it is a table of one row."""
 
 
+POSITION = "(CAST(file_index AS BIGINT) * 4294967296 | file_row_number)"
+"""The SQL expression for the place of a row that is read from several Parquet files."""
+
+
 def bucket_of(column: str) -> str:
     """The SQL expression for the bucket of a user id: 0 to BUCKETS - 1.
 
     Multiplicative hashing, spelled out: DuckDB's own hash may change with its version, and then
-    the marks of one version would name other rows in the next.
+    the parts of one version would hold other rows in the next.
     """
     return f"(abs({column} % 2147483647) * 2654435761 % 4294967296 // {4294967296 // BUCKETS})"
 
@@ -218,12 +238,12 @@ def create_statements(mirror_id: str) -> list[str]:
         "CREATE TABLE meta (key VARCHAR, value VARCHAR)",
         f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}')",
         f"INSERT INTO meta VALUES ('mirror_id', '{mirror_id}')",
-        "CREATE TABLE dirty (table_name VARCHAR, bucket BIGINT)",
     ]
     for table in CONTENT_TABLES:
         statements.append(create_table(table.name, table.columns + TECHNICAL))
         key = tuple(column for column in table.columns if column[0] in table.key)
         statements.append(create_table(f"seen_{table.name}", key))
+        statements.append(create_table(table.unpublished, key))
     statements.extend(create_table(name, columns) for name, columns in SIDE_TABLES.items())
     statements.append(create_table("cursors", CURSORS))
     return statements

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backread.mirror.engine import quoted, timestamp
+from backread.mirror.engine import scan, timestamp
 from backread.mirror.manifest import PUBLISHED, Manifest
-from backread.mirror.schema import CONTENT_TABLES, PROFILE, SIDE_TABLES, Column, Table
+from backread.mirror.schema import (
+    CONTENT_TABLES,
+    POSITION,
+    PROFILE,
+    SIDE_TABLES,
+    Column,
+    Table,
+)
 
 __all__ = ["view_statements"]
 
@@ -65,19 +72,20 @@ WHERE users.deleted_at IS NULL
 
 def view_statements(folder: Path, manifest: Manifest) -> list[str]:
     """The statements that make the views over the snapshot."""
+    directory = folder / PUBLISHED
     statements = [
         f"CREATE VIEW {table.name} AS SELECT {_columns(table, manifest)} "
-        f"FROM {_scan(folder, manifest.files[table.name])}"
+        f"FROM {_rows(directory, table, manifest)}"
         for table in CONTENT_TABLES
     ]
     statements.extend(
-        f"CREATE VIEW {name} AS SELECT {_names(columns)} FROM "
-        f"(SELECT * FROM {_scan(folder, manifest.files[name])} UNION ALL BY NAME {_none(columns)})"
+        f"CREATE VIEW {name} AS SELECT {_names(columns)} FROM (SELECT * FROM "
+        f"{scan(directory, manifest.files[name])} UNION ALL BY NAME {_none(columns)})"
         for name, columns in SIDE_TABLES.items()
     )
     profile = _none(((PROFILE, "VARCHAR"),))
     if PROFILE in manifest.files:
-        profile = f"SELECT * FROM {_scan(folder, manifest.files[PROFILE])}"
+        profile = f"SELECT * FROM {scan(directory, manifest.files[PROFILE])}"
     statements.append(f"CREATE VIEW {PROFILE} AS {profile}")
     return [*statements, CONVERSATIONS]
 
@@ -99,15 +107,18 @@ def _columns(table: Table, manifest: Manifest) -> str:
     return f"{names}, first_seen_at, {seen}, deleted_at"
 
 
-def _scan(folder: Path, names: list[str]) -> str:
-    paths = ", ".join(_pattern(folder / PUBLISHED / name) for name in names)
-    # A folder called day=1 would otherwise add a column `day`.
-    return f"read_parquet([{paths}], hive_partitioning = false)"
-
-
-def _pattern(path: Path) -> str:
-    # read_parquet takes patterns; a bracket around a special character makes it an ordinary one.
-    plain = str(path.absolute())
-    for special in "[*?":
-        plain = plain.replace(special, f"\0{special}\1")
-    return quoted(plain.replace("\0", "[").replace("\1", "]"))
+def _rows(directory: Path, table: Table, manifest: Manifest) -> str:
+    """The query for the table's rows: those of the parts, but for what changed after them."""
+    parts = scan(directory, manifest.files[table.name])
+    changed = manifest.files.get(table.changed, [])
+    replaced = manifest.files.get(table.replaced, [])
+    if not changed:
+        return parts
+    stored = f"SELECT * FROM {parts}"
+    if replaced:
+        # One number a row instead of its key: no column has to be read for it.
+        stored = (
+            f"SELECT * EXCLUDE (position) FROM (SELECT *, {POSITION} AS position FROM {parts}) "
+            f"ANTI JOIN {scan(directory, replaced)} USING (position)"
+        )
+    return f"({stored} UNION ALL BY NAME SELECT * FROM {scan(directory, changed)})"
