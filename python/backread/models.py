@@ -180,9 +180,9 @@ class WalkReport:
     - ``sweeps`` counts the passes over the list; ``repaired_text`` the places where its text was
       not valid Unicode and now holds U+FFFD.
     - ``certificate``: ``snapshot`` (one response held it all), ``counted`` (messages are only
-      added, and as many are held as a later response counts), ``linked`` (each page shares unchanged
-      rows with the next: every row that was there and stayed in its place from start to end is
-      held), or ``uncertified`` (nothing is proved); ``reason`` says in words why it is uncertified.
+      added, and as many are held as a later response counts), ``linked`` (each page shares
+      unchanged rows with the next: every row that was there and stayed in its place from start to
+      end is held), or ``uncertified`` (nothing is proved); ``reason`` says in words why.
     - ``started_at`` and ``ended_at`` are UTC; ``ended_at`` is ``None`` while the walk is under way
       and ``started_at`` before it begins.
     - Only a walk over every user's messages fills ``lists_by_certificate`` (how many lists earned
