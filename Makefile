@@ -26,7 +26,7 @@ help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
 	@echo "make test-integrations  the mock's page in headless Chromium, which Debian brings"
-	@echo "make test-long  100,000 simulated walks over lists that change, and the table of what they lost"
+	@echo "make test-long  120,000 simulated walks over lists that change, and the table of what they lost"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, basedpyright, stubtest"
@@ -78,7 +78,7 @@ test-integrations: $(STAMPS)/wheel $(STAMPS)/integrations
 	$(BIN)/python -m pytest tests/integrations
 
 # WALKS=1000000 make test-long walks longer.
-WALKS ?= 100000
+WALKS ?= 120000
 test-long:
 	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --no-default-features --lib \
 		walk::tests::always -- --nocapture
