@@ -133,6 +133,11 @@ impl Error {
         }
     }
 
+    /// Whether the service answered, be it with nothing that can be used.
+    pub fn is_an_answer(&self) -> bool {
+        matches!(self.kind, ErrorKind::Status(_) | ErrorKind::Decode { .. })
+    }
+
     pub fn because(mut self, cause: Self) -> Self {
         self.0.cause = Some(cause);
         self

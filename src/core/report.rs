@@ -100,7 +100,7 @@ impl Evidence {
         self.rows_gone += part.rows_gone;
         self.rows_moved += part.rows_moved;
         self.rows_short = match (self.rows_short, part.rows_short) {
-            (Some(sum), Some(more)) => Some(sum + more),
+            (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
             _ => None,
         };
         self.proving_requests += part.proving_requests;

@@ -58,11 +58,14 @@ async fn ask(client: &Client, key: RowKey, budget: &Budget) -> Result<Option<Ask
         (Resource::Messages, _) => return Ok(None),
     };
     let read = client.row(list, id, budget).await?;
-    Ok(Some(match read.value {
-        Some(json) => Asked::Found {
+    let row = read.value.map(|json| Row::alone(json, key.resource));
+    Ok(match row {
+        Some(row) if row.id == Some(key.id) => Some(Asked::Found {
             user_id: key.user_id,
-            row: Row::alone(json, key.resource),
-        },
-        None => Asked::Gone(key),
-    }))
+            row,
+        }),
+        // What has no id may be any row; another row is not the one asked for.
+        Some(row) if row.id.is_none() => None,
+        Some(_) | None => Some(Asked::Gone(key)),
+    })
 }

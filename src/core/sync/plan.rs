@@ -161,7 +161,8 @@ impl Plan {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(user_id);
         let share = 0.5 + hash as f64 / u64::MAX as f64 / 2.0;
         let age = self.terms.now.microseconds() - swept_at.microseconds();
-        age as f64 >= max_staleness.as_micros() as f64 * share
+        // A list of the future was read before the clock was set back.
+        age < 0 || age as f64 >= max_staleness.as_micros() as f64 * share
     }
 }
 

@@ -20,7 +20,7 @@ use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser, askab
 use crate::core::page::Row;
 use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
-use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, resume_into};
+use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, resume_into, says_past_end};
 
 /// Each page with where to go on.
 const RESUMABLE: WalkSettings = WalkSettings {
@@ -231,10 +231,16 @@ impl ListReading<'_> {
         loop {
             let (offset, limit) = end.request();
             let list = List::Messages { user_id };
-            let read = context
-                .client
-                .page(list, offset, limit, &context.budget)
-                .await?;
+            let read = context.client.page(list, offset, limit, &context.budget);
+            let read = match read.await {
+                Ok(read) => read,
+                // The list may have ended before the offset: a sweep will tell.
+                Err(error) if offset > 0 && says_past_end(&error) => {
+                    self.asked += error.attempts.len() as u64;
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            };
             self.asked += read.sent.attempts.len() as u64;
             note_page_rows(&context.board, read.value.limit, read.value.rows.len());
             let repeated = end.repeated();

@@ -193,7 +193,7 @@ pub async fn resume_into<T: Send>(
         match answer {
             Ok(answer) => sweep.take(ask, answer),
             // What is held stands without proof.
-            Err(error) if error.status().is_some() && sweep.is_for_proof(&ask) => {
+            Err(error) if error.is_an_answer() && sweep.is_for_proof(&ask) => {
                 sweep.take(ask, Answer::Unanswered(error));
             }
             Err(error) => {
@@ -219,17 +219,20 @@ pub async fn resume_into<T: Send>(
     Ok(())
 }
 
+/// Whether an offset was refused as one past the end of a list may be.
+pub fn says_past_end(error: &Error) -> bool {
+    error
+        .status()
+        .is_some_and(|status| PAST_END.contains(&status))
+}
+
 /// Sends what a sweep asks for.
 async fn answer(client: &Client, list: List, ask: Ask, budget: &Budget) -> Result<Answer, Error> {
     match ask.question {
         Question::Page { offset, limit } => match client.page(list, offset, limit, budget).await {
             Ok(read) => Ok(Answer::Page(read)),
-            Err(error) => match error.status() {
-                Some(status) if offset > 0 && PAST_END.contains(&status) => {
-                    Ok(Answer::PastEnd(error))
-                }
-                _ => Err(error),
-            },
+            Err(error) if offset > 0 && says_past_end(&error) => Ok(Answer::PastEnd(error)),
+            Err(error) => Err(error),
         },
         Question::Row { id } => {
             let read = client.row(list, Natural::new("id", id)?, budget).await?;

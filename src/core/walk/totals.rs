@@ -28,7 +28,7 @@ impl Totals {
         };
         if let Some(last) = self.last {
             self.fell |= total < last;
-            self.grown += total.saturating_sub(last);
+            self.grown = self.grown.saturating_add(total.saturating_sub(last));
         }
         self.first = self.first.or(Some(total));
         self.last = Some(total);

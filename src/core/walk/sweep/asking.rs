@@ -90,8 +90,8 @@ impl Sweep {
         let Some(most) = self.settings.max_items else {
             return Some(size);
         };
-        let coming = under_way * (self.last_received - self.shared_rows());
-        let rest = most.saturating_sub(self.given + coming);
+        let coming = under_way * self.last_received.saturating_sub(self.shared_rows());
+        let rest = most.saturating_sub(self.given.saturating_add(coming));
         if rest == 0 && under_way > 0 {
             return None;
         }

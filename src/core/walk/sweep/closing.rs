@@ -18,6 +18,7 @@ pub(super) struct Again {
     size: u64,
     /// The rows that were short before it.
     short: Option<u64>,
+    found: u64,
 }
 
 impl Sweep {
@@ -64,6 +65,7 @@ impl Sweep {
                 offset: 0,
                 size: self.pass_start(),
                 short,
+                found: 0,
             });
         }
         let all_counted = matches!(self.list, List::Messages { .. })
@@ -86,10 +88,11 @@ impl Sweep {
         } else {
             FRUITLESS_PASSES
         };
-        let patience = match short {
+        // Rows that are gone count as held: then the total does not tell what is missing.
+        let patience = match short.filter(|_| !self.totals.fell) {
             Some(0) => 0,
             Some(_) => FRUITLESS_PASSES,
-            None => u64::from(self.report.sweeps < 3),
+            None => u64::from(self.report.sweeps < 4),
         };
         let left = self.report.sweeps <= passes && self.fruitless_passes < patience;
         left && (unstable || unexplained)
@@ -160,17 +163,27 @@ impl Sweep {
                 }
             }
             Stage::Again(again) => {
+                again.found += fresh;
                 again.offset = offset + received;
                 again.size = u64::MAX;
                 self.found_again += fresh;
                 let reached = self.totals.last.is_some_and(|total| again.offset >= total);
                 let barren = fresh == 0 && offset >= self.end;
-                let over = received == 0 || held_all || barren || (reached && !full);
+                let over = received == 0
+                    || (held_all && !self.totals.fell)
+                    || barren
+                    || (reached && !full);
+                let found = again.found;
                 let (before, now) = (again.short, self.totals.short(self.report.distinct));
                 if !over && self.proving_left() > 0 {
                     return;
                 }
-                self.fruitless_passes = match before > now {
+                let told = now.filter(|_| !self.totals.fell);
+                let fruitful = match told {
+                    Some(now) => before > Some(now),
+                    None => found > 0,
+                };
+                self.fruitless_passes = match fruitful {
                     true => 0,
                     false => self.fruitless_passes + 1,
                 };

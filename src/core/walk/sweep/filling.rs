@@ -1,6 +1,6 @@
 //! A page that shares too little with the ones before: what lies between is fetched, going back.
 
-use super::super::chain::LINK;
+use super::super::chain::{Chain, LINK, Shared};
 use super::arrived::{Arrived, Question};
 use super::{Stage, Sweep};
 use crate::core::interface::Limit;
@@ -90,6 +90,10 @@ impl Sweep {
         arrived.settle(&self.seen, None);
         let shared = self.compare(&arrived);
         let distinct_before = self.report.distinct;
+        if arrived.offset == 0 && !shared.links() && !arrived.is_past_end() {
+            self.begin_anew(*fill, arrived);
+            return;
+        }
         let linked = shared.links() && !arrived.is_past_end();
         let short = arrived.received() < arrived.applied;
         let last_of_list =
@@ -132,6 +136,16 @@ impl Sweep {
             false => fill.step * 2,
         };
         self.go_back(fill);
+    }
+
+    /// Nothing that was read is as it was: the chain begins again with the page at the list's start.
+    fn begin_anew(&mut self, fill: Fill, start: Arrived) {
+        self.anew_to = self.end.max(fill.reached);
+        self.chain = Chain::default();
+        self.join(start, Shared::default());
+        self.deliver_all(fill.unlinked);
+        self.deliver(fill.target);
+        self.decide();
     }
 
     fn deliver_all(&mut self, mut pages: Vec<Arrived>) {

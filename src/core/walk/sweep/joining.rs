@@ -7,7 +7,7 @@ use crate::core::page::Row;
 use crate::core::walk::WalkedPage;
 
 // Rows that are asked for by id in one walk.
-const MOST_LOOKED_UP: usize = 16;
+const MOST_LOOKED_UP: usize = 64;
 // Links in a row after which a widened overlap becomes narrower again.
 const CLEAN_LINKS: u32 = 8;
 // Pages in a row that may bring nothing new before the walk takes the list to go in circles.
@@ -140,7 +140,9 @@ impl Sweep {
             self.empty_to = None;
         }
         if arrived.is_past_end() && arrived.offset <= self.empty_to.unwrap_or(self.end) {
-            self.empty_to = Some(arrived.offset + 1);
+            // Twice as far each time: a whole block may be left out.
+            let gone_over = arrived.offset.saturating_sub(self.end);
+            self.empty_to = Some(arrived.offset.saturating_add(1 + gone_over));
         }
         let came_again = self.came_again(&arrived);
         let unnamed = arrived.rows.iter().any(|row| row.id.is_none());
@@ -151,15 +153,17 @@ impl Sweep {
         }
         let fresh = self.deliver(arrived);
         self.held_it_all |= whole && fresh == received;
+        // What is read once more is not expected to bring anything.
+        let read_before = self.end < self.anew_to;
         if fresh > 0 || (unnamed && !came_again) {
             self.short_then_more |= self.short_pages;
             self.barren_pages = 0;
-        } else {
+        } else if !read_before {
             self.barren_pages += 1;
         }
         // A refused offset says that nothing can come from there.
         self.refused |= !answered;
-        if unnamed || fresh * SCANT >= self.longest_page {
+        if unnamed || read_before || fresh * SCANT >= self.longest_page {
             self.scant_pages = 0;
         } else {
             self.scant_pages += 1;
@@ -185,8 +189,14 @@ impl Sweep {
         self.strayed |= arrived.strayed;
         for id in &shared.vanished {
             let askable = Natural::new("id", *id).is_ok();
-            if askable && self.looked_up.len() < MOST_LOOKED_UP && self.looked_up.insert(*id) {
+            if !askable || self.looked_up.contains(id) {
+                continue;
+            }
+            if self.looked_up.len() < MOST_LOOKED_UP {
+                self.looked_up.insert(*id);
                 self.vanished.push_back(*id);
+            } else {
+                self.not_looked_up += 1;
             }
         }
         if arrived.refusal.is_none() {

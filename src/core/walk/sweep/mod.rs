@@ -78,6 +78,8 @@ pub struct Sweep {
     /// Where the joined pages end, and the pages asked ahead if each comes full.
     end: u64,
     planned_end: u64,
+    /// How far the list had been read when the chain began anew.
+    anew_to: u64,
     /// Where the last joined page began, and how many rows it had.
     last_offset: Option<u64>,
     /// No rows came from the offsets between the end and this one.
@@ -106,6 +108,8 @@ pub struct Sweep {
     front_read: bool,
     recounted: bool,
     vanished: VecDeque<i64>,
+    /// Rows that vanished and are not asked for: there are too many.
+    not_looked_up: u64,
     /// Ids that were asked for, or are to be.
     looked_up: BTreeSet<i64>,
     /// Rows that are unchanged by id and yet out of their place.
@@ -151,6 +155,7 @@ impl Sweep {
             plain_pages: 0,
             end: 0,
             planned_end: 0,
+            anew_to: 0,
             last_offset: None,
             empty_to: None,
             last_received: 0,
@@ -172,6 +177,7 @@ impl Sweep {
             front_read: false,
             recounted: false,
             vanished: VecDeque::new(),
+            not_looked_up: 0,
             looked_up: BTreeSet::new(),
             untraced_moves: 0,
             unanswered: 0,
@@ -254,33 +260,6 @@ impl Sweep {
         let Some(arrived) = arrived else {
             return;
         };
-        if std::env::var("TRACE").is_ok() {
-            eprintln!(
-                "TR {} {:?} stage {} got {} total {:?} end {} barren {} scant {} distinct {} overlap {} proving {} plain {} at_end {} last_offset {:?}",
-                ask.number,
-                ask.question,
-                match &self.stage {
-                    Stage::Sweeping => "S",
-                    Stage::Filling(_) => "F",
-                    Stage::Again(_) => "A",
-                    Stage::Front { .. } => "Fr",
-                    Stage::Looking => "L",
-                    Stage::Recount => "R",
-                    Stage::Over => "O",
-                },
-                arrived.rows.len(),
-                arrived.said_total,
-                self.end,
-                self.barren_pages,
-                self.scant_pages,
-                self.report.distinct,
-                self.overlap,
-                self.report.evidence.proving_requests,
-                self.plain_pages,
-                self.at_end,
-                self.last_offset
-            );
-        }
         self.report.pages += u64::from(arrived.refusal.is_none());
         self.report.rows += arrived.rows.len() as u64;
         self.report.repaired_text += arrived.repaired_text;

@@ -41,6 +41,13 @@ impl Sweep {
         self.report.evidence.rows_short = self.totals.short(self.report.distinct);
     }
 
+    /// Rows that are gone count as held: where the total fell, it does not tell what is missing.
+    fn note_unknown(&mut self) {
+        if self.totals.fell {
+            self.report.evidence.rows_short = None;
+        }
+    }
+
     pub(super) fn certify(&mut self) {
         self.note_short();
         self.stage = Stage::Over;
@@ -55,6 +62,7 @@ impl Sweep {
         } else if doubts.is_empty() {
             self.report.certify(Certificate::Linked);
         } else {
+            self.note_unknown();
             let reason = format!("{}; {}", self.shortfall(), doubts.join("; "));
             self.report.doubt(reason);
         }
@@ -74,7 +82,7 @@ impl Sweep {
         };
         doubt(
             self.unnamed_rows > 0,
-            format!("{} rows had no id", self.unnamed_rows),
+            format!("{} no id", rows(self.unnamed_rows, "had", "had")),
         );
         doubt(
             self.strayed,
@@ -83,27 +91,35 @@ impl Sweep {
         doubt(
             evidence.inversions > 0,
             format!(
-                "the order changed between requests, {} times seen",
+                "the order changed between requests (seen {} times)",
                 evidence.inversions
             ),
         );
         doubt(
             self.untraced_moves > 0,
             format!(
-                "{} rows moved and nothing in them says so",
-                self.untraced_moves
+                "{} moved and nothing in them says so",
+                rows(self.untraced_moves, "has", "have")
             ),
         );
         doubt(
             evidence.missing_links > 0,
-            format!(
-                "{} pages share no rows with those before them",
-                evidence.missing_links
-            ),
+            format!("{} with those before", pages(evidence.missing_links)),
         );
         doubt(
             self.found_again > 0,
-            format!("another pass found {} rows", self.found_again),
+            format!(
+                "another pass found {}",
+                rows(self.found_again, "more", "more")
+            ),
+        );
+        let not_asked = self.not_looked_up + self.vanished.len() as u64;
+        doubt(
+            not_asked > 0,
+            format!(
+                "{} no longer shown and not asked for by id",
+                rows(not_asked, "was", "were")
+            ),
         );
         doubt(
             self.unanswered > 0,
@@ -119,9 +135,14 @@ impl Sweep {
             totals.too_small,
             "there are more rows than the total says".to_owned(),
         );
+        let before_total = totals.last.is_some_and(|total| total > self.end);
+        let end = match before_total {
+            true => "the rows end before the total does",
+            false => "no page ended just where its total says that the list does",
+        };
         doubt(
             !self.at_end && totals.last.is_some() && !totals.too_small,
-            "the rows end before the total does".to_owned(),
+            end.to_owned(),
         );
         doubt(
             totals.missing && totals.last.is_some(),
@@ -150,6 +171,10 @@ impl Sweep {
                     short @ 1.. => {
                         format!("{held} rows are held of a total of {total}: {short} short")
                     }
+                    _ if self.totals.fell => format!(
+                        "{held} rows are held, and the total fell to {total} meanwhile: how many of \
+                         those held are gone is not known"
+                    ),
                     more => format!(
                         "{held} rows are held, {} more than the total",
                         more.unsigned_abs()
@@ -157,5 +182,19 @@ impl Sweep {
                 }
             }
         }
+    }
+}
+
+fn rows(count: u64, one: &str, several: &str) -> String {
+    match count {
+        1 => format!("1 row {one}"),
+        _ => format!("{count} rows {several}"),
+    }
+}
+
+fn pages(count: u64) -> String {
+    match count {
+        1 => "1 page shares no unchanged rows".to_owned(),
+        _ => format!("{count} pages share no unchanged rows"),
     }
 }

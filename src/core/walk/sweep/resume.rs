@@ -27,6 +27,10 @@ pub struct Checkpoint {
     short_pages: bool,
     short_then_more: bool,
     looked_up: Vec<i64>,
+    not_looked_up: u64,
+    unnamed_rows: u64,
+    links_given_up: u64,
+    refused_at: Option<(u64, u16)>,
     strayed: bool,
     shifted: bool,
     fresh_pages: u64,
@@ -67,6 +71,10 @@ impl Sweep {
             short_pages: self.short_pages,
             short_then_more: self.short_then_more,
             looked_up: self.looked_up.iter().copied().collect(),
+            not_looked_up: self.not_looked_up,
+            unnamed_rows: self.unnamed_rows,
+            links_given_up: self.links_given_up,
+            refused_at: self.refused_at,
             strayed: self.strayed,
             shifted: self.shifted,
             fresh_pages: self.fresh_pages,
@@ -101,6 +109,10 @@ impl Sweep {
         sweep.short_pages = checkpoint.short_pages;
         sweep.short_then_more = checkpoint.short_then_more;
         sweep.looked_up = checkpoint.looked_up.into_iter().collect();
+        sweep.not_looked_up = checkpoint.not_looked_up;
+        sweep.unnamed_rows = checkpoint.unnamed_rows;
+        sweep.links_given_up = checkpoint.links_given_up;
+        sweep.refused_at = checkpoint.refused_at;
         sweep.strayed = checkpoint.strayed;
         sweep.shifted = checkpoint.shifted;
         sweep.fresh_pages = checkpoint.fresh_pages;
