@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backread import IncompleteError
-from backread.testing import Lane, MockServer, World
+from backread.testing import Fault, Lane, MockServer, World
 from canned import envelope, ids, users
 from scripted_server import Request, answer
 
@@ -306,3 +306,96 @@ def test_messages_that_go_from_a_list_without_an_order_prove_nothing(
         with pytest.raises(IncompleteError) as caught:
             face.collect(face.client(m).messages.list(user_id, strict=True))
     assert caught.value.report.certificate == "uncertified"
+
+
+@pytest.mark.parametrize(
+    ("users", "page_size", "gone", "after"),
+    [(1000, 99, 290, 3), (1000, 99, 400, 3), (1000, 20, 60, 3)],
+)
+def test_a_list_that_lost_all_that_was_read_is_read_from_its_start(
+    face: Any, backread_server: MockServer, users: int, page_size: int, gone: int, after: int
+) -> None:
+    with backread_server.lane(world=World(seed=1, users=users)) as m:
+        m.between_pages("users", after=after).delete(first=gone)
+        listing = face.client(m).users.list(page_size=page_size, strict=True)
+        audit = m.audit(ids(face.collect(listing)))
+    assert audit.expected == users - gone
+    assert audit.ok, audit
+    assert listing.report.certificate == "linked"
+
+
+def test_ties_and_a_list_that_shrinks_lose_nothing_that_passes_find(
+    face: Any, backread_server: MockServer
+) -> None:
+    dialect = "documented order=ties"
+    with backread_server.lane(world=World(seed=1, users=400), dialect=dialect) as m:
+        m.between_pages("users", after=2).delete(first=150)
+        listing = face.client(m).users.list()
+        audit = m.audit(ids(face.collect(listing)))
+    assert audit.ok, audit
+    # Rows that are gone are among those held: nobody knows how many are missing.
+    assert (listing.report.certificate, listing.report.rows_short) == ("uncertified", None)
+
+
+def test_an_edit_of_all_that_was_read_is_no_doubt(face: Any, backread_server: MockServer) -> None:
+    with backread_server.lane(world=World(seed=1, users=1000)) as m:
+        m.between_pages("users", after=2).edit(first=195, name="Ada")
+        listing = face.client(m).users.list(strict=True)
+        audit = m.audit(ids(face.collect(listing)))
+    assert audit.ok, audit
+    assert listing.report.certificate == "linked"
+
+
+def test_many_rows_that_are_gone_are_not_all_asked_for(
+    face: Any, backread_server: MockServer
+) -> None:
+    with backread_server.lane(world=World(seed=1, users=800)) as m:
+        m.between_pages("users", after=1).delete(ids=m.world.user_ids()[2:98])
+        listing = face.client(m).users.list(strict=True)
+        audit = m.audit(ids(face.collect(listing)))
+    assert audit.ok, audit
+    # The total fell by as many as are no longer shown.
+    report = listing.report
+    assert (report.certificate, report.rows_gone, report.total_last) == ("linked", 16, 704)
+
+
+def test_many_rows_that_moved_are_a_doubt_though_not_all_are_asked_for(
+    face: Any, scripted: Any
+) -> None:
+    rows = users(400)
+    order = list(range(400))
+
+    def service(request: Request) -> bytes:
+        nonlocal order
+        if "offset" not in request.query:
+            found = [
+                row for row in (rows[at] for at in order) if request.path.endswith(f"/{row['id']}")
+            ]
+            return answer(200, found[0]) if found else answer(404, b"gone")
+        offset = int(request.query["offset"])
+        page = [rows[at] for at in order][offset : offset + 99]
+        body = answer(200, envelope(page, offset=offset, total=len(order)))
+        if offset == 0 and len(order) == 400:
+            # Of the page's last rows the first are deleted; the others move away, as they are.
+            moved = [*range(79, 99), 300]
+            kept = [at for at in order if at not in moved and not 59 <= at < 79]
+            order = [*moved, *kept]
+        return body
+
+    listing = face.client(scripted(service)).users.list()
+    face.collect(listing)
+    assert listing.report.certificate == "uncertified"
+
+
+@pytest.mark.parametrize("body", ["null", "[]", "not json"])
+def test_a_look_up_that_gives_no_row_is_a_doubt_and_no_error(
+    face: Any, backread_mock: Lane, body: str
+) -> None:
+    m = backread_mock
+    m.between_pages("users", after=1).delete(ids=m.world.user_ids()[96:98])
+    m.on("user").fail(Fault.status(200, body=body))
+    listing = face.client(m, max_retries=0).users.list()
+    audit = m.audit(ids(face.collect(listing)))
+    assert audit.ok, audit
+    assert listing.report.certificate == "uncertified"
+    assert "requests for proof were refused" in listing.report.reason

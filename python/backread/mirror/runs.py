@@ -57,8 +57,16 @@ class Spent:
     seconds: float
 
 
-def begin_run(store: Store, mode: Mode) -> Run:
-    """A new run, or the unfinished one, which becomes ``full`` if either asks for it."""
+LONGEST = 100 * 365 * 86_400
+"""Seconds: what `timedelta` and the database can go back by, and more than any list is old."""
+
+
+def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> Run:
+    """A new run, or the unfinished one, which becomes ``full`` if either asks for it.
+
+    Lists that the unfinished one read at their end, and whole longer ago than ``max_staleness``
+    (seconds), are read again.
+    """
     now = datetime.now(UTC)
     unfinished = store.rows(
         "SELECT run_id, mode, seconds, requests, users, messages "
@@ -74,6 +82,9 @@ def begin_run(store: Store, mode: Mode) -> Run:
             mode = "full"
         if held_mode != mode:
             _ask_for_all(store, run_id)
+        if max_staleness is not None:
+            stale = timestamp(now - timedelta(seconds=min(max_staleness, LONGEST)))
+            _give_back(store, run_id, f"kind = 'end' AND coalesce(swept_at <= {stale}, true)")
         _resume(store, run_id, mode, now - RESUME_WITHIN)
     return Run(run_id, mode, True, seconds, requests, users, messages)
 

@@ -56,7 +56,7 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
             if options.profile is not None:
                 with store.transaction():
                     store.keep(PROFILE, options.profile)
-            run = begin_run(store, options.mode)
+            run = begin_run(store, options.mode, options.max_staleness)
         return _Sync(store, run, options).run(source)
 
 

@@ -15,6 +15,8 @@ pub struct Totals {
     pub fell: bool,
     /// A page had rows past its own total.
     pub too_small: bool,
+    /// All that it fell by, whatever it grew by in between.
+    fallen: u64,
     /// All that it grew by, whatever it fell by in between.
     grown: u64,
 }
@@ -28,6 +30,7 @@ impl Totals {
         };
         if let Some(last) = self.last {
             self.fell |= total < last;
+            self.fallen = self.fallen.saturating_add(last.saturating_sub(total));
             self.grown = self.grown.saturating_add(total.saturating_sub(last));
         }
         self.first = self.first.or(Some(total));
@@ -40,6 +43,11 @@ impl Totals {
     /// By how much it grew, which rows that came while the list was read explain.
     pub fn grown(&self) -> u64 {
         self.grown
+    }
+
+    /// By how much it fell, which rows that are gone explain.
+    pub fn fallen(&self) -> u64 {
+        self.fallen
     }
 
     /// Whether all responses gave the same one.

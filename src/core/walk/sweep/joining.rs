@@ -7,7 +7,7 @@ use crate::core::page::Row;
 use crate::core::walk::WalkedPage;
 
 // Rows that are asked for by id in one walk.
-const MOST_LOOKED_UP: usize = 64;
+const MOST_LOOKED_UP: usize = 16;
 // Links in a row after which a widened overlap becomes narrower again.
 const CLEAN_LINKS: u32 = 8;
 // Pages in a row that may bring nothing new before the walk takes the list to go in circles.
