@@ -206,7 +206,7 @@ def test_pages_too_small_to_share_rows_are_not_linked(face: Any, scripted: Any) 
     assert rows == [1, 2, 3, 4, 5]
     assert offsets(server) == [0, 2, 4]
     assert (report.certificate, report.links, report.missing_links) == ("uncertified", 0, 2)
-    assert "2 pages share no rows with those before them" in report.reason
+    assert "2 pages share no unchanged rows with those before" in report.reason
 
 
 def test_pages_are_as_sent_but_for_repeats(face: Any, scripted: Any) -> None:
