@@ -8,6 +8,8 @@ use crate::core::interface::Limit;
 // Fills that neither link nor bring anything, after which the link is given up.
 const FRUITLESS_FILLS: u32 = 10;
 
+// So often a walk begins anew, after which a list changes faster than it can be read.
+const MOST_BEGINNINGS: u32 = 3;
 // Statuses that say that there is nothing at an offset.
 const NOTHING_THERE: [u16; 2] = [404, 416];
 
@@ -90,7 +92,8 @@ impl Sweep {
         arrived.settle(&self.seen, None);
         let shared = self.compare(&arrived);
         let distinct_before = self.report.distinct;
-        if arrived.offset == 0 && !shared.links() && !arrived.is_past_end() {
+        let nothing_shared = !shared.links() && !arrived.is_past_end();
+        if arrived.offset == 0 && nothing_shared && self.beginnings < MOST_BEGINNINGS {
             self.begin_anew(*fill, arrived);
             return;
         }
@@ -140,6 +143,7 @@ impl Sweep {
 
     /// Nothing that was read is as it was: the chain begins again with the page at the list's start.
     fn begin_anew(&mut self, fill: Fill, start: Arrived) {
+        self.beginnings += 1;
         self.anew_to = self.end.max(fill.reached);
         self.chain = Chain::default();
         self.join(start, Shared::default());

@@ -80,6 +80,7 @@ pub struct Sweep {
     planned_end: u64,
     /// How far the list had been read when the chain began anew.
     anew_to: u64,
+    beginnings: u32,
     /// Where the last joined page began, and how many rows it had.
     last_offset: Option<u64>,
     /// No rows came from the offsets between the end and this one.
@@ -156,6 +157,7 @@ impl Sweep {
             end: 0,
             planned_end: 0,
             anew_to: 0,
+            beginnings: 0,
             last_offset: None,
             empty_to: None,
             last_received: 0,
