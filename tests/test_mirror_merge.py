@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +15,14 @@ from mirrors import BatchSource, Row, TableName, batch, rows, table
 
 pytest.importorskip("duckdb")
 
+import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from backread.errors import MirrorError
 from backread.mirror import Mirror
-from backread.mirror.engine import connect, rows_of
-from backread.mirror.merge import merge_rows
+from backread.mirror.engine import connect, named_errors, rows_of, transaction
+from backread.mirror.merge import merge_rows, stage
 from backread.mirror.schema import (
     CURSOR_NAMES,
     GONE_NAMES,
@@ -100,3 +104,36 @@ def test_mirror_keeps_every_column_that_the_core_gives(
     name: TableName, kept: tuple[str, ...]
 ) -> None:
     assert sorted(pa.table(empty_table(name)).column_names) == sorted(kept)
+
+
+class InterruptedConnection:
+    """One in which Ctrl-C comes while rows are copied, as DuckDB reports it."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, values: list[Any]) -> Any:
+        if " AS SELECT " not in statement:
+            return self._connection.execute(statement, values)
+        with suppress(duckdb.Error):
+            self._connection.execute("SELECT error('this aborts the transaction')").fetchall()
+        raise RuntimeError("Query interrupted")
+
+
+def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store: DuckDBPyConnection) -> None:
+    connection: Any = InterruptedConnection(store)
+    given = table("users", [{"id": 1}])
+    with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), transaction(connection):
+        stage(connection, given, ("id",))
+    assert rows_of(store, "SELECT 1") == [(1,)]
+
+
+def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store: DuckDBPyConnection) -> None:
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(MirrorError, match="no_such_table"), named_errors(Path("chats")):
+            rows_of(store, "FROM no_such_table")

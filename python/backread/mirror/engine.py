@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -58,19 +59,35 @@ def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBP
 def named_errors(folder: Path) -> Iterator[None]:
     """Turns errors of DuckDB and of the file system into `MirrorError`, and names the folder.
 
-    DuckDB reports Ctrl-C as a RuntimeError; it becomes the KeyboardInterrupt that it was.
+    DuckDB reports Ctrl-C as a RuntimeError, and the statements that clean up after it fail with
+    errors of their own; all of them become the KeyboardInterrupt that it was.
     """
     duckdb = load_duckdb()
+    # What the caller is handling is in the chain of every error here, and is no part of it.
+    handled = sys.exception()
     try:
         yield
-    except duckdb.Error as error:
-        raise MirrorError(_advice(folder, str(error))) from error
-    except OSError as error:
-        raise MirrorError(_advice(folder, str(error))) from error
-    except RuntimeError as error:
-        if str(error) != "Query interrupted":
+    except (duckdb.Error, OSError, RuntimeError) as error:
+        if _was_interrupted(error, handled):
+            raise KeyboardInterrupt from None
+        if isinstance(error, RuntimeError) and not isinstance(error, duckdb.Error):
             raise
-        raise KeyboardInterrupt from None
+        raise MirrorError(_advice(folder, str(error))) from error
+
+
+def _was_interrupted(error: BaseException, handled: BaseException | None) -> bool:
+    """Whether Ctrl-C is this error, or one of those during which it was raised."""
+    seen = [handled]
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        each = waiting.pop()
+        if each is None or any(each is other for other in seen):
+            continue
+        if isinstance(each, KeyboardInterrupt) or str(each) == "Query interrupted":
+            return True
+        seen.append(each)
+        waiting += (each.__cause__, each.__context__)
+    return False
 
 
 def _advice(folder: Path, text: str) -> str:
