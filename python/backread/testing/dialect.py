@@ -69,7 +69,8 @@ class Dialect:
     order: Order
     """Of lists. ``"ties"``: eight neighbours change places with every request; ``"shuffled"``: all
     do. Plain reading by offset loses rows with either. A walk reads such lists more than once; its
-    report is ``uncertified`` for users and ``counted`` for messages once all are held."""
+    report for users is ``uncertified`` once it saw the order change (where it saw nothing amiss, as
+    may be with two pages, ``linked``), and ``counted`` for messages once all are held."""
     total: Total
     """``"stale"``: as when the lane began; ``"capped"``: at most ``total_cap``; ``"low"`` and
     ``"high"``: a tenth off."""
