@@ -45,6 +45,7 @@ def test_the_bound_is_kept(backread: Callable[..., Done], server: MockServer) ->
     assert "at most 5 requests" in done.error
     assert sent(server) - before == 5
     assert "the bound of 5 requests was reached" in done.out
+    assert "at most 1 request will be sent" in backread("probe", "--max-requests", 1).error
 
 
 @pytest.mark.parametrize(

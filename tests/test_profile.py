@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from backread import Client, ServiceProfile
+from backread._profile_text import lines
+from backread.profile import Follows
 from backread.testing import Lane, World
 from canned import message, user
 from probing import Rows, check
@@ -219,7 +221,23 @@ def test_it_is_drawn_in_a_notebook(profile: ServiceProfile) -> None:
 def test_what_is_not_measured_is_said(scripted: Any) -> None:
     server = scripted(Rows([], {}))
     with Client(server.url, server.secret, server.vendor) as client:
-        text = str(client.probe(max_requests=1))
+        profile = client.probe(max_requests=1)
+    text = str(profile)
     assert "largest page" in text
     assert text.count("not measured") > 10
     assert "the bound of 1 requests was reached" in text
+    assert dict(lines(profile))["users: order"] == "not measured"
+
+
+def test_order_that_was_looked_for_in_vain_is_said(backread_server: Any) -> None:
+    with backread_server.lane(dialect="lenient order=shuffled") as lane, lane.client() as client:
+        found = client.probe()
+    rows = dict(lines(found))
+    assert (rows["users: order"], rows["messages: order"]) == ("none found", "none found")
+
+
+def test_one_row_and_one_user_are_not_many(profile: ServiceProfile) -> None:
+    follows = Follows(holds=True, share=1.0, users=1)
+    rows = dict(lines(dataclasses.replace(profile, default_page=1, updated_at_follows=follows)))
+    assert rows["default page"] == "1 row"
+    assert rows["updated_at follows messages"] == "yes, for 100% of 1 user"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
         ServiceProfile,
     )
 
+NO_ORDER = "the rows are in the order of none of their fields"
+"""The note of a list whose order was looked for; any other says why it was not."""
+
 
 def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
     """Each finding in words."""
@@ -32,7 +35,7 @@ def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
     ]
     for name, found in (("users", profile.users), ("messages", profile.messages)):
         rows += [
-            (f"{name}: order", _order(found.order)),
+            (f"{name}: order", _order(found.order, profile.notes.get(f"{name}.order"))),
             (f"{name}: same sequence each time", _yes(found.stable)),
             (f"{name}: total is exact", _total(found)),
             (f"{name}: pages cut short", _yes(found.short_pages)),
@@ -73,7 +76,11 @@ def _yes(value: bool | None) -> str | None:
 
 
 def _rows(count: int | None) -> str | None:
-    return None if count is None else f"{count} rows"
+    return None if count is None else _count(count, "row")
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _limit(found: LimitAnswer | None) -> str | None:
@@ -83,9 +90,9 @@ def _limit(found: LimitAnswer | None) -> str | None:
     return ", ".join([*parts, f"limit {found.applied}"] if found.applied is not None else parts)
 
 
-def _order(found: ListOrder | None) -> str:
+def _order(found: ListOrder | None, note: str | None) -> str | None:
     if found is None:
-        return "none found"
+        return "none found" if note == NO_ORDER else None
     return f"{'' if found.exact else 'roughly '}by {found.field}, {found.direction}"
 
 
@@ -106,7 +113,7 @@ def _past(found: PastEnd | None) -> str | None:
 def _follows(found: Follows | None) -> str | None:
     if found is None:
         return None
-    return f"{_yes(found.holds)}, for {found.share:.0%} of {found.users} users"
+    return f"{_yes(found.holds)}, for {found.share:.0%} of {_count(found.users, 'user')}"
 
 
 def _answer(found: AnswerProfile | None) -> str | None:

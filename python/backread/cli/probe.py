@@ -40,8 +40,8 @@ def probe(
     """Measures what the interface leaves open; the result has no data, address or secret in it."""
     with connection.client() as client:
         sys.stderr.write(
-            f"at most {max_requests:,} requests will be sent, all of them GET; one of them has a "
-            "made-up secret\n"
+            f"at most {max_requests:,} request{'' if max_requests == 1 else 's'} will be sent, all "
+            "of them GET; one of them has a made-up secret\n"
         )
         sys.stderr.flush()
         profile = client.probe(max_requests=max_requests, sample=sample)
