@@ -51,6 +51,24 @@ def test_ctrl_c_is_one_line_and_exit_130(scripted: Any) -> None:
     assert error == "backread: stopped by Ctrl-C\n"
 
 
+@posix_only
+@pytest.mark.parametrize(
+    "command", [COMMAND, [sys.executable, "-c", "from backread.cli import main; main()"]]
+)
+def test_ctrl_c_while_modules_are_imported_is_one_line(command: list[str], tmp_path: Path) -> None:
+    # Stands in for the module that is imported when the signal comes.
+    (tmp_path / "typer.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [*command, "users"],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (done.returncode, done.stderr) == (130, "backread: stopped by Ctrl-C\n")
+
+
 # --- streams that are closed, full, or of another encoding -------------------------------------
 
 

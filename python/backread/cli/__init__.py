@@ -13,6 +13,15 @@ __all__ = ["main"]
 def main() -> None:
     """The console script; it ends the process with the exit code."""
     try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        # While modules are imported; once they are, `run` answers it.
+        sys.stderr.write("backread: stopped by Ctrl-C\n")
+        sys.exit(130)
+
+
+def _run() -> int:
+    try:
         import rich  # noqa: F401
         import typer  # noqa: F401
     except ModuleNotFoundError as error:
@@ -22,7 +31,7 @@ def main() -> None:
             f"backread: the command needs {error.name}, which is not installed; "
             'run: pip install "backread[cli]"\n'
         )
-        sys.exit(1)
+        return 1
     from backread.cli.app import run
 
-    sys.exit(run())
+    return run()
