@@ -62,6 +62,13 @@ def test_wrong_arguments_are_refused_before_anything_happens(
         mirror.sync("client")  # type: ignore[arg-type]
     with server.client() as client, pytest.raises(ValueError, match="incremental"):
         mirror.sync(client, mode="quick")  # type: ignore[arg-type]
+    with server.client() as client, pytest.raises(TypeError, match=r"a str: give .*probe\(\)"):
+        mirror.sync(client, profile="x")  # type: ignore[arg-type]
+    with (
+        server.client() as client,
+        pytest.raises(TypeError, match=r"takes a SyncProgress.* an int"),
+    ):
+        mirror.sync(client, on_progress=3)  # type: ignore[arg-type]
     assert not mirror.folder.exists()
 
 

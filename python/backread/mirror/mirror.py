@@ -85,11 +85,13 @@ class Mirror:
         was committed; `MirrorError` where another sync of the folder runs (with its pid, its start,
         and its machine if that is another), where the folder holds something else or another
         service (both are named), is damaged or cannot be written, or was written by a newer
-        backread; TypeError for anything but a `Client`, or another duration; ValueError for another
-        mode or a negative duration. A mirror of an earlier backread is brought to this version.
+        backread; TypeError for anything but a `Client`, and where ``profile``, ``on_progress`` or a
+        duration is something else; ValueError for another mode or a negative duration. A mirror of
+        an earlier backread is brought to this version.
         """
         from backread._client import Client
         from backread.mirror.synchronize import Options, synchronize
+        from backread.profile import ServiceProfile
 
         if mode not in get_args(Mode):
             raise ValueError(f"mode is 'incremental' or 'full', not {mode!r}")
@@ -97,6 +99,16 @@ class Mirror:
             raise TypeError(
                 f"Mirror.sync takes a Client, not {_article(type(client).__name__)}: make a "
                 "Client with the same arguments, and call sync from a thread if you await elsewhere"
+            )
+        if on_progress is not None and not callable(on_progress):
+            raise TypeError(
+                "on_progress is a function that takes a SyncProgress, or None, not "
+                f"{_article(type(on_progress).__name__)}"
+            )
+        if profile is not None and not isinstance(profile, ServiceProfile):
+            raise TypeError(
+                f"profile is a ServiceProfile, not {_article(type(profile).__name__)}: give what "
+                "Client.probe() or ServiceProfile.from_json(text) gives"
             )
         stale_after = seconds("max_staleness", max_staleness)
         if stale_after is not None and not stale_after >= 0:
