@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -220,3 +221,13 @@ def test_times_are_utc_whatever_the_machine_says(
     [(text,)] = rows(mirror, "SELECT ended_at::VARCHAR FROM runs")
     assert text.endswith("+00")
     assert abs(datetime.fromisoformat(text) - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+def test_report_is_drawn_in_a_notebook(mirror: Mirror, server: MockServer) -> None:
+    done = sync(mirror, server)
+    html = done._repr_html_()
+    assert html.startswith("<table><caption>SyncReport: run 1</caption>")
+    assert f"<th>users_added</th><td>{done.users_added}</td>" in html
+    assert "snapshot" in html
+    unproved = replace(done, uncertified_users=tuple(range(1, 5_001)))._repr_html_()
+    assert "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 4,990 more" in unproved

@@ -9,10 +9,15 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from backread.mirror.report import SyncReport
     from backread.models import Message, Page, User, WalkReport
 
 LONGEST_CELL = 160
 """A cell of a table of rows shows this many characters."""
+
+
+MOST_IDS = 10
+"""So many ids stand for a longer row of them."""
 
 
 def user_html(user: User) -> str:
@@ -73,6 +78,20 @@ def report_html(report: WalkReport) -> str:
         if name != "certificate" and (_filled(value) or isinstance(value, int))
     ]
     return _sheet(f"WalkReport: {report.certificate}", rows)
+
+
+def sync_report_html(report: SyncReport) -> str:
+    """What a sync read and changed as a table; of the uncertified users a few, and how many."""
+    rows: list[tuple[str, Any]] = []
+    for name, value in _fields(report):
+        if isinstance(value, dict):
+            rows.append((name, ", ".join(f"{count:,} {kind}" for kind, count in value.items())))
+        elif name == "uncertified_users" and len(value) > MOST_IDS:
+            some = ", ".join(map(str, value[:MOST_IDS]))
+            rows.append((name, f"{some} and {len(value) - MOST_IDS:,} more"))
+        elif name != "run_id" and _filled(value):
+            rows.append((name, value))
+    return _sheet(f"SyncReport: run {report.run_id}", rows)
 
 
 def profile_html(lines: Iterable[tuple[str, str]]) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from backread.display import sync_report_html
+
 __all__ = ["Mode", "Phase", "SyncProgress", "SyncReport"]
 
 Mode: TypeAlias = Literal["incremental", "full"]
@@ -98,3 +100,6 @@ class SyncReport:
     rows_asked: int = 0
     resumptions: int = 0
     error: str | None = None
+
+    def _repr_html_(self) -> str:
+        return sync_report_html(self)
