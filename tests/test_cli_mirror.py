@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ pytest.importorskip("duckdb")
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from backread.cli.sync import progress
+from backread.cli.output import print_records
+from backread.cli.sync import progress, report
 from backread.mirror import SyncProgress
 
 
@@ -103,6 +106,63 @@ def test_terminal_is_shown_a_bar_with_the_time_left(monkeypatch: pytest.MonkeyPa
         tell(SyncProgress(1, 2, 30, 4, 1.0, "reading", 5, 10, 12.0, 3.0, 65.0))
     said = "1 of 2 users, 5 of 10 lists, 30 messages, 4 requests, 12 rows/s, 3.0 requests/s, "
     assert f"{said}0:01:05 left" in terminal.getvalue()
+
+
+NOW = SyncProgress(1_500, 1_500, 4_763, 445, 11.0, "reading", 416, 1_500, 210.0, 38.2, 28.4)
+
+
+@pytest.mark.parametrize(
+    ("width", "now", "said", "bar"),
+    [
+        (80, NOW, "416/1,500 lists · 4,763 msgs · 445 req · 38 req/s · 0:28 left", True),
+        (72, NOW, "416/1,500 lists · 4,763 msgs · 445 req · 38 req/s · 0:28 left", False),
+        (60, NOW, "416/1,500 lists · 445 req · 38 req/s · 0:28 left", False),
+        (40, NOW, "416/1,500 lists · 0:28 left", False),
+        (80, replace(NOW, seconds_left=3725.0), "38 req/s · 1:02:05 left", False),
+        (80, replace(NOW, lists_total=None, pace=0.0), "1,500/1,500 users · 4,763 msgs", True),
+        (80, replace(NOW, phase="publishing"), "416/1,500 lists · 4,763 msgs", True),
+    ],
+)
+def test_terminal_of_any_width_is_shown_the_phase_and_whole_numbers(
+    monkeypatch: pytest.MonkeyPatch, width: int, now: SyncProgress, said: str, bar: bool
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    with progress() as tell:
+        tell(now)
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
+    [line] = {line.strip() for line in re.split(r"[\r\n]", text) if line.startswith(now.phase)}
+    assert said in line
+    assert len(line) <= width
+    assert "…" not in line
+    assert ("━" in line) is bar
+
+
+def test_report_on_a_narrow_terminal_has_every_field(
+    backread: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "chats"
+    for _ in range(2):
+        assert backread("sync", folder).code == 0
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout", terminal)
+    report(folder)
+    blocks = [block.splitlines() for block in terminal.getvalue().split("\n\n")]
+    assert [block[0] for block in blocks] == ["run: 2", "run: 1"]
+    names = [line.partition(":")[0] for line in blocks[0]]
+    assert names[-3:] == ["lists_read", "resumed", "error"]
+    [ended] = [line for line in blocks[0] if line.startswith("ended: ")]
+    assert re.fullmatch(r"ended: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", ended)
+    assert "lists_proved: snapshot 120" in blocks[1]
+
+
+def test_long_error_of_one_run_leaves_the_lines_of_the_others_short() -> None:
+    out = io.StringIO()
+    print_records(["run", "error"], [[2, None], [1, "x" * 300]], out)
+    assert [len(line) for line in out.getvalue().splitlines()] == [10, 3, 305]
 
 
 class Terminal(io.StringIO):

@@ -23,7 +23,7 @@ from backread.errors import BackreadError
 if TYPE_CHECKING:
     from backread._listing import ArrowSource, Listing
 
-__all__ = ["Format", "print_table", "write_item", "write_listing"]
+__all__ = ["Format", "print_records", "print_table", "write_item", "write_listing"]
 
 READABLE = 10
 """The terminal cells below which a text says nothing."""
@@ -114,12 +114,30 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], file: 
     # Captured, because rich has its own answer to a closed pipe.
     with console.capture() as drawn:
         console.print(table)
-    file.write(drawn.get())
+    # The blanks that make a cell as wide as the longest of its column say nothing at the end.
+    file.write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
     if left_out := len(columns) - len(widths):
         file.write(
             f"{left_out} more column{'s' if left_out > 1 else ''}; pipe it through less -S to see "
             "all of them\n"
         )
+
+
+def print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], file: IO[str]) -> None:
+    """A plain table, or on a terminal that is too narrow for it a block of lines for each row."""
+    from rich.cells import cell_len
+    from rich.console import Console
+
+    texts = [[_one_line(_cell(value)) for value in each] for each in rows]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *texts, strict=True)]
+    if not file.isatty() or sum(widths) + GAP * (len(widths) - 1) <= Console(file=file).width:
+        print_table(columns, rows, file)
+        return
+    blocks = (
+        "".join(f"{name}: {text}".rstrip() + "\n" for name, text in zip(columns, each, strict=True))
+        for each in texts
+    )
+    file.write("\n".join(blocks))
 
 
 def _fitted(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:

@@ -14,7 +14,7 @@ import typer
 
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import print_table
+from backread.cli.output import print_records
 
 if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["DEMO_MARKER", "describe", "progress", "report", "summary", "sync"]
 
 SECONDS_BETWEEN_LINES = 5.0
+
+WIDEST_BAR = 40
+NARROWEST_BAR = 8
+LONGEST_ELAPSED = 10
+"""Terminal cells that the bar, and the time elapsed with its gaps, may take."""
 
 DEMO_MARKER = ".backread-demo"
 """A file in the folders that ``backread demo`` made, and that only it may fill and remove."""
@@ -114,7 +119,7 @@ def report(
     from backread.mirror import Mirror
 
     relation = Mirror(folder).sql(RUNS.replace("?", str(limit)))
-    print_table(relation.columns, relation.fetchall(), sys.stdout)
+    print_records(relation.columns, relation.fetchall(), sys.stdout)
 
 
 def summary(done: SyncReport) -> str:
@@ -143,29 +148,60 @@ def progress() -> Iterator[Callable[[SyncProgress], None]]:
         yield _Lines()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[said]}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
+    console = Console(stderr=True)
+    phase, said = (
+        TextColumn(text, table_column=Column(no_wrap=True))
+        for text in ("{task.description}", "{task.fields[said]}")
     )
-    with bar:
-        task = bar.add_task("starting", total=None, said="")
+    elapsed = TimeElapsedColumn()
+    shown = Progress(phase, said, console=console, transient=True)
+    with shown:
+        task = shown.add_task("starting", total=None, said="")
 
         def tell(now: SyncProgress) -> None:
-            bar.update(
-                task,
-                description=now.phase,
-                completed=now.lists,
-                total=now.lists_total,
-                said=describe(now),
+            room = console.width - len(now.phase) - 1
+            columns: list[ProgressColumn] = [phase, said]
+            text = describe(now)
+            if len(text) + WIDEST_BAR + LONGEST_ELAPSED <= room:
+                columns.append(elapsed)
+                room -= LONGEST_ELAPSED
+            else:
+                text = brief(now, room, ", " if console.options.ascii_only else " · ")
+            bar_width = min(WIDEST_BAR, room - len(text) - 1)
+            if bar_width >= NARROWEST_BAR:
+                columns.insert(1, BarColumn(bar_width))
+            shown.columns = tuple(columns)
+            shown.update(
+                task, description=now.phase, completed=now.lists, total=now.lists_total, said=text
             )
 
         yield tell
+
+
+def brief(now: SyncProgress, room: int, separator: str) -> str:
+    """The same in short, in at most ``room`` characters: what matters least is left out first."""
+    reading = now.phase == "reading"
+    done, total, kind = (
+        (now.users, now.users_total, "users")
+        if now.lists_total is None
+        else (now.lists, now.lists_total, "lists")
+    )
+    parts = [
+        f"{done:,} {kind}" if total is None else f"{done:,}/{total:,} {kind}",
+        f"{now.messages:,} msgs",
+        f"{now.requests:,} req",
+    ]
+    if reading and now.pace:
+        parts.append(f"{now.pace:,.{0 if now.pace >= 10 else 1}f} req/s")
+    if now.seconds_left is not None:
+        left = str(timedelta(seconds=round(now.seconds_left)))
+        parts.append(f"{left.removeprefix('0:').removeprefix('0')} left")
+    while parts and len(separator.join(parts)) > room:
+        del parts[min(1, len(parts) - 1)]
+    return separator.join(parts)
 
 
 def describe(now: SyncProgress) -> str:
