@@ -87,7 +87,7 @@ impl Sweep {
     fn cannot_lie_there(&self, arrived: &Arrived, shared: &Shared) -> bool {
         let end = arrived.offset + arrived.received() + shared.behind;
         let past_total = arrived.total().is_some_and(|total| end > total);
-        arrived.offset > 0 && shared.behind > 0 && past_total && self.holds_all(arrived)
+        arrived.offset > 0 && past_total && self.holds_all(arrived)
     }
 
     pub(super) fn compare(&self, arrived: &Arrived) -> Shared {

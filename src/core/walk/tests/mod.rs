@@ -383,3 +383,17 @@ proptest! {
         prop_assert_eq!(report.distinct as usize, given.len());
     }
 }
+
+#[test]
+fn a_server_that_rounds_the_offset_down_to_its_pages_loses_no_row() {
+    for rows in [100, 197, 400] {
+        let list = Simulated::new(rows);
+        let (given, report) = drive(WalkSettings::WHOLE, |offset, limit| {
+            let mut answer = list.answer(offset / 99 * 99, limit);
+            answer.value.offset = None;
+            answer
+        });
+        let given: BTreeSet<i64> = given.into_iter().collect();
+        assert_eq!(given.len() as i64, rows, "{report:?}");
+    }
+}
