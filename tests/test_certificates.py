@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backread import IncompleteError
-from backread.testing import Fault, Lane, MockServer, World
+from backread.testing import Lane, MockServer, World
 from canned import envelope, ids, users
 from scripted_server import Request, answer
 
@@ -80,22 +80,6 @@ def test_rows_come_in_the_lists_order_though_some_were_fetched_late(
     )
 
 
-def test_rows_that_a_later_page_should_have_shown_are_asked_for_by_id(
-    face: Any, backread_mock: Lane
-) -> None:
-    m = backread_mock
-    gone = m.world.user_ids()[96:98]
-    m.between_pages("users", after=1).delete(ids=gone)
-    listing = face.client(m).users.list(strict=True)
-    audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok, audit
-    assert {call.user: call.status for call in m.calls("user")} == dict.fromkeys(gone, 404)
-    report = listing.report
-    assert (report.certificate, report.rows_gone, report.rows_moved) == ("linked", 2, 0)
-    assert report.proving_requests >= 2
-    assert report.requests == len(m.journal)
-
-
 @pytest.mark.parametrize(("users", "gone", "after"), [(200, 120, 2), (400, 50, 4), (400, 150, 3)])
 def test_no_row_is_lost_where_the_list_shrinks_past_the_next_page(
     face: Any, backread_server: MockServer, users: int, gone: int, after: int
@@ -105,19 +89,6 @@ def test_no_row_is_lost_where_the_list_shrinks_past_the_next_page(
         audit = m.audit(ids(face.collect(face.client(m).users.list())))
     assert audit.expected == users - gone
     assert audit.ok, audit
-
-
-@pytest.mark.parametrize("status", [403, 410])
-def test_a_row_that_may_not_be_asked_for_by_id_is_a_doubt_and_no_error(
-    face: Any, backread_mock: Lane, status: int
-) -> None:
-    m = backread_mock
-    m.between_pages("users", after=1).delete(ids=m.world.user_ids()[96:98])
-    m.on("user").fail(f"status({status})")
-    listing = face.client(m).users.list()
-    audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok, audit
-    assert listing.report.certificate == "uncertified"
 
 
 @pytest.mark.parametrize("dialect", ["order=ties", "order=ties max_limit=50 over_limit=clamp"])
@@ -344,58 +315,3 @@ def test_an_edit_of_all_that_was_read_is_no_doubt(face: Any, backread_server: Mo
         audit = m.audit(ids(face.collect(listing)))
     assert audit.ok, audit
     assert listing.report.certificate == "linked"
-
-
-def test_many_rows_that_are_gone_are_not_all_asked_for(
-    face: Any, backread_server: MockServer
-) -> None:
-    with backread_server.lane(world=World(seed=1, users=800)) as m:
-        m.between_pages("users", after=1).delete(ids=m.world.user_ids()[2:98])
-        listing = face.client(m).users.list(strict=True)
-        audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok, audit
-    # The total fell by as many as are no longer shown.
-    report = listing.report
-    assert (report.certificate, report.rows_gone, report.total_last) == ("linked", 16, 704)
-
-
-def test_many_rows_that_moved_are_a_doubt_though_not_all_are_asked_for(
-    face: Any, scripted: Any
-) -> None:
-    rows = users(400)
-    order = list(range(400))
-
-    def service(request: Request) -> bytes:
-        nonlocal order
-        if "offset" not in request.query:
-            found = [
-                row for row in (rows[at] for at in order) if request.path.endswith(f"/{row['id']}")
-            ]
-            return answer(200, found[0]) if found else answer(404, b"gone")
-        offset = int(request.query["offset"])
-        page = [rows[at] for at in order][offset : offset + 99]
-        body = answer(200, envelope(page, offset=offset, total=len(order)))
-        if offset == 0 and len(order) == 400:
-            # Of the page's last rows the first are deleted; the others move away, as they are.
-            moved = [*range(79, 99), 300]
-            kept = [at for at in order if at not in moved and not 59 <= at < 79]
-            order = [*moved, *kept]
-        return body
-
-    listing = face.client(scripted(service)).users.list()
-    face.collect(listing)
-    assert listing.report.certificate == "uncertified"
-
-
-@pytest.mark.parametrize("body", ["null", "[]", "not json"])
-def test_a_look_up_that_gives_no_row_is_a_doubt_and_no_error(
-    face: Any, backread_mock: Lane, body: str
-) -> None:
-    m = backread_mock
-    m.between_pages("users", after=1).delete(ids=m.world.user_ids()[96:98])
-    m.on("user").fail(Fault.status(200, body=body))
-    listing = face.client(m, max_retries=0).users.list()
-    audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok, audit
-    assert listing.report.certificate == "uncertified"
-    assert "requests for proof were refused" in listing.report.reason

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
 
+use self::failure::{Failure, decode_failure, past_deadline, status_failure, unreadable};
 use super::budget::Budget;
 use super::config::{Options, Origin, Settings};
-use super::error::{Attempt, Error, ErrorKind, Misfit, StatusFailure};
+use super::error::{Attempt, Error, ErrorKind};
 use super::interface::{Endpoint, Limit, List, Natural};
 use super::json::{self, Fault, Text};
 use super::model::Record;
@@ -18,8 +18,6 @@ use super::question::Question;
 use super::retry::{self, Situation, Verdict};
 use super::transport::{Answer, Transport};
 use crate::clock::{Clock, Elapsed};
-
-const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 
 /// A client of one service; cheap to clone, and each clone shares pool and pace.
 #[derive(Debug, Clone)]
@@ -374,69 +372,7 @@ impl fmt::Display for Request<'_> {
     }
 }
 
-/// How one attempt failed.
-struct Failure {
-    kind: ErrorKind,
-    status: Option<u16>,
-    transient: bool,
-}
-
-impl From<ErrorKind> for Failure {
-    fn from(kind: ErrorKind) -> Self {
-        let status = match &kind {
-            ErrorKind::Status(failure) => Some(failure.status),
-            _ => None,
-        };
-        Self {
-            transient: retry::is_transient(&kind),
-            status,
-            kind,
-        }
-    }
-}
-
-fn unreadable(status: u16, fault: Fault) -> Failure {
-    Failure {
-        status: Some(status),
-        transient: fault.misfit == Misfit::NotJson,
-        kind: decode_failure(fault),
-    }
-}
-
-fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKind {
-    ErrorKind::DeadlineExceeded {
-        deadline: budget.deadline().unwrap_or_default(),
-        wait,
-    }
-}
-
-fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
-    let retry_after = matches!(answer.status, 429 | 503)
-        .then(|| retry::asked_wait(|name| answer.header(name), now))
-        .flatten();
-    let request_id = REQUEST_ID_HEADERS
-        .iter()
-        .find_map(|name| answer.header(name))
-        .map(str::to_owned);
-    ErrorKind::Status(Box::new(StatusFailure {
-        status: answer.status,
-        headers: answer.headers,
-        body: answer.body,
-        request_id,
-        retry_after,
-    }))
-}
-
-/// The fault of an answer's JSON as the error that a caller sees.
-fn decode_failure(fault: Fault) -> ErrorKind {
-    ErrorKind::Decode {
-        path: fault.path,
-        snippet: fault.snippet,
-        reason: fault.reason,
-        misfit: fault.misfit,
-    }
-}
-
+mod failure;
 mod questions;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Client, Failure, Request, decode_failure, status_failure, unreadable};
+use super::failure::{Failure, decode_failure, status_failure, unreadable};
+use super::{Client, Request};
 use crate::core::budget::Budget;
 use crate::core::error::{Attempt, Error};
 use crate::core::json::{self, Fault, Text};

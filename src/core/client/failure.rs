@@ -1,0 +1,74 @@
+//! How an attempt fails, and what its caller is told.
+
+use std::time::{Duration, SystemTime};
+
+use crate::core::budget::Budget;
+use crate::core::error::{ErrorKind, Misfit, StatusFailure};
+use crate::core::json::Fault;
+use crate::core::retry;
+use crate::core::transport::Answer;
+
+const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
+
+/// How one attempt failed.
+pub(super) struct Failure {
+    pub kind: ErrorKind,
+    pub status: Option<u16>,
+    pub transient: bool,
+}
+
+impl From<ErrorKind> for Failure {
+    fn from(kind: ErrorKind) -> Self {
+        let status = match &kind {
+            ErrorKind::Status(failure) => Some(failure.status),
+            _ => None,
+        };
+        Self {
+            transient: retry::is_transient(&kind),
+            status,
+            kind,
+        }
+    }
+}
+
+pub(super) fn unreadable(status: u16, fault: Fault) -> Failure {
+    Failure {
+        status: Some(status),
+        transient: fault.misfit == Misfit::NotJson,
+        kind: decode_failure(fault),
+    }
+}
+
+pub(super) fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKind {
+    ErrorKind::DeadlineExceeded {
+        deadline: budget.deadline().unwrap_or_default(),
+        wait,
+    }
+}
+
+pub(super) fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
+    let retry_after = matches!(answer.status, 429 | 503)
+        .then(|| retry::asked_wait(|name| answer.header(name), now))
+        .flatten();
+    let request_id = REQUEST_ID_HEADERS
+        .iter()
+        .find_map(|name| answer.header(name))
+        .map(str::to_owned);
+    ErrorKind::Status(Box::new(StatusFailure {
+        status: answer.status,
+        headers: answer.headers,
+        body: answer.body,
+        request_id,
+        retry_after,
+    }))
+}
+
+/// The fault of an answer's JSON as the error that a caller sees.
+pub(super) fn decode_failure(fault: Fault) -> ErrorKind {
+    ErrorKind::Decode {
+        path: fault.path,
+        snippet: fault.snippet,
+        reason: fault.reason,
+        misfit: fault.misfit,
+    }
+}
