@@ -8,11 +8,10 @@ use self::failure::{Failure, decode_failure, past_deadline, status_failure, unre
 use super::budget::Budget;
 use super::config::{Options, Origin, Settings};
 use super::error::{Attempt, Error, ErrorKind};
-use super::interface::{Endpoint, Limit, List, Natural};
+use super::interface::{Endpoint, Limit, List, Natural, Resource};
 use super::json::{self, Fault, Text};
-use super::model::Record;
 use super::pace::Pace;
-use super::page::Page;
+use super::page::{Page, Row};
 use super::process::PerProcess;
 use super::question::Question;
 use super::retry::{self, Situation, Verdict};
@@ -130,29 +129,23 @@ impl Client {
         self.transport.clear();
     }
 
-    pub async fn user<T: Record>(&self, user_id: Natural) -> Result<T, Error> {
+    pub async fn user(&self, user_id: Natural) -> Result<Read<Row>, Error> {
         self.user_within(user_id, &self.budget()).await
     }
 
     /// A user as part of a larger call, within its budget.
-    pub async fn user_within<T: Record>(
-        &self,
-        user_id: Natural,
-        budget: &Budget,
-    ) -> Result<T, Error> {
-        self.single(Endpoint::User { user_id }, budget).await
+    pub async fn user_within(&self, user_id: Natural, budget: &Budget) -> Result<Read<Row>, Error> {
+        self.single(Endpoint::User { user_id }, Resource::Users, budget)
+            .await
     }
 
-    pub async fn message<T: Record>(
-        &self,
-        user_id: Natural,
-        message_id: Natural,
-    ) -> Result<T, Error> {
+    pub async fn message(&self, user_id: Natural, message_id: Natural) -> Result<Read<Row>, Error> {
         let endpoint = Endpoint::Message {
             user_id,
             message_id,
         };
-        self.single(endpoint, &self.budget()).await
+        self.single(endpoint, Resource::Messages, &self.budget())
+            .await
     }
 
     /// One page of a list, by exactly one request unless it must be retried.
@@ -199,15 +192,18 @@ impl Client {
         }
     }
 
-    async fn single<T: Record>(&self, endpoint: Endpoint, budget: &Budget) -> Result<T, Error> {
-        let read = self
-            .read(endpoint, budget, |text| {
-                json::check(&text.json)?;
-                json::check_object(&text.json)?;
-                T::read(&text.json)
-            })
-            .await?;
-        Ok(read.value)
+    async fn single(
+        &self,
+        endpoint: Endpoint,
+        resource: Resource,
+        budget: &Budget,
+    ) -> Result<Read<Row>, Error> {
+        self.read(endpoint, budget, |text| {
+            json::check(&text.json)?;
+            json::check_object(&text.json)?;
+            Ok(Row::alone(text.json, resource))
+        })
+        .await
     }
 
     fn transport(&self) -> Result<Arc<Transport>, Error> {
@@ -241,7 +237,7 @@ impl Client {
             if !(200..300).contains(&answer.status) {
                 return Err(status_failure(answer, self.clock.wall()).into());
             }
-            parse(Text::repair(&answer.body))
+            parse(Text::repair(answer.body))
                 .map(|value| (answer.status, value))
                 .map_err(|fault| unreadable(answer.status, fault))
         };

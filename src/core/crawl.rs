@@ -11,7 +11,6 @@ use super::error::Error;
 use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
 use super::list_state::askable;
-use super::model::Extra;
 use super::report::WalkReport;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
 
@@ -143,7 +142,7 @@ async fn read_list(
 
 /// Asks for a user whose messages were not found; if the user is there, the list is in doubt.
 pub async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
-    match client.user_within::<Extra>(user_id, budget).await {
+    match client.user_within(user_id, budget).await {
         Ok(_) => Ok(false),
         Err(error) if error.status() == Some(404) => Ok(true),
         Err(error) => Err(error),

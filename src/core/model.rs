@@ -1,6 +1,7 @@
 //! Users and messages as the interface names them (2.1 and 2.2), tolerant of what it leaves open:
 //! any field but `id` may be null or missing, and unknown fields survive in `extra`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -21,16 +22,16 @@ pub type Extra = Map<String, Value>;
 macro_rules! record {
     (
         $(#[$attribute:meta])*
-        $name:ident { $($required:ident: $required_type:ty,)* } { $($field:ident: $type:ty,)* }
+        $name:ident $(<$lifetime:lifetime>)? { $($required:ident: $required_type:ty,)* } { $($field:ident: $type:ty,)* }
     ) => {
         $(#[$attribute])*
-        pub struct $name {
+        pub struct $name $(<$lifetime>)? {
             $(pub $required: $required_type,)*
             $(pub $field: Option<$type>,)*
             pub extra: Extra,
         }
 
-        impl<'de> Deserialize<'de> for $name {
+        impl<'de $(, $lifetime)?> Deserialize<'de> for $name $(<$lifetime>)? {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 #[allow(non_camel_case_types)]
                 enum Key { $($required,)* $($field,)* Unknown(String) }
@@ -55,13 +56,13 @@ macro_rules! record {
                     }
                 }
 
-                struct RecordVisitor;
-                impl<'de> Visitor<'de> for RecordVisitor {
-                    type Value = $name;
+                struct RecordVisitor<T>(PhantomData<T>);
+                impl<'de $(, $lifetime)?> Visitor<'de> for RecordVisitor<$name $(<$lifetime>)?> {
+                    type Value = $name $(<$lifetime>)?;
                     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                         formatter.write_str("an object")
                     }
-                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                         $(let mut $required: Option<$required_type> = None;)*
                         $(let mut $field: Option<$type> = None;)*
                         let mut extra = Extra::new();
@@ -82,7 +83,7 @@ macro_rules! record {
                         })
                     }
                 }
-                deserializer.deserialize_map(RecordVisitor)
+                deserializer.deserialize_map(RecordVisitor(PhantomData))
             }
         }
     };
@@ -91,38 +92,38 @@ macro_rules! record {
 record! {
     /// A visitor of the widget (interface 2.1).
     #[derive(Debug, Clone, PartialEq)]
-    User { id: i64, } {
-        name: String,
-        email: String,
-        reference: String,
+    User<'a> { id: i64, } {
+        name: Cow<'a, str>,
+        email: Cow<'a, str>,
+        reference: Cow<'a, str>,
         created_at: Timestamp,
         updated_at: Timestamp,
         online_at: Timestamp,
-        last_url: String,
-        user_attributes: Vec<UserAttribute>,
+        last_url: Cow<'a, str>,
+        user_attributes: Vec<UserAttribute<'a>>,
     }
 }
 
 record! {
     /// A custom property that the widget's code set (interface 2.1).
     #[derive(Debug, Clone, PartialEq)]
-    UserAttribute {} { name: String, value: String, }
+    UserAttribute<'a> {} { name: Cow<'a, str>, value: Cow<'a, str>, }
 }
 
 record! {
     /// The sender of a message whose sender_type is `user` (interface 2.2).
     #[derive(Debug, Clone, PartialEq)]
-    UserSender { id: i64, } { name: String, email: String, }
+    UserSender<'a> { id: i64, } { name: Cow<'a, str>, email: Cow<'a, str>, }
 }
 
 record! {
     /// The sender of a message whose sender_type is `operator` (interface 2.2).
     #[derive(Debug, Clone, PartialEq)]
-    OperatorSender { id: i64, } {
-        forename: String,
-        surname: String,
-        email: String,
-        picture_thumb_url: String,
+    OperatorSender<'a> { id: i64, } {
+        forename: Cow<'a, str>,
+        surname: Cow<'a, str>,
+        email: Cow<'a, str>,
+        picture_thumb_url: Cow<'a, str>,
     }
 }
 
@@ -135,55 +136,55 @@ record! {
 record! {
     /// A message before its sender is read, which may stand ahead of its sender_type.
     #[derive(Debug)]
-    MessageFields { id: i64, } {
-        body: String,
+    MessageFields<'a> { id: i64, } {
+        body: Cow<'a, str>,
         read_by_user: bool,
         read_by_operator: bool,
         created_at: Timestamp,
-        file_url: String,
+        file_url: Cow<'a, str>,
         auto_invitation: bool,
-        sender_type: String,
+        sender_type: Cow<'a, str>,
         sender: Box<RawValue>,
     }
 }
 
 /// Who wrote a message, by its sender_type (interface 2.2).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sender {
-    User(UserSender),
-    Operator(OperatorSender),
+pub enum Sender<'a> {
+    User(UserSender<'a>),
+    Operator(OperatorSender<'a>),
     Other(OtherSender),
 }
 
 /// What a visitor or an operator wrote (interface 2.2).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct Message<'a> {
     pub id: i64,
-    pub body: Option<String>,
+    pub body: Option<Cow<'a, str>>,
     pub read_by_user: Option<bool>,
     pub read_by_operator: Option<bool>,
     pub created_at: Option<Timestamp>,
-    pub file_url: Option<String>,
+    pub file_url: Option<Cow<'a, str>>,
     pub auto_invitation: Option<bool>,
-    pub sender_type: Option<String>,
-    pub sender: Option<Sender>,
+    pub sender_type: Option<Cow<'a, str>>,
+    pub sender: Option<Sender<'a>>,
     pub extra: Extra,
 }
 
 /// What the JSON of one row is read as; the caller has checked that it is JSON.
-pub trait Record: Sized {
-    fn read(json: &str) -> Result<Self, Fault>;
+pub trait Record<'a>: Sized {
+    fn read(json: &'a str) -> Result<Self, Fault>;
 }
 
-impl Record for User {
-    fn read(json: &str) -> Result<Self, Fault> {
+impl<'a> Record<'a> for User<'a> {
+    fn read(json: &'a str) -> Result<Self, Fault> {
         identified(json)
     }
 }
 
-impl Record for Message {
-    fn read(json: &str) -> Result<Self, Fault> {
-        let fields: MessageFields = identified(json)?;
+impl<'a> Record<'a> for Message<'a> {
+    fn read(json: &'a str) -> Result<Self, Fault> {
+        let fields: MessageFields<'_> = identified(json)?;
         let sender = match &fields.sender {
             Some(sender) => Some(
                 Sender::read(fields.sender_type.as_deref(), sender.get())
@@ -207,8 +208,8 @@ impl Record for Message {
 }
 
 /// The JSON object as sent.
-impl Record for Extra {
-    fn read(json: &str) -> Result<Self, Fault> {
+impl<'a> Record<'a> for Extra {
+    fn read(json: &'a str) -> Result<Self, Fault> {
         json::parse(json).map_err(|fault| fault.of(Misfit::Envelope))
     }
 }
@@ -227,7 +228,7 @@ fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     })
 }
 
-impl Sender {
+impl Sender<'_> {
     fn read(sender_type: Option<&str>, json: &str) -> Result<Self, Fault> {
         let named = json::parse::<IdOf<IgnoredAny>>(json)?.0.is_some();
         match sender_type {

@@ -41,6 +41,9 @@ impl Timestamp {
     /// Reads ISO 8601 with any precision (cut to microseconds) and any offset; without an offset it
     /// is UTC, which interface 2.1 says all of them are.
     pub fn parse(text: &str) -> Option<Self> {
+        if let Some(documented) = documented(text.as_bytes()) {
+            return Some(documented);
+        }
         let text = text.trim();
         let microseconds = match text.parse::<jiff::Timestamp>() {
             Ok(instant) => instant.as_microsecond(),
@@ -55,6 +58,67 @@ impl Timestamp {
         };
         Self::from_microseconds(microseconds)
     }
+}
+
+/// The shape that interface 2.1 shows, `2024-03-05T09:31:07.042Z`, and nothing else.
+fn documented(text: &[u8]) -> Option<Timestamp> {
+    let &[
+        y0,
+        y1,
+        y2,
+        y3,
+        b'-',
+        m0,
+        m1,
+        b'-',
+        d0,
+        d1,
+        b'T',
+        h0,
+        h1,
+        b':',
+        n0,
+        n1,
+        b':',
+        s0,
+        s1,
+        b'.',
+        f0,
+        f1,
+        f2,
+        b'Z',
+    ] = text
+    else {
+        return None;
+    };
+    let digits = [
+        y0, y1, y2, y3, m0, m1, d0, d1, h0, h1, n0, n1, s0, s1, f0, f1, f2,
+    ];
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let digit = |byte: u8| i64::from(byte - b'0');
+    let two = |tens: u8, ones: u8| digit(tens) * 10 + digit(ones);
+    let (year, month, day) = (two(y0, y1) * 100 + two(y2, y3), two(m0, m1), two(d0, d1));
+    let (hour, minute, second) = (two(h0, h1), two(n0, n1), two(s0, s1));
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    // A leap second is for the calendar to judge.
+    if !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    // Days since 1970-01-01, in years that begin in March, so that a leap day ends its year.
+    let shifted = year - i64::from(month <= 2);
+    let since_march = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + since_march - 719_468;
+    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+    let milliseconds = seconds * 1_000 + digit(f0) * 100 + two(f1, f2);
+    Timestamp::from_microseconds(milliseconds * 1_000)
 }
 
 impl<'de> Deserialize<'de> for Timestamp {
@@ -112,6 +176,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_documented_shape_is_what_the_calendar_says(
+            year in 0..=9999_u32, month in 0..=13_u32, day in 0..=32_u32, hour in 0..=24_u32,
+            minute in 0..=60_u32, second in 0..=60_u32, fraction in 0..=999_u32,
+        ) {
+            let text = format!(
+                "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z"
+            );
+            let calendar = text.parse::<jiff::Timestamp>().ok();
+            let expected = calendar.and_then(|at| Timestamp::from_microseconds(at.as_microsecond()));
+            prop_assert_eq!(Timestamp::parse(&text), expected, "{}", text);
+        }
+
         #[test]
         fn no_text_makes_it_panic(text in ".{0,40}") {
             let _ = Timestamp::parse(&text);

@@ -15,7 +15,6 @@ use crate::core::columns::{
 };
 use crate::core::error::Error;
 use crate::core::interface::Resource;
-use crate::core::model::{Message, User};
 use crate::core::walk::{Walk, WalkedPage};
 
 // Pages are gathered up to this many rows, so that readers are not handed crumbs.
@@ -129,7 +128,7 @@ async fn gather(walk: &Walk, resource: Resource) -> Result<Option<RecordBatch>, 
 
 fn append_users(users: &mut UserColumns, page: &WalkedPage) -> Result<(), Error> {
     for row in &page.rows {
-        let user: User = row.read().map_err(|fault| page.sent.misfit(fault))?;
+        let user = row.user().map_err(|fault| page.sent.misfit(fault))?;
         users.append(&user);
     }
     Ok(())
@@ -137,7 +136,7 @@ fn append_users(users: &mut UserColumns, page: &WalkedPage) -> Result<(), Error>
 
 fn append_messages(messages: &mut MessageColumns, page: &WalkedPage) -> Result<(), Error> {
     for row in &page.rows {
-        let message: Message = row.read().map_err(|fault| page.sent.misfit(fault))?;
+        let message = row.message().map_err(|fault| page.sent.misfit(fault))?;
         messages
             .append(page.user_id.unwrap_or_default(), &message)
             .map_err(columns_failure)?;

@@ -7,7 +7,7 @@ use pyo3::types::{PyAny, PyString};
 use secrecy::SecretString;
 
 use super::arguments::{Whole, options, walk_settings};
-use super::convert::{ReadPage, Single, dict, envelope};
+use super::convert::{page, single};
 use super::errors::to_python;
 use super::probe;
 use super::runtime::run;
@@ -133,13 +133,10 @@ impl NativeClient {
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
         let (client, user_id) = (self.client.clone(), user_id.natural(py, "user_id")?);
-        let read = async move {
-            Ok(match as_dict {
-                true => Single::Dict(client.user(user_id).await?),
-                false => Single::User(client.user(user_id).await?),
-            })
-        };
-        run(py, blocking, read, |py, single| single.into_python(py))
+        let read = async move { client.user(user_id).await };
+        run(py, blocking, read, move |py, read| {
+            single(py, &read, None, as_dict)
+        })
     }
 
     fn message(
@@ -153,16 +150,10 @@ impl NativeClient {
         let client = self.client.clone();
         let user_id = user_id.natural(py, "user_id")?;
         let message_id = message_id.natural(py, "message_id")?;
-        let read = async move {
-            Ok(match as_dict {
-                true => Single::Dict(client.message(user_id, message_id).await?),
-                false => {
-                    let message = client.message(user_id, message_id).await?;
-                    Single::Message(signed(user_id), message)
-                }
-            })
-        };
-        run(py, blocking, read, |py, single| single.into_python(py))
+        let read = async move { client.message(user_id, message_id).await };
+        run(py, blocking, read, move |py, read| {
+            single(py, &read, Some(signed(user_id)), as_dict)
+        })
     }
 
     fn users_page(
@@ -283,29 +274,15 @@ impl NativeClient {
         let client = self.client.clone();
         let offset = offset.natural(py, "offset")?.get();
         let limit = limit.limit(py, "limit")?;
-        let read = async move {
-            let page = client.page(list, offset, limit, &client.budget()).await?;
-            Ok(match as_dict {
-                true => Response::Dict(envelope(&page)?),
-                false => {
-                    let user_id = match list {
-                        List::Users => None,
-                        List::Messages { user_id } => Some(signed(user_id)),
-                    };
-                    Response::Page(ReadPage::from_response(&page, list.resource(), user_id)?)
-                }
-            })
+        let user_id = match list {
+            List::Users => None,
+            List::Messages { user_id } => Some(signed(user_id)),
         };
-        run(py, blocking, read, |py, response| match response {
-            Response::Page(page) => page.into_python(py),
-            Response::Dict(object) => dict(py, &object).map(Bound::unbind),
+        let read = async move { client.page(list, offset, limit, &client.budget()).await };
+        run(py, blocking, read, move |py, read| {
+            page(py, &read, user_id, as_dict)
         })
     }
-}
-
-enum Response {
-    Page(ReadPage),
-    Dict(crate::core::model::Extra),
 }
 
 fn signed(id: Natural) -> i64 {

@@ -1,12 +1,14 @@
 //! Values of the core as the dataclasses of `backread.models`, or as dicts.
 
+use std::slice;
+
 use jiff::tz::TimeZone;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDateTime, PyDict, PyModule, PyTuple, PyTzInfo};
 
+use super::errors::to_python;
 use crate::core::client::{Read, Sent};
-use crate::core::error::Error;
 use crate::core::interface::Resource;
 use crate::core::json::Fault;
 use crate::core::model::{Extra, Message, Record, Sender, User, UserAttribute};
@@ -25,120 +27,93 @@ pub fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         .getattr(name)
 }
 
-/// One user or message, typed or as sent.
-pub enum Single {
-    User(User),
-    Message(i64, Message),
-    Dict(Extra),
-}
-
-impl Single {
-    pub fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match self {
-            Self::User(user) => Models::new(py)?.user(&user),
-            Self::Message(user_id, message) => Models::new(py)?.message(user_id, &message),
-            Self::Dict(object) => dict(py, &object),
-        }
+/// One user or message, typed or as sent; `user_id` says whose message it is.
+pub fn single(
+    py: Python<'_>,
+    read: &Read<Row>,
+    user_id: Option<i64>,
+    as_dict: bool,
+) -> PyResult<Py<PyAny>> {
+    let items = Items {
+        rows: slice::from_ref(&read.value),
+        user_id,
+        as_dict,
+        sent: &read.sent,
+    };
+    items
+        .item(&Models::new(py)?, &read.value)
         .map(Bound::unbind)
-    }
 }
 
-/// The rows of a page, read as what the caller asked for.
-pub enum Items {
-    Users(Vec<User>),
-    Messages(i64, Vec<Message>),
-    Dicts(Vec<Extra>),
+/// The rows of a page, and what the caller wants them to become.
+struct Items<'a> {
+    rows: &'a [Row],
+    user_id: Option<i64>,
+    as_dict: bool,
+    sent: &'a Sent,
 }
 
-impl Items {
-    pub fn read(
-        rows: &[Row],
-        resource: Resource,
-        user_id: Option<i64>,
-        as_dict: bool,
-        sent: &Sent,
-    ) -> Result<Self, Error> {
-        match (as_dict, resource) {
-            (true, _) => read(rows).map(Self::Dicts),
-            (false, Resource::Users) => read(rows).map(Self::Users),
-            (false, Resource::Messages) => {
-                read(rows).map(|rows| Self::Messages(user_id.unwrap_or_default(), rows))
-            }
-        }
-        .map_err(|fault| sent.misfit(fault))
-    }
-
+impl Items<'_> {
     fn into_python<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let models = Models::new(py)?;
-        let items = match self {
-            Self::Users(users) => users
-                .iter()
-                .map(|user| models.user(user))
-                .collect::<PyResult<Vec<_>>>()?,
-            Self::Messages(user_id, messages) => messages
-                .iter()
-                .map(|message| models.message(user_id, message))
-                .collect::<PyResult<Vec<_>>>()?,
-            Self::Dicts(objects) => objects
-                .iter()
-                .map(|object| dict(py, object))
-                .collect::<PyResult<Vec<_>>>()?,
-        };
-        PyTuple::new(py, items)
+        let items = self.rows.iter().map(|row| self.item(&models, row));
+        PyTuple::new(py, items.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn item<'py>(&self, models: &Models<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
+        let misfit = |fault: Fault| to_python(models.py, &self.sent.misfit(fault));
+        match (self.as_dict, row.resource) {
+            (true, _) => dict(models.py, &row.object().map_err(misfit)?),
+            (false, Resource::Users) => models.user(&row.user().map_err(misfit)?),
+            (false, Resource::Messages) => {
+                let message = row.message().map_err(misfit)?;
+                models.message(self.user_id.unwrap_or_default(), &message)
+            }
+        }
     }
 }
 
-fn read<T: Record>(rows: &[Row]) -> Result<Vec<T>, Fault> {
-    rows.iter().map(Row::read).collect()
+/// A page that was walked, as a `Page`.
+pub fn walked_page(py: Python<'_>, page: &WalkedPage, as_dict: bool) -> PyResult<Py<PyAny>> {
+    let items = Items {
+        rows: &page.rows,
+        user_id: page.user_id,
+        as_dict,
+        sent: &page.sent,
+    };
+    let items = items.into_python(py)?;
+    class(py, "Page")?
+        .call1((page.limit, page.offset, page.total, items))
+        .map(Bound::unbind)
 }
 
-/// A page that was walked, its rows read.
-pub struct ReadPage {
-    limit: Option<i64>,
-    offset: Option<i64>,
-    total: Option<i64>,
-    items: Items,
-}
-
-impl ReadPage {
-    pub fn from_walk(page: &WalkedPage, resource: Resource, as_dict: bool) -> Result<Self, Error> {
-        Ok(Self {
-            limit: page.limit,
-            offset: page.offset,
-            total: page.total,
-            items: Items::read(&page.rows, resource, page.user_id, as_dict, &page.sent)?,
-        })
+/// A response as a `Page`, or as the JSON object that was sent.
+pub fn page(
+    py: Python<'_>,
+    read: &Read<Page>,
+    user_id: Option<i64>,
+    as_dict: bool,
+) -> PyResult<Py<PyAny>> {
+    let page = &read.value;
+    if as_dict {
+        let envelope = Extra::read(&page.text.json)
+            .map_err(|fault| to_python(py, &read.sent.misfit(fault)))?;
+        return dict(py, &envelope).map(Bound::unbind);
     }
-
-    pub fn from_response(
-        read: &Read<Page>,
-        resource: Resource,
-        user_id: Option<i64>,
-    ) -> Result<Self, Error> {
-        let page = &read.value;
-        Ok(Self {
-            limit: page.limit,
-            offset: page.offset,
-            total: page.total,
-            items: Items::read(&page.rows, resource, user_id, false, &read.sent)?,
-        })
-    }
-
-    pub fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let items = self.items.into_python(py)?;
-        class(py, "Page")?
-            .call1((self.limit, self.offset, self.total, items))
-            .map(Bound::unbind)
-    }
-}
-
-/// A whole response as the JSON object that was sent.
-pub fn envelope(read: &Read<Page>) -> Result<Extra, Error> {
-    Extra::read(&read.value.text.json).map_err(|fault| read.sent.misfit(fault))
+    let items = Items {
+        rows: &page.rows,
+        user_id,
+        as_dict,
+        sent: &read.sent,
+    };
+    let items = items.into_python(py)?;
+    class(py, "Page")?
+        .call1((page.limit, page.offset, page.total, items))
+        .map(Bound::unbind)
 }
 
 /// A JSON object as a dict, its keys in the order in which they were sent.
-pub fn dict<'py>(py: Python<'py>, object: &Extra) -> PyResult<Bound<'py, PyAny>> {
+fn dict<'py>(py: Python<'py>, object: &Extra) -> PyResult<Bound<'py, PyAny>> {
     Ok(pythonize::pythonize(py, object)?)
 }
 
@@ -226,7 +201,7 @@ impl<'py> Models<'py> {
     }
 
     // Each call gives the fields by position, in the order in which backread.models declares them.
-    fn user(&self, user: &User) -> PyResult<Bound<'py, PyAny>> {
+    fn user(&self, user: &User<'_>) -> PyResult<Bound<'py, PyAny>> {
         let attributes = match &user.user_attributes {
             None => None,
             Some(attributes) => {
@@ -251,13 +226,13 @@ impl<'py> Models<'py> {
         ))
     }
 
-    fn attribute(&self, attribute: &UserAttribute) -> PyResult<Bound<'py, PyAny>> {
+    fn attribute(&self, attribute: &UserAttribute<'_>) -> PyResult<Bound<'py, PyAny>> {
         let extra = dict(self.py, &attribute.extra)?;
         self.attribute
             .call1((&attribute.name, &attribute.value, extra))
     }
 
-    fn message(&self, user_id: i64, message: &Message) -> PyResult<Bound<'py, PyAny>> {
+    fn message(&self, user_id: i64, message: &Message<'_>) -> PyResult<Bound<'py, PyAny>> {
         let sender = match &message.sender {
             None => None,
             Some(sender) => Some(self.sender(message.sender_type.as_deref(), sender)?),
@@ -277,7 +252,11 @@ impl<'py> Models<'py> {
         ))
     }
 
-    fn sender(&self, sender_type: Option<&str>, sender: &Sender) -> PyResult<Bound<'py, PyAny>> {
+    fn sender(
+        &self,
+        sender_type: Option<&str>,
+        sender: &Sender<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         match sender {
             Sender::User(user) => self.user_sender.call1((
                 user.id,

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::arrow::{Batches, schema, schema_capsule, stream};
-use super::convert::{self, ReadPage};
+use super::convert::{self, walked_page};
 use super::runtime::run;
 use crate::core::interface::Resource;
 use crate::core::walk::Walk;
@@ -38,15 +38,10 @@ impl NativeWalk {
 
     /// The next page, or None at the end.
     fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
-        let (walk, resource) = (Arc::clone(&self.walk), self.resource);
-        let next = async move {
-            match walk.feed.next().await? {
-                None => Ok(None),
-                Some(page) => ReadPage::from_walk(&page, resource, as_dict).map(Some),
-            }
-        };
-        run(py, blocking, next, |py, page| match page {
-            Some(page) => page.into_python(py),
+        let walk = Arc::clone(&self.walk);
+        let next = async move { walk.feed.next().await };
+        run(py, blocking, next, move |py, page| match page {
+            Some(page) => walked_page(py, &page, as_dict),
             None => Ok(py.None()),
         })
     }

@@ -33,7 +33,7 @@ impl Client {
                 return Err(Failure::from(status_failure(answer, self.clock.wall())));
             }
             if answer.status == 200 && allowed && question.is_plain() {
-                let text = Text::repair(&answer.body);
+                let text = Text::repair(answer.body.clone());
                 json::check(&text.json).map_err(|fault| unreadable(answer.status, fault))?;
             }
             Ok((answer.status, answer))
@@ -45,7 +45,7 @@ impl Client {
     pub fn no_page(&self, question: &Question, answer: Answer, attempts: Vec<Attempt>) -> Error {
         let kind = match (answer.status, question.page()) {
             (200..300, Some((list, _))) => {
-                let text = Text::repair(&answer.body);
+                let text = Text::repair(answer.body.clone());
                 let json = Arc::clone(&text.json);
                 let page = Page::read(text, list.resource());
                 let fault = page.err();

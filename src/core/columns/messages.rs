@@ -70,8 +70,8 @@ struct FlatSender<'a> {
     extra: Option<&'a Extra>,
 }
 
-impl<'a> From<Option<&'a Sender>> for FlatSender<'a> {
-    fn from(sender: Option<&'a Sender>) -> Self {
+impl<'a> From<Option<&'a Sender<'a>>> for FlatSender<'a> {
+    fn from(sender: Option<&'a Sender<'a>>) -> Self {
         match sender {
             None => Self::default(),
             Some(Sender::User(user)) => Self {
@@ -100,7 +100,7 @@ impl<'a> From<Option<&'a Sender>> for FlatSender<'a> {
 }
 
 impl MessageColumns {
-    pub fn append(&mut self, user_id: i64, message: &Message) -> Result<(), ArrowError> {
+    pub fn append(&mut self, user_id: i64, message: &Message<'_>) -> Result<(), ArrowError> {
         match message.sender_type.as_deref() {
             Some(sender_type) => {
                 self.sender_type.append(sender_type)?;

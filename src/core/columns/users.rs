@@ -44,7 +44,7 @@ impl Default for UserColumns {
 }
 
 impl UserColumns {
-    pub fn append(&mut self, user: &User) {
+    pub fn append(&mut self, user: &User<'_>) {
         self.id.append_value(user.id);
         self.name.append_option(user.name.as_deref());
         self.email.append_option(user.email.as_deref());
@@ -60,12 +60,13 @@ impl UserColumns {
         self.extra.append_option(extra_json(&user.extra));
     }
 
-    fn append_attribute(&mut self, attribute: &UserAttribute) {
+    fn append_attribute(&mut self, attribute: &UserAttribute<'_>) {
         let item = self.user_attributes.values();
+        let extra = extra_json(&attribute.extra);
         let texts = [
-            attribute.name.clone(),
-            attribute.value.clone(),
-            extra_json(&attribute.extra),
+            attribute.name.as_deref(),
+            attribute.value.as_deref(),
+            extra.as_deref(),
         ];
         for (index, text) in texts.into_iter().enumerate() {
             if let Some(column) = item.field_builder::<StringBuilder>(index) {

@@ -246,7 +246,7 @@ impl Asker {
             Ok((answer, attempts)) => {
                 self.told.attempts(&attempts);
                 self.told.answer(question, &answer, &attempts);
-                let json = serde_json::from_str(&Text::repair(&answer.body).json).ok();
+                let json = serde_json::from_str(&Text::repair(answer.body.clone()).json).ok();
                 let page = question.page();
                 if let Some(((list, _), envelope)) = page.zip(json.as_ref()) {
                     self.told.envelope(list.resource(), envelope);

@@ -1,5 +1,7 @@
 //! Rows that a sweep did not show, asked for one by one: there, or gone.
 
+use std::sync::Arc;
+
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::core::budget::Budget;
@@ -58,7 +60,9 @@ async fn ask(client: &Client, key: RowKey, budget: &Budget) -> Result<Option<Ask
         (Resource::Messages, _) => return Ok(None),
     };
     let read = client.row(list, id, budget).await?;
-    let row = read.value.map(|json| Row::alone(json, key.resource));
+    let row = read
+        .value
+        .map(|json| Row::alone(Arc::new(json), key.resource));
     Ok(match row {
         Some(row) if row.id == Some(key.id) => Some(Asked::Found {
             user_id: key.user_id,

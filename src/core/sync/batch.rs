@@ -13,7 +13,6 @@ use crate::core::columns::{
 use crate::core::interface::Resource;
 use crate::core::json::Fault;
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, askable};
-use crate::core::model::{Message, Record, User};
 use crate::core::page::Row;
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
@@ -126,13 +125,13 @@ impl Pending {
                 reason: report.reason,
             });
         }
-        if let Some(user) = self.fit::<User>(row, row.id) {
+        if let Some(user) = self.fit(row, row.id, Row::user) {
             self.users.append(&user);
         }
     }
 
     fn take_message(&mut self, user_id: i64, row: &Row) -> Result<(), ArrowError> {
-        match self.fit::<Message>(row, Some(user_id)) {
+        match self.fit(row, Some(user_id), Row::message) {
             Some(message) => self.messages.append(user_id, &message),
             None => Ok(()),
         }
@@ -147,10 +146,15 @@ impl Pending {
     }
 
     /// The row as a record; one that does not fit goes to the rejects.
-    fn fit<T: Record>(&mut self, row: &Row, user_id: Option<i64>) -> Option<T> {
+    fn fit<'a, T>(
+        &mut self,
+        row: &'a Row,
+        user_id: Option<i64>,
+        read: impl FnOnce(&'a Row) -> Result<T, Fault>,
+    ) -> Option<T> {
         self.rows += 1;
         self.bytes += row.json().len();
-        match row.read() {
+        match read(row) {
             Ok(record) => Some(record),
             Err(Fault { path, reason, .. }) => {
                 let reason = format!("{path}: {reason}");

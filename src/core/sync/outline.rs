@@ -77,7 +77,7 @@ impl Outline {
     pub fn take(&mut self, offset: u64, rows: &[Row]) {
         for row in rows {
             if let Some(id) = row.id {
-                self.take_row(offset.saturating_add(row.index as u64), id, row);
+                self.take_row(offset.saturating_add(row.index() as u64), id, row);
             }
         }
     }

@@ -128,7 +128,7 @@ fn answer(list: &mut Simulated, ask: &Ask) -> Answer {
                     or_null(total),
                     rows.join(",")
                 );
-                let text = Text::repair(&Bytes::from(body));
+                let text = Text::repair(Bytes::from(body));
                 Answer::Page(Read {
                     value: Page::read(text, list.habits.list().resource()).unwrap(),
                     sent: sent(&list.habits),

@@ -1,13 +1,15 @@
 //! From a body's bytes to JSON text that can be read: repaired, and with faults that have a path.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
+use memchr::memchr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::error::Misfit;
+
+pub mod cursor;
 
 const SNIPPET_CHARACTERS: usize = 80;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -54,17 +56,21 @@ pub struct Text {
 
 impl Text {
     /// Replaces bad UTF-8 and lone surrogate escapes, and drops a byte order mark (RFC 8259, 8.1).
-    pub fn repair(body: &Bytes) -> Self {
-        let bytes = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    pub fn repair(mut body: Bytes) -> Self {
+        if body.starts_with(BYTE_ORDER_MARK) {
+            body.advance(BYTE_ORDER_MARK.len());
+        }
         let mut repaired = 0;
-        let mut json = match String::from_utf8_lossy(bytes) {
-            Cow::Borrowed(valid) => valid.to_owned(),
-            Cow::Owned(lossy) => {
+        // Bytes that nobody else holds are not copied.
+        let mut json = match String::from_utf8(body.into()) {
+            Ok(valid) => valid,
+            Err(error) => {
+                let bytes = error.as_bytes();
                 repaired += bytes
                     .utf8_chunks()
                     .filter(|chunk| !chunk.invalid().is_empty())
                     .count() as u64;
-                lossy
+                String::from_utf8_lossy(bytes).into_owned()
             }
         };
         let lone = lone_surrogates(json.as_bytes());
@@ -85,10 +91,7 @@ const ESCAPE_LENGTH: usize = r"\ud800".len();
 fn lone_surrogates(json: &[u8]) -> Vec<usize> {
     let mut lone = Vec::new();
     let mut position = 0;
-    while let Some(step) = json
-        .get(position..)
-        .and_then(|rest| rest.iter().position(|byte| *byte == b'\\'))
-    {
+    while let Some(step) = json.get(position..).and_then(|rest| memchr(b'\\', rest)) {
         position += step;
         match unit(json, position) {
             Some(0xD800..=0xDBFF) => {
@@ -195,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn repair(body: &[u8]) -> (String, u64) {
-        let text = Text::repair(&Bytes::copy_from_slice(body));
+        let text = Text::repair(Bytes::copy_from_slice(body));
         (text.json.as_ref().clone(), text.repaired)
     }
 

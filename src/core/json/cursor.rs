@@ -1,0 +1,424 @@
+//! A cursor over JSON text that accepts what serde_json accepts, or less, and makes nothing: strings
+//! and values are spans of the text. `None` means that the text is for serde_json to judge.
+
+use std::num::NonZeroU32;
+
+/// Values nested deeper are left to serde_json.
+const DEEPEST: u32 = 60;
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+const SPACES: u64 = 0x2020_2020_2020_2020;
+const QUOTES: u64 = 0x2222_2222_2222_2222;
+const BACKSLASHES: u64 = 0x5c5c_5c5c_5c5c_5c5c;
+const STEP: usize = size_of::<u64>();
+
+/// Texts longer than this have no spans.
+pub const LONGEST: usize = 1 << 31;
+
+/// Bytes of a text, from one position to before another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// One more than the position, so that an optional span takes no more room.
+    after_from: NonZeroU32,
+    /// Its highest bit says that it is a string with escapes.
+    to: u32,
+}
+
+const ESCAPED: u32 = 1 << 31;
+
+impl Span {
+    // Positions are below `LONGEST`, as `Cursor::new` has seen to.
+    fn new(from: usize, to: usize, escaped: bool) -> Self {
+        let mark = if escaped { ESCAPED } else { 0 };
+        Self {
+            after_from: NonZeroU32::MIN.saturating_add(from as u32),
+            to: to as u32 | mark,
+        }
+    }
+
+    pub fn is_escaped(self) -> bool {
+        self.to & ESCAPED != 0
+    }
+
+    pub fn from(self) -> usize {
+        self.after_from.get() as usize - 1
+    }
+
+    pub fn to(self) -> usize {
+        (self.to & !ESCAPED) as usize
+    }
+
+    pub fn of(self, text: &str) -> &str {
+        text.get(self.from()..self.to()).unwrap_or_default()
+    }
+}
+
+/// A position in a JSON text.
+#[derive(Debug)]
+pub struct Cursor<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// `None` where the text is too long for spans.
+    pub fn new(json: &'a str) -> Option<Self> {
+        (json.len() < LONGEST).then_some(Self {
+            text: json.as_bytes(),
+            at: 0,
+        })
+    }
+
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    pub fn go_back(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The next byte; 0, which JSON has nowhere, at the end.
+    pub fn peek(&self) -> u8 {
+        self.text.get(self.at).copied().unwrap_or(0)
+    }
+
+    pub fn is_at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    #[inline]
+    pub fn space(&mut self) {
+        while matches!(self.peek(), b' ' | b'\n' | b'\t' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, byte: u8) -> Option<()> {
+        let found = self.peek() == byte;
+        self.at += usize::from(found);
+        found.then_some(())
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        let rest = self.text.get(self.at..)?;
+        rest.starts_with(word).then(|| self.at += word.len())
+    }
+
+    /// Whether null stands here, which is then passed.
+    pub fn null(&mut self) -> bool {
+        self.peek() == b'n' && self.word(b"null").is_some()
+    }
+
+    pub fn boolean(&mut self) -> Option<bool> {
+        match self.peek() {
+            b't' => self.word(b"true").map(|()| true),
+            _ => self.word(b"false").map(|()| false),
+        }
+    }
+
+    /// A whole number as serde_json reads one; a minus zero is none.
+    pub fn integer(&mut self) -> Option<i64> {
+        let negative = self.take(b'-').is_some();
+        let first = self.at;
+        let mut number: i64 = 0;
+        while let digit @ b'0'..=b'9' = self.peek() {
+            let digit = i64::from(digit - b'0');
+            number = number.checked_mul(10)?.checked_add(digit)?;
+            self.at += 1;
+        }
+        let digits = self.at - first;
+        let leading_zero = digits > 1 && self.text.get(first) == Some(&b'0');
+        if digits == 0 || leading_zero || matches!(self.peek(), b'.' | b'e' | b'E') {
+            return None;
+        }
+        match negative {
+            true if number == 0 => None,
+            true => Some(-number),
+            false => Some(number),
+        }
+    }
+
+    /// A string; the span leaves the quotes out.
+    #[inline]
+    pub fn string(&mut self) -> Option<Span> {
+        self.take(b'"')?;
+        let from = self.at;
+        let mut escaped = false;
+        loop {
+            self.skip_to_special();
+            match self.text.get(self.at)? {
+                b'"' => {
+                    let span = Span::new(from, self.at, escaped);
+                    self.at += 1;
+                    return Some(span);
+                }
+                b'\\' => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Goes on to the next quote, backslash or control character.
+    #[inline]
+    fn skip_to_special(&mut self) {
+        while let Some(chunk) = self
+            .text
+            .get(self.at..)
+            .and_then(<[u8]>::first_chunk::<STEP>)
+        {
+            let word = u64::from_le_bytes(*chunk);
+            // Each term marks the bytes that are less than 1, or less than a space; what lies above
+            // the lowest mark may be marked wrongly.
+            let (quotes, backslashes) = (word ^ QUOTES, word ^ BACKSLASHES);
+            let marks = (quotes.wrapping_sub(ONES) & !quotes)
+                | (backslashes.wrapping_sub(ONES) & !backslashes)
+                | (word.wrapping_sub(SPACES) & !word);
+            let marks = marks & HIGHS;
+            if marks != 0 {
+                self.at += (marks.trailing_zeros() / u8::BITS) as usize;
+                return;
+            }
+            self.at += STEP;
+        }
+        while let Some(byte) = self.text.get(self.at)
+            && !matches!(byte, b'"' | b'\\' | 0..b' ')
+        {
+            self.at += 1;
+        }
+    }
+
+    fn escape(&mut self) -> Option<()> {
+        match self.text.get(self.at + 1)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 2,
+            b'u' => {
+                let digits = self.text.get(self.at + 2..self.at + 6)?;
+                digits
+                    .iter()
+                    .all(u8::is_ascii_hexdigit)
+                    .then(|| self.at += 6)?;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The members of an object: `member` is given each key, which has no escapes, and passes its
+    /// value.
+    #[inline]
+    pub fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &'a [u8], Span) -> Option<()>,
+    ) -> Option<()> {
+        self.take(b'{')?;
+        self.space();
+        if self.take(b'}').is_some() {
+            return Some(());
+        }
+        loop {
+            let key = self.string()?;
+            if key.is_escaped() {
+                return None;
+            }
+            self.space();
+            self.take(b':')?;
+            self.space();
+            member(self, self.text.get(key.from()..key.to())?, key)?;
+            self.space();
+            if self.take(b',').is_none() {
+                return self.take(b'}');
+            }
+            self.space();
+        }
+    }
+
+    /// The items of an array, each passed by `item`.
+    #[inline]
+    pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.take(b'[')?;
+        self.space();
+        if self.take(b']').is_some() {
+            return Some(());
+        }
+        loop {
+            item(self)?;
+            self.space();
+            if self.take(b',').is_none() {
+                return self.take(b']');
+            }
+            self.space();
+        }
+    }
+
+    /// Any value.
+    pub fn value(&mut self) -> Option<Span> {
+        let from = self.at;
+        self.pass(0)?;
+        Some(Span::new(from, self.at, false))
+    }
+
+    fn pass(&mut self, depth: u32) -> Option<()> {
+        match self.peek() {
+            b'"' => self.string().map(|_| ()),
+            b'{' if depth < DEEPEST => self.pass_object(depth + 1),
+            b'[' if depth < DEEPEST => self.array(|cursor| cursor.pass(depth + 1)),
+            b't' | b'f' => self.boolean().map(|_| ()),
+            b'n' => self.word(b"null"),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => None,
+        }
+    }
+
+    // Not by `object`: here a key may have escapes.
+    fn pass_object(&mut self, depth: u32) -> Option<()> {
+        self.take(b'{')?;
+        self.space();
+        if self.take(b'}').is_some() {
+            return Some(());
+        }
+        loop {
+            self.string()?;
+            self.space();
+            self.take(b':')?;
+            self.space();
+            self.pass(depth)?;
+            self.space();
+            if self.take(b',').is_none() {
+                return self.take(b'}');
+            }
+            self.space();
+        }
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let _ = self.take(b'-');
+        if self.take(b'0').is_none() {
+            self.digits()?;
+        }
+        if self.take(b'.').is_some() {
+            self.digits()?;
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.peek(), b'+' | b'-') {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    fn digits(&mut self) -> Option<()> {
+        let first = self.at;
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
+        (self.at > first).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn passes(json: &str) -> bool {
+        let mut cursor = Cursor::new(json).unwrap();
+        cursor.space();
+        let passed = cursor.value().is_some();
+        cursor.space();
+        passed && cursor.is_at_end()
+    }
+
+    /// Any JSON, its strings and numbers of every kind.
+    fn any_json() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            any::<i64>().prop_map(|number| number.to_string()),
+            any::<f64>().prop_map(|number| serde_json::to_string(&number).unwrap()),
+            ".{0,20}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just(r#""\u00e9\ud83d\ude00\/\b\\\"""#.to_owned()),
+            Just("1.5e-7".to_owned()),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            let items = proptest::collection::vec(inner, 0..6);
+            (items, any::<bool>(), " {0,2}").prop_map(|(items, object, space)| {
+                let items: Vec<String> = match object {
+                    true => items
+                        .iter()
+                        .enumerate()
+                        .map(|(number, item)| format!("{space}\"k\\n{number}\"{space}:{item}"))
+                        .collect(),
+                    false => items,
+                };
+                let joined = items.join(&format!("{space},\n"));
+                match object {
+                    true => format!("{{{joined}{space}}}"),
+                    false => format!("[{space}{joined}]"),
+                }
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_serde_writes_and_takes_passes(json in any_json()) {
+            prop_assert!(serde_json::from_str::<Value>(&json).is_ok(), "{}", json);
+            prop_assert!(passes(&json), "{}", json);
+        }
+
+        #[test]
+        fn what_passes_serde_takes(
+            json in any_json(),
+            cut in any::<prop::sample::Index>(),
+            byte in prop::sample::select(b"\"\\{}[],:0123456789eE+-.ntfu \x1f\x00a".to_vec()),
+            remove in any::<bool>(),
+        ) {
+            let mut bytes = json.into_bytes();
+            let at = cut.index(bytes.len());
+            match remove {
+                true => { bytes.remove(at); }
+                false => bytes.insert(at, byte),
+            }
+            if let Ok(json) = String::from_utf8(bytes) && passes(&json) {
+                prop_assert!(serde_json::from_str::<&RawValue>(&json).is_ok(), "{}", json);
+            }
+        }
+
+        #[test]
+        fn a_string_ends_where_serde_ends_it(text in "\\PC{0,40}", rest in "[ -~]{0,12}") {
+            let quoted = serde_json::to_string(&text).unwrap();
+            let json = format!("{quoted}{rest}");
+            let mut cursor = Cursor::new(&json).unwrap();
+            let span = cursor.string().unwrap();
+            prop_assert_eq!(cursor.at(), quoted.len());
+            prop_assert_eq!(span.is_escaped(), quoted.contains('\\'));
+            if !span.is_escaped() {
+                prop_assert_eq!(span.of(&json), text);
+            }
+        }
+
+        #[test]
+        fn a_whole_number_is_the_one_that_serde_reads(number in "-?[0-9]{1,21}") {
+            let mut cursor = Cursor::new(&number).unwrap();
+            if let Some(read) = cursor.integer() && cursor.is_at_end() {
+                prop_assert_eq!(serde_json::from_str::<i64>(&number).ok(), Some(read));
+            }
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_left_to_others() {
+        let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(passes(&deep(50)));
+        assert!(!passes(&deep(200_000)));
+    }
+}

@@ -1,0 +1,212 @@
+//! A list response (interface 2.3), its rows cut out. `scan.rs` goes over its text once and keeps
+//! what rows of the documented shape hold, which `plain.rs` gives out; serde_json reads all others,
+//! and its reading is what both mean.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use self::plain::Plain;
+use self::scan::Scanned;
+use super::interface::Resource;
+use super::json::{self, Fault, Text};
+use super::model::{Extra, IdOf, Message, Record, User};
+
+mod plain;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+/// What the rows of one page share.
+#[derive(Debug)]
+struct Source {
+    json: Arc<String>,
+    plain: Plain,
+}
+
+/// One row of a page: a slice of the page's text, and its id if it has one.
+#[derive(Debug, Clone)]
+pub struct Row {
+    source: Arc<Source>,
+    slice: Range<usize>,
+    /// `None` when the row is no object or has no whole number as its id.
+    pub id: Option<i64>,
+    /// Where the row stood in its page; `None` where it came by itself.
+    index: Option<usize>,
+    pub resource: Resource,
+}
+
+impl Row {
+    /// A record that came by itself, not in a page.
+    pub fn alone(json: Arc<String>, resource: Resource) -> Self {
+        let source = Source {
+            json,
+            plain: Plain::None,
+        };
+        Self {
+            slice: 0..source.json.len(),
+            id: id_of(&source.json),
+            source: Arc::new(source),
+            index: None,
+            resource,
+        }
+    }
+
+    pub fn json(&self) -> &str {
+        let json = &self.source.json;
+        json.get(self.slice.clone()).unwrap_or_default()
+    }
+
+    /// Where it stood in its page, from 0.
+    pub fn index(&self) -> usize {
+        self.index.unwrap_or_default()
+    }
+
+    pub fn user(&self) -> Result<User<'_>, Fault> {
+        if let Plain::Users(users) = &self.source.plain
+            && let Some(Some(user)) = self.index.and_then(|index| users.get(index))
+            && let Some(user) = user.user(&self.source.json)
+        {
+            return Ok(user);
+        }
+        self.read()
+    }
+
+    pub fn message(&self) -> Result<Message<'_>, Fault> {
+        if let Plain::Messages(messages) = &self.source.plain
+            && let Some(Some(message)) = self.index.and_then(|index| messages.get(index))
+            && let Some(message) = message.message(&self.source.json)
+        {
+            return Ok(message);
+        }
+        self.read()
+    }
+
+    /// The JSON object as sent.
+    pub fn object(&self) -> Result<Extra, Fault> {
+        self.read()
+    }
+
+    fn read<'a, T: Record<'a>>(&'a self) -> Result<T, Fault> {
+        T::read(self.json()).map_err(|fault| match self.index {
+            Some(index) => fault.below(&format!("$.{}[{index}]", self.resource.key())),
+            None => fault,
+        })
+    }
+}
+
+/// A list response (interface 2.3), its rows not read yet.
+#[derive(Debug, Clone)]
+pub struct Page {
+    pub limit: Option<i64>,
+    pub offset: Option<i64>,
+    pub total: Option<i64>,
+    pub rows: Vec<Row>,
+    pub text: Text,
+}
+
+impl Page {
+    pub fn read(text: Text, resource: Resource) -> Result<Self, Fault> {
+        match scan::scan(&text.json, resource) {
+            Some(scanned) => Ok(Self::of(scanned, text, resource)),
+            None => Self::read_by_serde(text, resource),
+        }
+    }
+
+    fn of(scanned: Scanned, text: Text, resource: Resource) -> Self {
+        let source = Arc::new(Source {
+            json: Arc::clone(&text.json),
+            plain: scanned.plain,
+        });
+        let rows = scanned.rows.into_iter().enumerate();
+        let rows = rows.map(|(index, (slice, id))| Row {
+            source: Arc::clone(&source),
+            slice,
+            id,
+            index: Some(index),
+            resource,
+        });
+        Self {
+            limit: scanned.limit,
+            offset: scanned.offset,
+            total: scanned.total,
+            rows: rows.collect(),
+            text,
+        }
+    }
+
+    fn read_by_serde(text: Text, resource: Resource) -> Result<Self, Fault> {
+        let envelope = json::parse::<Entries<'_>>(&text.json)?;
+        let items: Option<Vec<&RawValue>> = envelope.read(resource.key())?;
+        let Some(items) = items else {
+            let path = format!("$.{}", resource.key());
+            return Err(Fault::new(
+                &path,
+                "the array is null or missing",
+                &text.json,
+            ));
+        };
+        let limit = envelope.read("limit")?;
+        let offset = envelope.read("offset")?;
+        let total = envelope.read("total")?;
+        let start = text.json.as_ptr() as usize;
+        let rows = items.into_iter().map(|item| {
+            let from = item.get().as_ptr() as usize - start;
+            (from..from + item.get().len(), id_of(item.get()))
+        });
+        let scanned = Scanned {
+            limit,
+            offset,
+            total,
+            rows: rows.collect(),
+            plain: Plain::None,
+        };
+        Ok(Self::of(scanned, text, resource))
+    }
+}
+
+fn id_of(json: &str) -> Option<i64> {
+    serde_json::from_str::<IdOf<i64>>(json).ok()?.0
+}
+
+/// The entries of an object, not read yet; of a key that comes twice the last one rules.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Entries<'a> {
+    fn read<T: Deserialize<'a>>(&self, key: &str) -> Result<Option<T>, Fault> {
+        match self.0.iter().rev().find(|(name, _)| name == key) {
+            None => Ok(None),
+            Some((_, value)) => {
+                json::parse(value.get()).map_err(|fault| fault.below(&format!("$.{key}")))
+            }
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
+
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}

@@ -1,0 +1,172 @@
+//! Rows of the documented shape, as spans of their page's text.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::core::json::cursor::Span;
+use crate::core::model::{Extra, Message, OperatorSender, Sender, User, UserAttribute, UserSender};
+use crate::core::timestamp::Timestamp;
+
+/// The rows of a page by their index; `None` where serde_json reads the row.
+#[derive(Debug)]
+pub(super) enum Plain {
+    None,
+    Users(Vec<Option<PlainUser>>),
+    Messages(Vec<Option<PlainMessage>>),
+}
+
+/// A string of the page's text; `None` where it was null or missing.
+pub(super) type Text = Option<Span>;
+
+/// The fields that the interface does not name: key and value, as sent.
+pub(super) type Unknown = Vec<(Span, Span)>;
+
+#[derive(Debug, Default)]
+pub(super) struct PlainUser {
+    pub id: i64,
+    pub name: Text,
+    pub email: Text,
+    pub reference: Text,
+    pub created_at: Option<Timestamp>,
+    pub updated_at: Option<Timestamp>,
+    pub online_at: Option<Timestamp>,
+    pub last_url: Text,
+    pub user_attributes: Option<Vec<PlainAttribute>>,
+    pub extra: Unknown,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PlainAttribute {
+    pub name: Text,
+    pub value: Text,
+    pub extra: Unknown,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PlainMessage {
+    pub id: i64,
+    pub body: Text,
+    pub read_by_user: Option<bool>,
+    pub read_by_operator: Option<bool>,
+    pub created_at: Option<Timestamp>,
+    pub file_url: Text,
+    pub auto_invitation: Option<bool>,
+    pub sender_type: Text,
+    pub sender: PlainSender,
+    pub extra: Unknown,
+}
+
+/// Who sent a message; the types that the interface shows, and none at all.
+#[derive(Debug, Default)]
+pub(super) enum PlainSender {
+    #[default]
+    None,
+    User(SenderFields),
+    Operator(SenderFields),
+}
+
+/// The fields of both types of senders.
+#[derive(Debug, Default)]
+pub(super) struct SenderFields {
+    pub id: i64,
+    pub name: Text,
+    pub email: Text,
+    pub forename: Text,
+    pub surname: Text,
+    pub picture_thumb_url: Text,
+    pub extra: Unknown,
+}
+
+// Each gives `None` only where serde_json does not take what the scan took, and then judges itself.
+
+impl PlainUser {
+    pub fn user<'a>(&self, json: &'a str) -> Option<User<'a>> {
+        let user_attributes = match &self.user_attributes {
+            None => None,
+            Some(attributes) => {
+                let attributes = attributes.iter().map(|attribute| attribute.read(json));
+                Some(attributes.collect::<Option<Vec<_>>>()?)
+            }
+        };
+        Some(User {
+            id: self.id,
+            name: text(json, self.name)?,
+            email: text(json, self.email)?,
+            reference: text(json, self.reference)?,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            online_at: self.online_at,
+            last_url: text(json, self.last_url)?,
+            user_attributes,
+            extra: extra(json, &self.extra)?,
+        })
+    }
+}
+
+impl PlainAttribute {
+    fn read<'a>(&self, json: &'a str) -> Option<UserAttribute<'a>> {
+        Some(UserAttribute {
+            name: text(json, self.name)?,
+            value: text(json, self.value)?,
+            extra: extra(json, &self.extra)?,
+        })
+    }
+}
+
+impl PlainMessage {
+    pub fn message<'a>(&self, json: &'a str) -> Option<Message<'a>> {
+        let sender = match &self.sender {
+            PlainSender::None => None,
+            PlainSender::User(sender) => Some(Sender::User(UserSender {
+                id: sender.id,
+                name: text(json, sender.name)?,
+                email: text(json, sender.email)?,
+                extra: extra(json, &sender.extra)?,
+            })),
+            PlainSender::Operator(sender) => Some(Sender::Operator(OperatorSender {
+                id: sender.id,
+                forename: text(json, sender.forename)?,
+                surname: text(json, sender.surname)?,
+                email: text(json, sender.email)?,
+                picture_thumb_url: text(json, sender.picture_thumb_url)?,
+                extra: extra(json, &sender.extra)?,
+            })),
+        };
+        Some(Message {
+            id: self.id,
+            body: text(json, self.body)?,
+            read_by_user: self.read_by_user,
+            read_by_operator: self.read_by_operator,
+            created_at: self.created_at,
+            file_url: text(json, self.file_url)?,
+            auto_invitation: self.auto_invitation,
+            sender_type: text(json, self.sender_type)?,
+            sender,
+            extra: extra(json, &self.extra)?,
+        })
+    }
+}
+
+#[inline]
+fn text(json: &str, span: Text) -> Option<Option<Cow<'_, str>>> {
+    let Some(span) = span else {
+        return Some(None);
+    };
+    if !span.is_escaped() {
+        return Some(Some(Cow::Borrowed(span.of(json))));
+    }
+    let quoted = json.get(span.from() - 1..=span.to())?;
+    let unescaped: String = serde_json::from_str(quoted).ok()?;
+    Some(Some(Cow::Owned(unescaped)))
+}
+
+#[inline]
+fn extra(json: &str, unknown: &Unknown) -> Option<Extra> {
+    let mut extra = Extra::new();
+    for (key, value) in unknown {
+        let value: Value = serde_json::from_str(value.of(json)).ok()?;
+        extra.insert(key.of(json).to_owned(), value);
+    }
+    Some(extra)
+}
