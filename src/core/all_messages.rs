@@ -11,6 +11,8 @@ use super::report::{Certificate, Counts, Evidence, WalkReport};
 use super::timestamp::Timestamp;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
+// Pages that are handed on together, and kept for the reader.
+const AT_ONCE: usize = 32;
 // How errors name what is read.
 const EVERY_LIST: &str = "/external/users/*/messages";
 
@@ -18,7 +20,7 @@ const EVERY_LIST: &str = "/external/users/*/messages";
 pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Walk {
     let report = SharedReport::new(WalkReport::not_read_yet());
     let shared = report.clone();
-    let feed = Feed::new(move |outlet: Outlet<WalkedPage>| async move {
+    let feed = Feed::with_room(AT_ONCE, move |outlet: Outlet<WalkedPage>| async move {
         let client = client.counted();
         let now = || Timestamp::by(client.clock());
         let mut summary = Summary::new(matches!(users, Users::Listed));
@@ -38,9 +40,9 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
         };
         let crawl = crawl(client.clone(), users, lists);
         while room > 0 {
-            let event = match crawl.next().await {
-                Ok(Some(event)) => event,
-                Ok(None) => break,
+            let events = match crawl.next_ready(AT_ONCE).await {
+                Ok(events) if events.is_empty() => break,
+                Ok(events) => events,
                 Err(error) => {
                     shared.update(|report| {
                         report.requests = client.sent();
@@ -51,16 +53,22 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
                     return Err(error);
                 }
             };
-            let page = shared.update(|report| {
-                report.requests = client.sent();
-                summary.take(event, report)
-            });
-            if let Some(mut page) = page {
+            for event in events {
+                let page = shared.update(|report| {
+                    report.requests = client.sent();
+                    summary.take(event, report)
+                });
+                let Some(mut page) = page else {
+                    continue;
+                };
                 page.rows
                     .truncate(usize::try_from(room).unwrap_or(usize::MAX));
                 room -= page.rows.len() as u64;
                 if !outlet.put(page).await {
                     return Ok(());
+                }
+                if room == 0 {
+                    break;
                 }
             }
         }

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::budget::Budget;
 use super::client::Client;
-use super::error::Error;
+use super::error::{Error, ErrorKind};
 use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
 use super::list_state::askable;
@@ -16,6 +16,9 @@ use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
 
 // More lists than this are never under way at once, whatever max_concurrency says.
 pub const MOST_SIDE_BY_SIDE: usize = 4_096;
+
+// Pages that are kept for the reader, besides one that each list has in hand.
+const PAGES_AHEAD: usize = 32;
 
 /// Whose messages to read.
 #[derive(Debug, Clone)]
@@ -43,21 +46,23 @@ pub enum Event {
     },
 }
 
-/// A crawl under way.
+/// A crawl under way; it keeps at most some pages that its reader has not taken, and fetches no more
+/// meanwhile.
 pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Feed<Event> {
-    Feed::new(move |outlet| async move {
+    Feed::with_room(PAGES_AHEAD, move |outlet| async move {
         let budget = client.budget();
         let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
         let (queue, waiting) = mpsc::channel(side_by_side);
         let listed = matches!(users, Users::Listed);
         let find = find_users(&client, users, &budget, &outlet, queue);
-        let read = stream::unfold(waiting, async |mut waiting| {
-            let user_id: Natural = waiting.recv().await?;
-            Some((user_id, waiting))
-        })
-        .map(|user_id| read_list(&client, user_id, listed, settings, &budget, &outlet))
-        .buffer_unordered(side_by_side)
-        .try_for_each(async |()| Ok(()));
+        let lists = Lists {
+            client: client.clone(),
+            listed,
+            settings,
+            budget,
+            outlet: outlet.clone(),
+        };
+        let read = lists.read(waiting, side_by_side);
         tokio::try_join!(find, read).map(|_| ())
     })
 }
@@ -101,43 +106,72 @@ async fn find_users(
     }
 }
 
-async fn read_list(
-    client: &Client,
-    user_id: Natural,
+/// How the lists of messages are read.
+#[derive(Clone)]
+struct Lists {
+    client: Client,
     listed: bool,
     settings: WalkSettings,
-    budget: &Budget,
-    outlet: &Outlet<Event>,
-) -> Result<(), Error> {
-    let report = SharedReport::new(WalkReport::not_read_yet());
-    let list = List::Messages { user_id };
-    let read = sweep_into(
-        client,
-        list,
-        settings,
-        budget,
-        &report,
-        outlet,
-        Event::Messages,
-    )
-    .await;
-    let not_found = match read {
-        Ok(()) => false,
-        Err(error) if listed && error.status() == Some(404) => true,
-        Err(error) => return Err(error),
-    };
-    let gone = not_found && is_gone(client, user_id, budget).await?;
-    let user_id = user_id.get().try_into().unwrap_or(i64::MAX);
-    let mut report = Box::new(report.get());
-    if not_found && !gone {
-        report.doubt("its messages were not found (404), though the user is there".to_owned());
+    budget: Budget,
+    outlet: Outlet<Event>,
+}
+
+impl Lists {
+    /// Reads the lists of users as they come, each in a task of its own, so many at a time.
+    async fn read(
+        self,
+        mut users: mpsc::Receiver<Natural>,
+        side_by_side: usize,
+    ) -> Result<(), Error> {
+        // Dropped with this future, it ends those that are under way.
+        let mut under_way = JoinSet::new();
+        let mut more = true;
+        while more || !under_way.is_empty() {
+            tokio::select! {
+                user_id = users.recv(), if more && under_way.len() < side_by_side => match user_id {
+                    Some(user_id) => {
+                        under_way.spawn(self.clone().read_list(user_id));
+                    }
+                    None => more = false,
+                },
+                Some(ended) = under_way.join_next() => {
+                    ended.unwrap_or_else(|_| Err(Error::new(ErrorKind::Aborted)))?;
+                }
+            }
+        }
+        Ok(())
     }
-    let event = match gone {
-        true => Event::UserGone { user_id, report },
-        false => Event::ListEnded { user_id, report },
-    };
-    outlet.put(event).await;
-    Ok(())
+
+    async fn read_list(self, user_id: Natural) -> Result<(), Error> {
+        let Self {
+            client,
+            listed,
+            settings,
+            budget,
+            outlet,
+        } = &self;
+        let report = SharedReport::new(WalkReport::not_read_yet());
+        let list = List::Messages { user_id };
+        let wrap = Event::Messages;
+        let read = sweep_into(client, list, *settings, budget, &report, outlet, wrap).await;
+        let not_found = match read {
+            Ok(()) => false,
+            Err(error) if *listed && error.status() == Some(404) => true,
+            Err(error) => return Err(error),
+        };
+        let gone = not_found && is_gone(client, user_id, budget).await?;
+        let user_id = user_id.get().try_into().unwrap_or(i64::MAX);
+        let mut report = Box::new(report.get());
+        if not_found && !gone {
+            report.doubt("its messages were not found (404), though the user is there".to_owned());
+        }
+        let event = match gone {
+            true => Event::UserGone { user_id, report },
+            false => Event::ListEnded { user_id, report },
+        };
+        outlet.put(event).await;
+        Ok(())
+    }
 }
 
 /// Asks for a user whose messages were not found; if the user is there, the list is in doubt.

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::error::{Error, ErrorKind};
 
-// Items made ahead, besides the one in the making and the one in the reader's hands.
+// Items made ahead unless told, besides the one in the making and the one in the reader's hands.
 const AHEAD: usize = 1;
 
 /// Where a feed's work puts what it made; it waits while the reader is behind.
@@ -41,6 +41,8 @@ type Work<T> = Box<dyn FnOnce(Outlet<T>) -> BoxFuture<'static, Result<(), Error>
 enum State<T> {
     Idle(Work<T>),
     Running(mpsc::Receiver<Item<T>>),
+    /// It failed, and has yet to say so.
+    Failed(Error),
     Ended,
 }
 
@@ -49,6 +51,7 @@ pub struct Feed<T> {
     state: Mutex<State<T>>,
     task: OnceLock<AbortHandle>,
     stopped: AtomicBool,
+    ahead: usize,
     process: u32,
 }
 
@@ -66,10 +69,19 @@ impl<T: Send + 'static> Feed<T> {
     where
         F: Future<Output = Result<(), Error>> + Send + 'static,
     {
+        Self::with_room(AHEAD, work)
+    }
+
+    /// A feed whose work may be so many items ahead of the reader.
+    pub fn with_room<F>(ahead: usize, work: impl FnOnce(Outlet<T>) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = Result<(), Error>> + Send + 'static,
+    {
         Self {
             state: Mutex::new(State::Idle(Box::new(move |outlet| Box::pin(work(outlet))))),
             task: OnceLock::new(),
             stopped: AtomicBool::new(false),
+            ahead,
             process: std::process::id(),
         }
     }
@@ -77,6 +89,12 @@ impl<T: Send + 'static> Feed<T> {
     /// The next item; `None` at the end, after an error and once stopped. Nothing is lost when the
     /// future is dropped before it is done.
     pub async fn next(&self) -> Result<Option<T>, Error> {
+        Ok(self.next_ready(1).await?.pop())
+    }
+
+    /// The next items that are there, at least one and at most so many; none at the end. All else
+    /// as `next`: a failure comes after what was made before it.
+    pub async fn next_ready(&self, most: usize) -> Result<Vec<T>, Error> {
         if self.process != std::process::id() {
             return Err(Error::new(ErrorKind::OtherProcess));
         }
@@ -89,23 +107,40 @@ impl<T: Send + 'static> Feed<T> {
         {
             *state = State::Running(self.begin(work));
         }
-        let State::Running(receiver) = &mut *state else {
-            return Ok(None);
-        };
-        let received = receiver.recv().await;
-        if let Some(Item::Made(item)) = received {
-            return Ok(Some(item));
+        let mut made = Vec::new();
+        if let State::Running(receiver) = &mut *state {
+            let mut received = Vec::new();
+            receiver.recv_many(&mut received, most).await;
+            let silent = received.is_empty();
+            let mut last = None;
+            for item in received {
+                match item {
+                    Item::Made(item) => made.push(item),
+                    Item::Failed(error) => last = Some(State::Failed(error)),
+                    Item::End => last = Some(State::Ended),
+                }
+            }
+            if silent {
+                last = Some(match self.stopped.load(Ordering::Acquire) {
+                    true => State::Ended,
+                    false => State::Failed(Error::new(ErrorKind::Aborted)),
+                });
+            }
+            if let Some(last) = last {
+                *state = last;
+            }
         }
-        *state = State::Ended;
-        match received {
-            Some(Item::Failed(error)) => Err(error),
-            None if !self.stopped.load(Ordering::Acquire) => Err(Error::new(ErrorKind::Aborted)),
-            _ => Ok(None),
+        if made.is_empty() && matches!(*state, State::Failed(_)) {
+            let failed = std::mem::replace(&mut *state, State::Ended);
+            if let State::Failed(error) = failed {
+                return Err(error);
+            }
         }
+        Ok(made)
     }
 
     fn begin(&self, work: Work<T>) -> mpsc::Receiver<Item<T>> {
-        let (sender, receiver) = mpsc::channel(AHEAD);
+        let (sender, receiver) = mpsc::channel(self.ahead);
         let task = tokio::spawn(async move {
             let last = match work(Outlet(sender.clone())).await {
                 Ok(()) => Item::End,

@@ -1,9 +1,10 @@
 //! The client, without Python: `error, json, model, page, list_state <- config, budget, retry, pace
 //! <- transport <- client <- walk <- crawl <- all_messages, sync`, with `probe` above `client`;
-//! `columns` knows what is read alone. Imports go only downwards; below all of them is the crate's
+//! `columns` knows what is read alone, and `batches` puts the two together. Imports go only downwards; below all of them is the crate's
 //! `clock`.
 
 pub mod all_messages;
+pub mod batches;
 pub mod budget;
 pub mod client;
 pub mod columns;

@@ -11,7 +11,7 @@ use reqwest::header::{
     IF_NONE_MATCH,
 };
 use reqwest::redirect::{self, Policy};
-use reqwest::{Certificate, ClientBuilder, Proxy, RequestBuilder, Response};
+use reqwest::{Certificate, ClientBuilder, Proxy, RequestBuilder, Response, Version};
 use secrecy::ExposeSecret;
 
 use super::config::Origin;
@@ -21,6 +21,8 @@ use super::question::{Question, Twist};
 
 const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
+// Memory for a body before it comes, in bytes.
+const MOST_RESERVED: usize = 1 << 20;
 const ENCODINGS: &str = "gzip, br, zstd";
 /// No service of this interface has its users as that.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
@@ -30,18 +32,27 @@ const OTHER_MEDIA_TYPE: &str = "application/xml";
 pub struct Answer {
     pub status: u16,
     /// The protocol, such as `HTTP/1.1`.
-    pub version: String,
-    pub headers: Vec<(String, String)>,
+    pub version: &'static str,
+    pub headers: Headers,
     pub body: Bytes,
 }
 
-impl Answer {
-    /// The first value of a header; `name` is in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(header, _)| header == name)
-            .map(|(_, value)| value.as_str())
+/// The headers of an answer, as they came.
+#[derive(Debug, Default)]
+pub struct Headers(HeaderMap);
+
+impl Headers {
+    /// The first value of a header, if it is plain text.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.to_str().ok()
+    }
+
+    /// Names, in lower case, and values; what is not Unicode became U+FFFD.
+    pub fn pairs(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.iter().map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            (name.as_str().to_owned(), value)
+        })
     }
 }
 
@@ -105,17 +116,16 @@ impl Transport {
 }
 
 async fn send(request: RequestBuilder, max_bytes: u64) -> Result<Answer, ErrorKind> {
-    let response = request.send().await.map_err(send_failure)?;
+    let mut response = request.send().await.map_err(send_failure)?;
     let status = response.status();
-    let version = format!("{:?}", response.version());
-    let headers = response
-        .headers()
-        .iter()
-        .map(|(name, value)| {
-            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            (name.as_str().to_owned(), value)
-        })
-        .collect();
+    let version = match response.version() {
+        Version::HTTP_09 => "HTTP/0.9",
+        Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2.0",
+        Version::HTTP_3 => "HTTP/3.0",
+        _ => "HTTP/1.1",
+    };
+    let headers = Headers(std::mem::take(response.headers_mut()));
     let (body, failure) = read_body(response, max_bytes).await;
     match failure {
         // The status of an error says more than that its body is not whole.
@@ -239,7 +249,10 @@ fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
 }
 
 async fn read_body(mut response: Response, max_bytes: u64) -> (Bytes, Option<ErrorKind>) {
-    let mut body = Vec::new();
+    let said = response.content_length().unwrap_or(0).min(max_bytes);
+    // One that says too much gets no memory for it before it comes.
+    let room = usize::try_from(said).map_or(MOST_RESERVED, |said| said.min(MOST_RESERVED));
+    let mut body = Vec::with_capacity(room);
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) => {

@@ -10,17 +10,11 @@ use pyo3::types::PyCapsule;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use super::runtime::block_anywhere;
-use crate::core::columns::{
-    CURSORS, GONE, LISTS, MESSAGES, MessageColumns, REJECTS, USERS, UserColumns, columns_failure,
-};
-use crate::core::error::Error;
+use crate::core::batches::{batches, schema};
+use crate::core::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
+use crate::core::feed::Feed;
 use crate::core::interface::Resource;
-use crate::core::walk::{Walk, WalkedPage};
-
-// Pages are gathered up to this many rows, so that readers are not handed crumbs.
-const BATCH_ROWS: usize = 8_192;
-// Or this much JSON: bodies have no documented size.
-const BATCH_BYTES: usize = 64 * 1024 * 1024;
+use crate::core::walk::Walk;
 
 /// Any reader of batches as the capsule that Arrow's consumers take.
 pub fn stream<'py>(
@@ -38,9 +32,9 @@ pub fn schema_capsule(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, P
     Bound::new(py, PySchema::new(schema))?.call_method0("__arrow_c_schema__")
 }
 
-/// A walk as record batches; it waits for pages without the GIL.
+/// A walk as record batches; it waits for them without the GIL.
 pub struct Batches {
-    walk: Arc<Walk>,
+    feed: Arc<Feed<RecordBatch>>,
     resource: Resource,
     failed: Arc<Mutex<Option<PyErr>>>,
     ended: bool,
@@ -49,7 +43,7 @@ pub struct Batches {
 impl Batches {
     pub fn new(walk: Arc<Walk>, resource: Resource, failed: Arc<Mutex<Option<PyErr>>>) -> Self {
         Self {
-            walk,
+            feed: Arc::new(batches(walk, resource)),
             resource,
             failed,
             ended: false,
@@ -57,8 +51,8 @@ impl Batches {
     }
 
     fn gather(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let (walk, resource) = (Arc::clone(&self.walk), self.resource);
-        block_anywhere(async move { gather(&walk, resource).await }).map_err(|error| {
+        let feed = Arc::clone(&self.feed);
+        block_anywhere(async move { feed.next().await }).map_err(|error| {
             let text = error.to_string();
             // The reader gets no more than a text, and may take Ctrl-C for an error like any other.
             let _ = Python::attach(|py| -> PyResult<()> {
@@ -91,57 +85,6 @@ impl RecordBatchReader for Batches {
     fn schema(&self) -> SchemaRef {
         schema(self.resource)
     }
-}
-
-/// The schema of a resource's batches.
-pub fn schema(resource: Resource) -> SchemaRef {
-    match resource {
-        Resource::Users => Arc::clone(&USERS),
-        Resource::Messages => Arc::clone(&MESSAGES),
-    }
-}
-
-async fn gather(walk: &Walk, resource: Resource) -> Result<Option<RecordBatch>, Error> {
-    let mut users = UserColumns::default();
-    let mut messages = MessageColumns::default();
-    let (mut rows, mut bytes) = (0, 0);
-    while rows < BATCH_ROWS
-        && bytes < BATCH_BYTES
-        && let Some(page) = walk.feed.next().await?
-    {
-        rows += page.rows.len();
-        bytes += page.rows.iter().map(|row| row.json().len()).sum::<usize>();
-        match resource {
-            Resource::Users => append_users(&mut users, &page)?,
-            Resource::Messages => append_messages(&mut messages, &page)?,
-        }
-    }
-    if rows == 0 {
-        return Ok(None);
-    }
-    let batch = match resource {
-        Resource::Users => users.finish(),
-        Resource::Messages => messages.finish(),
-    };
-    batch.map(Some).map_err(columns_failure)
-}
-
-fn append_users(users: &mut UserColumns, page: &WalkedPage) -> Result<(), Error> {
-    for row in &page.rows {
-        let user = row.user().map_err(|fault| page.sent.misfit(fault))?;
-        users.append(&user);
-    }
-    Ok(())
-}
-
-fn append_messages(messages: &mut MessageColumns, page: &WalkedPage) -> Result<(), Error> {
-    for row in &page.rows {
-        let message = row.message().map_err(|fault| page.sent.misfit(fault))?;
-        messages
-            .append(page.user_id.unwrap_or_default(), &message)
-            .map_err(columns_failure)?;
-    }
-    Ok(())
 }
 
 /// One record batch; each call for its stream gives a new one.

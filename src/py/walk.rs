@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::arrow::{Batches, schema, schema_capsule, stream};
+use super::arrow::{Batches, schema_capsule, stream};
 use super::convert::{self, walked_page};
 use super::runtime::run;
+use crate::core::batches::schema;
 use crate::core::interface::Resource;
 use crate::core::walk::Walk;
 

@@ -48,15 +48,15 @@ pub(super) fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKin
 
 pub(super) fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
     let retry_after = matches!(answer.status, 429 | 503)
-        .then(|| retry::asked_wait(|name| answer.header(name), now))
+        .then(|| retry::asked_wait(|name| answer.headers.get(name), now))
         .flatten();
     let request_id = REQUEST_ID_HEADERS
         .iter()
-        .find_map(|name| answer.header(name))
+        .find_map(|name| answer.headers.get(name))
         .map(str::to_owned);
     ErrorKind::Status(Box::new(StatusFailure {
         status: answer.status,
-        headers: answer.headers,
+        headers: answer.headers.pairs().collect(),
         body: answer.body,
         request_id,
         retry_after,

@@ -79,7 +79,7 @@ impl Reply {
     }
 
     pub fn profile(&self) -> AnswerProfile {
-        let content_type = self.answer.header("content-type").map(|value| {
+        let content_type = self.answer.headers.get("content-type").map(|value| {
             let media_type = value.split(';').next().unwrap_or_default().trim();
             match is_word(&media_type.replace(['/', '+'], "_"), LONGEST_MEDIA_TYPE) {
                 true => media_type.to_ascii_lowercase(),
@@ -235,7 +235,7 @@ impl Asker {
         let headers = Mutex::new(BTreeSet::new());
         let heard = |answer: &Answer| {
             let mut headers = headers.lock().unwrap_or_else(PoisonError::into_inner);
-            let names = answer.headers.iter().map(|(name, _)| name.clone());
+            let names = answer.headers.pairs().map(|(name, _)| name);
             headers.extend(names.filter(|name| tells_of_rate(name)));
         };
         let asked = client.ask(question, &self.budget, heard).await;
@@ -278,7 +278,7 @@ impl Told {
     }
 
     fn answer(&mut self, question: &Question, answer: &Answer, attempts: &[Attempt]) {
-        self.version = Some(answer.version.clone());
+        self.version = Some(answer.version.to_owned());
         if question.is_allowed()
             && answer.status == 200
             && let Some(last) = attempts.last()

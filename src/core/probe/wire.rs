@@ -85,7 +85,11 @@ impl Probe {
         let encoded = self.asker.ask(&ask(Twist::Undecoded)).await;
         let encoded = self.note("http.compression", encoded)?;
         let compression = encoded.map(|reply| {
-            let coding = reply.answer.header("content-encoding").unwrap_or("none");
+            let coding = reply
+                .answer
+                .headers
+                .get("content-encoding")
+                .unwrap_or("none");
             match is_word(coding, LONGEST_CODING) {
                 true => coding.to_ascii_lowercase(),
                 false => "(other)".to_owned(),
@@ -93,7 +97,7 @@ impl Probe {
         });
         let plain = self.asker.ask(&ask(Twist::Plain)).await;
         let plain = self.note("http.validators", plain)?;
-        let of_page = |name: &str| plain.as_ref()?.answer.header(name).map(str::to_owned);
+        let of_page = |name: &str| plain.as_ref()?.answer.headers.get(name).map(str::to_owned);
         let (tag, date) = (of_page("etag"), of_page("last-modified"));
         let validators = plain.as_ref().map(|_| {
             let named = [("etag", &tag), ("last-modified", &date)];

@@ -1,0 +1,107 @@
+//! A walk's rows as record batches, put together by a task of their own, off those that fetch.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
+use super::error::Error;
+use super::feed::{Feed, Outlet};
+use super::interface::Resource;
+use super::walk::{Walk, WalkedPage};
+
+// Pages are gathered up to this many rows, so that readers are not handed crumbs.
+const BATCH_ROWS: usize = 8_192;
+// Or this much JSON: bodies have no documented size.
+const BATCH_BYTES: usize = 64 * 1024 * 1024;
+// Pages that are taken from the walk at once.
+const AT_ONCE: usize = 32;
+
+/// The schema of a resource's batches.
+pub fn schema(resource: Resource) -> SchemaRef {
+    match resource {
+        Resource::Users => Arc::clone(&USERS),
+        Resource::Messages => Arc::clone(&MESSAGES),
+    }
+}
+
+/// The batches of a walk, made ahead of their reader by one.
+pub fn batches(walk: Arc<Walk>, resource: Resource) -> Feed<RecordBatch> {
+    Feed::new(move |outlet: Outlet<RecordBatch>| async move {
+        let mut columns = Columns::new(resource);
+        loop {
+            let pages = walk.feed.next_ready(AT_ONCE).await?;
+            let ended = pages.is_empty();
+            for page in pages {
+                columns.append(&page)?;
+                if columns.is_full() && !outlet.put(columns.finish()?).await {
+                    return Ok(());
+                }
+            }
+            if ended {
+                break;
+            }
+        }
+        if columns.rows > 0 {
+            outlet.put(columns.finish()?).await;
+        }
+        Ok(())
+    })
+}
+
+struct Columns {
+    of: ColumnsOf,
+    rows: usize,
+    bytes: usize,
+}
+
+enum ColumnsOf {
+    Users(Box<UserColumns>),
+    Messages(Box<MessageColumns>),
+}
+
+impl Columns {
+    fn new(resource: Resource) -> Self {
+        Self {
+            of: match resource {
+                Resource::Users => ColumnsOf::Users(Box::default()),
+                Resource::Messages => ColumnsOf::Messages(Box::default()),
+            },
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES
+    }
+
+    fn append(&mut self, page: &WalkedPage) -> Result<(), Error> {
+        for row in &page.rows {
+            match &mut self.of {
+                ColumnsOf::Users(users) => {
+                    users.append(&row.user().map_err(|fault| page.sent.misfit(fault))?);
+                }
+                ColumnsOf::Messages(messages) => {
+                    let message = row.message().map_err(|fault| page.sent.misfit(fault))?;
+                    messages
+                        .append(page.user_id.unwrap_or_default(), &message)
+                        .map_err(columns_failure)?;
+                }
+            }
+            self.bytes += row.json().len();
+        }
+        self.rows += page.rows.len();
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<RecordBatch, Error> {
+        (self.rows, self.bytes) = (0, 0);
+        match &mut self.of {
+            ColumnsOf::Users(users) => users.finish(),
+            ColumnsOf::Messages(messages) => messages.finish(),
+        }
+        .map_err(columns_failure)
+    }
+}
