@@ -17,7 +17,7 @@ pub use self::messages::MessageColumns;
 pub use self::state::{CursorColumns, GoneColumns, RejectColumns};
 pub use self::users::UserColumns;
 use super::error::{Error, ErrorKind};
-use super::model::Extra;
+use super::model::{Unknown, object_of};
 use super::timestamp::Timestamp;
 
 const UTC: &str = "UTC";
@@ -153,10 +153,11 @@ pub fn columns_failure(error: ArrowError) -> Error {
     )))
 }
 
-fn extra_json(extra: &Extra) -> Option<String> {
-    (!extra.is_empty())
-        .then(|| serde_json::to_string(extra).ok())
-        .flatten()
+fn extra_json(extra: &Unknown<'_>) -> Option<String> {
+    if extra.is_empty() {
+        return None;
+    }
+    serde_json::to_string(&object_of(extra).ok()?).ok()
 }
 
 fn timestamps() -> TimestampMicrosecondBuilder {

@@ -14,24 +14,36 @@ use super::error::Misfit;
 use super::json::{self, Fault};
 use super::timestamp::Timestamp;
 
-/// The fields that the interface does not name, as sent.
+/// A JSON object as sent.
 pub type Extra = Map<String, Value>;
+
+/// The fields that the interface does not name: keys and the JSON of their values, in the order in
+/// which they came. Of a key that comes twice the last one rules.
+pub type Unknown<'a> = Vec<(Cow<'a, str>, &'a str)>;
+
+/// Unknown fields as one object.
+pub fn object_of(unknown: &Unknown<'_>) -> Result<Extra, Fault> {
+    let members = unknown.iter();
+    members
+        .map(|(key, json)| Ok((key.clone().into_owned(), json::parse(json)?)))
+        .collect()
+}
 
 /// A struct read from a JSON object: required fields, then those that may be null or missing, then
 /// `extra`. Of a key that comes twice the last one rules, as in Python's json.
 macro_rules! record {
     (
         $(#[$attribute:meta])*
-        $name:ident $(<$lifetime:lifetime>)? { $($required:ident: $required_type:ty,)* } { $($field:ident: $type:ty,)* }
+        $name:ident<$lifetime:lifetime> { $($required:ident: $required_type:ty,)* } { $($field:ident: $type:ty,)* }
     ) => {
         $(#[$attribute])*
-        pub struct $name $(<$lifetime>)? {
+        pub struct $name<$lifetime> {
             $(pub $required: $required_type,)*
             $(pub $field: Option<$type>,)*
-            pub extra: Extra,
+            pub extra: Unknown<$lifetime>,
         }
 
-        impl<'de $(, $lifetime)?> Deserialize<'de> for $name $(<$lifetime>)? {
+        impl<'de: $lifetime, $lifetime> Deserialize<'de> for $name<$lifetime> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 #[allow(non_camel_case_types)]
                 enum Key { $($required,)* $($field,)* Unknown(String) }
@@ -57,21 +69,25 @@ macro_rules! record {
                 }
 
                 struct RecordVisitor<T>(PhantomData<T>);
-                impl<'de $(, $lifetime)?> Visitor<'de> for RecordVisitor<$name $(<$lifetime>)?> {
-                    type Value = $name $(<$lifetime>)?;
+                impl<'de: $lifetime, $lifetime> Visitor<'de> for RecordVisitor<$name<$lifetime>> {
+                    type Value = $name<$lifetime>;
                     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                         formatter.write_str("an object")
                     }
                     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                         $(let mut $required: Option<$required_type> = None;)*
                         $(let mut $field: Option<$type> = None;)*
-                        let mut extra = Extra::new();
+                        let mut extra = Unknown::new();
                         while let Some(key) = map.next_key::<Key>()? {
                             match key {
                                 $(Key::$required => $required = Some(map.next_value()?),)*
                                 $(Key::$field => $field = map.next_value()?,)*
                                 Key::Unknown(key) => {
-                                    extra.insert(key, map.next_value()?);
+                                    let value: &'de RawValue = map.next_value()?;
+                                    // Nested too deep to be read, it is refused here.
+                                    serde_json::from_str::<Value>(value.get())
+                                        .map_err(de::Error::custom)?;
+                                    extra.push((Cow::Owned(key), value.get()));
                                 }
                             }
                         }
@@ -130,7 +146,7 @@ record! {
 record! {
     /// Any other sender: of a type that the interface does not show, or without an id.
     #[derive(Debug, Clone, PartialEq)]
-    OtherSender {} { id: i64, }
+    OtherSender<'a> {} { id: i64, }
 }
 
 record! {
@@ -144,7 +160,7 @@ record! {
         file_url: Cow<'a, str>,
         auto_invitation: bool,
         sender_type: Cow<'a, str>,
-        sender: Box<RawValue>,
+        sender: &'a RawValue,
     }
 }
 
@@ -153,7 +169,7 @@ record! {
 pub enum Sender<'a> {
     User(UserSender<'a>),
     Operator(OperatorSender<'a>),
-    Other(OtherSender),
+    Other(OtherSender<'a>),
 }
 
 /// What a visitor or an operator wrote (interface 2.2).
@@ -168,7 +184,7 @@ pub struct Message<'a> {
     pub auto_invitation: Option<bool>,
     pub sender_type: Option<Cow<'a, str>>,
     pub sender: Option<Sender<'a>>,
-    pub extra: Extra,
+    pub extra: Unknown<'a>,
 }
 
 /// What the JSON of one row is read as; the caller has checked that it is JSON.
@@ -184,7 +200,7 @@ impl<'a> Record<'a> for User<'a> {
 
 impl<'a> Record<'a> for Message<'a> {
     fn read(json: &'a str) -> Result<Self, Fault> {
-        let fields: MessageFields<'_> = identified(json)?;
+        let fields: MessageFields<'a> = identified(json)?;
         let sender = match &fields.sender {
             Some(sender) => Some(
                 Sender::read(fields.sender_type.as_deref(), sender.get())
@@ -228,8 +244,8 @@ fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     })
 }
 
-impl Sender<'_> {
-    fn read(sender_type: Option<&str>, json: &str) -> Result<Self, Fault> {
+impl<'a> Sender<'a> {
+    fn read(sender_type: Option<&str>, json: &'a str) -> Result<Self, Fault> {
         let named = json::parse::<IdOf<IgnoredAny>>(json)?.0.is_some();
         match sender_type {
             Some("user") if named => json::parse(json).map(Self::User),

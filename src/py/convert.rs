@@ -11,7 +11,7 @@ use super::errors::to_python;
 use crate::core::client::{Read, Sent};
 use crate::core::interface::Resource;
 use crate::core::json::Fault;
-use crate::core::model::{Extra, Message, Record, Sender, User, UserAttribute};
+use crate::core::model::{Extra, Message, Record, Sender, Unknown, User, UserAttribute, object_of};
 use crate::core::page::{Page, Row};
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
@@ -62,8 +62,11 @@ impl Items<'_> {
 
     fn item<'py>(&self, models: &Models<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
         let misfit = |fault: Fault| to_python(models.py, &self.sent.misfit(fault));
-        match (self.as_dict, row.resource) {
-            (true, _) => dict(models.py, &row.object().map_err(misfit)?),
+        match (self.as_dict, row.resource()) {
+            (true, _) => {
+                let object = row.object().map_err(misfit)?;
+                Ok(pythonize::pythonize(models.py, &object)?)
+            }
             (false, Resource::Users) => models.user(&row.user().map_err(misfit)?),
             (false, Resource::Messages) => {
                 let message = row.message().map_err(misfit)?;
@@ -98,7 +101,7 @@ pub fn page(
     if as_dict {
         let envelope = Extra::read(&page.text.json)
             .map_err(|fault| to_python(py, &read.sent.misfit(fault)))?;
-        return dict(py, &envelope).map(Bound::unbind);
+        return Ok(pythonize::pythonize(py, &envelope)?.unbind());
     }
     let items = Items {
         rows: &page.rows,
@@ -112,9 +115,14 @@ pub fn page(
         .map(Bound::unbind)
 }
 
-/// A JSON object as a dict, its keys in the order in which they were sent.
-fn dict<'py>(py: Python<'py>, object: &Extra) -> PyResult<Bound<'py, PyAny>> {
-    Ok(pythonize::pythonize(py, object)?)
+/// Unknown fields as a dict, its keys in the order in which they were sent.
+fn dict<'py>(py: Python<'py>, unknown: &Unknown<'_>) -> PyResult<Bound<'py, PyAny>> {
+    if unknown.is_empty() {
+        return Ok(PyDict::new(py).into_any());
+    }
+    // The row was read, and its unknown fields with it.
+    let object = object_of(unknown).unwrap_or_default();
+    Ok(pythonize::pythonize(py, &object)?)
 }
 
 /// The report as a `WalkReport`.

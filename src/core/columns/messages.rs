@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 
 use super::{MESSAGES, append_instant, extra_json, timestamps};
-use crate::core::model::{Extra, Message, Sender};
+use crate::core::model::{Message, Sender, Unknown};
 
 /// Collects messages into a batch of `MESSAGES`.
 pub struct MessageColumns {
@@ -67,7 +67,7 @@ struct FlatSender<'a> {
     forename: Option<&'a str>,
     surname: Option<&'a str>,
     picture_thumb_url: Option<&'a str>,
-    extra: Option<&'a Extra>,
+    extra: Option<&'a Unknown<'a>>,
 }
 
 impl<'a> From<Option<&'a Sender<'a>>> for FlatSender<'a> {

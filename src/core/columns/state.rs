@@ -38,7 +38,7 @@ impl Default for RejectColumns {
 impl RejectColumns {
     /// `user_id` is the user whose list the row stood in, or the user that it is.
     pub fn append(&mut self, row: &Row, user_id: Option<i64>, reason: &str) {
-        self.resource.append_value(row.resource.key());
+        self.resource.append_value(row.resource().key());
         self.user_id.append_option(user_id);
         self.id.append_option(row.id);
         self.json.append_value(row.json());

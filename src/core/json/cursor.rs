@@ -102,8 +102,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn word(&mut self, word: &[u8]) -> Option<()> {
-        let rest = self.text.get(self.at..)?;
-        rest.starts_with(word).then(|| self.at += word.len())
+        self.passes(word).then_some(())
     }
 
     /// Whether null stands here, which is then passed.
@@ -207,32 +206,64 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// The members of an object: `member` is given each key, which has no escapes, and passes its
-    /// value.
-    #[inline]
-    pub fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, &'a [u8], Span) -> Option<()>,
-    ) -> Option<()> {
+    /// Passes the brace that opens an object; whether members follow.
+    pub(super) fn opens_object(&mut self) -> Option<bool> {
         self.take(b'{')?;
         self.space();
-        if self.take(b'}').is_some() {
+        Some(self.take(b'}').is_none())
+    }
+
+    /// Passes what follows a member: whether it was the last one.
+    #[inline]
+    pub(super) fn closes_object(&mut self) -> Option<bool> {
+        self.space();
+        if self.take(b',').is_some() {
+            self.space();
+            return Some(false);
+        }
+        self.take(b'}').map(|()| true)
+    }
+
+    /// A key without escapes, and the colon after it.
+    #[inline]
+    pub(super) fn key(&mut self) -> Option<(Span, &'a [u8])> {
+        let key = self.string()?;
+        if key.is_escaped() {
+            return None;
+        }
+        self.space();
+        self.take(b':')?;
+        self.space();
+        Some((key, self.text.get(key.from()..key.to())?))
+    }
+
+    /// Whether these bytes stand here, which are then passed.
+    #[inline]
+    pub(super) fn passes(&mut self, bytes: &[u8]) -> bool {
+        let found = self
+            .text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(bytes));
+        if found {
+            self.at += bytes.len();
+        }
+        found
+    }
+
+    /// The members of an object: `member` is given each key and passes its value.
+    pub fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
+    ) -> Option<()> {
+        if !self.opens_object()? {
             return Some(());
         }
         loop {
-            let key = self.string()?;
-            if key.is_escaped() {
-                return None;
+            let (_, name) = self.key()?;
+            member(self, name)?;
+            if self.closes_object()? {
+                return Some(());
             }
-            self.space();
-            self.take(b':')?;
-            self.space();
-            member(self, self.text.get(key.from()..key.to())?, key)?;
-            self.space();
-            if self.take(b',').is_none() {
-                return self.take(b'}');
-            }
-            self.space();
         }
     }
 
@@ -275,9 +306,7 @@ impl<'a> Cursor<'a> {
 
     // Not by `object`: here a key may have escapes.
     fn pass_object(&mut self, depth: u32) -> Option<()> {
-        self.take(b'{')?;
-        self.space();
-        if self.take(b'}').is_some() {
+        if !self.opens_object()? {
             return Some(());
         }
         loop {
@@ -286,11 +315,9 @@ impl<'a> Cursor<'a> {
             self.take(b':')?;
             self.space();
             self.pass(depth)?;
-            self.space();
-            if self.take(b',').is_none() {
-                return self.take(b'}');
+            if self.closes_object()? {
+                return Some(());
             }
-            self.space();
         }
     }
 

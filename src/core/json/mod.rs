@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::error::Misfit;
 
 pub mod cursor;
+pub mod fields;
 
 const SNIPPET_CHARACTERS: usize = 80;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -3,7 +3,6 @@
 //! and its reading is what both mean.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -11,7 +10,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use self::plain::Plain;
-use self::scan::Scanned;
+use self::scan::{Place, Scanned};
 use super::interface::Resource;
 use super::json::{self, Fault, Text};
 use super::model::{Extra, IdOf, Message, Record, User};
@@ -25,50 +24,59 @@ mod tests;
 #[derive(Debug)]
 struct Source {
     json: Arc<String>,
+    places: Vec<Place>,
     plain: Plain,
+    resource: Resource,
+    /// Its only row came by itself, not in a page.
+    alone: bool,
 }
 
 /// One row of a page: a slice of the page's text, and its id if it has one.
 #[derive(Debug, Clone)]
 pub struct Row {
     source: Arc<Source>,
-    slice: Range<usize>,
+    index: usize,
     /// `None` when the row is no object or has no whole number as its id.
     pub id: Option<i64>,
-    /// Where the row stood in its page; `None` where it came by itself.
-    index: Option<usize>,
-    pub resource: Resource,
 }
 
 impl Row {
     /// A record that came by itself, not in a page.
     pub fn alone(json: Arc<String>, resource: Resource) -> Self {
-        let source = Source {
-            json,
-            plain: Plain::None,
-        };
+        let id = id_of(&json);
+        let slice = 0..json.len();
         Self {
-            slice: 0..source.json.len(),
-            id: id_of(&source.json),
-            source: Arc::new(source),
-            index: None,
-            resource,
+            source: Arc::new(Source {
+                json,
+                places: vec![Place { slice, id }],
+                plain: Plain::None,
+                resource,
+                alone: true,
+            }),
+            index: 0,
+            id,
         }
     }
 
     pub fn json(&self) -> &str {
-        let json = &self.source.json;
-        json.get(self.slice.clone()).unwrap_or_default()
+        let place = self.source.places.get(self.index);
+        place
+            .and_then(|place| self.source.json.get(place.slice.clone()))
+            .unwrap_or_default()
     }
 
     /// Where it stood in its page, from 0.
     pub fn index(&self) -> usize {
-        self.index.unwrap_or_default()
+        self.index
+    }
+
+    pub fn resource(&self) -> Resource {
+        self.source.resource
     }
 
     pub fn user(&self) -> Result<User<'_>, Fault> {
         if let Plain::Users(users) = &self.source.plain
-            && let Some(Some(user)) = self.index.and_then(|index| users.get(index))
+            && let Some(Some(user)) = users.get(self.index)
             && let Some(user) = user.user(&self.source.json)
         {
             return Ok(user);
@@ -78,7 +86,7 @@ impl Row {
 
     pub fn message(&self) -> Result<Message<'_>, Fault> {
         if let Plain::Messages(messages) = &self.source.plain
-            && let Some(Some(message)) = self.index.and_then(|index| messages.get(index))
+            && let Some(Some(message)) = messages.get(self.index)
             && let Some(message) = message.message(&self.source.json)
         {
             return Ok(message);
@@ -92,9 +100,9 @@ impl Row {
     }
 
     fn read<'a, T: Record<'a>>(&'a self) -> Result<T, Fault> {
-        T::read(self.json()).map_err(|fault| match self.index {
-            Some(index) => fault.below(&format!("$.{}[{index}]", self.resource.key())),
-            None => fault,
+        T::read(self.json()).map_err(|fault| match self.source.alone {
+            true => fault,
+            false => fault.below(&format!("$.{}[{}]", self.resource().key(), self.index)),
         })
     }
 }
@@ -120,15 +128,16 @@ impl Page {
     fn of(scanned: Scanned, text: Text, resource: Resource) -> Self {
         let source = Arc::new(Source {
             json: Arc::clone(&text.json),
+            places: scanned.places,
             plain: scanned.plain,
-        });
-        let rows = scanned.rows.into_iter().enumerate();
-        let rows = rows.map(|(index, (slice, id))| Row {
-            source: Arc::clone(&source),
-            slice,
-            id,
-            index: Some(index),
             resource,
+            alone: false,
+        });
+        let rows = source.places.iter().enumerate();
+        let rows = rows.map(|(index, place)| Row {
+            source: Arc::clone(&source),
+            index,
+            id: place.id,
         });
         Self {
             limit: scanned.limit,
@@ -156,13 +165,16 @@ impl Page {
         let start = text.json.as_ptr() as usize;
         let rows = items.into_iter().map(|item| {
             let from = item.get().as_ptr() as usize - start;
-            (from..from + item.get().len(), id_of(item.get()))
+            Place {
+                slice: from..from + item.get().len(),
+                id: id_of(item.get()),
+            }
         });
         let scanned = Scanned {
             limit,
             offset,
             total,
-            rows: rows.collect(),
+            places: rows.collect(),
             plain: Plain::None,
         };
         Ok(Self::of(scanned, text, resource))

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use crate::core::json::cursor::Span;
-use crate::core::model::{Extra, Message, OperatorSender, Sender, User, UserAttribute, UserSender};
+use crate::core::model::{
+    Message, OperatorSender, Sender, Unknown, User, UserAttribute, UserSender,
+};
 use crate::core::timestamp::Timestamp;
 
 /// The rows of a page by their index; `None` where serde_json reads the row.
@@ -20,7 +20,7 @@ pub(super) enum Plain {
 pub(super) type Text = Option<Span>;
 
 /// The fields that the interface does not name: key and value, as sent.
-pub(super) type Unknown = Vec<(Span, Span)>;
+pub(super) type UnknownSpans = Vec<(Span, Span)>;
 
 #[derive(Debug, Default)]
 pub(super) struct PlainUser {
@@ -33,14 +33,14 @@ pub(super) struct PlainUser {
     pub online_at: Option<Timestamp>,
     pub last_url: Text,
     pub user_attributes: Option<Vec<PlainAttribute>>,
-    pub extra: Unknown,
+    pub extra: UnknownSpans,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct PlainAttribute {
     pub name: Text,
     pub value: Text,
-    pub extra: Unknown,
+    pub extra: UnknownSpans,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ pub(super) struct PlainMessage {
     pub auto_invitation: Option<bool>,
     pub sender_type: Text,
     pub sender: PlainSender,
-    pub extra: Unknown,
+    pub extra: UnknownSpans,
 }
 
 /// Who sent a message; the types that the interface shows, and none at all.
@@ -75,7 +75,7 @@ pub(super) struct SenderFields {
     pub forename: Text,
     pub surname: Text,
     pub picture_thumb_url: Text,
-    pub extra: Unknown,
+    pub extra: UnknownSpans,
 }
 
 // Each gives `None` only where serde_json does not take what the scan took, and then judges itself.
@@ -99,7 +99,7 @@ impl PlainUser {
             online_at: self.online_at,
             last_url: text(json, self.last_url)?,
             user_attributes,
-            extra: extra(json, &self.extra)?,
+            extra: extra(json, &self.extra),
         })
     }
 }
@@ -109,7 +109,7 @@ impl PlainAttribute {
         Some(UserAttribute {
             name: text(json, self.name)?,
             value: text(json, self.value)?,
-            extra: extra(json, &self.extra)?,
+            extra: extra(json, &self.extra),
         })
     }
 }
@@ -122,7 +122,7 @@ impl PlainMessage {
                 id: sender.id,
                 name: text(json, sender.name)?,
                 email: text(json, sender.email)?,
-                extra: extra(json, &sender.extra)?,
+                extra: extra(json, &sender.extra),
             })),
             PlainSender::Operator(sender) => Some(Sender::Operator(OperatorSender {
                 id: sender.id,
@@ -130,7 +130,7 @@ impl PlainMessage {
                 surname: text(json, sender.surname)?,
                 email: text(json, sender.email)?,
                 picture_thumb_url: text(json, sender.picture_thumb_url)?,
-                extra: extra(json, &sender.extra)?,
+                extra: extra(json, &sender.extra),
             })),
         };
         Some(Message {
@@ -143,7 +143,7 @@ impl PlainMessage {
             auto_invitation: self.auto_invitation,
             sender_type: text(json, self.sender_type)?,
             sender,
-            extra: extra(json, &self.extra)?,
+            extra: extra(json, &self.extra),
         })
     }
 }
@@ -162,11 +162,9 @@ fn text(json: &str, span: Text) -> Option<Option<Cow<'_, str>>> {
 }
 
 #[inline]
-fn extra(json: &str, unknown: &Unknown) -> Option<Extra> {
-    let mut extra = Extra::new();
-    for (key, value) in unknown {
-        let value: Value = serde_json::from_str(value.of(json)).ok()?;
-        extra.insert(key.of(json).to_owned(), value);
-    }
-    Some(extra)
+fn extra<'a>(json: &'a str, unknown: &UnknownSpans) -> Unknown<'a> {
+    let members = unknown.iter();
+    members
+        .map(|(key, value)| (Cow::Borrowed(key.of(json)), value.of(json)))
+        .collect()
 }

@@ -5,11 +5,15 @@ use std::ops::Range;
 
 use super::id_of;
 use super::plain::{
-    Plain, PlainAttribute, PlainMessage, PlainSender, PlainUser, SenderFields, Text, Unknown,
+    Plain, PlainAttribute, PlainMessage, PlainSender, PlainUser, SenderFields, Text,
 };
-use crate::core::interface::Resource;
-use crate::core::json::cursor::{Cursor, Span};
+use crate::core::interface::{LARGEST_LIMIT, Resource};
+use crate::core::json::cursor::Cursor;
+use crate::core::json::fields::{Found, Key, Order, Seen, keys};
 use crate::core::timestamp::Timestamp;
+
+// Room for the rows of a full page.
+const USUAL_ROWS: usize = LARGEST_LIMIT as usize;
 
 /// A page's envelope and rows.
 #[derive(Debug)]
@@ -17,8 +21,15 @@ pub(super) struct Scanned {
     pub limit: Option<i64>,
     pub offset: Option<i64>,
     pub total: Option<i64>,
-    pub rows: Vec<(Range<usize>, Option<i64>)>,
+    pub places: Vec<Place>,
     pub plain: Plain,
+}
+
+/// Where a row lies in the text, and its id if it is an object that has a whole number as one.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub slice: Range<usize>,
+    pub id: Option<i64>,
 }
 
 /// `None` where the text is no page, or one that is odd in its envelope.
@@ -27,7 +38,7 @@ pub(super) fn scan(json: &str, resource: Resource) -> Option<Scanned> {
     let (mut limit, mut offset, mut total) = (None, None, None);
     let mut listed = None;
     cursor.space();
-    cursor.object(|cursor, key, _| match key {
+    cursor.object(|cursor, key| match key {
         b"limit" => once(&mut limit, whole(cursor)?),
         b"offset" => once(&mut offset, whole(cursor)?),
         b"total" => once(&mut total, whole(cursor)?),
@@ -35,12 +46,12 @@ pub(super) fn scan(json: &str, resource: Resource) -> Option<Scanned> {
         _ => cursor.value().map(|_| ()),
     })?;
     cursor.space();
-    let (rows, plain) = listed.filter(|_| cursor.is_at_end())?;
+    let (places, plain) = listed.filter(|_| cursor.is_at_end())?;
     Some(Scanned {
         limit: limit.flatten(),
         offset: offset.flatten(),
         total: total.flatten(),
-        rows,
+        places,
         plain,
     })
 }
@@ -58,15 +69,21 @@ fn whole(cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
     }
 }
 
-type Rows = (Vec<(Range<usize>, Option<i64>)>, Plain);
+type Rows = (Vec<Place>, Plain);
 
 fn rows(cursor: &mut Cursor<'_>, json: &str, resource: Resource) -> Option<Rows> {
-    let mut places = Vec::new();
+    let mut places = Vec::with_capacity(USUAL_ROWS);
+    let mut orders = Orders::default();
     let plain = match resource {
-        Resource::Users => Plain::Users(each(cursor, json, &mut places, user, |user| user.id)?),
+        Resource::Users => {
+            let user = |cursor: &mut Cursor<'_>| user(cursor, json, &mut orders);
+            Plain::Users(each(cursor, json, &mut places, user, |user| user.id)?)
+        }
         Resource::Messages => {
-            let plain = each(cursor, json, &mut places, message, |message| message.id)?;
-            Plain::Messages(plain)
+            let message = |cursor: &mut Cursor<'_>| message(cursor, json, &mut orders);
+            Plain::Messages(each(cursor, json, &mut places, message, |message| {
+                message.id
+            })?)
         }
     };
     Some((places, plain))
@@ -75,96 +92,96 @@ fn rows(cursor: &mut Cursor<'_>, json: &str, resource: Resource) -> Option<Rows>
 fn each<T>(
     cursor: &mut Cursor<'_>,
     json: &str,
-    places: &mut Vec<(Range<usize>, Option<i64>)>,
-    read: impl Fn(&mut Cursor<'_>, &str) -> Option<T>,
+    places: &mut Vec<Place>,
+    mut read: impl FnMut(&mut Cursor<'_>) -> Option<T>,
     id: impl Fn(&T) -> i64,
 ) -> Option<Vec<Option<T>>> {
-    let mut plain = Vec::new();
+    let mut plain = Vec::with_capacity(USUAL_ROWS);
     cursor.array(|cursor| {
         let from = cursor.at();
-        if let Some(row) = read(cursor, json) {
-            places.push((from..cursor.at(), Some(id(&row))));
-            plain.push(Some(row));
-            return Some(());
+        let row = read(cursor);
+        if row.is_none() {
+            cursor.go_back(from);
+            cursor.value()?;
         }
-        cursor.go_back(from);
-        cursor.value()?;
-        let place = from..cursor.at();
-        let id = json.get(place.clone()).and_then(id_of);
-        places.push((place, id));
-        plain.push(None);
+        let slice = from..cursor.at();
+        let id = match &row {
+            Some(row) => Some(id(row)),
+            None => json.get(slice.clone()).and_then(id_of),
+        };
+        places.push(Place { slice, id });
+        plain.push(row);
         Some(())
     })?;
     Some(plain)
 }
 
-fn user(cursor: &mut Cursor<'_>, json: &str) -> Option<PlainUser> {
+/// How fields were ordered the last time.
+#[derive(Default)]
+struct Orders {
+    user: Order<9>,
+    attribute: Order<2>,
+    message: Order<9>,
+    by_user: Order<6>,
+    by_operator: Order<6>,
+}
+
+// In each, the numbers of the matches below are places in the list above them.
+
+const USER: [Key; 9] = keys![
+    "id",
+    "name",
+    "email",
+    "reference",
+    "created_at",
+    "updated_at",
+    "online_at",
+    "last_url",
+    "user_attributes",
+];
+
+fn user(cursor: &mut Cursor<'_>, json: &str, orders: &mut Orders) -> Option<PlainUser> {
     let mut user = PlainUser::default();
-    let mut seen = Seen::default();
-    cursor.object(|cursor, key, at| {
-        match key {
-            b"id" => {
-                seen.first(0)?;
-                user.id = cursor.integer()?;
-            }
-            b"name" => {
-                seen.first(1)?;
-                user.name = text(cursor)?;
-            }
-            b"email" => {
-                seen.first(2)?;
-                user.email = text(cursor)?;
-            }
-            b"reference" => {
-                seen.first(3)?;
-                user.reference = text(cursor)?;
-            }
-            b"created_at" => {
-                seen.first(4)?;
-                user.created_at = instant(cursor, json)?;
-            }
-            b"updated_at" => {
-                seen.first(5)?;
-                user.updated_at = instant(cursor, json)?;
-            }
-            b"online_at" => {
-                seen.first(6)?;
-                user.online_at = instant(cursor, json)?;
-            }
-            b"last_url" => {
-                seen.first(7)?;
-                user.last_url = text(cursor)?;
-            }
-            b"user_attributes" => {
-                seen.first(8)?;
-                user.user_attributes = attributes(cursor)?;
-            }
-            _ => unknown(cursor, at, &mut user.extra)?,
+    let Orders {
+        user: order,
+        attribute,
+        ..
+    } = orders;
+    let seen = cursor.fields(&USER, order, |cursor, found| {
+        match found {
+            Found::Field(0) => user.id = cursor.integer()?,
+            Found::Field(1) => user.name = text(cursor)?,
+            Found::Field(2) => user.email = text(cursor)?,
+            Found::Field(3) => user.reference = text(cursor)?,
+            Found::Field(4) => user.created_at = instant(cursor, json)?,
+            Found::Field(5) => user.updated_at = instant(cursor, json)?,
+            Found::Field(6) => user.online_at = instant(cursor, json)?,
+            Found::Field(7) => user.last_url = text(cursor)?,
+            Found::Field(_) => user.user_attributes = attributes(cursor, attribute)?,
+            Found::Unknown(key) => user.extra.push((key, cursor.value()?)),
         }
         Some(())
     })?;
     seen.has(0).then_some(user)
 }
 
-fn attributes(cursor: &mut Cursor<'_>) -> Option<Option<Vec<PlainAttribute>>> {
+const ATTRIBUTE: [Key; 2] = keys!["name", "value"];
+
+fn attributes(
+    cursor: &mut Cursor<'_>,
+    order: &mut Order<2>,
+) -> Option<Option<Vec<PlainAttribute>>> {
     if cursor.null() {
         return Some(None);
     }
     let mut attributes = Vec::new();
     cursor.array(|cursor| {
         let mut attribute = PlainAttribute::default();
-        let mut seen = Seen::default();
-        cursor.object(|cursor, key, at| {
-            match key {
-                b"name" => {
-                    seen.first(0)?;
-                    attribute.name = text(cursor)?;
-                }
-                b"value" => {
-                    seen.first(1)?;
-                    attribute.value = text(cursor)?;
-                }
-                _ => unknown(cursor, at, &mut attribute.extra)?,
+        cursor.fields(&ATTRIBUTE, order, |cursor, found| {
+            match found {
+                Found::Field(0) => attribute.name = text(cursor)?,
+                Found::Field(_) => attribute.value = text(cursor)?,
+                Found::Unknown(key) => attribute.extra.push((key, cursor.value()?)),
             }
             Some(())
         })?;
@@ -174,49 +191,46 @@ fn attributes(cursor: &mut Cursor<'_>) -> Option<Option<Vec<PlainAttribute>>> {
     Some(Some(attributes))
 }
 
-fn message(cursor: &mut Cursor<'_>, json: &str) -> Option<PlainMessage> {
+const MESSAGE: [Key; 9] = keys![
+    "id",
+    "body",
+    "read_by_user",
+    "read_by_operator",
+    "created_at",
+    "file_url",
+    "auto_invitation",
+    "sender_type",
+    "sender",
+];
+
+fn message(cursor: &mut Cursor<'_>, json: &str, orders: &mut Orders) -> Option<PlainMessage> {
     let mut message = PlainMessage::default();
     let mut sender = None;
-    let mut seen = Seen::default();
-    cursor.object(|cursor, key, at| {
-        match key {
-            b"id" => {
-                seen.first(0)?;
-                message.id = cursor.integer()?;
+    let Orders {
+        message: order,
+        by_user,
+        by_operator,
+        ..
+    } = orders;
+    let seen = cursor.fields(&MESSAGE, order, |cursor, found| {
+        match found {
+            Found::Field(0) => message.id = cursor.integer()?,
+            Found::Field(1) => message.body = text(cursor)?,
+            Found::Field(2) => message.read_by_user = boolean(cursor)?,
+            Found::Field(3) => message.read_by_operator = boolean(cursor)?,
+            Found::Field(4) => message.created_at = instant(cursor, json)?,
+            Found::Field(5) => message.file_url = text(cursor)?,
+            Found::Field(6) => message.auto_invitation = boolean(cursor)?,
+            Found::Field(7) => message.sender_type = text(cursor)?,
+            Found::Field(_) => {
+                let by = message.sender_type.map(|span| span.of(json));
+                let order = match by {
+                    Some("operator") => &mut *by_operator,
+                    _ => &mut *by_user,
+                };
+                sender = sent_by(cursor, order)?;
             }
-            b"body" => {
-                seen.first(1)?;
-                message.body = text(cursor)?;
-            }
-            b"read_by_user" => {
-                seen.first(2)?;
-                message.read_by_user = boolean(cursor)?;
-            }
-            b"read_by_operator" => {
-                seen.first(3)?;
-                message.read_by_operator = boolean(cursor)?;
-            }
-            b"created_at" => {
-                seen.first(4)?;
-                message.created_at = instant(cursor, json)?;
-            }
-            b"file_url" => {
-                seen.first(5)?;
-                message.file_url = text(cursor)?;
-            }
-            b"auto_invitation" => {
-                seen.first(6)?;
-                message.auto_invitation = boolean(cursor)?;
-            }
-            b"sender_type" => {
-                seen.first(7)?;
-                message.sender_type = text(cursor)?;
-            }
-            b"sender" => {
-                seen.first(8)?;
-                sender = sent_by(cursor)?;
-            }
-            _ => unknown(cursor, at, &mut message.extra)?,
+            Found::Unknown(key) => message.extra.push((key, cursor.value()?)),
         }
         Some(())
     })?;
@@ -226,94 +240,53 @@ fn message(cursor: &mut Cursor<'_>, json: &str) -> Option<PlainMessage> {
     seen.has(0).then_some(message)
 }
 
+const SENDER: [Key; 6] = keys![
+    "id",
+    "name",
+    "email",
+    "forename",
+    "surname",
+    "picture_thumb_url",
+];
+
 /// A sender before its type is known, which may follow it.
 struct AnySender {
     fields: SenderFields,
     seen: Seen,
 }
 
-const SENDER_ID: u32 = 0;
-const SENDER_NAME: u32 = 1;
-const SENDER_FORENAME: u32 = 3;
-const SENDER_SURNAME: u32 = 4;
-const SENDER_PICTURE: u32 = 5;
-
 impl AnySender {
     /// A field that only the other type has is an unknown one: those are left to serde_json.
     fn typed(self, sender_type: &str) -> Option<PlainSender> {
         let Self { fields, seen } = self;
-        if !seen.has(SENDER_ID) {
-            return None;
-        }
+        let [id, name, _, forename, surname, picture] = std::array::from_fn(|n| seen.has(n));
         match sender_type {
-            "user"
-                if !seen.has(SENDER_FORENAME)
-                    && !seen.has(SENDER_SURNAME)
-                    && !seen.has(SENDER_PICTURE) =>
-            {
-                Some(PlainSender::User(fields))
-            }
-            "operator" if !seen.has(SENDER_NAME) => Some(PlainSender::Operator(fields)),
+            _ if !id => None,
+            "user" if !forename && !surname && !picture => Some(PlainSender::User(fields)),
+            "operator" if !name => Some(PlainSender::Operator(fields)),
             _ => None,
         }
     }
 }
 
-fn sent_by(cursor: &mut Cursor<'_>) -> Option<Option<AnySender>> {
+fn sent_by(cursor: &mut Cursor<'_>, order: &mut Order<6>) -> Option<Option<AnySender>> {
     if cursor.null() {
         return Some(None);
     }
     let mut fields = SenderFields::default();
-    let mut seen = Seen::default();
-    cursor.object(|cursor, key, at| {
-        match key {
-            b"id" => {
-                seen.first(SENDER_ID)?;
-                fields.id = cursor.integer()?;
-            }
-            b"name" => {
-                seen.first(SENDER_NAME)?;
-                fields.name = text(cursor)?;
-            }
-            b"email" => {
-                seen.first(2)?;
-                fields.email = text(cursor)?;
-            }
-            b"forename" => {
-                seen.first(SENDER_FORENAME)?;
-                fields.forename = text(cursor)?;
-            }
-            b"surname" => {
-                seen.first(SENDER_SURNAME)?;
-                fields.surname = text(cursor)?;
-            }
-            b"picture_thumb_url" => {
-                seen.first(SENDER_PICTURE)?;
-                fields.picture_thumb_url = text(cursor)?;
-            }
-            _ => unknown(cursor, at, &mut fields.extra)?,
+    let seen = cursor.fields(&SENDER, order, |cursor, found| {
+        match found {
+            Found::Field(0) => fields.id = cursor.integer()?,
+            Found::Field(1) => fields.name = text(cursor)?,
+            Found::Field(2) => fields.email = text(cursor)?,
+            Found::Field(3) => fields.forename = text(cursor)?,
+            Found::Field(4) => fields.surname = text(cursor)?,
+            Found::Field(_) => fields.picture_thumb_url = text(cursor)?,
+            Found::Unknown(key) => fields.extra.push((key, cursor.value()?)),
         }
         Some(())
     })?;
     Some(Some(AnySender { fields, seen }))
-}
-
-/// The fields that have come, by number.
-#[derive(Debug, Default, Clone, Copy)]
-struct Seen(u32);
-
-impl Seen {
-    /// `None` where it came before.
-    #[inline]
-    fn first(&mut self, field: u32) -> Option<()> {
-        let first = !self.has(field);
-        self.0 |= 1 << field;
-        first.then_some(())
-    }
-
-    fn has(self, field: u32) -> bool {
-        self.0 & (1 << field) != 0
-    }
 }
 
 #[inline]
@@ -339,10 +312,4 @@ fn instant(cursor: &mut Cursor<'_>, json: &str) -> Option<Option<Timestamp>> {
         Some(span) if span.is_escaped() => None,
         Some(span) => Timestamp::parse(span.of(json)).map(Some),
     }
-}
-
-fn unknown(cursor: &mut Cursor<'_>, key: Span, fields: &mut Unknown) -> Option<()> {
-    let value = cursor.value()?;
-    fields.push((key, value));
-    Some(())
 }

@@ -101,7 +101,7 @@ impl Pending {
     /// Takes what became of a row that was asked for by its id.
     pub fn take_asked(&mut self, asked: Asked) -> Result<(), ArrowError> {
         match asked {
-            Asked::Found { user_id, row } => match row.resource {
+            Asked::Found { user_id, row } => match row.resource() {
                 Resource::Users => self.take_user(&row),
                 Resource::Messages => self.take_message(user_id.unwrap_or_default(), &row)?,
             },

@@ -1,7 +1,8 @@
 //! The order of a list as its pages showed it: what two pages share, and what contradicts.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 

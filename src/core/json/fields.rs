@@ -1,0 +1,98 @@
+//! Objects whose fields are known by name, and come in much the same order one after another.
+
+use super::cursor::{Cursor, Span};
+
+/// A field by its key, and the bytes that it mostly begins with: `"id":`.
+#[derive(Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub opening: &'static [u8],
+}
+
+/// The keys of an object's known fields; a field's number is its place among them.
+macro_rules! keys {
+    ($($name:literal),* $(,)?) => {
+        [$($crate::core::json::fields::Key {
+            name: $name,
+            opening: concat!("\"", $name, "\":").as_bytes(),
+        },)*]
+    };
+}
+pub(crate) use keys;
+
+/// In which order the fields came the last time: most likely they come so again.
+#[derive(Debug)]
+pub struct Order<const N: usize>([usize; N]);
+
+impl<const N: usize> Default for Order<N> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|place| place))
+    }
+}
+
+/// The known fields that an object has.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Seen(u32);
+
+impl Seen {
+    pub fn has(self, field: usize) -> bool {
+        self.0 & (1 << field) != 0
+    }
+
+    /// `None` where it came before: of a key that comes twice the last one rules, which is left to
+    /// serde_json.
+    #[inline]
+    fn note(&mut self, field: usize) -> Option<()> {
+        let first = !self.has(field);
+        self.0 |= 1 << field;
+        first.then_some(())
+    }
+}
+
+/// What `object` comes upon.
+#[derive(Debug, Clone, Copy)]
+pub enum Found {
+    Field(usize),
+    /// A field of another name.
+    Unknown(Span),
+}
+
+impl Cursor<'_> {
+    /// The members of an object, each of whose values `member` passes.
+    #[inline]
+    pub fn fields<const N: usize>(
+        &mut self,
+        keys: &[Key; N],
+        order: &mut Order<N>,
+        mut member: impl FnMut(&mut Self, Found) -> Option<()>,
+    ) -> Option<Seen> {
+        let mut seen = Seen::default();
+        let mut place = 0;
+        if !self.opens_object()? {
+            return Some(seen);
+        }
+        loop {
+            let likely = order.0.get(place).copied().unwrap_or(0);
+            let as_likely = keys.get(likely)?;
+            if self.passes(as_likely.opening) {
+                self.space();
+                seen.note(likely)?;
+                member(self, Found::Field(likely))?;
+            } else {
+                let (key, name) = self.key()?;
+                let field = keys.iter().position(|key| key.name.as_bytes() == name);
+                if let Some(field) = field {
+                    seen.note(field)?;
+                    if let Some(last) = order.0.get_mut(place) {
+                        *last = field;
+                    }
+                }
+                member(self, field.map_or(Found::Unknown(key), Found::Field))?;
+            }
+            place += 1;
+            if self.closes_object()? {
+                return Some(seen);
+            }
+        }
+    }
+}
