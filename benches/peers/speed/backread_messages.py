@@ -1,0 +1,23 @@
+"""backread: every user's messages in one of its shapes.
+
+Usage: ``python backread_messages.py URL arrow|dataclasses|dicts``
+"""
+
+import sys
+from typing import Any
+
+import pyarrow as pa
+from measured import measure
+
+from backread import Client
+
+
+def main(url: str, shape: str) -> Any:
+    """Reads all."""
+    with Client(url, "bench", "bench") as client:
+        if shape == "arrow":
+            return pa.table(client.messages.all())
+        return list(client.messages.all(as_dict=shape == "dicts"))
+
+
+measure(lambda: main(*sys.argv[1:]))
