@@ -1,4 +1,4 @@
-"""wreq with msgspec structs."""
+"""wreq with msgspec structs; with ``untracked``, out of the sight of the garbage collector."""
 
 import asyncio
 from typing import Any
@@ -15,9 +15,9 @@ async def main() -> list[Any]:
     async with Client(headers=pages.HEADERS) as client:
 
         async def fetch(path: str) -> Any:
-            async with client.get(url + path) as response:
-                response.raise_for_status()
-                return await response.bytes()
+            response = await client.get(url + path)
+            response.raise_for_status()
+            return await response.bytes()
 
         return await pages.read(fetch, structs.users, structs.messages, most, structs.id_of)
 

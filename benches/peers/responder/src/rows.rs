@@ -298,7 +298,9 @@ fn instant(seconds: usize, milliseconds: usize) -> String {
 
 /// The date of a day since 1970.
 fn date(mut day: usize) -> (usize, usize, usize) {
-    let leap = |year: usize| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = |year: usize| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     let mut year = 1970;
     while day >= 365 + usize::from(leap(year)) {
         day -= 365 + usize::from(leap(year));

@@ -1,0 +1,107 @@
+"""64 users fetched at once with `asyncio.gather`, over and over.
+
+Usage: ``python gathered_gets.py LIBRARY URL``. backread gives a `User`, the others a dictionary.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pages
+from measured import cpu_seconds
+
+AT_ONCE = 64
+WARM_UP = 5
+TIMES = 60
+USERS = range(1_000_001, 1_000_001 + AT_ONCE)
+
+Get = Callable[[int], Awaitable[Any]]
+
+
+@asynccontextmanager
+async def wreq(url: str) -> Any:
+    """wreq."""
+    from wreq import Client
+
+    async with Client(headers=pages.HEADERS) as client:
+
+        async def get(user: int) -> Any:
+            response = await client.get(f"{url}/external/users/{user}")
+            response.raise_for_status()
+            return await response.json()
+
+        yield get
+
+
+@asynccontextmanager
+async def pyreqwest(url: str) -> Any:
+    """pyreqwest."""
+    from pyreqwest.client import ClientBuilder
+
+    builder = ClientBuilder().base_url(url).default_headers(pages.HEADERS).error_for_status()
+    async with builder.build() as client:
+
+        async def get(user: int) -> Any:
+            response = await client.get(f"/external/users/{user}").build().send()
+            return await response.json()
+
+        yield get
+
+
+@asynccontextmanager
+async def aiohttp(url: str) -> Any:
+    """aiohttp."""
+    import aiohttp
+
+    options = {"headers": pages.HEADERS, "raise_for_status": True}
+    async with aiohttp.ClientSession(url, **options) as session:
+
+        async def get(user: int) -> Any:
+            async with session.get(f"/external/users/{user}") as response:
+                return await response.json()
+
+        yield get
+
+
+@asynccontextmanager
+async def backread(url: str) -> Any:
+    """backread as it is."""
+    from backread import AsyncClient
+
+    async with AsyncClient(url, "bench", "bench") as client:
+        yield client.users.get
+
+
+@asynccontextmanager
+async def backread_64(url: str) -> Any:
+    """backread with as many requests in flight as there are calls."""
+    from backread import AsyncClient
+
+    async with AsyncClient(url, "bench", "bench", max_concurrency=AT_ONCE) as client:
+        yield client.users.get
+
+
+async def main(library: str, url: str) -> None:
+    """Calls, and prints the calls a second and the CPU time of a call in microseconds."""
+    async with globals()[library](url) as get:
+
+        async def calls(times: int) -> None:
+            for _ in range(times):
+                await asyncio.gather(*(get(user) for user in USERS))
+
+        await calls(WARM_UP)
+        began, cpu = time.perf_counter(), cpu_seconds()
+        await calls(TIMES)
+        seconds, cpu = time.perf_counter() - began, cpu_seconds() - cpu
+    made = TIMES * AT_ONCE
+    print(json.dumps({"calls_a_second": made / seconds, "cpu": cpu / made * 1e6}))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
