@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROUNDS = 41
@@ -18,26 +19,31 @@ ROUNDS = 41
 IMPORTS = ("import backread", "from backread import Client")
 
 
-def milliseconds(code: str) -> float:
+def milliseconds(python: str, code: str) -> float:
     """Runs code in a fresh interpreter, and gives the milliseconds from its start to its end."""
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-I", "-c", code], check=True)
+    subprocess.run([python, "-I", "-c", code], check=True)
     return (time.perf_counter() - started) * 1_000
 
 
+def import_costs(programs: Sequence[tuple[str, str]], rounds: int) -> dict[tuple[str, str], float]:
+    """The median milliseconds of each interpreter with its code, over those of its bare start."""
+    bare = [(python, "pass") for python in {python for python, _ in programs}]
+    samples: dict[tuple[str, str], list[float]] = {each: [] for each in (*bare, *programs)}
+    for python, code in samples:
+        milliseconds(python, code)  # the first start reads the files from disk
+    for _ in range(rounds):
+        for (python, code), times in samples.items():
+            times.append(milliseconds(python, code))
+    medians = {each: statistics.median(times) for each, times in samples.items()}
+    return {each: medians[each] - medians[each[0], "pass"] for each in programs}
+
+
 def measure_imports() -> None:
-    """Prints the cost of each import, with the medians it is the difference of."""
-    samples: dict[str, list[float]] = {code: [] for code in ("pass", *IMPORTS)}
-    for code in samples:
-        milliseconds(code)  # the first start reads the files from disk
-    for _ in range(ROUNDS):
-        for code, times in samples.items():
-            times.append(milliseconds(code))
-    bare = statistics.median(samples.pop("pass"))
-    print(f"bare interpreter: {bare:.1f} ms (medians of {ROUNDS})")
-    for code, times in samples.items():
-        whole = statistics.median(times)
-        print(f"{code}: {whole - bare:.1f} ms more ({whole:.1f} ms)")
+    """Prints the cost of each import."""
+    costs = import_costs([(sys.executable, code) for code in IMPORTS], ROUNDS)
+    for (_, code), cost in costs.items():
+        print(f"{code}: {cost:.1f} ms more than a bare interpreter (medians of {ROUNDS})")
 
 
 def measure_wheels(folder: Path) -> None:

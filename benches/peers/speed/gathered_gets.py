@@ -1,6 +1,6 @@
 """64 users fetched at once with `asyncio.gather`, over and over.
 
-Usage: ``python gathered_gets.py LIBRARY URL``. backread gives a `User`, the others a dictionary.
+Usage: ``python gathered_gets.py URL LIBRARY``. backread gives a `User`, the others a dictionary.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ async def backread_64(url: str) -> Any:
         yield client.users.get
 
 
-async def main(library: str, url: str) -> None:
+async def main(url: str, library: str) -> None:
     """Calls, and prints the calls a second and the CPU time of a call in microseconds."""
     async with globals()[library](url) as get:
 

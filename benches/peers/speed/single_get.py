@@ -1,6 +1,6 @@
 """One user fetched over and over on one connection, one call after another.
 
-Usage: ``python single_get.py LIBRARY URL``. Each library gives what its own method gives: backread
+Usage: ``python single_get.py URL LIBRARY``. Each library gives what its own method gives: backread
 a `User` (or, as ``backread_dict``, a dictionary), the others a dictionary.
 """
 
@@ -135,12 +135,12 @@ def backread_dict(url: str) -> Get:
     return lambda: users.get(USER, as_dict=True)
 
 
-def main(library: str, url: str) -> None:
+def main(url: str, library: str) -> None:
     """Calls, and prints the median of a call and the CPU time of a call, in microseconds."""
     get: Get = globals()[library](url)
     for _ in range(WARM_UP):
         user = get()
-    assert USER == (user["id"] if isinstance(user, dict) else user.id)
+    assert (user["id"] if isinstance(user, dict) else user.id) == USER
     times = []
     cpu = cpu_seconds()
     for _ in range(CALLS):

@@ -1,13 +1,14 @@
 """One first run of a program of benches/peers/mirror, timed without its imports.
 
-Usage: ``python timed_sync.py PROGRAM FOLDER``, the service in the environment. Counted are the
-messages that the program says it holds at the end.
+Usage: ``python timed_sync.py URL PROGRAM FOLDER``. Counted are the messages that the program
+says it holds at the end.
 """
 
 import importlib
 import inspect
 import io
 import json
+import os
 import sys
 import time
 from contextlib import redirect_stdout
@@ -18,8 +19,13 @@ from measured import cpu_seconds, memory_megabytes
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "mirror"))
 
 
-def main(program: str, folder: Path) -> None:
+def main(url: str, program: str, folder: Path) -> None:
     """Runs, and prints what that took."""
+    os.environ |= {
+        "BACKREAD_BASE_URL": url,
+        "BACKREAD_API_SECRET": "bench",
+        "BACKREAD_VENDOR": "bench",
+    }
     module = importlib.import_module(program)
     options = {"updated": False} if "updated" in inspect.signature(module.sync).parameters else {}
     began, cpu = time.perf_counter(), cpu_seconds()
@@ -37,4 +43,4 @@ def main(program: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
