@@ -19,7 +19,7 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop lint bench bench-mock bench-mirror clean test-rust test-python test-wheel \
+.PHONY: help demo test build develop lint bench bench-mock bench-mirror bench-speed clean test-rust test-python test-wheel \
 	test-integrations test-long
 
 help:
@@ -30,9 +30,10 @@ help:
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, basedpyright, stubtest"
-	@echo "make bench    what the import costs, the size of the wheel, make bench-mock, make bench-mirror"
+	@echo "make bench    what the import costs, the size of the wheel, and the three below"
 	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
 	@echo "make bench-mirror  what the mirror loses and asks for, next to others; WRITE=--write updates docs/"
+	@echo "make bench-speed  how fast backread reads, next to others; ONLY=read,get ROUNDS=3 WRITE=--write"
 	@echo "make clean    remove what was built, $(VENV) included"
 	@echo
 	@echo "PYTHON=python3.12 make ... chooses the interpreter; it must be 3.11 or later."
@@ -87,6 +88,7 @@ bench: $(STAMPS)/wheel
 	$(BIN)/python benches/import_and_size.py $(WHEELS)
 	@$(MAKE) --no-print-directory bench-mock
 	@$(MAKE) --no-print-directory bench-mirror
+	@$(MAKE) --no-print-directory bench-speed
 
 bench-mock: $(STAMPS)/wheel $(STAMPS)/bench
 	cargo build --release --locked --manifest-path benches/peers/axum/Cargo.toml --target-dir target/peers
@@ -94,6 +96,11 @@ bench-mock: $(STAMPS)/wheel $(STAMPS)/bench
 
 bench-mirror: $(STAMPS)/wheel target/mirror-peers/dlt/stamp target/mirror-peers/airbyte/stamp
 	$(BIN)/python benches/mirror_peers.py $(foreach peer,dlt airbyte,target/mirror-peers/$(peer)/bin/python) $(WRITE)
+
+MIRROR_PEERS := target/mirror-peers/dlt/stamp target/mirror-peers/airbyte/stamp
+bench-speed: $(STAMPS)/wheel $(STAMPS)/bench $(MIRROR_PEERS) target/speed-peers/stamp
+	cargo build --release --locked --manifest-path benches/peers/responder/Cargo.toml --target-dir target/peers
+	$(BIN)/python benches/speed.py $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(WRITE)
 
 clean:
 	rm -rf $(VENV) target .mypy_cache .pytest_cache .ruff_cache
@@ -122,6 +129,12 @@ $(STAMPS)/integrations $(STAMPS)/bench: $(STAMPS)/venv constraints.txt pyproject
 
 # The peers need other versions of what the tools need, so each has an environment of its own.
 target/mirror-peers/%/stamp: benches/peers/mirror/%.txt
+	@rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<
+	@touch $@
+
+target/speed-peers/stamp: benches/peers/speed/peers.txt
 	@rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<

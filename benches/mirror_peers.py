@@ -12,19 +12,19 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import tables
 from backread.testing import Lane, MockServer, World
 
 HERE = Path(__file__).resolve().parent
@@ -319,46 +319,20 @@ def measure(all_tools: Sequence[Tool]) -> Iterator[tuple[list[str], list[str]]]:
             yield [tool.name, *counts, *requests], [tool.name, *said]
 
 
-# --- tables ---------------------------------------------------------------------------------------
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def between(name: str) -> re.Pattern[str]:
-    """What stands between the two markers of that name in the page."""
-    return re.compile(f"(?<=<!-- {name} -->\n\n).*?(?=\n<!-- end of {name} -->)", re.DOTALL)
-
-
-def filled(page: str, name: str, content: str) -> str:
-    """The page with other content between the two markers of that name."""
-    changed, count = between(name).subn(lambda _: content, page)
-    if count != 1:
-        raise SystemExit(f"{PAGE.name} needs the markers of {name!r} just once, and has {count}")
-    return changed
-
-
 def main(dlt: str, airbyte: str, *, write: bool) -> None:
     """Measures all, prints the tables, and writes them if wished."""
     if write:
-        # Minutes of measuring would be lost on a page that has no place for them.
-        filled(filled(PAGE.read_text(encoding="utf-8"), "counts", ""), "words", "")
+        tables.expect_places(PAGE, ("counts", "words"))
     began = time.monotonic()
     counts, words = [], []
     for row, said in measure(tools(dlt, airbyte)):
         counts.append(row)
         words.append(said)
         print(" | ".join(row), flush=True)
-    tables = {"counts": table(COUNTS, counts), "words": table(WORDS, words)}
-    print(f"\n{tables['counts']}\n{tables['words']}\n{time.monotonic() - began:.0f} seconds")
+    made = {"counts": tables.table(COUNTS, counts), "words": tables.table(WORDS, words)}
+    print(f"\n{made['counts']}\n{made['words']}\n{time.monotonic() - began:.0f} seconds")
     if write:
-        page = PAGE.read_text(encoding="utf-8")
-        for name, content in tables.items():
-            page = filled(page, name, content)
-        PAGE.write_text(page, encoding="utf-8")
+        tables.write(PAGE, made)
 
 
 if __name__ == "__main__":

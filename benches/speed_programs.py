@@ -66,6 +66,13 @@ class Program:
     arguments: tuple[str, ...] = ()
     """What it is told besides the service's URL."""
     service: Service = WHOLE
+    users: int | None = None
+    """How many of the service's users are read, if not all."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows it must say that it read."""
+        return MESSAGES * (self.users or self.service.users)
 
     def command(self, url: str) -> list[str | Path]:
         """What is run."""
@@ -76,7 +83,7 @@ class Program:
 
 def reader(key: str, name: str, program: str, *more: str, users: int = 2_000) -> Program:
     """A peer that reads the messages of so many users."""
-    return Program("read", key, name, "peers", program, (str(users), *more))
+    return Program("read", key, name, "peers", program, (str(users), *more), users=users)
 
 
 def shape(key: str, name: str) -> Program:
@@ -244,9 +251,16 @@ def run(program: Program, url: str) -> Measurement:
         done = subprocess.run(
             command, env=environment, cwd=folder, capture_output=True, encoding="utf-8", check=False
         )
+    try:
+        measured: Measurement = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        printed = done.stdout[-2000:] + done.stderr[-4000:]
+        raise SystemExit(f"{program.key}: exit code {done.returncode}\n{printed}") from None
+    if measured.get("rows", program.rows) != program.rows:
+        raise SystemExit(f"{program.key} read {measured['rows']:,} of {program.rows:,} rows")
     if done.returncode != 0:
-        raise SystemExit(f"{program.key} failed\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
-    measured: Measurement = json.loads(done.stdout.splitlines()[-1])
+        # Some peers crash at times while their interpreter ends; they have been measured by then.
+        print(f"{program.key} ended with {done.returncode}, once measured", file=sys.stderr)
     return measured
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import importlib
 import importlib.util
 import inspect
 import os
@@ -14,9 +15,10 @@ import subprocess
 import sys
 import sysconfig
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -205,3 +207,19 @@ def run_shell(script: str, folder: Path, environment: Mapping[str, str]) -> str:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, f"{script}\n{written}"
     return written
+
+
+@contextlib.contextmanager
+def bench(name: str) -> Iterator[ModuleType]:
+    """A script of benches/, with the modules beside it that it imports."""
+    folder = ROOT / "benches"
+    before = set(sys.modules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        try:
+            yield importlib.import_module(name)
+        finally:
+            for added in set(sys.modules) - before:
+                file = getattr(sys.modules[added], "__file__", None)
+                if file is not None and Path(file).is_relative_to(folder):
+                    del sys.modules[added]

@@ -5,16 +5,14 @@ The figures are not compared: they are of the run that wrote them.
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
 from backread.testing import World
-from documents import IN_CHECKOUT, ROOT
+from documents import IN_CHECKOUT, ROOT, bench
 
 if not IN_CHECKOUT:
     pytest.skip("the wheel check takes no benches along", allow_module_level=True)
@@ -25,20 +23,13 @@ NAMES = ("counts", "words")
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("mirror_peers", ROOT / "benches/mirror_peers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their own module up while they are made.
-    sys.modules["mirror_peers"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["mirror_peers"]
+    with bench("mirror_peers") as module:
+        yield module
 
 
 def cells(script: ModuleType, name: str) -> list[list[str]]:
     """The lines of a table, the one below its header left out."""
-    [text] = script.between(name).findall(PAGE)
+    [text] = script.tables.between(name).findall(PAGE)
     lines = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in text.splitlines()]
     return [lines[0], *lines[2:]]
 
@@ -54,17 +45,17 @@ def test_rows_and_columns_are_those_of_the_script(script: ModuleType, name: str)
 @pytest.mark.parametrize("name", NAMES)
 def test_another_run_replaces_a_table_and_nothing_else(script: ModuleType, name: str) -> None:
     columns, *rows = cells(script, name)
-    assert script.filled(PAGE, name, script.table(columns, rows)) == PAGE
-    other = script.table(columns, rows[:1])
-    once = script.filled(PAGE, name, other)
-    assert script.between(name).findall(once) == [other]
-    [old] = script.between(name).findall(PAGE)
-    assert script.filled(once, name, old) == PAGE
+    assert script.tables.filled(PAGE, name, script.tables.table(columns, rows)) == PAGE
+    other = script.tables.table(columns, rows[:1])
+    once = script.tables.filled(PAGE, name, other)
+    assert script.tables.between(name).findall(once) == [other]
+    [old] = script.tables.between(name).findall(PAGE)
+    assert script.tables.filled(once, name, old) == PAGE
 
 
 def test_a_page_without_the_markers_is_refused(script: ModuleType) -> None:
     with pytest.raises(SystemExit, match="markers"):
-        script.filled("# Another page\n", "counts", "")
+        script.tables.filled("# Another page\n", "counts", "")
 
 
 def test_the_versions_are_those_that_are_installed() -> None:
