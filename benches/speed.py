@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import import_and_size
 import tables
-from speed_figures import GOALS, NOTHING, TABLES, Measured, lines, shown
+from speed_figures import GOALS, TABLES, Measured, lines, shown
 from speed_programs import HERE, PROGRAMS, PYTHONS, SCRIPTS, Program, Responders, in_turns
 
 PAGE = HERE.parent / "docs" / "speed.md"
@@ -37,13 +37,20 @@ def named(only: Sequence[str]) -> list[Program]:
     return [each for each in PROGRAMS if not only or each.key in only or each.section in only]
 
 
-def imports(rounds: int) -> str:
-    """The table of what imports cost, in milliseconds over a bare interpreter."""
+def imports(rounds: int) -> tuple[str, Measured]:
+    """What imports cost over a bare interpreter: the table, and what the goals ask for."""
     programs = [(str(PYTHONS["ours"]), code) for code in import_and_size.IMPORTS]
     programs += [(str(PYTHONS["peers"]), f"import {name}") for name in IMPORTED]
     costs = import_and_size.import_costs(programs, rounds)
     rows = [[f"`{code}`", shown(cost)] for (_, code), cost in costs.items()]
-    return tables.table(("what is imported", "ms"), rows)
+    slowest = max(costs[program] for program in programs if program[0] == str(PYTHONS["ours"]))
+    return tables.table(("what is imported", "ms"), rows), {"import": [{"ms": slowest}]}
+
+
+def wheel_megabytes() -> float | None:
+    """The size of the wheel that was built last, if one was."""
+    sizes = [wheel.stat().st_size for wheel in WHEELS.glob("backread-*.whl")]
+    return max(sizes) / 1e6 if sizes else None
 
 
 def setting() -> str:
@@ -52,15 +59,15 @@ def setting() -> str:
     for peer in ("dlt", "airbyte"):
         pins += (HERE / "peers" / "mirror" / f"{peer}.txt").read_text(encoding="utf-8").split()
     versions = ", ".join(" ".join(pin.split("==")) for pin in dict.fromkeys(pins))
-    sizes = [wheel.stat().st_size for wheel in WHEELS.glob("backread-*.whl")]
-    wheel = f"{max(sizes) / 1e6:.1f} MB" if sizes else NOTHING
     machine = f"{os.cpu_count()} cores, {platform.system()}, CPython {platform.python_version()}"
+    wheel = f"{shown(wheel_megabytes())} MB"
     return f"- Machine: {machine}.\n- Versions: {versions}.\n- backread's wheel: {wheel}.\n"
 
 
-def measure(programs: Sequence[Program], rounds: int | None, contents: dict[str, str]) -> None:
-    """Measures the programs, prints their tables and goals, and adds the tables to the contents."""
-    measured: Measured = {}
+def measure(
+    programs: Sequence[Program], rounds: int | None, measured: Measured, contents: dict[str, str]
+) -> None:
+    """Measures the programs, prints their tables, and adds them to the contents."""
     with Responders() as responders:
         for name in TABLES:
             chosen = [program for program in programs if program.section == name]
@@ -69,7 +76,6 @@ def measure(programs: Sequence[Program], rounds: int | None, contents: dict[str,
                 header, *rows = lines(name, measured, chosen)
                 contents[name] = tables.table(header, rows)
                 print(contents[name], flush=True)
-    print(*filter(None, (goal.line(measured) for goal in GOALS)), sep="\n")
 
 
 def main() -> None:
@@ -88,10 +94,14 @@ def main() -> None:
     began = time.monotonic()
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n", flush=True)
     contents = {"setting": setting()}
+    megabytes = wheel_megabytes()
+    measured: Measured = {} if megabytes is None else {"wheel": [{"mb": megabytes}]}
     if not only or "import" in only:
-        contents["import"] = imports(options.rounds or ROUNDS["import"])
+        contents["import"], cost = imports(options.rounds or ROUNDS["import"])
+        measured |= cost
         print(contents["import"], flush=True)
-    measure(programs, options.rounds, contents)
+    measure(programs, options.rounds, measured, contents)
+    print(*filter(None, (goal.line(measured) for goal in GOALS)), sep="\n")
     print(f"\n{time.monotonic() - began:.0f} seconds")
     if options.write:
         tables.write(PAGE, contents)

@@ -6,6 +6,7 @@ import operator
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from speed_programs import GROWING, Measurement, Program
 
@@ -32,7 +33,7 @@ def growth(one: Measurement) -> float:
 
 
 rows, seconds, cpu, peak, p50, calls, first, last = map(
-    operator.itemgetter,
+    itemgetter,
     ("rows", "seconds", "cpu", "peak_mb", "p50", "calls_a_second", "first_mb", "last_mb"),
 )
 
@@ -192,4 +193,6 @@ GOALS = (
     Goal("the same, peak MB", LARGEST, peak, MIDDLE, "<=", 1.1),
     Goal("mirror, rows/s by dlt", "mirror", rate, "mirror-dlt", ">=", 60),
     Goal("mirror of 500,000 rows, rows/s by dlt", "mirror-whole", rate, "mirror-dlt", ">=", 60),
+    Goal("import of backread and its Client, ms", "import", itemgetter("ms"), None, "<=", 20),
+    Goal("wheel, MB", "wheel", itemgetter("mb"), None, "<=", 6),
 )
