@@ -171,7 +171,7 @@ PROGRAMS = [
     ),
     Program(
         "mirror",
-        "mirror",
+        "mirror-backread",
         "**backread**, `Mirror.sync`",
         "ours",
         "timed_sync.py",
@@ -180,7 +180,7 @@ PROGRAMS = [
     ),
     Program(
         "mirror",
-        "mirror-whole",
+        "mirror-backread-whole",
         "**backread**, `Mirror.sync`",
         "ours",
         "timed_sync.py",
