@@ -54,6 +54,39 @@ impl Span {
     }
 }
 
+/// Up to 24 bytes that are compared in words of eight, for they are compared all the time.
+#[derive(Debug)]
+pub struct Opening {
+    length: usize,
+    /// Where a word stands, which of its bytes count, and what they are.
+    words: [(usize, u64, u64); 3],
+}
+
+impl Opening {
+    /// Words overlap where the length is no multiple of eight.
+    #[allow(clippy::indexing_slicing)] // by loops within the length, when the program is compiled
+    pub const fn new(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let length = bytes.len();
+        assert!(length <= 3 * STEP);
+        let last = length.saturating_sub(STEP);
+        let starts = [0, if last < STEP { last } else { STEP }, last];
+        let mut words = [(0, 0, 0); 3];
+        let mut number = 0;
+        while number < 3 {
+            let (mut word, mut mask, mut byte) = (0, 0, 0);
+            while byte < STEP && starts[number] + byte < length {
+                word |= (bytes[starts[number] + byte] as u64) << (byte * 8);
+                mask |= 0xff << (byte * 8);
+                byte += 1;
+            }
+            words[number] = (starts[number], mask, word);
+            number += 1;
+        }
+        Self { length, words }
+    }
+}
+
 /// A position in a JSON text.
 #[derive(Debug)]
 pub struct Cursor<'a> {
@@ -246,6 +279,20 @@ impl<'a> Cursor<'a> {
             .is_some_and(|rest| rest.starts_with(bytes));
         if found {
             self.at += bytes.len();
+        }
+        found
+    }
+
+    /// The same for an opening; near the end of the text it is not looked for.
+    #[inline]
+    pub(super) fn passes_opening(&mut self, opening: &Opening) -> bool {
+        let found = opening.words.iter().all(|(at, mask, word)| {
+            let rest = self.text.get(self.at + at..);
+            rest.and_then(<[u8]>::first_chunk::<STEP>)
+                .is_some_and(|chunk| u64::from_le_bytes(*chunk) & mask == *word)
+        });
+        if found {
+            self.at += opening.length;
         }
         found
     }

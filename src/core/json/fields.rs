@@ -1,12 +1,12 @@
 //! Objects whose fields are known by name, and come in much the same order one after another.
 
-use super::cursor::{Cursor, Span};
+use super::cursor::{Cursor, Opening, Span};
 
-/// A field by its key, and the bytes that it mostly begins with: `"id":`.
+/// A field by its key, and how it mostly begins: `"id":`.
 #[derive(Debug)]
 pub struct Key {
     pub name: &'static str,
-    pub opening: &'static [u8],
+    pub opening: Opening,
 }
 
 /// The keys of an object's known fields; a field's number is its place among them.
@@ -14,7 +14,7 @@ macro_rules! keys {
     ($($name:literal),* $(,)?) => {
         [$($crate::core::json::fields::Key {
             name: $name,
-            opening: concat!("\"", $name, "\":").as_bytes(),
+            opening: $crate::core::json::cursor::Opening::new(concat!("\"", $name, "\":")),
         },)*]
     };
 }
@@ -74,7 +74,7 @@ impl Cursor<'_> {
         loop {
             let likely = order.0.get(place).copied().unwrap_or(0);
             let as_likely = keys.get(likely)?;
-            if self.passes(as_likely.opening) {
+            if self.passes_opening(&as_likely.opening) {
                 self.space();
                 seen.note(likely)?;
                 member(self, Found::Field(likely))?;
