@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,23 @@ from interpreter import SECONDS, environment
 from scripted_server import answer
 
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
+
+
+def dripping(scripted: Any) -> tuple[Any, threading.Event]:
+    """A server whose answers never end, and whether a client went away from one."""
+    gone = threading.Event()
+
+    def drip() -> Any:
+        yield b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
+        try:
+            for _ in range(1_000):
+                time.sleep(0.01)
+                # Sending to a peer that went away fails, and this generator is dropped.
+                yield b" "
+        finally:
+            gone.set()
+
+    return scripted(lambda request: drip()), gone
 
 
 def test_one_client_serves_many_threads(backread_server: Any) -> None:
@@ -57,6 +76,48 @@ def test_a_waiting_call_lets_other_threads_run(scripted: Any) -> None:
     thread.join()
     client.close()
     assert turns > 50
+
+
+def test_many_threads_ask_at_once(scripted: Any) -> None:
+    """No answer is sent before all have asked."""
+    threads = 64
+    all_asked = threading.Barrier(threads)
+
+    def service(request: Any) -> bytes:
+        all_asked.wait(20)
+        return answer(200, user(42))
+
+    server = scripted(service)
+    with (
+        Client(server.url, server.secret, server.vendor, max_concurrency=threads) as client,
+        concurrent.futures.ThreadPoolExecutor(threads) as pool,
+    ):
+        read = [pool.submit(client.users.get, 42) for _ in range(threads)]
+        assert [one.result().id for one in read] == [42] * threads
+    assert len(server.requests) == threads
+
+
+def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server: Any) -> None:
+    async def main() -> list[int | None]:
+        with backread_server.client() as client:
+            async with backread_server.async_client() as asynchronous:
+                task = asyncio.ensure_future(asynchronous.users.get(42))
+                read = [client.users.get(42).id, *ids(client.users.page(limit=2))]
+                return [*read, (await task).id]
+
+    first = backread_server.world.user_ids()[:2]
+    assert asyncio.run(main()) == [42, *first, 42]
+
+
+@pytest.mark.parametrize("end", ["timeout", "deadline"])
+def test_a_call_that_took_too_long_ends_its_request(scripted: Any, end: str) -> None:
+    server, gone = dripping(scripted)
+    client = Client(server.url, server.secret, server.vendor, max_retries=0, **{end: 0.2})
+    with pytest.raises(TimeoutError):
+        client.users.get(42)
+    assert gone.wait(5)
+    assert len(server.requests) == 1
+    client.close()
 
 
 def test_a_client_of_one_thread_is_closed_by_another(scripted: Any) -> None:
@@ -124,24 +185,45 @@ def test_ctrl_c_ends_a_call_that_hangs_within_a_second(scripted: Any, name: str)
     assert len(server.requests) == 1
 
 
+@needs_signals
+def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any) -> None:
+    asked, heard = threading.Event(), threading.Event()
+
+    def late() -> Any:
+        asked.set()
+        heard.wait(20)
+        yield answer(200, user(42))
+
+    server = scripted(lambda request: late() if request.path.endswith("42") else answer(200, user(7)))
+    client = Client(server.url, server.secret, server.vendor)
+    read: list[Any] = []
+
+    def handle(*_: Any) -> None:
+        read.append(client.users.get(7).id)
+        heard.set()
+
+    def send() -> None:
+        asked.wait(20)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        read.append(client.users.get(42).id)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        heard.set()
+        sender.join()
+        client.close()
+    assert read == [7, 42]
+
+
 @pytest.mark.parametrize("what", ["get", "page", "list", "all", "arrow"])
 def test_a_cancelled_task_ends_its_request(scripted: Any, what: str) -> None:
     if what == "arrow":
         pytest.importorskip("pyarrow")
-    asked, gone = threading.Event(), threading.Event()
-
-    def drip() -> Any:
-        asked.set()
-        yield b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
-        try:
-            for _ in range(1_000):
-                time.sleep(0.01)
-                # Sending to a peer that went away fails, and this generator is dropped.
-                yield b" "
-        finally:
-            gone.set()
-
-    server = scripted(lambda request: drip())
+    server, gone = dripping(scripted)
 
     async def main() -> None:
         async with AsyncClient(
@@ -155,7 +237,8 @@ def test_a_cancelled_task_ends_its_request(scripted: Any, what: str) -> None:
                 "arrow": client.users.list().to_arrow,
             }
             task = asyncio.ensure_future(calls[what]())
-            assert await asyncio.to_thread(asked.wait, 10)
+            while not server.requests:
+                await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -249,3 +332,90 @@ def test_a_loop_that_ends_with_calls_under_way_is_no_matter(backread_server: Any
         asyncio.run(leave())
     assert asyncio.run(client.users.get(42)).id == 42
     asyncio.run(client.aclose())
+
+
+class LoopWithoutReaders(asyncio.SelectorEventLoop):
+    """As the usual loop of Windows is."""
+
+    def add_reader(self, *arguments: Any) -> None:
+        raise NotImplementedError
+
+
+def uvloop_loop() -> asyncio.AbstractEventLoop:
+    return pytest.importorskip("uvloop").new_event_loop()
+
+
+@pytest.mark.parametrize("make", [LoopWithoutReaders, uvloop_loop])
+def test_event_loops_of_other_kinds(backread_server: Any, make: Any) -> None:
+    async def main() -> list[int]:
+        async with backread_server.async_client() as client:
+            read = await asyncio.gather(
+                client.messages.get(10**9, 1),
+                *(client.users.get(42) for _ in range(100)),
+                return_exceptions=True,
+            )
+            assert isinstance(read[0], BackreadError)
+            total = len([one async for one in client.users.list(page_size=10)])
+            assert total == backread_server.world.total_users
+            return ids(read[1:])
+
+    with asyncio.Runner(loop_factory=make) as runner:
+        assert runner.run(main()) == [42] * 100
+
+
+def open_files() -> int:
+    folder = Path("/proc/self/fd")
+    if not folder.is_dir():
+        pytest.skip("this system does not list a process's open files")
+    return len(list(folder.iterdir()))
+
+
+def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server: Any) -> None:
+    client = backread_server.async_client()
+    with asyncio.Runner() as one, asyncio.Runner() as other:
+
+        def take_turns() -> None:
+            for runner in (one, other):
+                assert runner.run(client.users.get(42)).id == 42
+            assert asyncio.run(client.users.get(42)).id == 42
+
+        take_turns()
+        before = open_files()
+        for _ in range(20):
+            take_turns()
+        assert open_files() <= before + 2
+    asyncio.run(client.aclose())
+
+
+def test_an_event_loop_that_is_closed_with_calls_under_way_is_no_matter(
+    scripted: Any, recwarn: pytest.WarningsRecorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether they are answered, fail or never end."""
+    go_on = threading.Event()
+
+    def late(request: Any) -> Any:
+        go_on.wait(20)
+        yield answer(404) if request.path.endswith("43") else answer(200, user(42))
+
+    server = scripted(lambda request: late(request) if not go_on.is_set() else answer(200, user(7)))
+    client = AsyncClient(server.url, server.secret, server.vendor)
+    loop = asyncio.new_event_loop()
+
+    async def start() -> list[asyncio.Task[Any]]:
+        tasks = [asyncio.ensure_future(client.users.get(one)) for one in (42, 43)]
+        while len(server.requests) < 2:
+            await asyncio.sleep(0.01)
+        return tasks
+
+    tasks = loop.run_until_complete(start())
+    loop.close()
+    for task in tasks:
+        # asyncio tells of tasks that nobody awaits to their end; so it should.
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+    go_on.set()
+    assert asyncio.run(client.users.get(7)).id == 7
+    del tasks, task
+    gc.collect()
+    asyncio.run(client.aclose())
+    assert not caplog.records
+    assert not recwarn.list

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.server
 import json
 import shutil
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from backread import ConnectError
+from backread import BackreadError, Client, ConnectError
 from canned import user
 
 
@@ -27,6 +28,8 @@ class Service(http.server.ThreadingHTTPServer):
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.connections = 0
+        self.ended = 0
+        self.changed = threading.Condition()
         self.keeps = True
         self.url = f"http://127.0.0.1:{self.server_port}"
         if tls is not None:
@@ -37,6 +40,16 @@ class Service(http.server.ThreadingHTTPServer):
         accepted = super().get_request()
         self.connections += 1
         return accepted
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with self.changed:
+            self.ended += 1
+            self.changed.notify_all()
+
+    def check_all_end(self) -> None:
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.ended == self.connections, 10)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that refuses the certificate goes away, as it should."""
@@ -89,6 +102,33 @@ def test_a_connection_that_went_stale_is_no_failure(face: Any, service: Service)
     for _ in range(5):
         assert face.call(client.users.get, 42).id == 42
     assert service.connections >= 5
+
+
+def test_a_connection_that_the_service_ended_between_two_calls_costs_no_attempt(
+    service: Service,
+) -> None:
+    """Nobody looks after it between two calls that wait."""
+    service.keeps = False
+    with Client(service.url, service.secret, service.vendor, max_retries=0) as client:
+        for _ in range(20):
+            assert client.users.get(42).id == 42
+            service.check_all_end()
+    assert service.connections == 20
+
+
+@pytest.mark.parametrize("end", ["close", "forget"])
+def test_no_connection_outlives_its_client(service: Service, end: str) -> None:
+    client = Client(service.url, service.secret, service.vendor, max_retries=0)
+    assert client.users.get(42).id == 42
+    if end == "close":
+        client.close()
+        with pytest.raises(BackreadError, match="closed"):
+            client.users.get(42)
+    else:
+        del client
+        gc.collect()
+    service.check_all_end()
+    assert service.connections == 1
 
 
 SETTINGS = """

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use arc_swap::ArcSwapOption;
+
 use self::failure::{Failure, decode_failure, past_deadline, status_failure, unreadable};
 use super::budget::Budget;
 use super::config::{Options, Origin, Settings};
@@ -24,6 +26,10 @@ pub struct Client {
     origin: Arc<Origin>,
     options: Arc<Options>,
     transport: Arc<PerProcess<Arc<Transport>>>,
+    /// The connections that a thread which waits for a call of its own drives by itself.
+    driven: Arc<PerProcess<Arc<Transport>>>,
+    /// Made with the client; whoever needs one first takes it.
+    unused: Arc<ArcSwapOption<Transport>>,
     pace: Arc<PerProcess<Arc<Pace>>>,
     closed: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
@@ -58,13 +64,15 @@ impl Client {
             origin: Arc::new(Origin::new(settings)?),
             options: Arc::new(options.check()?),
             transport: Arc::default(),
+            driven: Arc::default(),
+            unused: Arc::default(),
             pace: Arc::default(),
             closed: Arc::default(),
             sent: Arc::default(),
             clock: Clock::real(),
         };
         // What can be wrong with proxy and certificates is said now, not at the first request.
-        client.transport()?;
+        client.unused.store(Some(client.new_transport()?));
         Ok(client)
     }
 
@@ -89,6 +97,15 @@ impl Client {
         Self {
             pace: Arc::default(),
             clock,
+            ..self.clone()
+        }
+    }
+
+    /// The same client over connections apart: a connection belongs to the runtime that it was made
+    /// on, and these are for the one that the calling thread drives.
+    pub fn over_driven_connections(&self) -> Self {
+        Self {
+            transport: Arc::clone(&self.driven),
             ..self.clone()
         }
     }
@@ -127,6 +144,8 @@ impl Client {
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         self.transport.clear();
+        self.driven.clear();
+        self.unused.store(None);
     }
 
     pub async fn user(&self, user_id: Natural) -> Result<Read<Row>, Error> {
@@ -207,10 +226,15 @@ impl Client {
     }
 
     fn transport(&self) -> Result<Arc<Transport>, Error> {
-        self.transport.with(
-            || Transport::new(Arc::clone(&self.origin)).map(Arc::new),
-            Arc::clone,
-        )
+        let make = || match self.unused.swap(None) {
+            Some(unused) => Ok(unused),
+            None => self.new_transport(),
+        };
+        self.transport.with(make, Arc::clone)
+    }
+
+    fn new_transport(&self) -> Result<Arc<Transport>, Error> {
+        Transport::new(Arc::clone(&self.origin)).map(Arc::new)
     }
 
     fn pace(&self) -> Result<Arc<Pace>, Error> {

@@ -70,6 +70,12 @@ impl<T> PerProcess<T> {
     }
 }
 
+impl<T> Drop for PerProcess<T> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;

@@ -10,7 +10,7 @@ use super::arguments::{Whole, options, walk_settings};
 use super::convert::{page, single};
 use super::errors::to_python;
 use super::probe;
-use super::runtime::run;
+use super::runtime::{SettledWhenDropped, run_single, settle};
 use super::sync::NativeSyncRun;
 use super::walk::NativeWalk;
 use crate::clock::face::Clock;
@@ -25,6 +25,17 @@ use crate::core::walk::Walk;
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {
     client: Client,
+    // After the client, whose connections it closes.
+    _settled: SettledWhenDropped,
+}
+
+impl From<Client> for NativeClient {
+    fn from(client: Client) -> Self {
+        Self {
+            client,
+            _settled: SettledWhenDropped,
+        }
+    }
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -76,7 +87,7 @@ impl NativeClient {
             max_response_bytes,
         )?;
         Client::new(settings, options)
-            .map(|client| Self { client })
+            .map(Self::from)
             .map_err(|error| to_python(py, &error))
     }
 
@@ -105,14 +116,12 @@ impl NativeClient {
         )?;
         self.client
             .with_options(options)
-            .map(|client| Self { client })
+            .map(Self::from)
             .map_err(|error| to_python(py, &error))
     }
 
     fn on_clock(&self, clock: &Clock) -> Self {
-        Self {
-            client: self.client.on_clock(clock.0.clone()),
-        }
+        self.client.on_clock(clock.0.clone()).into()
     }
 
     #[getter]
@@ -132,9 +141,9 @@ impl NativeClient {
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
-        let (client, user_id) = (self.client.clone(), user_id.natural(py, "user_id")?);
-        let read = async move { client.user(user_id).await };
-        run(py, blocking, read, move |py, read| {
+        let user_id = user_id.natural(py, "user_id")?;
+        let read = move |client: Client| async move { client.user(user_id).await };
+        run_single(py, blocking, &self.client, read, move |py, read| {
             single(py, &read, None, as_dict)
         })
     }
@@ -147,11 +156,10 @@ impl NativeClient {
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
-        let client = self.client.clone();
         let user_id = user_id.natural(py, "user_id")?;
         let message_id = message_id.natural(py, "message_id")?;
-        let read = async move { client.message(user_id, message_id).await };
-        run(py, blocking, read, move |py, read| {
+        let read = move |client: Client| async move { client.message(user_id, message_id).await };
+        run_single(py, blocking, &self.client, read, move |py, read| {
             single(py, &read, Some(signed(user_id)), as_dict)
         })
     }
@@ -258,6 +266,7 @@ impl NativeClient {
 
     fn close(&self) {
         self.client.close();
+        settle();
     }
 }
 
@@ -271,15 +280,16 @@ impl NativeClient {
         as_dict: bool,
         blocking: bool,
     ) -> PyResult<Py<PyAny>> {
-        let client = self.client.clone();
         let offset = offset.natural(py, "offset")?.get();
         let limit = limit.limit(py, "limit")?;
         let user_id = match list {
             List::Users => None,
             List::Messages { user_id } => Some(signed(user_id)),
         };
-        let read = async move { client.page(list, offset, limit, &client.budget()).await };
-        run(py, blocking, read, move |py, read| {
+        let read = move |client: Client| async move {
+            client.page(list, offset, limit, &client.budget()).await
+        };
+        run_single(py, blocking, &self.client, read, move |py, read| {
             page(py, &read, user_id, as_dict)
         })
     }

@@ -1,0 +1,103 @@
+//! Calls that are awaited: each is a task of the workers, ended when its awaitable is dropped.
+
+use std::future::Future;
+use std::process;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyStopIteration;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use tokio::task::AbortHandle;
+
+use super::event_loop::{Ending, ending};
+use super::{Convert, alive};
+use crate::core::error::{Error, ErrorKind};
+use crate::py::errors::to_python;
+
+/// Makes the Python object of what an operation gave, or raises its error.
+type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// Starts an operation and gives the awaitable of its value, for the running event loop.
+pub fn start<T: Send + 'static>(
+    py: Python<'_>,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+    convert: impl Convert<T>,
+) -> PyResult<Py<PyAny>> {
+    let held = alive(py)?;
+    let (future, ending) = ending(py, &held)?;
+    let outcome = Arc::new(Mutex::new(None));
+    let task = held
+        .handle
+        .spawn(run(operation, convert, Arc::clone(&outcome), ending));
+    let call = Call {
+        steps: future.try_iter()?.unbind(),
+        outcome,
+        task: task.abort_handle(),
+        process: process::id(),
+    };
+    Ok(Py::new(py, call)?.into_any())
+}
+
+async fn run<T: Send + 'static>(
+    operation: impl Future<Output = Result<T, Error>>,
+    convert: impl Convert<T>,
+    place: Arc<Mutex<Option<Outcome>>>,
+    // Tells the event loop when dropped: also where a task panics.
+    _ending: Ending,
+) {
+    let outcome = operation.await;
+    let outcome: Outcome = Box::new(move |py| match outcome {
+        Ok(value) => convert(py, value),
+        Err(error) => Err(to_python(py, &error)),
+    });
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+}
+
+/// A call under way. Whoever is cancelled while awaiting it drops it, which ends its request.
+#[pyclass(frozen, module = "backread._backread")]
+struct Call {
+    /// Those of the future that the event loop waits for; it carries no value.
+    steps: Py<PyIterator>,
+    outcome: Arc<Mutex<Option<Outcome>>>,
+    task: AbortHandle,
+    process: u32,
+}
+
+#[pymethods]
+impl Call {
+    fn __await__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let mut steps = self.steps.bind(py).clone();
+        if let Some(step) = steps.next() {
+            return step.map(Bound::unbind);
+        }
+        let outcome = self
+            .outcome
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match outcome {
+            Some(outcome) => Err(PyStopIteration::new_err((outcome(py)?,))),
+            None => Err(to_python(py, &Error::new(ErrorKind::Aborted))),
+        }
+    }
+
+    // A task that nobody awaits any more is a cycle: future, task, coroutine, this, and the future.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.steps)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        // What was inherited by a fork belongs to the parent.
+        if !self.task.is_finished() && self.process == process::id() {
+            self.task.abort();
+        }
+    }
+}

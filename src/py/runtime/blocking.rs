@@ -1,0 +1,124 @@
+//! Calls that wait for their value, with the GIL released.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use tokio::runtime::{Handle, Runtime};
+
+use super::driven::turn;
+use super::{Held, alive, stop_thread};
+use crate::core::client::Client;
+use crate::core::error::Error;
+use crate::py::errors::to_python;
+
+// How often a waiting call looks for Ctrl-C.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// Waits for an operation with the GIL released; Ctrl-C ends the wait and drops the operation.
+pub fn block<T: Send>(
+    py: Python<'_>,
+    operation: impl Future<Output = Result<T, Error>> + Send,
+) -> PyResult<T> {
+    let held = alive(py)?;
+    wait(py, &held, || {
+        held.watch(&Driver::Workers(&held.handle), operation)
+    })
+}
+
+/// As `block`, for a caller that may or may not hold the GIL, such as a reader of an Arrow stream.
+pub fn block_anywhere<T: Send>(
+    operation: impl Future<Output = Result<T, Error>> + Send,
+) -> PyResult<T> {
+    Python::attach(|py| block(py, operation))
+}
+
+/// As `block`, with all work done by this thread, over connections of its own; where another thread
+/// does so just now, the workers do it.
+pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
+    py: Python<'_>,
+    client: &Client,
+    read: impl FnOnce(Client) -> F + Send,
+) -> PyResult<T> {
+    let held = alive(py)?;
+    wait(py, &held, || {
+        let Some(runtime) = held.driven.take() else {
+            return held.watch(&Driver::Workers(&held.handle), read(client.clone()));
+        };
+        let read = read(client.over_driven_connections());
+        let outcome = held.watch(&Driver::This(&runtime), async {
+            turn().await;
+            read.await
+        });
+        drop(runtime);
+        match outcome {
+            Ok(Ok(_)) => held.driven.gave_back(),
+            // The request that failed or was broken off may still be under way.
+            _ => held.driven.settle(),
+        }
+        outcome
+    })
+}
+
+fn wait<T: Send>(
+    py: Python<'_>,
+    held: &Held,
+    work: impl FnOnce() -> PyResult<Result<T, Error>> + Send,
+) -> PyResult<T> {
+    held.waiting.fetch_add(1, Ordering::SeqCst);
+    let outcome = py.detach(|| {
+        let outcome = work();
+        held.leave_if_ended();
+        outcome
+    });
+    held.waiting.fetch_sub(1, Ordering::SeqCst);
+    outcome?.map_err(|error| to_python(py, &error))
+}
+
+/// Who sees to the sockets and timers while a thread waits.
+enum Driver<'a> {
+    Workers(&'a Handle),
+    This(&'a Runtime),
+}
+
+impl Driver<'_> {
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        match self {
+            Self::Workers(handle) => handle.block_on(future),
+            Self::This(runtime) => runtime.block_on(future),
+        }
+    }
+}
+
+impl Held {
+    /// Waits for an operation, and looks for signals meanwhile; the error is what a handler raised.
+    fn watch<T>(&self, driver: &Driver<'_>, operation: impl Future<Output = T>) -> PyResult<T> {
+        let mut operation = pin!(operation);
+        loop {
+            let outcome = driver.block_on(async {
+                tokio::select! {
+                    biased;
+                    outcome = &mut operation => Some(outcome),
+                    () = tokio::time::sleep(SIGNAL_CHECK) => None,
+                }
+            });
+            if let Some(outcome) = outcome {
+                return Ok(outcome);
+            }
+            self.leave_if_ended();
+            // Outside of the runtime, for a signal's handler may make a call of its own.
+            Python::attach(|py| py.check_signals())?;
+        }
+    }
+
+    /// Stops a daemon thread for good once the exit has begun: were it to ask for the GIL then, the
+    /// interpreter would end the thread in the middle of Rust code, which aborts the process.
+    fn leave_if_ended(&self) {
+        if self.ended.load(Ordering::SeqCst) {
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            stop_thread();
+        }
+    }
+}

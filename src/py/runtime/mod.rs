@@ -1,0 +1,173 @@
+//! Where futures run: block, await, Ctrl-C, fork, exit. The only folder here that names tokio.
+
+mod awaiting;
+mod blocking;
+mod driven;
+mod event_loop;
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyCFunction;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+pub use self::blocking::block_anywhere;
+use self::blocking::{block, block_driven};
+use self::driven::Driven;
+use super::errors::to_python;
+use crate::core::client::Client;
+use crate::core::error::{Error, ErrorKind};
+use crate::core::process::PerProcess;
+
+const WORKERS: usize = 2;
+// How long the interpreter's exit waits for work in flight to let go.
+const EXIT_WAIT: Duration = Duration::from_millis(500);
+const EXIT_LOOK: Duration = Duration::from_millis(2);
+
+/// The runtimes of one process: a forked child makes its own, for an inherited one has no threads
+/// there, and its connections are the parent's.
+struct Held {
+    handle: Handle,
+    runtime: Mutex<Option<Runtime>>,
+    driven: Driven,
+    /// The interpreter's exit has begun.
+    ended: AtomicBool,
+    /// The thread that runs the exit handlers.
+    exiting: OnceLock<ThreadId>,
+    /// Threads that wait in a blocking call.
+    waiting: AtomicUsize,
+}
+
+static RUNTIME: LazyLock<PerProcess<Arc<Held>>> = LazyLock::new(PerProcess::default);
+
+fn held() -> PyResult<Arc<Held>> {
+    let make = || {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .thread_name("backread")
+            .enable_all()
+            .build()?;
+        Ok::<_, std::io::Error>(Arc::new(Held {
+            handle: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
+            driven: Driven::new()?,
+            ended: AtomicBool::new(false),
+            exiting: OnceLock::new(),
+            waiting: AtomicUsize::new(0),
+        }))
+    };
+    Ok(RUNTIME.with(make, Arc::clone)?)
+}
+
+/// The runtimes, if this process has made them.
+fn held_already() -> Option<Arc<Held>> {
+    RUNTIME.with(|| Err(()), Arc::clone).ok()
+}
+
+/// The runtimes; once the interpreter's exit has ended them, an exit handler is told so, and a
+/// daemon thread stops here for good, for nobody is left who could be told.
+fn alive(py: Python<'_>) -> PyResult<Arc<Held>> {
+    let held = held()?;
+    if !held.ended.load(Ordering::SeqCst) {
+        return Ok(held);
+    }
+    if held.exiting.get() == Some(&thread::current().id()) {
+        return Err(to_python(py, &Error::new(ErrorKind::Exiting)));
+    }
+    py.detach(stop_thread)
+}
+
+fn stop_thread() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+/// What a call gives: a value of the core, made into a Python object under the GIL.
+pub trait Convert<T>: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
+
+impl<T, C> Convert<T> for C where C: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
+
+/// Runs an operation of the core: waits for its value if `blocking`, else gives an awaitable of it.
+pub fn run<T: Send + 'static>(
+    py: Python<'_>,
+    blocking: bool,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+    convert: impl Convert<T>,
+) -> PyResult<Py<PyAny>> {
+    if blocking {
+        let value = block(py, operation)?;
+        return convert(py, value);
+    }
+    awaiting::start(py, operation, convert)
+}
+
+/// As `run`, for a read of few requests, one after another: where it blocks, the calling thread does
+/// all of its work, unless another thread is at that already.
+pub fn run_single<T, F>(
+    py: Python<'_>,
+    blocking: bool,
+    client: &Client,
+    read: impl FnOnce(Client) -> F + Send,
+    convert: impl Convert<T>,
+) -> PyResult<Py<PyAny>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Error>> + Send + 'static,
+{
+    if blocking {
+        let value = block_driven(py, client, read)?;
+        return convert(py, value);
+    }
+    awaiting::start(py, read(client.clone()), convert)
+}
+
+/// Closes what connections nobody holds any more: those that calling threads drive are seen to by no
+/// other thread.
+pub fn settle() {
+    if let Some(held) = held_already()
+        && !held.ended.load(Ordering::SeqCst)
+    {
+        held.driven.settle();
+    }
+}
+
+/// Settles when dropped.
+pub struct SettledWhenDropped;
+
+impl Drop for SettledWhenDropped {
+    fn drop(&mut self) {
+        settle();
+    }
+}
+
+/// Ends this process's runtimes before the interpreter is taken down: a worker that asked for the
+/// GIL later would be stopped in the middle of its work.
+pub fn end_at_exit(py: Python<'_>) -> PyResult<()> {
+    let end = PyCFunction::new_closure(py, None, None, |arguments, _| {
+        arguments.py().detach(end);
+    })?;
+    py.import("atexit")?.call_method1("register", (end,))?;
+    Ok(())
+}
+
+fn end() {
+    let Some(held) = held_already() else {
+        return;
+    };
+    let _ = held.exiting.set(thread::current().id());
+    held.ended.store(true, Ordering::SeqCst);
+    // Only daemon threads can still be waiting; each stops at its next look for signals.
+    let began = Instant::now();
+    while held.waiting.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
+        thread::sleep(EXIT_LOOK);
+    }
+    let mut runtime = held.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = runtime.take() {
+        runtime.shutdown_timeout(EXIT_WAIT);
+    }
+}
