@@ -42,14 +42,27 @@ pub struct Row {
 
 impl Row {
     /// A record that came by itself, not in a page.
-    pub fn alone(json: Arc<String>, resource: Resource) -> Self {
+    pub fn alone(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {
+        match scan::scan_alone(&json, resource) {
+            Some((plain, id)) => Ok(Self::only(json, plain, Some(id), resource)),
+            None => Self::alone_by_serde(json, resource),
+        }
+    }
+
+    fn alone_by_serde(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {
+        json::check(&json)?;
+        json::check_object(&json)?;
         let id = id_of(&json);
+        Ok(Self::only(json, Plain::None, id, resource))
+    }
+
+    fn only(json: Arc<String>, plain: Plain, id: Option<i64>, resource: Resource) -> Self {
         let slice = 0..json.len();
         Self {
             source: Arc::new(Source {
                 json,
                 places: vec![Place { slice, id }],
-                plain: Plain::None,
+                plain,
                 resource,
                 alone: true,
             }),

@@ -56,6 +56,27 @@ pub(super) fn scan(json: &str, resource: Resource) -> Option<Scanned> {
     })
 }
 
+/// The one record of a text and its id; `None` where it is not of the documented shape.
+pub(super) fn scan_alone(json: &str, resource: Resource) -> Option<(Plain, i64)> {
+    let mut cursor = Cursor::new(json)?;
+    let mut orders = Orders::default();
+    cursor.space();
+    let read = match resource {
+        Resource::Users => {
+            let user = user(&mut cursor, json, &mut orders)?;
+            let id = user.id;
+            (Plain::Users(vec![Some(user)]), id)
+        }
+        Resource::Messages => {
+            let message = message(&mut cursor, json, &mut orders)?;
+            let id = message.id;
+            (Plain::Messages(vec![Some(message)]), id)
+        }
+    };
+    cursor.space();
+    cursor.is_at_end().then_some(read)
+}
+
 /// Of a key that comes twice the last one rules: that is left to serde_json.
 #[inline]
 fn once<T>(field: &mut Option<T>, value: T) -> Option<()> {

@@ -34,16 +34,42 @@ fn compare(body: &str, resource: Resource) -> usize {
     );
     assert_eq!(page.rows.len(), reference.rows.len());
     for (row, reference) in page.rows.iter().zip(&reference.rows) {
-        assert_eq!((row.json(), row.id), (reference.json(), reference.id));
-        match resource {
-            Resource::Users => assert_eq!(row.user(), reference.user(), "{}", row.json()),
-            Resource::Messages => assert_eq!(row.message(), reference.message(), "{}", row.json()),
-        }
+        compare_rows(row, reference);
     }
-    match &page.rows.first().map(|row| &row.source.plain) {
-        Some(Plain::Users(users)) => users.iter().flatten().count(),
-        Some(Plain::Messages(messages)) => messages.iter().flatten().count(),
-        _ => 0,
+    page.rows.first().map_or(0, plain_rows)
+}
+
+fn compare_rows(row: &Row, reference: &Row) {
+    assert_eq!((row.json(), row.id), (reference.json(), reference.id));
+    match row.resource() {
+        Resource::Users => assert_eq!(row.user(), reference.user(), "{}", row.json()),
+        Resource::Messages => assert_eq!(row.message(), reference.message(), "{}", row.json()),
+    }
+}
+
+/// How many rows of this one's page are plain.
+fn plain_rows(row: &Row) -> usize {
+    match &row.source.plain {
+        Plain::Users(users) => users.iter().flatten().count(),
+        Plain::Messages(messages) => messages.iter().flatten().count(),
+        Plain::None => 0,
+    }
+}
+
+/// The same for a record that came by itself.
+fn compare_alone(json: &str, resource: Resource) -> usize {
+    let json = Arc::new(json.to_owned());
+    let reference = Row::alone_by_serde(Arc::clone(&json), resource);
+    match (Row::alone(Arc::clone(&json), resource), reference) {
+        (Ok(row), Ok(reference)) => {
+            compare_rows(&row, &reference);
+            plain_rows(&row)
+        }
+        (Err(fault), Err(reference)) => {
+            assert_eq!(fault, reference);
+            0
+        }
+        (row, reference) => panic!("{json}: {row:?}, serde_json: {reference:?}"),
     }
 }
 
@@ -78,6 +104,33 @@ fn rows_of_the_documented_shape_are_plain() {
     let rows = [message_row(), by_user];
     assert_eq!(compare(&body("messages", &rows), Resource::Messages), 2);
     assert_eq!(compare(&body("users", &[user_row()]), Resource::Users), 1);
+}
+
+#[test]
+fn a_record_that_came_by_itself_is_plain_or_what_serde_reads() {
+    let (user, message) = (user_row().to_string(), message_row().to_string());
+    assert_eq!(compare_alone(&user, Resource::Users), 1);
+    assert_eq!(
+        compare_alone(&format!(" {message}\n"), Resource::Messages),
+        1
+    );
+    for odd in [
+        "",
+        "[]",
+        "7",
+        "{}",
+        "{\"id\": \"7\"}",
+        "{\"id\": 7, \"id\": 8}",
+    ] {
+        assert_eq!(compare_alone(odd, Resource::Users), 0, "{odd}");
+    }
+    for broken in [
+        format!("{user}{user}"),
+        format!("{user},"),
+        user.replace('}', ""),
+    ] {
+        assert_eq!(compare_alone(&broken, Resource::Users), 0, "{broken}");
+    }
 }
 
 #[test]
@@ -222,6 +275,9 @@ proptest! {
         rows in proptest::collection::vec(row_near(user_row()), 0..4),
     ) {
         compare(&format!("{{\"users\":[{}],\"total\":3}}", rows.join(",")), Resource::Users);
+        for row in &rows {
+            compare_alone(row, Resource::Users);
+        }
     }
 
     #[test]
@@ -229,6 +285,9 @@ proptest! {
         rows in proptest::collection::vec(row_near(message_row()), 0..4),
     ) {
         compare(&format!("{{\"messages\":[{}]}}", rows.join(" , ")), Resource::Messages);
+        for row in &rows {
+            compare_alone(row, Resource::Messages);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::core::budget::Budget;
-use crate::core::client::Client;
+use crate::core::client::{Client, Read};
 use crate::core::crawl::MOST_SIDE_BY_SIDE;
 use crate::core::error::Error;
 use crate::core::feed::Outlet;
@@ -59,10 +59,11 @@ async fn ask(client: &Client, key: RowKey, budget: &Budget) -> Result<Option<Ask
         (Resource::Messages, Some(Some(user_id))) => List::Messages { user_id },
         (Resource::Messages, _) => return Ok(None),
     };
-    let read = client.row(list, id, budget).await?;
-    let row = read
-        .value
-        .map(|json| Row::alone(Arc::new(json), key.resource));
+    let Read { value, sent } = client.row(list, id, budget).await?;
+    let row = value
+        .map(|json| Row::alone(Arc::new(json), key.resource))
+        .transpose()
+        .map_err(|fault| sent.misfit(fault))?;
     Ok(match row {
         Some(row) if row.id == Some(key.id) => Some(Asked::Found {
             user_id: key.user_id,
