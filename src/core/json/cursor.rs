@@ -54,37 +54,48 @@ impl Span {
     }
 }
 
-/// Up to 24 bytes that are compared in words of eight, for they are compared all the time.
+/// How a member most likely begins, with the byte ahead of it: a brace or a comma, the key, a colon.
+/// Up to 24 bytes, which are compared in words of eight, for they are compared all the time.
 #[derive(Debug)]
 pub struct Opening {
     length: usize,
-    /// Where a word stands, which of its bytes count, and what they are.
-    words: [(usize, u64, u64); 3],
+    /// Which of the first bytes count: not the one ahead of the key.
+    mask: u64,
+    first: u64,
+    middle: u64,
+    last: u64,
 }
 
 impl Opening {
-    /// Words overlap where the length is no multiple of eight.
-    #[allow(clippy::indexing_slicing)] // by loops within the length, when the program is compiled
+    /// `text` is the key in its quotes and the colon.
     pub const fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let length = bytes.len();
+        let length = bytes.len() + 1;
         assert!(length <= 3 * STEP);
-        let last = length.saturating_sub(STEP);
-        let starts = [0, if last < STEP { last } else { STEP }, last];
-        let mut words = [(0, 0, 0); 3];
-        let mut number = 0;
-        while number < 3 {
-            let (mut word, mut mask, mut byte) = (0, 0, 0);
-            while byte < STEP && starts[number] + byte < length {
-                word |= (bytes[starts[number] + byte] as u64) << (byte * 8);
-                mask |= 0xff << (byte * 8);
-                byte += 1;
-            }
-            words[number] = (starts[number], mask, word);
-            number += 1;
+        let (first, mask) = word(bytes, 0);
+        Self {
+            length,
+            mask,
+            first,
+            middle: word(bytes, STEP).0,
+            last: word(bytes, length.saturating_sub(STEP)).0,
         }
-        Self { length, words }
     }
+}
+
+/// Eight bytes of an opening from `start`, as far as there are any, and which of them there are.
+#[allow(clippy::indexing_slicing)] // within the bytes, and when the program is compiled
+const fn word(bytes: &[u8], start: usize) -> (u64, u64) {
+    let (mut word, mut mask, mut byte) = (0, 0, 0);
+    while byte < STEP {
+        let at = start + byte;
+        if at > 0 && at <= bytes.len() {
+            word |= (bytes[at - 1] as u64) << (byte * 8);
+            mask |= 0xff << (byte * 8);
+        }
+        byte += 1;
+    }
+    (word, mask)
 }
 
 /// A position in a JSON text.
@@ -112,23 +123,34 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte; 0, which JSON has nowhere, at the end.
+    #[inline(always)]
     pub fn peek(&self) -> u8 {
         self.text.get(self.at).copied().unwrap_or(0)
+    }
+
+    pub(super) fn pass_byte(&mut self) {
+        self.at += 1;
     }
 
     pub fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn space(&mut self) {
+        if self.peek() <= b' ' {
+            self.skip_space();
+        }
+    }
+
+    fn skip_space(&mut self) {
         while matches!(self.peek(), b' ' | b'\n' | b'\t' | b'\r') {
             self.at += 1;
         }
     }
 
-    #[inline]
-    fn take(&mut self, byte: u8) -> Option<()> {
+    #[inline(always)]
+    pub(super) fn take(&mut self, byte: u8) -> Option<()> {
         let found = self.peek() == byte;
         self.at += usize::from(found);
         found.then_some(())
@@ -139,6 +161,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether null stands here, which is then passed.
+    #[inline(always)]
     pub fn null(&mut self) -> bool {
         self.peek() == b'n' && self.word(b"null").is_some()
     }
@@ -198,12 +221,7 @@ impl<'a> Cursor<'a> {
     /// Goes on to the next quote, backslash or control character.
     #[inline]
     fn skip_to_special(&mut self) {
-        while let Some(chunk) = self
-            .text
-            .get(self.at..)
-            .and_then(<[u8]>::first_chunk::<STEP>)
-        {
-            let word = u64::from_le_bytes(*chunk);
+        while let Some(word) = self.word_at(0) {
             // Each term marks the bytes that are less than 1, or less than a space; what lies above
             // the lowest mark may be marked wrongly.
             let (quotes, backslashes) = (word ^ QUOTES, word ^ BACKSLASHES);
@@ -283,18 +301,27 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// The same for an opening; near the end of the text it is not looked for.
-    #[inline]
+    /// Whether an opening stands here, which is then passed; near the end of the text it is not
+    /// looked for.
+    #[inline(always)]
     pub(super) fn passes_opening(&mut self, opening: &Opening) -> bool {
-        let found = opening.words.iter().all(|(at, mask, word)| {
-            let rest = self.text.get(self.at + at..);
-            rest.and_then(<[u8]>::first_chunk::<STEP>)
-                .is_some_and(|chunk| u64::from_le_bytes(*chunk) & mask == *word)
-        });
+        let length = opening.length;
+        let found = self
+            .word_at(0)
+            .is_some_and(|word| word & opening.mask == opening.first)
+            && (length <= STEP || self.word_at(length - STEP) == Some(opening.last))
+            && (length <= 2 * STEP || self.word_at(STEP) == Some(opening.middle));
         if found {
-            self.at += opening.length;
+            self.at += length;
         }
         found
+    }
+
+    #[inline(always)]
+    fn word_at(&self, ahead: usize) -> Option<u64> {
+        let rest = self.text.get(self.at + ahead..)?;
+        rest.first_chunk::<STEP>()
+            .map(|chunk| u64::from_le_bytes(*chunk))
     }
 
     /// The members of an object: `member` is given each key and passes its value.

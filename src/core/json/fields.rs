@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, Opening, Span};
 
-/// A field by its key, and how it mostly begins: `"id":`.
+/// A field by its key, and how it mostly begins.
 #[derive(Debug)]
 pub struct Key {
     pub name: &'static str,
@@ -68,9 +68,10 @@ impl Cursor<'_> {
     ) -> Option<Seen> {
         let mut seen = Seen::default();
         let mut place = 0;
-        if !self.opens_object()? {
-            return Some(seen);
+        if self.peek() != b'{' {
+            return None;
         }
+        // Each time round, the brace or a comma stands ahead of the next member.
         loop {
             let likely = order.0.get(place).copied().unwrap_or(0);
             let as_likely = keys.get(likely)?;
@@ -79,6 +80,11 @@ impl Cursor<'_> {
                 seen.note(likely)?;
                 member(self, Found::Field(likely))?;
             } else {
+                self.pass_byte();
+                self.space();
+                if place == 0 && self.take(b'}').is_some() {
+                    return Some(seen);
+                }
                 let (key, name) = self.key()?;
                 let field = keys.iter().position(|key| key.name.as_bytes() == name);
                 if let Some(field) = field {
@@ -90,8 +96,9 @@ impl Cursor<'_> {
                 member(self, field.map_or(Found::Unknown(key), Found::Field))?;
             }
             place += 1;
-            if self.closes_object()? {
-                return Some(seen);
+            self.space();
+            if self.peek() != b',' {
+                return self.take(b'}').map(|()| seen);
             }
         }
     }

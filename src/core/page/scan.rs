@@ -63,14 +63,16 @@ pub(super) fn scan_alone(json: &str, resource: Resource) -> Option<(Plain, i64)>
     cursor.space();
     let read = match resource {
         Resource::Users => {
-            let user = user(&mut cursor, json, &mut orders)?;
-            let id = user.id;
-            (Plain::Users(vec![Some(user)]), id)
+            let mut row = PlainUser::default();
+            user(&mut cursor, json, &mut orders, &mut row)?;
+            let id = row.id;
+            (Plain::Users(vec![Some(row)]), id)
         }
         Resource::Messages => {
-            let message = message(&mut cursor, json, &mut orders)?;
-            let id = message.id;
-            (Plain::Messages(vec![Some(message)]), id)
+            let mut row = PlainMessage::default();
+            message(&mut cursor, json, &mut orders, &mut row)?;
+            let id = row.id;
+            (Plain::Messages(vec![Some(row)]), id)
         }
     };
     cursor.space();
@@ -97,11 +99,12 @@ fn rows(cursor: &mut Cursor<'_>, json: &str, resource: Resource) -> Option<Rows>
     let mut orders = Orders::default();
     let plain = match resource {
         Resource::Users => {
-            let user = |cursor: &mut Cursor<'_>| user(cursor, json, &mut orders);
+            let user = |cursor: &mut Cursor<'_>, row: &mut _| user(cursor, json, &mut orders, row);
             Plain::Users(each(cursor, json, &mut places, user, |user| user.id)?)
         }
         Resource::Messages => {
-            let message = |cursor: &mut Cursor<'_>| message(cursor, json, &mut orders);
+            let message =
+                |cursor: &mut Cursor<'_>, row: &mut _| message(cursor, json, &mut orders, row);
             Plain::Messages(each(cursor, json, &mut places, message, |message| {
                 message.id
             })?)
@@ -110,28 +113,38 @@ fn rows(cursor: &mut Cursor<'_>, json: &str, resource: Resource) -> Option<Rows>
     Some((places, plain))
 }
 
-fn each<T>(
+fn each<T: Default>(
     cursor: &mut Cursor<'_>,
     json: &str,
     places: &mut Vec<Place>,
-    mut read: impl FnMut(&mut Cursor<'_>) -> Option<T>,
+    mut read: impl FnMut(&mut Cursor<'_>, &mut T) -> Option<()>,
     id: impl Fn(&T) -> i64,
 ) -> Option<Vec<Option<T>>> {
-    let mut plain = Vec::with_capacity(USUAL_ROWS);
+    let mut plain: Vec<Option<T>> = Vec::with_capacity(USUAL_ROWS);
     cursor.array(|cursor| {
         let from = cursor.at();
-        let row = read(cursor);
-        if row.is_none() {
-            cursor.go_back(from);
-            cursor.value()?;
+        // Read where it is to lie, for it is large.
+        plain.push(Some(T::default()));
+        let slot = plain.last_mut()?;
+        let mut named = None;
+        if let Some(row) = slot
+            && read(cursor, row).is_some()
+        {
+            named = Some(id(row));
         }
-        let slice = from..cursor.at();
-        let id = match &row {
-            Some(row) => Some(id(row)),
-            None => json.get(slice.clone()).and_then(id_of),
+        let id = match named {
+            Some(id) => Some(id),
+            None => {
+                *slot = None;
+                cursor.go_back(from);
+                let value = cursor.value()?;
+                id_of(value.of(json))
+            }
         };
-        places.push(Place { slice, id });
-        plain.push(row);
+        places.push(Place {
+            slice: from..cursor.at(),
+            id,
+        });
         Some(())
     })?;
     Some(plain)
@@ -161,8 +174,12 @@ const USER: [Key; 9] = keys![
     "user_attributes",
 ];
 
-fn user(cursor: &mut Cursor<'_>, json: &str, orders: &mut Orders) -> Option<PlainUser> {
-    let mut user = PlainUser::default();
+fn user(
+    cursor: &mut Cursor<'_>,
+    json: &str,
+    orders: &mut Orders,
+    user: &mut PlainUser,
+) -> Option<()> {
     let Orders {
         user: order,
         attribute,
@@ -183,7 +200,7 @@ fn user(cursor: &mut Cursor<'_>, json: &str, orders: &mut Orders) -> Option<Plai
         }
         Some(())
     })?;
-    seen.has(0).then_some(user)
+    seen.has(0).then_some(())
 }
 
 const ATTRIBUTE: [Key; 2] = keys!["name", "value"];
@@ -224,8 +241,12 @@ const MESSAGE: [Key; 9] = keys![
     "sender",
 ];
 
-fn message(cursor: &mut Cursor<'_>, json: &str, orders: &mut Orders) -> Option<PlainMessage> {
-    let mut message = PlainMessage::default();
+fn message(
+    cursor: &mut Cursor<'_>,
+    json: &str,
+    orders: &mut Orders,
+    message: &mut PlainMessage,
+) -> Option<()> {
     let mut sender = None;
     let Orders {
         message: order,
@@ -258,7 +279,7 @@ fn message(cursor: &mut Cursor<'_>, json: &str, orders: &mut Orders) -> Option<P
     if let Some(sender) = sender {
         message.sender = sender.typed(message.sender_type?.of(json))?;
     }
-    seen.has(0).then_some(message)
+    seen.has(0).then_some(())
 }
 
 const SENDER: [Key; 6] = keys![
@@ -312,9 +333,9 @@ fn sent_by(cursor: &mut Cursor<'_>, order: &mut Order<6>) -> Option<Option<AnySe
 
 #[inline]
 fn text(cursor: &mut Cursor<'_>) -> Option<Text> {
-    match cursor.null() {
-        true => Some(None),
-        false => cursor.string().map(Some),
+    match cursor.peek() {
+        b'"' => cursor.string().map(Some),
+        _ => cursor.null().then_some(None),
     }
 }
 
