@@ -148,12 +148,14 @@ class NativeClient:
 class Walk:
     """One walk over one list (or over every user's messages), under way.
 
-    ``next_page`` gives a `Page` of the rows not given before, None at the end; with ``as_dict``
-    its items are the JSON objects as sent. ``stop`` may be called at any time, from any thread, and
+    ``next_page`` gives a `Page` of the rows not given before, ``next_items`` a list of the items of
+    all pages that are ready; None at the end. With ``as_dict`` items are the JSON objects as sent.
+    A walk is read by one of the two. ``stop`` may be called at any time, from any thread, and
     again. ``take_error`` gives the error that ended the Arrow stream, once.
     """
 
     report: WalkReport
+    def next_items(self, as_dict: bool, blocking: bool) -> Any: ...
     def next_page(self, as_dict: bool, blocking: bool) -> Any: ...
     def stop(self) -> None: ...
     def take_error(self) -> BaseException | None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -85,9 +86,17 @@ class Listing(_BaseListing[T_co]):
     __slots__ = ()
 
     def __iter__(self) -> Iterator[T_co]:
-        with closing(self.pages()) as pages:
-            for page in pages:
-                yield from page.items
+        with closing(self._batches()) as batches:
+            for items in batches:
+                yield from items
+
+    def _batches(self) -> Generator[list[T_co], None, None]:
+        walk = self._begin()
+        try:
+            while (items := walk.next_items(self._as_dict, True)) is not None:
+                yield items
+        finally:
+            walk.stop()
 
     def pages(self) -> Generator[Page[T_co], None, None]:
         """The same walk page by page; repeats are left out here too, so a page may be short."""
@@ -100,7 +109,7 @@ class Listing(_BaseListing[T_co]):
 
     def to_list(self) -> list[T_co]:
         """All items, in memory."""
-        return [item for page in self.pages() for item in page.items]
+        return list(chain.from_iterable(self._batches()))
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
@@ -125,10 +134,18 @@ class AsyncListing(_BaseListing[T_co]):
     __slots__ = ()
 
     async def __aiter__(self) -> AsyncIterator[T_co]:
-        async with aclosing(self.pages()) as pages:
-            async for page in pages:
-                for item in page.items:
+        async with aclosing(self._batches()) as batches:
+            async for items in batches:
+                for item in items:
                     yield item
+
+    async def _batches(self) -> AsyncGenerator[list[T_co], None]:
+        walk = self._begin()
+        try:
+            while (items := await walk.next_items(self._as_dict, False)) is not None:
+                yield items
+        finally:
+            walk.stop()
 
     async def pages(self) -> AsyncGenerator[Page[T_co], None]:
         """The same walk page by page; repeats are left out here too, so a page may be short."""
@@ -141,7 +158,10 @@ class AsyncListing(_BaseListing[T_co]):
 
     async def to_list(self) -> list[T_co]:
         """All items, in memory."""
-        return [item async for page in self.pages() for item in page.items]
+        collected: list[T_co] = []
+        async for items in self._batches():
+            collected += items
+        return collected
 
     async def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""

@@ -114,7 +114,8 @@ class Message:
     """One chat message (interface 2.2).
 
     ``user_id`` is the user whose list holds the message; it is part of the path that was asked,
-    not of the answer. ``sender_type`` is as sent, also where ``sender`` is ``None``.
+    not of the answer. ``sender_type`` is as sent, also where ``sender`` is ``None``. Messages of
+    one sender may share one object as their ``sender``.
     """
 
     id: int

@@ -1,21 +1,57 @@
-//! A walk as both faces read it: page by page, or as an Arrow stream.
+//! A walk as both faces read it: by its items, page by page, or as an Arrow stream.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::arrow::{Batches, schema_capsule, stream};
-use super::convert::{self, walked_page};
+use super::convert::{self, items, walked_page};
 use super::runtime::run;
 use crate::core::batches::schema;
 use crate::core::interface::Resource;
-use crate::core::walk::Walk;
+use crate::core::walk::{Walk, WalkedPage};
+
+// Pages that are taken from the walk at once.
+const AT_ONCE: usize = 32;
+// Items are made without the GIL let go: other threads wait for so many, or for one page's.
+const MOST_ROWS: usize = 2_048;
+
+/// Pages that were taken from the walk, and whose items are yet to be made.
+#[derive(Default)]
+struct Ready(Mutex<VecDeque<WalkedPage>>);
+
+impl Ready {
+    fn put(&self, pages: Vec<WalkedPage>) {
+        self.lock().extend(pages);
+    }
+
+    /// None if there are none.
+    fn take(&self) -> Vec<WalkedPage> {
+        let mut ready = self.lock();
+        let (mut taken, mut rows) = (Vec::new(), 0);
+        while let Some(page) = ready.front()
+            && (taken.is_empty() || rows + page.rows.len() <= MOST_ROWS)
+        {
+            rows += page.rows.len();
+            taken.extend(ready.pop_front());
+        }
+        taken
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<WalkedPage>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[pyclass(frozen, name = "Walk", module = "backread._backread")]
 pub struct NativeWalk {
     walk: Arc<Walk>,
     resource: Resource,
+    ready: Arc<Ready>,
+    /// What is raised once the items before it were given.
+    pending: Arc<Mutex<Option<PyErr>>>,
     /// What ended an Arrow stream, whose reader is told no more than a text.
     failed: Arc<Mutex<Option<PyErr>>>,
 }
@@ -25,6 +61,8 @@ impl NativeWalk {
         Self {
             walk: Arc::new(walk),
             resource,
+            ready: Arc::default(),
+            pending: Arc::default(),
             failed: Arc::default(),
         }
     }
@@ -35,6 +73,34 @@ impl NativeWalk {
     #[getter]
     fn report(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         convert::report(py, &self.walk.report.get()).map(Bound::unbind)
+    }
+
+    /// The items of the pages that are ready, or None at the end.
+    fn next_items(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
+        if let Some(error) = take(&self.pending) {
+            return Err(error);
+        }
+        let (walk, ready) = (Arc::clone(&self.walk), Arc::clone(&self.ready));
+        let pending = Arc::clone(&self.pending);
+        let next = async move {
+            let taken = ready.take();
+            if !taken.is_empty() {
+                return Ok(taken);
+            }
+            ready.put(walk.feed.next_ready(AT_ONCE).await?);
+            Ok(ready.take())
+        };
+        run(py, blocking, next, move |py, pages| {
+            if pages.is_empty() {
+                return Ok(py.None());
+            }
+            let (made, error) = items(py, &pages, as_dict)?;
+            match error {
+                Some(error) if made.is_empty() => return Err(error),
+                error => *pending.lock().unwrap_or_else(PoisonError::into_inner) = error,
+            }
+            Ok(made.into_any().unbind())
+        })
     }
 
     /// The next page, or None at the end.
@@ -49,12 +115,12 @@ impl NativeWalk {
 
     fn stop(&self) {
         self.walk.feed.stop();
+        self.ready.lock().clear();
     }
 
     /// The error that ended the Arrow stream, if one did.
     fn take_error(&self) -> Option<PyErr> {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.take()
+        take(&self.failed)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -74,4 +140,8 @@ impl NativeWalk {
         );
         stream(py, batches, requested_schema)
     }
+}
+
+fn take(error: &Mutex<Option<PyErr>>) -> Option<PyErr> {
+    error.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

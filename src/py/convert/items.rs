@@ -1,0 +1,197 @@
+//! Rows of answers as the items that callers are given.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use super::c_interface::Uncollected;
+use super::class;
+use super::names::Names;
+use super::records::Records;
+use super::value::{object, tree};
+use crate::core::client::{Read, Sent};
+use crate::core::interface::Resource;
+use crate::core::json::Fault;
+use crate::core::model::{Extra, Record};
+use crate::core::page::{Page, Row};
+use crate::core::walk::WalkedPage;
+use crate::py::errors::to_python;
+
+/// One user or message, typed or as sent; `user_id` says whose message it is.
+pub fn single(
+    py: Python<'_>,
+    read: &Read<Row>,
+    user_id: Option<i64>,
+    as_dict: bool,
+) -> PyResult<Py<PyAny>> {
+    let user_id = user_id.into_bound_py_any(py)?;
+    let made = Maker::new(py, as_dict)?.item(&read.value, &user_id);
+    made.map(Bound::unbind)
+        .map_err(|failure| failure.raised(py, &read.sent))
+}
+
+/// A page that was walked, as a `Page`.
+pub fn walked_page(py: Python<'_>, page: &WalkedPage, as_dict: bool) -> PyResult<Py<PyAny>> {
+    let rows = Rows {
+        rows: &page.rows,
+        user_id: page.user_id,
+        sent: &page.sent,
+    };
+    rows.page(py, (page.limit, page.offset, page.total), as_dict)
+}
+
+/// A response as a `Page`, or as the JSON object that was sent.
+pub fn page(
+    py: Python<'_>,
+    read: &Read<Page>,
+    user_id: Option<i64>,
+    as_dict: bool,
+) -> PyResult<Py<PyAny>> {
+    let page = &read.value;
+    if as_dict {
+        let json = &page.text.json;
+        let made = dict(py, &mut Names::new(py), json, || Extra::read(json));
+        return made
+            .map(Bound::unbind)
+            .map_err(|failure| failure.raised(py, &read.sent));
+    }
+    let rows = Rows {
+        rows: &page.rows,
+        user_id,
+        sent: &read.sent,
+    };
+    rows.page(py, (page.limit, page.offset, page.total), as_dict)
+}
+
+/// The items of pages, up to the first page of which one cannot be made, and why it cannot.
+pub fn items<'py>(
+    py: Python<'py>,
+    pages: &[WalkedPage],
+    as_dict: bool,
+) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
+    let mut maker = Maker::new(py, as_dict)?;
+    let uncollected = Uncollected::new(py);
+    let mut made = Vec::new();
+    let mut failed = None;
+    for page in pages {
+        let before = made.len();
+        if let Err(failure) = maker.add(&page.rows, page.user_id, &mut made) {
+            made.truncate(before);
+            failed = Some((failure, &page.sent));
+            break;
+        }
+    }
+    let made = PyList::new(py, made)?;
+    drop(uncollected);
+    Ok((made, failed.map(|(failure, sent)| failure.raised(py, sent))))
+}
+
+/// The rows of one answer, and whose they are.
+struct Rows<'a> {
+    rows: &'a [Row],
+    user_id: Option<i64>,
+    sent: &'a Sent,
+}
+
+impl Rows<'_> {
+    fn page(
+        &self,
+        py: Python<'_>,
+        (limit, offset, total): (Option<i64>, Option<i64>, Option<i64>),
+        as_dict: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let mut made = Vec::new();
+        Maker::new(py, as_dict)?
+            .add(self.rows, self.user_id, &mut made)
+            .map_err(|failure| failure.raised(py, self.sent))?;
+        class(py, "Page")?
+            .call1((limit, offset, total, PyTuple::new(py, made)?))
+            .map(Bound::unbind)
+    }
+}
+
+/// Makes items of rows.
+struct Maker<'a, 'py> {
+    py: Python<'py>,
+    as_dict: bool,
+    records: Records<'a, 'py>,
+    names: Names<'py>,
+}
+
+impl<'a, 'py> Maker<'a, 'py> {
+    fn new(py: Python<'py>, as_dict: bool) -> PyResult<Self> {
+        Ok(Self {
+            py,
+            as_dict,
+            records: Records::new(py)?,
+            names: Names::new(py),
+        })
+    }
+
+    fn add(
+        &mut self,
+        rows: &'a [Row],
+        user_id: Option<i64>,
+        made: &mut Vec<Bound<'py, PyAny>>,
+    ) -> Result<(), Failure> {
+        let user_id = user_id.into_bound_py_any(self.py)?;
+        made.reserve(rows.len());
+        for row in rows {
+            made.push(self.item(row, &user_id)?);
+        }
+        Ok(())
+    }
+
+    fn item(
+        &mut self,
+        row: &'a Row,
+        user_id: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        Ok(match (self.as_dict, row.resource()) {
+            (true, _) => dict(self.py, &mut self.names, row.json(), || row.object())?,
+            (false, Resource::Users) => self.records.user(&row.user()?)?,
+            (false, Resource::Messages) => self.records.message(user_id, row.message()?)?,
+        })
+    }
+}
+
+/// The text of a JSON object as a dict; `reference` reads, or refuses, what is not plainly one.
+fn dict<'py>(
+    py: Python<'py>,
+    names: &mut Names<'py>,
+    json: &str,
+    reference: impl FnOnce() -> Result<Extra, Fault>,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    match object(py, names, json)? {
+        Some(made) => Ok(made),
+        None => Ok(tree(py, names, &reference()?)?),
+    }
+}
+
+/// Why a row became no item.
+enum Failure {
+    Misfit(Fault),
+    Python(PyErr),
+}
+
+impl Failure {
+    /// What is raised for a row of this answer.
+    fn raised(self, py: Python<'_>, sent: &Sent) -> PyErr {
+        match self {
+            Self::Misfit(fault) => to_python(py, &sent.misfit(fault)),
+            Self::Python(error) => error,
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Misfit(fault)
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}

@@ -1,0 +1,26 @@
+//! Values of the core as the dataclasses of `backread.models`, or as dicts.
+
+mod c_interface;
+mod instant;
+mod items;
+mod names;
+mod records;
+mod report;
+mod value;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyModule;
+
+pub use self::items::{items, page, single, walked_page};
+pub use self::report::report;
+
+static MODELS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// A class of `backread.models`.
+pub fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    MODELS
+        .get_or_try_init(py, || py.import("backread.models").map(Bound::unbind))?
+        .bind(py)
+        .getattr(name)
+}

@@ -1,0 +1,180 @@
+//! JSON text straight to Python objects.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
+use serde_json::{Map, Value};
+
+use super::names::Names;
+use crate::core::json::cursor::{Cursor, Span};
+use crate::core::model::Unknown;
+
+// As serde_json has it, by which all else is read.
+const DEEPEST: usize = 127;
+
+/// A JSON object as a dict, its keys in the order in which they were sent; `None` where the text is
+/// for serde_json to read, or to refuse.
+pub fn object<'py>(
+    py: Python<'py>,
+    names: &mut Names<'py>,
+    json: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match json.trim_start().starts_with('{') {
+        true => value(py, names, json),
+        false => Ok(None),
+    }
+}
+
+/// The fields that the interface does not name, as a dict.
+pub fn members<'py>(
+    py: Python<'py>,
+    names: &mut Names<'py>,
+    unknown: &Unknown<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let object = PyDict::new(py);
+    for (key, json) in unknown {
+        let value = match value(py, names, json)? {
+            Some(value) => value,
+            None => {
+                let read = serde_json::from_str(json);
+                let read = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
+                branch(py, names, &read)?
+            }
+        };
+        object.set_item(names.get(key), value)?;
+    }
+    Ok(object.into_any())
+}
+
+fn value<'py>(
+    py: Python<'py>,
+    names: &mut Names<'py>,
+    json: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let failed = None;
+    let mut reader = Reader {
+        py,
+        names,
+        json,
+        failed,
+    };
+    let read = Cursor::new(json).and_then(|mut cursor| reader.whole(&mut cursor));
+    reader.failed.map_or(Ok(read), Err)
+}
+
+struct Reader<'a, 'n, 'py> {
+    py: Python<'py>,
+    names: &'n mut Names<'py>,
+    json: &'a str,
+    /// Why nothing was read, if that is Python's.
+    failed: Option<PyErr>,
+}
+
+impl<'a, 'py> Reader<'a, '_, 'py> {
+    fn whole(&mut self, cursor: &mut Cursor<'a>) -> Option<Bound<'py, PyAny>> {
+        cursor.space();
+        let value = self.value(cursor, DEEPEST)?;
+        cursor.space();
+        cursor.is_at_end().then_some(value)
+    }
+
+    fn value(&mut self, cursor: &mut Cursor<'a>, levels: usize) -> Option<Bound<'py, PyAny>> {
+        match cursor.peek() {
+            b'"' => {
+                let span = cursor.string()?;
+                self.string(span)
+            }
+            b'{' => self.object(cursor, levels.checked_sub(1)?),
+            b'[' => self.array(cursor, levels.checked_sub(1)?),
+            b't' | b'f' => {
+                let truth = cursor.boolean()?;
+                self.made(truth.into_bound_py_any(self.py))
+            }
+            b'n' => cursor.null().then(|| self.py.None().into_bound(self.py)),
+            _ => {
+                let span = cursor.value()?;
+                self.made(number(self.py, span.of(self.json)))
+            }
+        }
+    }
+
+    fn object(&mut self, cursor: &mut Cursor<'a>, levels: usize) -> Option<Bound<'py, PyAny>> {
+        let object = PyDict::new(self.py);
+        cursor.object(|cursor, key| {
+            let key = self.names.get(str::from_utf8(key).ok()?);
+            let value = self.value(cursor, levels)?;
+            // Of a key that comes twice the last one rules, in the first one's place.
+            self.made(object.set_item(key, value))
+        })?;
+        Some(object.into_any())
+    }
+
+    fn array(&mut self, cursor: &mut Cursor<'a>, levels: usize) -> Option<Bound<'py, PyAny>> {
+        let mut items = Vec::new();
+        cursor.array(|cursor| {
+            items.push(self.value(cursor, levels)?);
+            Some(())
+        })?;
+        let list = PyList::new(self.py, items);
+        self.made(list.map(Bound::into_any))
+    }
+
+    fn string(&self, span: Span) -> Option<Bound<'py, PyAny>> {
+        let text = match span.is_escaped() {
+            false => PyString::new(self.py, span.of(self.json)),
+            true => {
+                let quoted = self.json.get(span.from() - 1..=span.to())?;
+                let text: String = serde_json::from_str(quoted).ok()?;
+                PyString::new(self.py, &text)
+            }
+        };
+        Some(text.into_any())
+    }
+
+    fn made<T>(&mut self, made: PyResult<T>) -> Option<T> {
+        made.map_err(|error| self.failed = Some(error)).ok()
+    }
+}
+
+/// A number, exact if it is whole.
+fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return whole.into_bound_py_any(py);
+    }
+    match text.parse::<f64>() {
+        Ok(number) if text.contains(['.', 'e', 'E']) => Ok(PyFloat::new(py, number).into_any()),
+        _ => py.get_type::<PyInt>().call1((text,)),
+    }
+}
+
+/// What serde_json read as an object.
+pub fn tree<'py>(
+    py: Python<'py>,
+    names: &mut Names<'py>,
+    object: &Map<String, Value>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let made = PyDict::new(py);
+    for (key, value) in object {
+        made.set_item(names.get(key), branch(py, names, value)?)?;
+    }
+    Ok(made.into_any())
+}
+
+fn branch<'py>(
+    py: Python<'py>,
+    names: &mut Names<'py>,
+    value: &Value,
+) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Null => Ok(py.None().into_bound(py)),
+        Value::Bool(truth) => truth.into_bound_py_any(py),
+        Value::Number(exact) => number(py, exact.as_str()),
+        Value::String(text) => Ok(PyString::new(py, text).into_any()),
+        Value::Object(object) => tree(py, names, object),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| branch(py, names, item));
+            Ok(PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
+    }
+}

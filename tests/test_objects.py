@@ -1,0 +1,305 @@
+"""Models that were read are the ones that their classes make, and behave as those do."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import gc
+import pickle
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+
+from backread import Client, DecodeError
+from backread.models import Message, OperatorSender, User
+from canned import envelope, ids, message, paged, user, users
+from made_rows import made_message, made_user
+from scripted_server import answer
+
+OPERATOR = message(1)["sender"]
+ADA = {"id": 42, "name": "Ada", "email": "ada@example.com"}
+ODD = {"vip": True, "tags": ["a", {"b": None}], "score": 1.5, "large": 2**70, "é😀": "\n"}
+
+USERS = [
+    user(1),
+    {"id": 2},
+    user(3, name=None, created_at=None, user_attributes=None),
+    user(4, name='Ада 😀 "\\\n', user_attributes=[]),
+    user(5, user_attributes=[{}, {"name": None, "value": "pro"}, {"name": "n", "unit": "people"}]),
+    user(6, created_at="1969-12-31T23:59:59.999999Z", online_at="0001-01-01T00:00:00Z"),
+    user(7, updated_at="9999-12-30T21:59:59.999999Z", online_at="2024-02-29T12:30:45+05:30"),
+    user(2**63 - 1, **ODD),
+    user(-(2**63)),
+]
+MESSAGES = [
+    message(1),
+    {"id": 2},
+    message(3, body=None, read_by_user=None, created_at=None, auto_invitation=None, sender=None),
+    message(4, sender_type="user", sender=ADA, file_url="https://example.com/a%20b"),
+    message(5, sender_type="user", sender={**ADA, **ODD}),
+    message(6, sender={**OPERATOR, "picture_thumb_url": "https://example.com/p.png"}),
+    message(7, sender={**OPERATOR, "team": ["blue"]}, **ODD),
+    message(8, sender_type="bot", sender={"id": 9, "name": "Robby"}),
+    message(9, sender_type=None, sender={"id": 9, "name": "Robby"}),
+    message(10, sender_type="user", sender={"name": "Ada"}),
+    message(11, sender_type="operator", sender={"id": 4}),
+]
+MADE = [*map(made_user, USERS), *(made_message(row, 42) for row in MESSAGES)]
+
+
+@pytest.fixture
+def read(face: Any, scripted: Any) -> list[Any]:
+    """All rows, as a client reads them."""
+    listed = face.client(scripted(paged(USERS))).users.list()
+    sent = face.client(scripted(paged(MESSAGES, key="messages"))).messages.list(42)
+    return [*face.collect(listed), *face.collect(sent)]
+
+
+def test_they_equal_those_that_the_classes_make(read: list[Any]) -> None:
+    assert read == MADE
+    assert list(map(repr, read)) == list(map(repr, MADE))
+    assert list(map(hash, read)) == list(map(hash, MADE))
+    assert [type(one) for one in read] == [type(one) for one in MADE]
+
+
+def test_they_equal_them_page_by_page_and_one_by_one(face: Any, scripted: Any) -> None:
+    of_users = face.client(scripted(paged(USERS)))
+    of_messages = face.client(scripted(paged(MESSAGES, key="messages")))
+    [page] = face.pages(of_users.users.list())
+    assert [*page.items, *face.call(of_messages.messages.page, 42)] == MADE
+    one_by_one = [face.call(of_users.users.get, row["id"]) for row in USERS if row["id"] > 0]
+    assert one_by_one == [made for made in MADE[: len(USERS)] if made.id > 0]
+    assert [face.call(of_messages.messages.get, 42, row["id"]) for row in MESSAGES] == MADE[
+        len(USERS) :
+    ]
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, dataclasses.replace, lambda one: pickle.loads(pickle.dumps(one))],
+)
+def test_their_copies_equal_them(read: list[Any], duplicate: Callable[[Any], Any]) -> None:
+    assert [duplicate(one) for one in read] == MADE
+    assert list(map(dataclasses.asdict, read)) == list(map(dataclasses.asdict, MADE))
+
+
+def test_they_are_frozen_and_have_slots_alone(read: list[Any]) -> None:
+    for one in read:
+        assert not hasattr(one, "__dict__")
+        for field in dataclasses.fields(one):
+            with pytest.raises(FrozenInstanceError, match=field.name):
+                setattr(one, field.name, None)
+            with pytest.raises(FrozenInstanceError):
+                delattr(one, field.name)
+
+
+def test_their_classes_are_as_they_were(read: list[Any]) -> None:
+    """Reading may not change how they are made by hand."""
+    assert read
+    assert Message.__slots__ == tuple(field.name for field in dataclasses.fields(Message))
+    assert Message.extra.__name__ == "extra"  # type: ignore[attr-defined]
+    assert User(5, *[None] * 8).extra == {}
+    with pytest.raises(TypeError):
+        Message.extra.__get__(read[0])  # type: ignore[attr-defined]
+
+
+def test_what_one_holds_beyond_the_interface_is_its_own(read: list[Any]) -> None:
+    extras = [one.extra for one in read]
+    assert len(set(map(id, extras))) == len(extras)
+    extras[0]["seen"] = True
+    assert [one for one in read if "seen" in one.extra] == [read[0]]
+
+
+def test_senders_that_differ_in_anything_are_told_apart(face: Any, scripted: Any) -> None:
+    kinds = [
+        ("user", ADA),
+        ("user", {**ADA, "name": None}),
+        ("user", {**ADA, "email": "b@example.com"}),
+        ("user", {**ADA, "vip": True}),
+        ("user", {**ADA, "vip": False}),
+        ("operator", ADA),
+        ("operator", OPERATOR),
+        ("operator", {**OPERATOR, "picture_thumb_url": ""}),
+        ("bot", ADA),
+        ("robot", ADA),
+        *(("user", {**ADA, "id": number}) for number in range(100, 120)),
+    ]
+    rows = [
+        message(number, sender_type=sender_type, sender=sender)
+        for number, (sender_type, sender) in enumerate(kinds * 3)
+    ]
+    listing = face.client(scripted(paged(rows, key="messages"))).messages.list(42)
+    assert face.collect(listing) == [made_message(row, 42) for row in rows]
+
+
+def chats(read: list[Any]) -> dict[str, Any]:
+    """One of each kind that a dictionary of a model can be reached through."""
+    of_messages = {one.id: one for one in read if isinstance(one, Message)}
+    of_users = {one.id: one for one in read if isinstance(one, User)}
+    return {
+        "of a message": of_messages[1],
+        "of a message with more": of_messages[7],
+        "of a user": of_users[1],
+    }
+
+
+class Probe:
+    """Something whose end can be seen."""
+
+
+@pytest.fixture
+def counted() -> Iterator[None]:
+    """Only what a test collects is collected."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize(
+    "reach",
+    [
+        lambda one: one.extra,
+        lambda one: one.sender.extra if isinstance(one, Message) else one.extra,
+        lambda one: one.user_attributes[0].extra if isinstance(one, User) else one.extra,
+    ],
+)
+@pytest.mark.parametrize("kind", ["of a message", "of a message with more", "of a user"])
+def test_a_cycle_through_one_is_collected(
+    face: Any, scripted: Any, kind: str, reach: Callable[[Any], dict[str, Any]]
+) -> None:
+    rows = face.collect(face.client(scripted(paged([user(1)]))).users.list())
+    service = scripted(paged([message(1), message(7, **ODD)], key="messages"))
+    listing = face.client(service).messages.list(42)
+    rows += face.collect(listing)
+    one = chats(rows)[kind]
+    probe = Probe()
+    reach(one).update(probe=probe, itself=one)
+    seen = weakref.ref(probe)
+    del one, probe, rows
+    assert seen() is not None
+    # The answer to an await may be let go of a moment later, at the next look at anything native.
+    deadline = time.monotonic() + 10
+    while seen() is not None and time.monotonic() < deadline:
+        assert listing.report.rows == 2
+        gc.collect()
+    assert seen() is None
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("as_dict", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(
+    face: Any, scripted: Any, enabled: bool, as_dict: bool
+) -> None:
+    (gc.enable if enabled else gc.disable)()
+    try:
+        rows = face.collect(face.client(scripted(paged(users(300)))).users.list(as_dict=as_dict))
+        assert len(rows) == 300
+        broken = scripted(answer(200, envelope([user(1), 2])))
+        with pytest.raises(DecodeError):
+            face.collect(face.client(broken).users.list(as_dict=as_dict))
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("at", [0, 30, 120, 250, 1_222])
+def test_what_was_read_before_a_row_that_does_not_fit_is_given_first(
+    face: Any, scripted: Any, at: int
+) -> None:
+    rows = users(1_500)
+    rows[at] = user(at + 1, name=5)
+    listing = face.client(scripted(paged(rows, at_most=50))).users.list(page_size=50)
+    given: list[int] = []
+
+    def read() -> None:
+        for one in listing:
+            given.append(one.id)
+
+    async def read_async() -> None:
+        async for one in listing:
+            given.append(one.id)
+
+    with pytest.raises(DecodeError, match=r"users\[\d+\].name") as caught:
+        face.call(read if face.name == "sync" else read_async)
+    assert given == list(range(1, len(given) + 1))
+    # All pages before its own, which share some rows, and nothing of its own.
+    assert at - 50 < len(given) < max(1, at)
+    assert caught.value.attempts
+    with pytest.raises(DecodeError):
+        face.call(listing.to_list)
+    assert len(face.collect(face.client(scripted(paged(rows))).users.list(as_dict=True))) == 1_500
+
+
+def test_a_list_gives_the_same_by_its_items_and_page_by_page(face: Any, scripted: Any) -> None:
+    for as_dict in (False, True):
+        listing = face.client(scripted(paged(users(2_000)))).users.list(as_dict=as_dict)
+        items = face.collect(listing)
+        assert ids(items) == list(range(1, 2_001))
+        assert [item for page in face.pages(listing) for item in page] == items
+        assert face.call(listing.to_list) == items
+
+
+def test_a_number_with_more_digits_than_python_reads_says_what_to_do(
+    face: Any, scripted: Any
+) -> None:
+    long = answer(200, '{"id": 42, "x": ' + "1" * 5_000 + "}")
+    client = face.client(scripted(long, long))
+    for as_dict in (False, True):
+        with pytest.raises(ValueError, match="set_int_max_str_digits"):
+            face.call(client.users.get, 42, as_dict=as_dict)
+
+
+@pytest.mark.parametrize("as_dict", [True, False])
+def test_nesting_is_read_as_deep_as_json_may_go(face: Any, scripted: Any, as_dict: bool) -> None:
+    def body(depth: int) -> str:
+        return '{"id": 42, "x": ' + "[" * depth + "]" * depth + "}"
+
+    nested: Any = []
+    for _ in range(125):
+        nested = [nested]
+    client = face.client(scripted(answer(200, body(126)), answer(200, body(128))))
+    read = face.call(client.users.get, 42, as_dict=as_dict)
+    assert (read if as_dict else read.extra)["x"] == nested
+    with pytest.raises(DecodeError, match="recursion"):
+        face.call(client.users.get, 42, as_dict=as_dict)
+
+
+def test_a_key_that_libraries_have_for_themselves_is_a_key(face: Any, scripted: Any) -> None:
+    odd = {"id": 42, "x": {"$serde_json::private::Number": "12"}}
+    assert face.call(face.client(scripted(answer(200, odd))).users.get, 42, as_dict=True) == odd
+
+
+def test_an_operator_who_wrote_much_is_held_once(face: Any, scripted: Any) -> None:
+    """It is most of what a long list would hold."""
+    rows = [message(number) for number in range(1, 100)]
+    read = face.collect(face.client(scripted(paged(rows, key="messages"))).messages.list(42))
+    assert isinstance(read[0].sender, OperatorSender)
+    assert len({id(one.sender) for one in read}) == 1
+
+
+@pytest.mark.parametrize("as_dict", [True, False])
+def test_other_threads_wait_for_some_thousand_rows_at_most(scripted: Any, as_dict: bool) -> None:
+    """However many there are: nobody else runs while items are made."""
+    rows = [message(number) for number in range(900)]
+    people = paged(users(64))
+
+    def service(request: Any) -> bytes:
+        whole = answer(200, envelope(rows, key="messages", limit=900))
+        return whole if request.path.endswith("messages") else people(request)
+
+    server = scripted(service)
+    with Client(server.url, server.secret, server.vendor) as client:
+        walk = client.messages.all(as_dict=as_dict)._begin()
+        made = []
+        while (items := walk.next_items(as_dict, True)) is not None:
+            made.append(len(items))
+            # Pages come in meanwhile, more than are taken at once.
+            time.sleep(0.02)
+    assert sum(made) == 64 * 900
+    assert 900 < max(made) <= 2_048
