@@ -26,11 +26,12 @@ from scripted_server import answer
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
 
 
-def dripping(scripted: Any) -> tuple[Any, threading.Event]:
-    """A server whose answers never end, and whether a client went away from one."""
-    gone = threading.Event()
+def dripping(scripted: Any) -> tuple[Any, threading.Event, threading.Event]:
+    """A server whose answers never end: whether one was asked for, and whether a client left it."""
+    asked, gone = threading.Event(), threading.Event()
 
     def drip() -> Any:
+        asked.set()
         yield b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
         try:
             for _ in range(1_000):
@@ -40,7 +41,7 @@ def dripping(scripted: Any) -> tuple[Any, threading.Event]:
         finally:
             gone.set()
 
-    return scripted(lambda request: drip()), gone
+    return scripted(lambda request: drip()), asked, gone
 
 
 def test_one_client_serves_many_threads(backread_server: Any) -> None:
@@ -111,7 +112,7 @@ def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server: 
 
 @pytest.mark.parametrize("end", ["timeout", "deadline"])
 def test_a_call_that_took_too_long_ends_its_request(scripted: Any, end: str) -> None:
-    server, gone = dripping(scripted)
+    server, _, gone = dripping(scripted)
     client = Client(server.url, server.secret, server.vendor, max_retries=0, **{end: 0.2})
     with pytest.raises(TimeoutError):
         client.users.get(42)
@@ -194,7 +195,10 @@ def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any) -> None:
         heard.wait(20)
         yield answer(200, user(42))
 
-    server = scripted(lambda request: late() if request.path.endswith("42") else answer(200, user(7)))
+    def service(request: Any) -> Any:
+        return late() if request.path.endswith("42") else answer(200, user(7))
+
+    server = scripted(service)
     client = Client(server.url, server.secret, server.vendor)
     read: list[Any] = []
 
@@ -223,7 +227,7 @@ def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any) -> None:
 def test_a_cancelled_task_ends_its_request(scripted: Any, what: str) -> None:
     if what == "arrow":
         pytest.importorskip("pyarrow")
-    server, gone = dripping(scripted)
+    server, asked, gone = dripping(scripted)
 
     async def main() -> None:
         async with AsyncClient(
@@ -237,8 +241,7 @@ def test_a_cancelled_task_ends_its_request(scripted: Any, what: str) -> None:
                 "arrow": client.users.list().to_arrow,
             }
             task = asyncio.ensure_future(calls[what]())
-            while not server.requests:
-                await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(asked.wait, 10)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -390,30 +393,31 @@ def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server:
 def test_an_event_loop_that_is_closed_with_calls_under_way_is_no_matter(
     scripted: Any, recwarn: pytest.WarningsRecorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whether they are answered, fail or never end."""
-    go_on = threading.Event()
+    """Whether they are answered or fail."""
+    asked, go_on = threading.Semaphore(0), threading.Event()
 
-    def late(request: Any) -> Any:
+    def service(request: Any) -> Any:
+        asked.release()
         go_on.wait(20)
-        yield answer(404) if request.path.endswith("43") else answer(200, user(42))
+        return answer(404) if request.path.endswith("43") else answer(200, user(42))
 
-    server = scripted(lambda request: late(request) if not go_on.is_set() else answer(200, user(7)))
+    server = scripted(service)
     client = AsyncClient(server.url, server.secret, server.vendor)
     loop = asyncio.new_event_loop()
 
     async def start() -> list[asyncio.Task[Any]]:
         tasks = [asyncio.ensure_future(client.users.get(one)) for one in (42, 43)]
-        while len(server.requests) < 2:
-            await asyncio.sleep(0.01)
+        for _ in tasks:
+            assert await asyncio.to_thread(asked.acquire, timeout=10)
         return tasks
 
     tasks = loop.run_until_complete(start())
     loop.close()
     for task in tasks:
         # asyncio tells of tasks that nobody awaits to their end; so it should.
-        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        task._log_destroy_pending = False
     go_on.set()
-    assert asyncio.run(client.users.get(7)).id == 7
+    assert asyncio.run(client.users.get(42)).id == 42
     del tasks, task
     gc.collect()
     asyncio.run(client.aclose())

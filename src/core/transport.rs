@@ -13,6 +13,7 @@ use reqwest::header::{
 use reqwest::redirect::{self, Policy};
 use reqwest::{Certificate, ClientBuilder, Proxy, RequestBuilder, Response, Version};
 use secrecy::ExposeSecret;
+use url::Url;
 
 use super::config::Origin;
 use super::error::{Error, ErrorKind};
@@ -85,22 +86,33 @@ impl Transport {
 
     /// Sends one GET and reads its answer, of at most `max_bytes` once decoded.
     pub async fn get(&self, endpoint: &Endpoint, max_bytes: u64) -> Result<Answer, ErrorKind> {
-        let request = self.http.get(format!("{}{endpoint}", self.origin.base_url));
-        send(request, max_bytes).await
+        send(self.http.get(self.url(endpoint)), max_bytes).await
     }
 
     /// The same for a question of the probe: the one way to what the interface rules out.
     pub async fn ask(&self, question: &Question, max_bytes: u64) -> Result<Answer, ErrorKind> {
-        let url = format!("{}{question}", self.origin.base_url);
         let http = match question.twist {
             Twist::Undecoded => self.undecoded()?,
             _ => &self.http,
         };
-        let mut request = http.get(url);
+        let mut request = http.get(self.url(question));
         if let Some((name, value)) = header(&question.twist)? {
             request = request.header(name, value);
         }
         send(request, max_bytes).await
+    }
+
+    /// The address of path and query; what was parsed with the client is not parsed for each request.
+    fn url(&self, request: &impl fmt::Display) -> Url {
+        let mut url = self.origin.url.clone();
+        let path = format!("{}{request}", url.path().trim_end_matches('/'));
+        let (path, query) = match path.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (path.as_str(), None),
+        };
+        url.set_path(path);
+        url.set_query(query);
+        url
     }
 
     fn undecoded(&self) -> Result<&reqwest::Client, ErrorKind> {
