@@ -11,49 +11,21 @@ import pytest
 
 pytest.importorskip("hypothesis")
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backread import BackreadError, Client, DecodeError
+from backread import BackreadError, DecodeError
 from backread.models import User
 from canned import envelope, ids, user
-from scripted_server import Request, ScriptedServer, answer
-
-settings.register_profile("backread", deadline=None, derandomize=True, database=None)
-settings.load_profile("backread")
-
-
-class Stage:
-    """A server that answers what it is told to, and a client of it."""
-
-    def __init__(self) -> None:
-        self.answers: list[bytes] = []
-        self.sent = 0
-        self.pages: list[int] = []
-        self.server = ScriptedServer(self._next)
-        self.client = Client(
-            self.server.url, self.server.secret, self.server.vendor, max_retries=0, timeout=20
-        )
-
-    def play(self, *answers: bytes) -> Client:
-        """The last one is repeated for ever; ``pages`` has those that were sent for the list."""
-        self.answers, self.sent, self.pages = list(answers), 0, []
-        return self.client
-
-    def _next(self, request: Request) -> bytes:
-        self.sent += 1
-        number = min(self.sent, len(self.answers)) - 1
-        if request.path == "/external/users":
-            self.pages.append(number)
-        return self.answers[number]
+from scripted_server import answer
+from stage import Stage
 
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
     stage = Stage()
     yield stage
-    stage.client.close()
-    stage.server.close()
+    stage.close()
 
 
 def decode_error(read: Callable[[], Any]) -> DecodeError | None:
