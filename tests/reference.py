@@ -256,10 +256,8 @@ def moment(value: Any) -> datetime:
             raise UnsureError(value)
         raise _FaultError
     day, clock, fraction, sign, hours, minutes = found.groups()
-    # A leap second, the last day of 9999, an offset of more than a day, fractions of a microsecond
-    # before 1970.
-    uncertain = clock.endswith(":60") or day >= "9999-12-30" or int(hours or 0) > 23
-    if uncertain or (day < "1970" and len(fraction or "") > 6):
+    # A leap second, an offset of more than a day, fractions of a microsecond before 1970.
+    if clock.endswith(":60") or int(hours or 0) > 23 or (day < "1970" and len(fraction or "") > 6):
         raise UnsureError(value)
     try:
         local = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=UTC)

@@ -139,6 +139,8 @@ def test_a_timestamp_of_any_offset_and_precision(face: Any, scripted: Any, text:
         ("1969-12-31T23:59:59.999Z", datetime(1969, 12, 31, 23, 59, 59, 999000, tzinfo=UTC)),
         ("0001-01-01T00:00:00Z", datetime(1, 1, 1, tzinfo=UTC)),
         ("9999-12-30T22:00:00Z", datetime(9999, 12, 30, 22, tzinfo=UTC)),
+        ("9999-12-31T23:59:59.999Z", datetime(9999, 12, 31, 23, 59, 59, 999000, tzinfo=UTC)),
+        ("9999-12-31T00:00:00+01:00", datetime(9999, 12, 30, 23, tzinfo=UTC)),
         ("2024-02-29T00:00:00Z", datetime(2024, 2, 29, tzinfo=UTC)),
     ],
 )

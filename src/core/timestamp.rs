@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, Time};
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::Offset;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::clock::Clock;
@@ -47,17 +49,31 @@ impl Timestamp {
         let text = text.trim();
         let microseconds = match text.parse::<jiff::Timestamp>() {
             Ok(instant) => instant.as_microsecond(),
-            Err(_) => text
-                .trim_end_matches(" UTC")
-                .parse::<DateTime>()
-                .ok()?
-                .to_zoned(TimeZone::UTC)
-                .ok()?
-                .timestamp()
-                .as_microsecond(),
+            Err(_) => by_calendar(text.trim_end_matches(" UTC"))?,
         };
         Self::from_microseconds(microseconds)
     }
+
+    /// What a calendar and a clock show at this instant in UTC.
+    pub fn civil(self) -> DateTime {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(instant) => Offset::UTC.to_datetime(instant),
+            // The last two days of 9999.
+            Err(_) => EPOCH.saturating_add(SignedDuration::from_micros(self.0)),
+        }
+    }
+}
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+/// Without an offset, or in the last hours of the year 9999, where `jiff::Timestamp` has ended.
+fn by_calendar(text: &str) -> Option<i64> {
+    let pieces = Pieces::parse(text).ok()?;
+    let time = pieces.time().unwrap_or(Time::midnight());
+    let offset = pieces.to_numeric_offset().unwrap_or(Offset::UTC);
+    let since = pieces.date().to_datetime(time).duration_since(EPOCH);
+    let instant = since - SignedDuration::from_secs(offset.seconds().into());
+    i64::try_from(instant.as_micros()).ok()
 }
 
 /// The shape that interface 2.1 shows, `2024-03-05T09:31:07.042Z`, and nothing else.
@@ -164,6 +180,23 @@ mod tests {
     }
 
     #[test]
+    fn the_last_day_of_the_year_9999_is_read() {
+        let last = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
+        assert_eq!(last.microseconds(), LATEST);
+        for (text, hours_before) in [
+            ("9999-12-31T21:59:59.999999", 2),
+            ("9999-12-31T21:59:59.999999-01:00", 1),
+            ("9999-12-31T23:59:59.999999999+05:00", 5),
+            ("9999-12-30T23:59:59.999999-05", 19),
+        ] {
+            let expected = LATEST - hours_before * 3_600_000_000;
+            let read = Timestamp::parse(text).map(Timestamp::microseconds);
+            assert_eq!(read, Some(expected), "{text}");
+        }
+        assert_eq!(Timestamp::parse("9999-12-31T23:59:59-01:00"), None);
+    }
+
+    #[test]
     fn what_is_no_instant_is_refused() {
         for refused in [
             "",
@@ -184,9 +217,16 @@ mod tests {
             let text = format!(
                 "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z"
             );
-            let calendar = text.parse::<jiff::Timestamp>().ok();
-            let expected = calendar.and_then(|at| Timestamp::from_microseconds(at.as_microsecond()));
+            let calendar = text.trim_end_matches('Z').parse::<DateTime>().ok();
+            let instant = calendar.map(|at| at.duration_since(EPOCH).as_micros() as i64);
+            let expected = instant.and_then(Timestamp::from_microseconds);
             prop_assert_eq!(Timestamp::parse(&text), expected, "{}", text);
+        }
+
+        #[test]
+        fn the_calendar_shows_the_instant(microseconds in EARLIEST..=LATEST) {
+            let instant = Timestamp::from_microseconds(microseconds).unwrap();
+            prop_assert_eq!(Timestamp::parse(&format!("{}Z", instant.civil())), Some(instant));
         }
 
         #[test]

@@ -1,8 +1,6 @@
 //! Instants as aware datetimes.
 
-use jiff::tz::TimeZone;
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyTuple, PyTzInfo};
@@ -17,9 +15,7 @@ pub fn instant(py: Python<'_>, timestamp: Option<Timestamp>) -> PyResult<Bound<'
     let Some(timestamp) = timestamp else {
         return Ok(py.None().into_bound(py));
     };
-    let civil = jiff::Timestamp::from_microsecond(timestamp.microseconds())
-        .map(|instant| TimeZone::UTC.to_datetime(instant))
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let civil = timestamp.civil();
     let (date, time) = (civil.date(), civil.time());
     let [_, _, _, _, _, _, years, year] = i64::from(date.year()).to_be_bytes();
     let microsecond = time.subsec_nanosecond() / 1_000;
