@@ -117,7 +117,7 @@ def test_nothing_can_be_assigned(value: Any) -> None:
                 "sender_type sender user_id extra"
             ),
         ),
-        (Page, "limit offset total items"),
+        (Page, "limit offset total items resource"),
         (
             WalkReport,
             (

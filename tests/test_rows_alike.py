@@ -56,6 +56,7 @@ class Faces:
     """One answer read in all ways; each a list of rows, or Refused."""
 
     page: Any
+    page_table: Any
     items: Any
     table: Any
     dicts: Any
@@ -67,8 +68,11 @@ class Faces:
         source: Any = client.users if key == "users" else client.messages
         whose = () if key == "users" else (42,)
         listings = [source.list(*whose), source.list(*whose), source.list(*whose, as_dict=True)]
+        page = outcome(lambda: source.page(*whose))
+        refused = isinstance(page, Refused)
         return cls(
-            page=outcome(lambda: list(source.page(*whose))),
+            page=page if refused else list(page),
+            page_table=page if refused else page.to_arrow().to_pylist(),
             items=outcome(listings[0].to_list),
             table=outcome(lambda: listings[1].to_arrow().to_pylist()),
             dicts=outcome(listings[2].to_list),
@@ -100,6 +104,7 @@ def compare(faces: Faces, body: bytes, key: str) -> None:
     expected = [reference.columns(model) for model in models]
     table = [reference.loaded(row) for row in faces.table]
     assert table == expected
+    assert same([reference.loaded(row) for row in faces.page_table], table)
     # 1 is not 1.0 nor True; moments are compared above, by whatever class pyarrow gives.
     for name in ("id", "extra", "sender_extra", "user_attributes", "read_by_user"):
         assert same([row.get(name) for row in table], [row.get(name) for row in expected])
@@ -124,6 +129,7 @@ def unmarked(faces: Faces) -> Faces:
     return replace(
         faces,
         page=without(faces.page, model),
+        page_table=without(faces.page_table, columns),
         items=without(faces.items, model),
         table=without(faces.table, columns),
         dicts=without(faces.dicts, sent),
@@ -140,6 +146,7 @@ def check(stage: Stage, rows: list[Object], key: str, seed: int | None) -> None:
         odd = unmarked(Faces.of(stage.play(answer(200, spelled.respelled(rows, key))), key))
         if not isinstance(faces.table, Refused):
             faces.table = [reference.loaded(row) for row in faces.table]
+            faces.page_table = [reference.loaded(row) for row in faces.page_table]
         assert faces == odd
         assert same(faces, odd)
 

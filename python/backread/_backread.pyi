@@ -37,9 +37,11 @@ __all__ = [
     "WorldSnapshot",
     "__version__",
     "empty_table",
+    "messages_table",
     "read_dialect",
     "read_rate",
     "read_rules",
+    "users_table",
 ]
 
 __version__: str
@@ -229,6 +231,12 @@ class ArrowTable:
     num_rows: int
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
+
+def users_table(items: tuple[Any, ...]) -> ArrowTable:
+    """Users as columns; TypeError for an item that is no `User`."""
+
+def messages_table(items: tuple[Any, ...]) -> ArrowTable:
+    """Messages as columns; TypeError for an item that is no `Message`."""
 
 def empty_table(
     resource: Literal["users", "messages", "lists", "rejects", "cursors", "gone"],

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from backread._arguments import SharedOptions, seconds
-from backread._backread import NativeClient, __version__
+from backread._backread import NativeClient, __version__, messages_table, users_table
 from backread._messages import AsyncMessages, Messages
 from backread._probe import MOST_REQUESTS, SAMPLE, probe_arguments
 from backread._users import AsyncUsers, Users
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backread._backread import ArrowStream, Clock, SyncKnown, SyncRun
     from backread.profile import ServiceProfile
 
-__all__ = ["AsyncClient", "Client", "__version__"]
+__all__ = ["AsyncClient", "Client", "__version__", "messages_table", "users_table"]
 
 SECRET_VARIABLE = "BACKREAD_API_SECRET"
 

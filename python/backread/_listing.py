@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
-from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from backread._frames import arrow_table, pandas_frame, polars_frame
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -113,15 +114,15 @@ class Listing(_BaseListing[T_co]):
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
-        return ArrowSource(self).read(_arrow_table)
+        return ArrowSource(self).read(arrow_table)
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
-        return ArrowSource(self).read(_polars_frame)
+        return ArrowSource(self).read(polars_frame)
 
     def to_pandas(self) -> pandas.DataFrame:
         """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
-        return ArrowSource(self).read(_pandas_frame)
+        return ArrowSource(self).read(pandas_frame)
 
 
 class AsyncListing(_BaseListing[T_co]):
@@ -165,15 +166,15 @@ class AsyncListing(_BaseListing[T_co]):
 
     async def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
-        return await ArrowSource(self).read_in_thread(_arrow_table)
+        return await ArrowSource(self).read_in_thread(arrow_table)
 
     async def to_polars(self) -> polars.DataFrame:
         """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
-        return await ArrowSource(self).read_in_thread(_polars_frame)
+        return await ArrowSource(self).read_in_thread(polars_frame)
 
     async def to_pandas(self) -> pandas.DataFrame:
         """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
-        return await ArrowSource(self).read_in_thread(_pandas_frame)
+        return await ArrowSource(self).read_in_thread(pandas_frame)
 
 
 class ArrowSource:
@@ -218,35 +219,6 @@ class ArrowSource:
         self._stopped = True
         if self._walk is not None:
             self._walk.stop()
-
-
-def _arrow_table(source: ArrowSource) -> pyarrow.Table:
-    table: pyarrow.Table = _require("pyarrow", "to_arrow").table(source)
-    return table
-
-
-def _polars_frame(source: ArrowSource) -> polars.DataFrame:
-    frame: polars.DataFrame = _require("polars", "to_polars").DataFrame(source)
-    return frame
-
-
-def _pandas_frame(source: ArrowSource) -> pandas.DataFrame:
-    _require("pandas", "to_pandas")
-    # pandas reads Arrow through pyarrow in any case, and this works before its version 3 too.
-    frame: pandas.DataFrame = _require("pyarrow", "to_pandas").table(source).to_pandas()
-    return frame
-
-
-def _require(package: str, method: str) -> Any:
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        raise ImportError(
-            f"{method}() needs {package}, which is not installed; run: pip install {package}",
-            name=package,
-        ) from None
 
 
 def _unread() -> WalkReport:

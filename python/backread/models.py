@@ -14,7 +14,14 @@ out the dictionaries in them.
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    import polars  # type: ignore[import-not-found, unused-ignore]
+    import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    from backread._backread import ArrowTable
 
 __all__ = [
     "Attempt",
@@ -143,12 +150,19 @@ class Page(Generic[T_co]):
     ``limit`` is the page size the server applied (rows), ``offset`` the position it applied
     (rows), ``total`` the size of the list (rows) by its own account. A page iterates its items,
     has their length and is indexed by position; an empty page is false.
+
+    A page of models is an Arrow stream of its rows, with the columns of a listing's:
+    ``polars.DataFrame(page)``, ``pyarrow.table(page)``. ``resource`` says what an empty page is a
+    page of; one that is made by hand may do without while it has items, and plays no part in
+    comparisons. TypeError where the items are no models (``as_dict=True``), ValueError where
+    nothing says what they would be.
     """
 
     limit: int | None
     offset: int | None
     total: int | None
     items: tuple[T_co, ...]
+    resource: Literal["users", "messages"] | None = field(default=None, compare=False, repr=False)
 
     def __iter__(self) -> Iterator[T_co]:
         return iter(self.items)
@@ -162,6 +176,50 @@ class Page(Generic[T_co]):
     def __getitem__(self, position: slice) -> tuple[T_co, ...]: ...
     def __getitem__(self, position: int | slice) -> T_co | tuple[T_co, ...]:
         return self.items[position]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as columns; each call gives a new stream."""
+        return self._table().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of the stream."""
+        return self._table().__arrow_c_schema__()
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """The rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
+        from backread._frames import arrow_table
+
+        return arrow_table(self)
+
+    def to_polars(self) -> "polars.DataFrame":
+        """The rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
+        from backread._frames import polars_frame
+
+        return polars_frame(self)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
+        from backread._frames import pandas_frame
+
+        return pandas_frame(self)
+
+    def _table(self) -> "ArrowTable":
+        from backread._client import messages_table, users_table
+
+        first = self.items[0] if self.items else None
+        if isinstance(first, User) or (first is None and self.resource == "users"):
+            return users_table(self.items)
+        if isinstance(first, Message) or (first is None and self.resource == "messages"):
+            return messages_table(self.items)
+        if first is None:
+            raise ValueError(
+                "a page without items and without a resource has no columns; "
+                "Page(..., resource='users') has"
+            )
+        raise TypeError(
+            f"a page of {type(first).__name__} has no columns, a page of User or Message has; "
+            "read it without as_dict=True"
+        )
 
     def _repr_html_(self) -> str:
         from backread.display import page_html

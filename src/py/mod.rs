@@ -6,6 +6,7 @@ mod client;
 mod convert;
 mod errors;
 mod probe;
+mod rows_table;
 mod runtime;
 mod sync;
 mod walk;
@@ -23,6 +24,8 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sync::SyncPace>()?;
     module.add_class::<arrow::ArrowTable>()?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
+    module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;
+    module.add_function(wrap_pyfunction!(rows_table::messages_table, module)?)?;
     #[cfg(feature = "mock")]
     crate::mock::face::register(module)?;
     runtime::end_at_exit(module.py())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 
 import backread
 from backread import (
@@ -224,7 +224,14 @@ def a_page(page: Page[User]) -> None:
     assert_type(page[:2], tuple[User, ...])
     assert_type(len(page), int)
     assert_type([user.id for user in page], list[int])
+    assert_type(page.resource, Literal["users", "messages"] | None)
+    assert_type(page.__arrow_c_stream__(), object)
+    assert_type(page.__arrow_c_schema__(), object)
+    page.to_arrow()
+    page.to_polars()
+    page.to_pandas()
     assert_type(Page[int](99, 0, None, (1, 2)), Page[int])
+    Page[User](99, 0, None, (), "users")
 
 
 def a_user(user: User) -> None:

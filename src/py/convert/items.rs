@@ -104,8 +104,13 @@ impl Rows<'_> {
         Maker::new(py, as_dict)?
             .add(self.rows, self.user_id, &mut made)
             .map_err(|failure| failure.raised(py, self.sent))?;
+        let resource = match self.user_id {
+            None => Resource::Users,
+            Some(_) => Resource::Messages,
+        };
+        let items = PyTuple::new(py, made)?;
         class(py, "Page")?
-            .call1((limit, offset, total, PyTuple::new(py, made)?))
+            .call1((limit, offset, total, items, resource.key()))
             .map(Bound::unbind)
     }
 }

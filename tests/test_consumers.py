@@ -1,0 +1,108 @@
+"""Listings in the hands of those that read Arrow: each takes them as they are, and again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+import consumers
+from backread.testing import Lane, World
+from canned import envelope, message, paged, users
+from consumers import KINDS, TEXT, Rows, load
+from scripted_server import answer
+
+consumer = consumers.consumer
+
+each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
+
+
+def sent(world: World, resource: str) -> Rows:
+    rows = [world.user(each) for each in world.user_ids()]
+    if resource == "messages":
+        rows = [
+            world.message(user["id"], each)
+            for user in rows
+            for each in world.message_ids(user["id"])
+        ]
+    return [
+        (row["id"], datetime.fromisoformat(row["created_at"]), row[TEXT[resource]]) for row in rows
+    ]
+
+
+@each_resource
+@pytest.mark.backread(world={"seed": 5, "users": 130, "messages_per_user": (0, 4)})
+def test_a_listing_is_taken_as_it_is_and_again(
+    face: Any, backread_mock: Lane, consumer: Any, resource: str
+) -> None:
+    client = face.client(backread_mock)
+    listing = client.users.list() if resource == "users" else client.messages.all()
+    expected = sorted(sent(backread_mock.world, resource))
+    requests = []
+    for _ in range(2):
+        # Within a running loop too, which it blocks.
+        rows = face.call(consumer.rows, listing, TEXT[resource])
+        assert sorted(rows) == expected
+        assert listing.report.distinct == len(expected)
+        requests.append(listing.report.requests)
+    assert sum(requests) == backread_mock.counts()["users"] + backread_mock.counts()["messages"]
+
+
+@each_resource
+def test_each_sees_the_documented_types(
+    face: Any, backread_mock: Lane, consumer: Any, resource: str
+) -> None:
+    client = face.client(backread_mock)
+    listing = client.users.list(max_items=50) if resource == "users" else client.messages.list(42)
+    expected = {name: consumer.types[kind] for name, kind in KINDS[resource].items()}
+    assert consumer.schema(listing) == expected
+
+
+def test_a_walk_that_fails_is_an_error_and_no_short_table(
+    face: Any, scripted: Any, consumer: Any
+) -> None:
+    def service(request: Any) -> bytes:
+        first = request.query["offset"] == "0"
+        return answer(200, envelope(users(99), total=150)) if first else answer(403)
+
+    listing = face.client(scripted(service)).users.list()
+    with pytest.raises(Exception, match="offset=96"):
+        consumer.rows(listing, "name")
+
+
+def test_duckdb_reads_a_listing_twice_in_one_query(face: Any, backread_mock: Lane) -> None:
+    duckdb = load("duckdb")
+    people = face.client(backread_mock).users.list()
+    with duckdb.connect() as connection:
+        query = "select count(*) from people one join people other using (id)"
+        assert connection.sql(query).fetchall() == [(backread_mock.world.total_users,)]
+    assert people.report.certificate == "linked"
+
+
+def test_a_lazy_query_of_polars_holds_what_was_read_when_it_was_made(
+    face: Any, scripted: Any
+) -> None:
+    polars = load("polars")
+    server = scripted(paged(users(5)))
+    lazy = polars.LazyFrame(face.client(server).users.list())
+    assert len(server.requests) == 1
+    for _ in range(2):
+        assert lazy.filter(polars.col("id") > 3).select(polars.len()).collect().item() == 2
+    assert len(server.requests) == 1
+
+
+def test_deltalake_adds_and_merges_a_listing(face: Any, scripted: Any, tmp_path: Any) -> None:
+    deltalake = load("deltalake")
+    load("pyarrow")
+    chats = face.client(scripted(paged([message(1), message(2)], key="messages"))).messages.list(42)
+    deltalake.write_deltalake(tmp_path, chats)
+    deltalake.write_deltalake(tmp_path, chats, mode="overwrite")
+    merged = (
+        deltalake.DeltaTable(tmp_path)
+        .merge(chats, "held.id = sent.id", source_alias="sent", target_alias="held")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute()
+    )
+    assert (merged["num_target_rows_updated"], merged["num_target_rows_inserted"]) == (2, 0)
