@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Sources of the wheel; folders are listed too, so that a deleted file counts as a change.
 SOURCES := $(shell find src python \( -name __pycache__ -o -name '*.so' \) -prune -o -print 2>/dev/null) \
 	Cargo.toml Cargo.lock pyproject.toml README.md LICENSE
-PYTHON_PATHS := python tests tools benches $(wildcard examples)
+PYTHON_PATHS := python tests tools benches fuzz $(wildcard examples)
 
 # One interpreter for every build, or cargo would compile PyO3 again for each.
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
@@ -19,18 +19,20 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop lint bench bench-mock bench-mirror bench-speed clean test-rust test-python test-wheel \
-	test-integrations test-long
+.PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-speed clean test-rust \
+	test-python test-wheel test-integrations test-long fuzz
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
 	@echo "make test-integrations  the mock's page in headless Chromium, which Debian brings"
 	@echo "make test-long  120,000 simulated walks over lists that change, and the table of what they lost"
+	@echo "make fuzz     any bytes as a page, for five minutes; needs cargo-fuzz"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, basedpyright, stubtest"
-	@echo "make bench    what the import costs, the size of the wheel, and the three below"
+	@echo "make bench    what the import costs, the size of the wheel, and all that follow"
+	@echo "make bench-decode  decoding by the clock, and in instructions; needs valgrind"
 	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
 	@echo "make bench-mirror  what the mirror loses and asks for, next to others; WRITE=--write updates docs/"
 	@echo "make bench-speed  how fast backread reads, next to others; ONLY=read,get ROUNDS=3 WRITE=--write"
@@ -84,11 +86,25 @@ test-long:
 	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --no-default-features --lib \
 		walk::tests::always -- --nocapture
 
+# A stable compiler takes the flags of cargo-fuzz with RUSTC_BOOTSTRAP. FUZZ_SECONDS=3600 make fuzz
+# goes on for longer.
+FUZZ_SECONDS ?= 300
+fuzz:
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing; run: cargo install cargo-fuzz" >&2; exit 1; }
+	@mkdir -p target/fuzz-found
+	RUSTC_BOOTSTRAP=1 cargo fuzz run page target/fuzz-found fuzz/corpus/page -- \
+		-dict=fuzz/page.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS)
+
 bench: $(STAMPS)/wheel
 	$(BIN)/python benches/import_and_size.py $(WHEELS)
+	@$(MAKE) --no-print-directory bench-decode
 	@$(MAKE) --no-print-directory bench-mock
 	@$(MAKE) --no-print-directory bench-mirror
 	@$(MAKE) --no-print-directory bench-speed
+
+bench-decode: $(STAMPS)/venv
+	cargo bench --locked --no-default-features --bench decode
+	$(BIN)/python benches/instructions.py
 
 bench-mock: $(STAMPS)/wheel $(STAMPS)/bench
 	cargo build --release --locked --manifest-path benches/peers/axum/Cargo.toml --target-dir target/peers
@@ -103,7 +119,7 @@ bench-speed: $(STAMPS)/wheel $(STAMPS)/bench $(MIRROR_PEERS) target/speed-peers/
 	$(BIN)/python benches/speed.py $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(WRITE)
 
 clean:
-	rm -rf $(VENV) target .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) target fuzz/target .mypy_cache .pytest_cache .ruff_cache
 	find python tests tools benches \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
 
 # --- what the targets stand on -------------------------------------------------------------

@@ -15,6 +15,8 @@ use super::interface::Resource;
 use super::json::{self, Fault, Text};
 use super::model::{Extra, IdOf, Message, Record, User};
 
+#[cfg(any(test, fuzzing))]
+pub mod agreement;
 mod plain;
 mod scan;
 #[cfg(test)]

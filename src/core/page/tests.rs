@@ -1,76 +1,19 @@
 //! What the scan finds, held against what serde_json reads.
 
-use bytes::Bytes;
+use std::fs;
+use std::path::Path;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 
-fn page(body: &str, resource: Resource) -> Result<Page, Fault> {
-    Page::read(
-        Text::repair(Bytes::copy_from_slice(body.as_bytes())),
-        resource,
-    )
-}
-
-fn by_serde(body: &str, resource: Resource) -> Result<Page, Fault> {
-    let text = Text::repair(Bytes::copy_from_slice(body.as_bytes()));
-    Page::read_by_serde(text, resource)
-}
-
-/// Holds both readings of a body against each other; says how many rows were plain.
 fn compare(body: &str, resource: Resource) -> usize {
-    let (page, reference) = match (page(body, resource), by_serde(body, resource)) {
-        (Ok(page), Ok(reference)) => (page, reference),
-        (Err(fault), Err(reference)) => {
-            assert_eq!(fault, reference);
-            return 0;
-        }
-        (page, reference) => panic!("{body}: {page:?}, serde_json: {reference:?}"),
-    };
-    assert_eq!(
-        (page.limit, page.offset, page.total),
-        (reference.limit, reference.offset, reference.total)
-    );
-    assert_eq!(page.rows.len(), reference.rows.len());
-    for (row, reference) in page.rows.iter().zip(&reference.rows) {
-        compare_rows(row, reference);
-    }
-    page.rows.first().map_or(0, plain_rows)
+    agreement::check(body.as_bytes(), resource)
 }
 
-fn compare_rows(row: &Row, reference: &Row) {
-    assert_eq!((row.json(), row.id), (reference.json(), reference.id));
-    match row.resource() {
-        Resource::Users => assert_eq!(row.user(), reference.user(), "{}", row.json()),
-        Resource::Messages => assert_eq!(row.message(), reference.message(), "{}", row.json()),
-    }
-}
-
-/// How many rows of this one's page are plain.
-fn plain_rows(row: &Row) -> usize {
-    match &row.source.plain {
-        Plain::Users(users) => users.iter().flatten().count(),
-        Plain::Messages(messages) => messages.iter().flatten().count(),
-        Plain::None => 0,
-    }
-}
-
-/// The same for a record that came by itself.
 fn compare_alone(json: &str, resource: Resource) -> usize {
-    let json = Arc::new(json.to_owned());
-    let reference = Row::alone_by_serde(Arc::clone(&json), resource);
-    match (Row::alone(Arc::clone(&json), resource), reference) {
-        (Ok(row), Ok(reference)) => {
-            compare_rows(&row, &reference);
-            plain_rows(&row)
-        }
-        (Err(fault), Err(reference)) => {
-            assert_eq!(fault, reference);
-            0
-        }
-        (row, reference) => panic!("{json}: {row:?}, serde_json: {reference:?}"),
-    }
+    agreement::check_alone(json.as_bytes(), resource)
 }
 
 fn user_row() -> Value {
@@ -198,6 +141,19 @@ fn odd_rows_and_envelopes_are_what_serde_reads() {
             resource,
         );
     }
+}
+
+#[test]
+fn what_the_fuzzer_starts_from_is_what_serde_reads() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/page");
+    let mut plain = [0, 0];
+    for file in fs::read_dir(corpus).unwrap() {
+        let body = fs::read(file.unwrap().path()).unwrap();
+        for (rows, resource) in plain.iter_mut().zip([Resource::Users, Resource::Messages]) {
+            *rows += agreement::check(&body, resource) + agreement::check_alone(&body, resource);
+        }
+    }
+    assert!(plain.iter().all(|rows| *rows > 30), "{plain:?}");
 }
 
 fn any_value() -> impl Strategy<Value = Value> {

@@ -1,0 +1,14 @@
+//! Any bytes as a page or as one record: no reading panics, and the scan reads what serde_json reads.
+
+#![no_main]
+
+use backread::core::interface::Resource;
+use backread::core::page::agreement;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|body: &[u8]| {
+    for resource in [Resource::Users, Resource::Messages] {
+        agreement::check(body, resource);
+        agreement::check_alone(body, resource);
+    }
+});

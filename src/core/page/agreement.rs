@@ -1,0 +1,59 @@
+//! The two readings of a page held against each other, for the tests and the fuzzer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Page, Plain, Row};
+use crate::core::interface::Resource;
+use crate::core::json::Text;
+
+/// How many rows of a page are plain; panics where serde_json reads the body in another way.
+pub fn check(body: &[u8], resource: Resource) -> usize {
+    let text = Text::repair(Bytes::copy_from_slice(body));
+    let page = Page::read(text.clone(), resource);
+    let reference = Page::read_by_serde(text, resource);
+    let (Ok(page), Ok(reference)) = (&page, &reference) else {
+        assert_eq!(page.err(), reference.err());
+        return 0;
+    };
+    assert_eq!(
+        (page.limit, page.offset, page.total),
+        (reference.limit, reference.offset, reference.total)
+    );
+    assert_eq!(page.rows.len(), reference.rows.len());
+    for (row, reference) in page.rows.iter().zip(&reference.rows) {
+        check_row(row, reference);
+    }
+    page.rows.first().map_or(0, plain_rows)
+}
+
+/// The same of a body that is one record.
+pub fn check_alone(body: &[u8], resource: Resource) -> usize {
+    let json = Text::repair(Bytes::copy_from_slice(body)).json;
+    let row = Row::alone(Arc::clone(&json), resource);
+    let reference = Row::alone_by_serde(json, resource);
+    let (Ok(row), Ok(reference)) = (&row, &reference) else {
+        assert_eq!(row.err(), reference.err());
+        return 0;
+    };
+    check_row(row, reference);
+    plain_rows(row)
+}
+
+fn check_row(row: &Row, reference: &Row) {
+    assert_eq!((row.json(), row.id), (reference.json(), reference.id));
+    match row.resource() {
+        Resource::Users => assert_eq!(row.user(), reference.user(), "{}", row.json()),
+        Resource::Messages => assert_eq!(row.message(), reference.message(), "{}", row.json()),
+    }
+}
+
+/// How many rows of this one's page are plain.
+fn plain_rows(row: &Row) -> usize {
+    match &row.source.plain {
+        Plain::Users(users) => users.iter().flatten().count(),
+        Plain::Messages(messages) => messages.iter().flatten().count(),
+        Plain::None => 0,
+    }
+}
