@@ -84,10 +84,15 @@ impl Columns {
                     users.append(&row.user().map_err(|fault| page.sent.misfit(fault))?);
                 }
                 ColumnsOf::Messages(messages) => {
-                    let message = row.message().map_err(|fault| page.sent.misfit(fault))?;
-                    messages
-                        .append(page.user_id.unwrap_or_default(), &message)
-                        .map_err(columns_failure)?;
+                    let user_id = page.user_id.unwrap_or_default();
+                    match row.flat_message() {
+                        Some(message) => messages.append_flat(user_id, &message),
+                        None => {
+                            let message = row.message().map_err(|fault| page.sent.misfit(fault))?;
+                            messages.append(user_id, &message)
+                        }
+                    }
+                    .map_err(columns_failure)?;
                 }
             }
             self.bytes += row.json().len();

@@ -1,4 +1,4 @@
-//! The client, without Python: `error, json, model, page, list_state <- config, budget, retry, pace
+//! The client, without Python: `error, json, model, flat, page, list_state <- config, budget, retry, pace
 //! <- transport <- client <- walk <- crawl <- all_messages, sync`, with `probe` above `client`;
 //! `columns` knows what is read alone, and `batches` puts the two together. Imports go only downwards; below all of them is the crate's
 //! `clock`.
@@ -12,6 +12,7 @@ pub mod config;
 pub mod crawl;
 pub mod error;
 pub mod feed;
+pub mod flat;
 pub mod interface;
 pub mod json;
 pub mod list_state;

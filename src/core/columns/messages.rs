@@ -11,7 +11,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 
 use super::{MESSAGES, append_instant, extra_json, timestamps};
-use crate::core::model::{Message, Sender, Unknown};
+use crate::core::flat::FlatMessage;
+use crate::core::model::Message;
 
 /// Collects messages into a batch of `MESSAGES`.
 pub struct MessageColumns {
@@ -58,50 +59,17 @@ impl Default for MessageColumns {
     }
 }
 
-/// A sender's fields, whatever its shape; those it does not have are null.
-#[derive(Default)]
-struct FlatSender<'a> {
-    id: Option<i64>,
-    name: Option<&'a str>,
-    email: Option<&'a str>,
-    forename: Option<&'a str>,
-    surname: Option<&'a str>,
-    picture_thumb_url: Option<&'a str>,
-    extra: Option<&'a Unknown<'a>>,
-}
-
-impl<'a> From<Option<&'a Sender<'a>>> for FlatSender<'a> {
-    fn from(sender: Option<&'a Sender<'a>>) -> Self {
-        match sender {
-            None => Self::default(),
-            Some(Sender::User(user)) => Self {
-                id: Some(user.id),
-                name: user.name.as_deref(),
-                email: user.email.as_deref(),
-                extra: Some(&user.extra),
-                ..Self::default()
-            },
-            Some(Sender::Operator(operator)) => Self {
-                id: Some(operator.id),
-                email: operator.email.as_deref(),
-                forename: operator.forename.as_deref(),
-                surname: operator.surname.as_deref(),
-                picture_thumb_url: operator.picture_thumb_url.as_deref(),
-                extra: Some(&operator.extra),
-                ..Self::default()
-            },
-            Some(Sender::Other(other)) => Self {
-                id: other.id,
-                extra: Some(&other.extra),
-                ..Self::default()
-            },
-        }
-    }
-}
-
 impl MessageColumns {
     pub fn append(&mut self, user_id: i64, message: &Message<'_>) -> Result<(), ArrowError> {
-        match message.sender_type.as_deref() {
+        self.append_flat(user_id, &FlatMessage::from(message))
+    }
+
+    pub fn append_flat(
+        &mut self,
+        user_id: i64,
+        message: &FlatMessage<'_>,
+    ) -> Result<(), ArrowError> {
+        match message.sender_type {
             Some(sender_type) => {
                 self.sender_type.append(sender_type)?;
             }
@@ -114,9 +82,9 @@ impl MessageColumns {
         self.read_by_operator
             .append_option(message.read_by_operator);
         append_instant(&mut self.created_at, message.created_at);
-        self.file_url.append_option(message.file_url.as_deref());
+        self.file_url.append_option(message.file_url);
         self.auto_invitation.append_option(message.auto_invitation);
-        let sender = FlatSender::from(message.sender.as_ref());
+        let sender = &message.sender;
         self.sender_id.append_option(sender.id);
         self.sender_name.append_option(sender.name);
         self.sender_email.append_option(sender.email);
@@ -126,7 +94,7 @@ impl MessageColumns {
             .append_option(sender.picture_thumb_url);
         self.sender_extra
             .append_option(sender.extra.and_then(extra_json));
-        self.extra.append_option(extra_json(&message.extra));
+        self.extra.append_option(message.extra.and_then(extra_json));
         Ok(())
     }
 

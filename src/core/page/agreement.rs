@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Page, Plain, Row};
+use crate::core::flat::FlatMessage;
 use crate::core::interface::Resource;
 use crate::core::json::Text;
 
@@ -45,7 +46,14 @@ fn check_row(row: &Row, reference: &Row) {
     assert_eq!((row.json(), row.id), (reference.json(), reference.id));
     match row.resource() {
         Resource::Users => assert_eq!(row.user(), reference.user(), "{}", row.json()),
-        Resource::Messages => assert_eq!(row.message(), reference.message(), "{}", row.json()),
+        Resource::Messages => {
+            let read = reference.message();
+            assert_eq!(row.message(), read, "{}", row.json());
+            let flat = read.as_ref().ok().map(FlatMessage::from);
+            if let Some(found) = row.flat_message() {
+                assert_eq!(Some(found), flat, "{}", row.json());
+            }
+        }
     }
 }
 

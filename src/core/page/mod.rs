@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use self::plain::Plain;
 use self::scan::{Place, Scanned};
+use super::flat::FlatMessage;
 use super::interface::Resource;
 use super::json::{self, Fault, Text};
 use super::model::{Extra, IdOf, Message, Record, User};
@@ -107,6 +108,16 @@ impl Row {
             return Ok(message);
         }
         self.read()
+    }
+
+    /// A message as the columns want it, where that takes no copy but of its body; all others are
+    /// to be had by `message`.
+    pub fn flat_message(&self) -> Option<FlatMessage<'_>> {
+        let Plain::Messages(messages) = &self.source.plain else {
+            return None;
+        };
+        let message = messages.get(self.index)?.as_ref()?;
+        message.flat(&self.source.json)
     }
 
     /// The JSON object as sent.

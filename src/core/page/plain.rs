@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::core::flat::{FlatMessage, FlatSender};
 use crate::core::json::cursor::Span;
 use crate::core::model::{
     Message, OperatorSender, Sender, Unknown, User, UserAttribute, UserSender,
@@ -145,6 +146,58 @@ impl PlainMessage {
             sender,
             extra: extra(json, &self.extra),
         })
+    }
+}
+
+impl PlainMessage {
+    /// `None` where there are unknown fields, or escapes elsewhere than in the body.
+    pub fn flat<'a>(&self, json: &'a str) -> Option<FlatMessage<'a>> {
+        let sender = match &self.sender {
+            PlainSender::None => FlatSender::default(),
+            PlainSender::User(sender) | PlainSender::Operator(sender) => sender.flat(json)?,
+        };
+        if !self.extra.is_empty() {
+            return None;
+        }
+        Some(FlatMessage {
+            id: self.id,
+            body: text(json, self.body)?,
+            read_by_user: self.read_by_user,
+            read_by_operator: self.read_by_operator,
+            created_at: self.created_at,
+            file_url: as_sent(json, self.file_url)?,
+            auto_invitation: self.auto_invitation,
+            sender_type: as_sent(json, self.sender_type)?,
+            sender,
+            extra: None,
+        })
+    }
+}
+
+impl SenderFields {
+    fn flat<'a>(&self, json: &'a str) -> Option<FlatSender<'a>> {
+        if !self.extra.is_empty() {
+            return None;
+        }
+        Some(FlatSender {
+            id: Some(self.id),
+            name: as_sent(json, self.name)?,
+            email: as_sent(json, self.email)?,
+            forename: as_sent(json, self.forename)?,
+            surname: as_sent(json, self.surname)?,
+            picture_thumb_url: as_sent(json, self.picture_thumb_url)?,
+            extra: None,
+        })
+    }
+}
+
+/// A text without escapes; `None` where it has some.
+#[inline]
+fn as_sent(json: &str, span: Text) -> Option<Option<&str>> {
+    match span {
+        None => Some(None),
+        Some(span) if span.is_escaped() => None,
+        Some(span) => Some(Some(span.of(json))),
     }
 }
 

@@ -131,6 +131,10 @@ impl Pending {
     }
 
     fn take_message(&mut self, user_id: i64, row: &Row) -> Result<(), ArrowError> {
+        if let Some(message) = row.flat_message() {
+            self.count(row);
+            return self.messages.append_flat(user_id, &message);
+        }
         match self.fit(row, Some(user_id), Row::message) {
             Some(message) => self.messages.append(user_id, &message),
             None => Ok(()),
@@ -145,6 +149,11 @@ impl Pending {
         }
     }
 
+    fn count(&mut self, row: &Row) {
+        self.rows += 1;
+        self.bytes += row.json().len();
+    }
+
     /// The row as a record; one that does not fit goes to the rejects.
     fn fit<'a, T>(
         &mut self,
@@ -152,8 +161,7 @@ impl Pending {
         user_id: Option<i64>,
         read: impl FnOnce(&'a Row) -> Result<T, Fault>,
     ) -> Option<T> {
-        self.rows += 1;
-        self.bytes += row.json().len();
+        self.count(row);
         match read(row) {
             Ok(record) => Some(record),
             Err(Fault { path, reason, .. }) => {
