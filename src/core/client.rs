@@ -16,7 +16,7 @@ use super::pace::Pace;
 use super::page::{Page, Row};
 use super::process::PerProcess;
 use super::question::Question;
-use super::retry::{self, Situation, Verdict};
+use super::retry::{self, Load, OnRateLimit, Situation, Verdict};
 use super::transport::{Answer, Transport};
 use crate::clock::{Clock, Elapsed};
 
@@ -291,10 +291,11 @@ impl Client {
             let admission = pace.admit(budget.remaining(&self.clock)).await;
             let place =
                 admission.map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;
-            let began = clock.now();
+            let began = place.sent();
             let seconds_waited = began.duration_since(wait_began).as_secs_f64();
             self.sent.fetch_add(1, Ordering::Relaxed);
             let outcome = self.attempt(&transport, request, budget, &judge).await;
+            let ended = clock.now();
             let failure = outcome.as_ref().err();
             attempts.push(Attempt {
                 status: match (&outcome, failure) {
@@ -303,14 +304,20 @@ impl Client {
                     _ => None,
                 },
                 error: failure.map(|failure| failure.kind.to_string()),
-                seconds_taken: clock.now().duration_since(began).as_secs_f64(),
+                seconds_taken: ended.duration_since(began).as_secs_f64(),
                 seconds_waited,
             });
             let failure = match outcome {
-                Ok((_, value)) => return Ok((value, attempts)),
+                Ok((_, value)) => {
+                    place.answered(ended);
+                    return Ok((value, attempts));
+                }
                 Err(failure) => failure,
             };
             if !failure.transient {
+                if failure.status.is_some() {
+                    place.answered(ended);
+                }
                 return Err(fail(failure.kind, &attempts));
             }
             let verdict = retry::decide(
@@ -327,6 +334,20 @@ impl Client {
                     chance: fastrand::f64(),
                 },
             );
+            // The pace is told before the place is given back, or the next in line would slip through.
+            let held = match (retry::load(&failure.kind), verdict) {
+                (Load::Refused { .. }, Verdict::Retry { wait }) => Some(wait),
+                // Others wait for what this call does not; a worker that reschedules waits by itself.
+                (Load::Refused { asked }, _) if self.options.on_rate_limit == OnRateLimit::Wait => {
+                    asked
+                }
+                _ => None,
+            };
+            match (held, retry::load(&failure.kind)) {
+                (Some(wait), _) => place.refused(wait),
+                (None, Load::Unknown) => drop(place),
+                (None, _) => place.overloaded(),
+            }
             match verdict {
                 Verdict::GiveUp => return Err(fail(failure.kind, &attempts)),
                 Verdict::PastDeadline { wait } => {
@@ -335,13 +356,9 @@ impl Client {
                 }
                 Verdict::Retry { wait } => {
                     wait_began = clock.now();
-                    // Held before the place is given back, or the next in line would slip through.
-                    if failure.status == Some(429) {
-                        pace.hold(wait);
-                        drop(place);
-                    } else {
-                        drop(place);
-                        clock.sleep(wait).await;
+                    match held {
+                        Some(wait) => clock.record(wait),
+                        None => clock.sleep(wait).await,
                     }
                 }
             }

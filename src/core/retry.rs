@@ -38,6 +38,32 @@ pub enum Verdict {
     PastDeadline { wait: Duration },
 }
 
+/// What a failure says of the service's load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Nothing: it answered, or could not be reached.
+    Unknown,
+    /// It is too high.
+    Over,
+    /// The service takes no more requests for now; the wait is the one that it asks for, if it does.
+    Refused { asked: Option<Duration> },
+}
+
+pub fn load(failure: &ErrorKind) -> Load {
+    let ErrorKind::Status(failure) = failure else {
+        return match failure {
+            ErrorKind::Timeout(_) => Load::Over,
+            _ => Load::Unknown,
+        };
+    };
+    let asked = failure.retry_after.filter(|wait| !wait.is_zero());
+    match (failure.status, asked) {
+        (429, asked) | (503, asked @ Some(_)) => Load::Refused { asked },
+        (503, None) => Load::Over,
+        _ => Load::Unknown,
+    }
+}
+
 /// What may be tried again: reads are idempotent (RFC 9110, 9.2.2), so all that may pass by itself.
 pub fn is_transient(failure: &ErrorKind) -> bool {
     match failure {

@@ -1,0 +1,195 @@
+//! What was sent and what was refused, as far back as a rate is measured by it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Marks are at least so far apart; the distance doubles each time there are too many.
+const GAP: Duration = Duration::from_millis(10);
+const MOST_MARKS: usize = 160;
+/// What is kept of the time before the last refusal.
+const MOST_OLD_MARKS: usize = 48;
+/// By so much may requests be further apart, or closer, where they arrive than where they are sent.
+const JITTER: f64 = 0.004;
+/// Seconds that a rate is measured over, at least.
+const SHORTEST_SPAN: f64 = 0.05;
+
+/// How many requests a service takes at once, as measured: they came within `over` seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Burst {
+    pub count: f64,
+    pub over: f64,
+}
+
+impl Burst {
+    /// What comes at once where `rate` a second come besides.
+    pub fn at(self, rate: f64) -> f64 {
+        (self.count - rate * self.over).max(1.0)
+    }
+
+    /// What comes at once, however many come besides.
+    pub fn least(self) -> f64 {
+        self.at(self.count / (self.over + 0.1))
+    }
+
+    /// The rate at which a service that takes this burst takes `count` within `span` seconds; none
+    /// where they are too much alike.
+    fn rate(self, count: f64, span: f64) -> Option<f64> {
+        let longer = span > 3.0 * self.over + SHORTEST_SPAN;
+        longer.then(|| ((count - self.count) / (span - self.over)).max(0.0))
+    }
+}
+
+/// How many requests had been taken before an instant.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    at: Instant,
+    taken: f64,
+}
+
+/// The requests since the refusal before the last one.
+#[derive(Debug)]
+pub struct Log {
+    marks: Vec<Mark>,
+    gap: Duration,
+    /// Where the marks since the last refusal begin.
+    recent: usize,
+    sent: u64,
+    refused: u64,
+    /// The last of those that were refused: its number, and when it was sent.
+    last: Option<(u64, Instant)>,
+}
+
+impl Log {
+    pub fn new() -> Self {
+        Self {
+            marks: Vec::new(),
+            gap: GAP,
+            recent: 0,
+            sent: 0,
+            refused: 0,
+            last: None,
+        }
+    }
+
+    /// Notes a request, and gives its number.
+    pub fn send(&mut self, now: Instant) -> u64 {
+        let latest = self.marks.last();
+        if latest.is_none_or(|mark| now.saturating_duration_since(mark.at) >= self.gap) {
+            if self.marks.len() >= MOST_MARKS {
+                self.thin(self.recent, 2);
+                self.gap *= 2;
+            }
+            self.mark(now);
+        }
+        self.sent += 1;
+        self.sent
+    }
+
+    /// Notes a refusal; those of one episode may come in any order.
+    pub fn refuse(&mut self, number: u64, sent: Instant) {
+        self.refused += 1;
+        // What was counted after it was not yet known to be refused.
+        let known = self.marks.partition_point(|mark| mark.at <= sent);
+        self.marks.truncate(known.max(self.recent + 1));
+        if self.last.is_none_or(|(last, _)| number > last) {
+            self.last = Some((number, sent));
+        }
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// How many were taken from the refusal before to the last one.
+    pub fn taken_recently(&self) -> f64 {
+        self.spans(self.recent)
+            .next()
+            .map_or(0.0, |(count, _)| count)
+    }
+
+    /// The most that came at once before a refusal: where it came fastest, over a tenth of a second
+    /// at least.
+    pub fn burst(&self) -> Burst {
+        self.spans(self.recent)
+            .map(|(count, over)| Burst { count, over })
+            .max_by(|one, other| {
+                let fast = |burst: &Burst| burst.count / (burst.over + 0.1);
+                fast(one).total_cmp(&fast(other))
+            })
+            .unwrap_or(Burst {
+                count: 1.0,
+                over: 0.0,
+            })
+    }
+
+    /// The highest rate that what was taken proves.
+    pub fn proven(&self, burst: Burst) -> f64 {
+        let ends = self.marks.iter().copied().chain(self.end());
+        let mut proven = 0.0_f64;
+        for end in ends {
+            for start in &self.marks {
+                let span = end.at.saturating_duration_since(start.at).as_secs_f64();
+                let rate = burst.rate(end.taken - start.taken - 1.0, span + JITTER);
+                proven = proven.max(rate.unwrap_or_default());
+            }
+        }
+        proven
+    }
+
+    /// The rate that the refusal at the end rules out.
+    pub fn refuted(&self, burst: Burst) -> f64 {
+        self.spans(self.recent)
+            .filter_map(|(count, span)| burst.rate(count + 2.0, span - JITTER))
+            .reduce(f64::max)
+            .unwrap_or(f64::INFINITY)
+    }
+
+    /// From when the last refusal was waited out to the next one.
+    pub fn lasted(&self) -> f64 {
+        self.spans(self.recent).next().map_or(0.0, |(_, span)| span)
+    }
+
+    /// A refusal has been waited out: what follows is measured anew.
+    pub fn begin(&mut self, now: Instant) {
+        self.marks.drain(..self.recent.min(self.marks.len()));
+        let every = self.marks.len().div_ceil(MOST_OLD_MARKS).max(1);
+        self.thin(0, every);
+        self.gap = GAP;
+        self.recent = self.marks.len();
+        self.mark(now);
+    }
+
+    fn mark(&mut self, at: Instant) {
+        let taken = self.sent.saturating_sub(self.refused) as f64;
+        self.marks.push(Mark { at, taken });
+    }
+
+    fn end(&self) -> Option<Mark> {
+        let (number, at) = self.last?;
+        let taken = number.saturating_sub(self.refused) as f64;
+        Some(Mark { at, taken })
+    }
+
+    /// Requests taken and seconds, from each mark to the last request.
+    fn spans(&self, from: usize) -> impl Iterator<Item = (f64, f64)> {
+        let end = self.end();
+        self.marks.iter().skip(from).filter_map(move |start| {
+            let end = end?;
+            let span = end.at.saturating_duration_since(start.at).as_secs_f64();
+            Some((end.taken - start.taken, span))
+        })
+    }
+
+    fn thin(&mut self, from: usize, every: usize) {
+        let mut position = 0;
+        self.marks.retain(|_| {
+            position += 1;
+            position <= from + 1 || (position - 1 - from).is_multiple_of(every)
+        });
+    }
+}

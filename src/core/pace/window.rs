@@ -1,0 +1,98 @@
+//! How many requests at once: grows while latency holds, halves when the service is overloaded.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+const START: usize = 4;
+/// Latencies that differ by no more are the same.
+const NOISE: Duration = Duration::from_millis(10);
+/// The least latency is that of this time and of as much before it.
+const LATELY: Duration = Duration::from_secs(10);
+
+/// The number of requests that may be under way.
+#[derive(Debug)]
+pub struct Window {
+    size: usize,
+    most: usize,
+    /// Up to it the size doubles in each round trip.
+    doubles_to: usize,
+    least: Option<Least>,
+    /// Answers until the round is over, and the least latency among them.
+    left: usize,
+    round: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Least {
+    before: Duration,
+    now: Duration,
+    since: Instant,
+}
+
+impl Window {
+    pub fn new(most: usize) -> Self {
+        let size = START.min(most).max(1);
+        Self {
+            size,
+            most: most.max(1),
+            doubles_to: usize::MAX,
+            least: None,
+            left: size,
+            round: None,
+        }
+    }
+
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// An answer came while `under_way` were, itself among them.
+    pub fn answer(&mut self, latency: Duration, under_way: usize, now: Instant) {
+        self.note(latency, now);
+        self.round = Some(self.round.map_or(latency, |round| round.min(latency)));
+        let used = 2 * under_way > self.size;
+        if used && self.size < self.doubles_to {
+            self.size = (self.size + 1).min(self.most);
+        }
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            return;
+        }
+        let slow = match (self.round.take(), self.least) {
+            (Some(round), Some(least)) => round > 2 * least.before.min(least.now) + NOISE,
+            _ => false,
+        };
+        if slow {
+            self.size = (self.size - self.size / 8).max(START).min(self.size);
+            self.doubles_to = self.size;
+        } else if used && self.size >= self.doubles_to {
+            self.size = (self.size + 1).min(self.most);
+        }
+        self.left = self.size;
+    }
+
+    /// The service is overloaded.
+    pub fn halve(&mut self) {
+        self.size = (self.size / 2).max(1);
+        self.doubles_to = self.size;
+        self.left = self.size;
+        self.round = None;
+    }
+
+    fn note(&mut self, latency: Duration, now: Instant) {
+        let least = self.least.get_or_insert(Least {
+            before: latency,
+            now: latency,
+            since: now,
+        });
+        if now.saturating_duration_since(least.since) > LATELY {
+            *least = Least {
+                before: least.now,
+                now: latency,
+                since: now,
+            };
+        }
+        least.now = least.now.min(latency);
+    }
+}
