@@ -335,7 +335,8 @@ impl Client {
                 },
             );
             // The pace is told before the place is given back, or the next in line would slip through.
-            let held = match (retry::load(&failure.kind), verdict) {
+            let load = retry::load(&failure.kind);
+            let held = match (load, verdict) {
                 (Load::Refused { .. }, Verdict::Retry { wait }) => Some(wait),
                 // Others wait for what this call does not; a worker that reschedules waits by itself.
                 (Load::Refused { asked }, _) if self.options.on_rate_limit == OnRateLimit::Wait => {
@@ -343,10 +344,10 @@ impl Client {
                 }
                 _ => None,
             };
-            match (held, retry::load(&failure.kind)) {
-                (Some(wait), _) => place.refused(wait),
-                (None, Load::Unknown) => drop(place),
-                (None, _) => place.overloaded(),
+            match (held, load) {
+                (Some(wait), Load::Refused { asked }) => place.refused(wait, asked.is_some()),
+                (_, Load::Unknown) => drop(place),
+                _ => place.overloaded(),
             }
             match verdict {
                 Verdict::GiveUp => return Err(fail(failure.kind, &attempts)),

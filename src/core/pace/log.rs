@@ -58,6 +58,8 @@ pub struct Log {
     refused: u64,
     /// The last of those that were refused: its number, and when it was sent.
     last: Option<(u64, Instant)>,
+    /// As of the refusal before.
+    before: Option<Mark>,
 }
 
 impl Log {
@@ -69,6 +71,7 @@ impl Log {
             sent: 0,
             refused: 0,
             last: None,
+            before: None,
         }
     }
 
@@ -138,15 +141,25 @@ impl Log {
                 proven = proven.max(rate.unwrap_or_default());
             }
         }
-        proven
+        let between = self.between();
+        between.map_or(proven, |(count, span)| proven.max((count - 1.0) / span))
     }
 
-    /// The rate that the refusal at the end rules out.
+    /// Requests taken and seconds from the refusal before to the last one, neither of which left
+    /// anything over.
+    pub fn between(&self) -> Option<(f64, f64)> {
+        let (before, end) = self.before.zip(self.end())?;
+        let span = end.at.saturating_duration_since(before.at).as_secs_f64();
+        (span > SHORTEST_SPAN).then_some((end.taken - before.taken, span))
+    }
+
+    /// The rate that the last refusal rules out; infinite where it came too soon to tell.
     pub fn refuted(&self, burst: Burst) -> f64 {
-        self.spans(self.recent)
-            .filter_map(|(count, span)| burst.rate(count + 2.0, span - JITTER))
-            .reduce(f64::max)
-            .unwrap_or(f64::INFINITY)
+        let rate = |(count, span)| burst.rate(count + 2.0, span - JITTER);
+        match self.spans(self.recent).any(|span| rate(span).is_some()) {
+            true => self.spans(0).filter_map(rate).fold(0.0, f64::max),
+            false => f64::INFINITY,
+        }
     }
 
     /// From when the last refusal was waited out to the next one.
@@ -156,6 +169,7 @@ impl Log {
 
     /// A refusal has been waited out: what follows is measured anew.
     pub fn begin(&mut self, now: Instant) {
+        self.before = self.end();
         self.marks.drain(..self.recent.min(self.marks.len()));
         let every = self.marks.len().div_ceil(MOST_OLD_MARKS).max(1);
         self.thin(0, every);

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use self::rate::{Rate, Turn, Why};
+use self::rate::{Rate, Refusal, Turn, Why};
 use self::window::Window;
 use crate::clock::{Clock, Elapsed};
 
@@ -167,12 +167,19 @@ impl Admission<'_> {
         state.window.answer(latency, under_way, now);
     }
 
-    /// The service asks for a wait: all requests are held back until it is over.
-    pub fn refused(self, wait: Duration) {
+    /// The service takes no more for now: all requests are held back until `wait` is over, which it
+    /// asked for if `told`.
+    pub fn refused(self, wait: Duration, told: bool) {
         let now = self.pace.clock.now();
         let mut state = self.pace.state();
         state.overload(self.number);
-        state.rate.refuse(self.number, self.sent, wait, now);
+        state.rate.refuse(Refusal {
+            number: self.number,
+            sent: self.sent,
+            now,
+            wait,
+            told,
+        });
     }
 
     /// The service is overloaded, or seems to be: no answer came in time.

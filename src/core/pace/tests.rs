@@ -19,7 +19,7 @@ async fn a_wait_that_one_was_asked_for_holds_all() {
     pace.admit(None)
         .await
         .unwrap()
-        .refused(Duration::from_secs(30));
+        .refused(Duration::from_secs(30), true);
     let refused = pace.admit(Some(Duration::from_secs(10))).await.unwrap_err();
     assert_eq!(refused.as_secs(), 30);
     let _place = pace.admit(None).await.unwrap();
