@@ -16,7 +16,7 @@ use super::pace::Pace;
 use super::page::{Page, Row};
 use super::process::PerProcess;
 use super::question::Question;
-use super::retry::{self, Load, OnRateLimit, Situation, Verdict};
+use super::retry::{self, Load, Situation, Verdict};
 use super::transport::{Answer, Transport};
 use crate::clock::{Clock, Elapsed};
 
@@ -335,20 +335,21 @@ impl Client {
                 },
             );
             // The pace is told before the place is given back, or the next in line would slip through.
-            let load = retry::load(&failure.kind);
-            let held = match (load, verdict) {
-                (Load::Refused { .. }, Verdict::Retry { wait }) => Some(wait),
-                // Others wait for what this call does not; a worker that reschedules waits by itself.
-                (Load::Refused { asked }, _) if self.options.on_rate_limit == OnRateLimit::Wait => {
-                    asked
+            let held = match (retry::load(&failure.kind), verdict) {
+                (Load::Refused { asked }, Verdict::Retry { wait }) => {
+                    clock.record(wait);
+                    place.refused(wait, asked.is_some());
+                    true
                 }
-                _ => None,
+                (Load::Unknown, _) => {
+                    drop(place);
+                    false
+                }
+                (Load::Over | Load::Refused { .. }, _) => {
+                    place.overloaded();
+                    false
+                }
             };
-            match (held, load) {
-                (Some(wait), Load::Refused { asked }) => place.refused(wait, asked.is_some()),
-                (_, Load::Unknown) => drop(place),
-                _ => place.overloaded(),
-            }
             match verdict {
                 Verdict::GiveUp => return Err(fail(failure.kind, &attempts)),
                 Verdict::PastDeadline { wait } => {
@@ -357,9 +358,8 @@ impl Client {
                 }
                 Verdict::Retry { wait } => {
                     wait_began = clock.now();
-                    match held {
-                        Some(wait) => clock.record(wait),
-                        None => clock.sleep(wait).await,
+                    if !held {
+                        clock.sleep(wait).await;
                     }
                 }
             }

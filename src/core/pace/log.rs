@@ -29,7 +29,12 @@ impl Burst {
 
     /// What comes at once, however many come besides.
     pub fn least(self) -> f64 {
-        self.at(self.count / (self.over + 0.1))
+        self.at(self.fastest())
+    }
+
+    /// No rate is likely to be higher: it came over a tenth of a second at least.
+    pub fn fastest(self) -> f64 {
+        self.count / (self.over + 0.1)
     }
 
     /// The rate at which a service that takes this burst takes `count` within `span` seconds; none
@@ -115,15 +120,11 @@ impl Log {
             .map_or(0.0, |(count, _)| count)
     }
 
-    /// The most that came at once before a refusal: where it came fastest, over a tenth of a second
-    /// at least.
+    /// The most that came at once before a refusal: where it came fastest.
     pub fn burst(&self) -> Burst {
         self.spans(self.recent)
             .map(|(count, over)| Burst { count, over })
-            .max_by(|one, other| {
-                let fast = |burst: &Burst| burst.count / (burst.over + 0.1);
-                fast(one).total_cmp(&fast(other))
-            })
+            .max_by(|one, other| one.fastest().total_cmp(&other.fastest()))
             .unwrap_or(Burst {
                 count: 1.0,
                 over: 0.0,

@@ -3,8 +3,11 @@
 //! `window.rs` decides how many may be under way and `rate.rs` when the next one may go, both by
 //! what became of those before and without waiting; here is who waits, and for how long.
 
+mod learned;
 mod log;
 mod rate;
+#[cfg(test)]
+mod simulation;
 mod spacing;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+/// Ten years: a clock can hold it, and nobody waits for more.
+pub const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+/// A wake-up may be so late without lowering a rate.
+pub const LATENESS: Duration = Duration::from_millis(10);
+
 /// When the next turn comes. Turns that were not taken are saved up to a bound, which is said
 /// anew each time, as is the distance: both may change.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,4 +39,8 @@ impl Spacing {
         let turn = self.next.map_or(now, |next| next.max(earliest));
         self.next = turn.checked_add(distance);
     }
+}
+
+pub fn seconds(length: f64) -> Duration {
+    Duration::try_from_secs_f64(length).map_or(FOREVER, |length| length.min(FOREVER))
 }

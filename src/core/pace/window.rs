@@ -21,6 +21,8 @@ pub struct Window {
     /// Answers until the round is over, and the least latency among them.
     left: usize,
     round: Option<Duration>,
+    /// The most that were under way in it.
+    busiest: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,7 @@ impl Window {
             least: None,
             left: size,
             round: None,
+            busiest: 0,
         }
     }
 
@@ -51,7 +54,8 @@ impl Window {
     pub fn answer(&mut self, latency: Duration, under_way: usize, now: Instant) {
         self.note(latency, now);
         self.round = Some(self.round.map_or(latency, |round| round.min(latency)));
-        let used = 2 * under_way > self.size;
+        self.busiest = self.busiest.max(under_way);
+        let used = 2 * self.busiest > self.size;
         if used && self.size < self.doubles_to {
             self.size = (self.size + 1).min(self.most);
         }
@@ -70,6 +74,7 @@ impl Window {
             self.size = (self.size + 1).min(self.most);
         }
         self.left = self.size;
+        self.busiest = 0;
     }
 
     /// The service is overloaded.

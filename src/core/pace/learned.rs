@@ -1,0 +1,243 @@
+//! What a service allows, as learned from what it refuses.
+//!
+//! What it refuses by is taken for a bucket of unknown size that fills at an unknown rate: each
+//! refusal says that it was empty then, so what was taken since it was full gives both, and the more
+//! exactly the longer that is. The rate is searched from below, first in strides, then in small
+//! steps between what is proven and what is refuted; then it is kept, the longer the more a refusal
+//! costs, before it is put to the test again.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::log::{Burst, Log};
+use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
+
+/// The search begins at what came at once in the time waited, and at least at so many in it.
+const FEWEST: f64 = 4.0;
+/// A search grows by this power of e a second.
+const STRIDE: f64 = 4.0;
+/// A rate above it is none.
+const FASTEST: f64 = 1e6;
+/// Of a burst that is measured, so much is made use of.
+const TRUST: f64 = 0.9;
+/// What is proven and what is refuted are so close, as a logarithm, that no search is needed.
+const NARROW: f64 = 0.2;
+/// How far they are taken to be apart, as a logarithm, where one contradicts the other.
+const CONFLICT: f64 = 0.1;
+/// A rate is kept for so many times what the next refusal would cost, within these seconds.
+const PATIENCE: f64 = 60.0;
+const SHORTEST_PATIENCE: f64 = 5.0;
+const LONGEST_PATIENCE: f64 = 600.0;
+/// In this time it grows by this part of it, when it is put to the test.
+const TEST: f64 = 0.02;
+const SHORTEST_LEG: Duration = Duration::from_secs(3);
+
+/// Turns as fast as the service is taken to allow them.
+#[derive(Debug, Clone, Copy)]
+pub struct Learned {
+    burst: Burst,
+    /// So much of a burst is made use of.
+    trust: f64,
+    spaced: Spacing,
+    /// Requests a second, as of `at`.
+    rate: f64,
+    at: Instant,
+    climb: Climb,
+    /// The rate at the last refusal.
+    refused: f64,
+}
+
+impl Learned {
+    /// After the first refusal: from below, in strides.
+    pub fn search(log: &Log, waited: f64, now: Instant) -> Self {
+        let burst = log.burst();
+        let slowest = burst.count.max(FEWEST) / waited.max(1.0);
+        Self {
+            burst,
+            trust: TRUST,
+            spaced: Spacing::default(),
+            rate: log.proven(burst).max(slowest),
+            at: now,
+            climb: Climb::in_strides(),
+            refused: FASTEST,
+        }
+    }
+
+    /// After a later one: from what is proven towards what is refuted.
+    pub fn refine(self, log: &Log, waited: f64, now: Instant) -> Self {
+        let mut burst = self.burst;
+        let (mut proven, mut refuted) = (log.proven(burst), log.refuted(burst));
+        // The sooner it was refused, the less is known of why.
+        let most = self.rate * (1.0 - 0.1 / (1.0 + log.lasted()));
+        // Less than comes at once: nothing was left over before, and nothing was lost since.
+        let scarce = log
+            .between()
+            .filter(|(count, _)| *count + 1.0 < 0.8 * burst.least());
+        if let Some((count, span)) = scarce {
+            refuted = refuted.min((count + 1.0) / span).max(proven);
+        } else if log.taken_recently() < 1.5 * burst.at(self.rate) {
+            // It came too soon to be a matter of the rate.
+            return Self {
+                trust: self.trust / 2.0,
+                rate: most.max(proven.min(self.rate)),
+                at: now,
+                climb: self.climb.eased(),
+                refused: self.rate,
+                ..self
+            };
+        } else if proven > refuted {
+            burst.count = (burst.count * 0.7).max(1.0);
+            (proven, refuted) = (log.proven(burst), log.refuted(burst));
+        }
+        refuted = refuted.min(2.0 * self.rate.max(proven).max(burst.fastest()));
+        let rate = proven
+            .min(refuted)
+            .min(most)
+            .max(FEWEST / 4.0 / waited.max(1.0));
+        let width = match proven < refuted {
+            true => (refuted / rate).ln().max(0.0),
+            false => CONFLICT,
+        };
+        let again = (self.rate / self.refused).ln().abs() < CONFLICT;
+        let (rate, climb) = if width < NARROW || again {
+            let width = width.min(NARROW);
+            let cost = waited - burst.at(rate) / rate;
+            let patience = (cost * PATIENCE).clamp(SHORTEST_PATIENCE, LONGEST_PATIENCE);
+            let likely = (rate * (0.25 * width).exp()).min(most);
+            (likely, Climb::over(patience, width / 6.0))
+        } else {
+            let length = (60.0 / (rate * refuted).sqrt()).clamp(3.0, 30.0);
+            (rate, Climb::over(length, width))
+        };
+        Self {
+            burst,
+            trust: (self.trust * 1.5).min(TRUST),
+            spaced: self.spaced,
+            rate,
+            at: now,
+            climb: climb.slower_than(self.climb),
+            refused: self.rate,
+        }
+    }
+
+    /// The service had nothing left at `refused`; if it was not `told` when there is room, that
+    /// comes as far after as turns are apart.
+    pub fn emptied(self, refused: Instant, told: bool) -> Self {
+        let room = match told {
+            true => refused,
+            false => refused + seconds(self.rate.recip()),
+        };
+        Self {
+            spaced: Spacing::from(room),
+            ..self
+        }
+    }
+
+    /// When the next turn comes, if it has not come yet.
+    pub fn due(&self, now: Instant) -> Option<Instant> {
+        self.spaced.due(now)
+    }
+
+    /// Takes a turn that is due.
+    pub fn take(&mut self, now: Instant) {
+        let burst = match self.climb.is_in_strides() {
+            true => self.burst.least(),
+            false => self.burst.at(self.rate),
+        };
+        let depth = (burst * self.trust - 1.0).max(0.0);
+        let saved = seconds(depth / self.rate);
+        // A rate that nobody makes use of is not put to the test.
+        if !self.spaced.is_idle(now, saved + LATENESS) {
+            let passed = now.saturating_duration_since(self.at);
+            self.rate = self.climb.grown(self.rate, passed);
+        }
+        self.at = now;
+        let distance = self.climb.distance(self.rate);
+        self.spaced.take(now, seconds(distance), saved);
+    }
+
+    /// Whether it no longer limits anything.
+    pub fn is_past(&self) -> bool {
+        self.rate > FASTEST
+    }
+}
+
+/// How a rate grows while nothing is refused.
+#[derive(Debug, Clone, Copy)]
+struct Climb {
+    /// By this power of e a second, until the leg ends.
+    growth: f64,
+    left: Duration,
+    /// The legs after it are half as long each, and as much steeper.
+    leg: Duration,
+    next: f64,
+}
+
+impl Climb {
+    fn in_strides() -> Self {
+        Self {
+            growth: STRIDE,
+            left: FOREVER,
+            leg: FOREVER,
+            next: STRIDE,
+        }
+    }
+
+    /// By this power of e in so many seconds.
+    fn over(length: f64, power: f64) -> Self {
+        let growth = power / length;
+        Self {
+            growth,
+            left: seconds(length),
+            leg: seconds(length),
+            next: (2.0 * growth).max(TEST / length),
+        }
+    }
+
+    fn is_in_strides(self) -> bool {
+        self.growth >= STRIDE
+    }
+
+    /// What was refused is not run into as fast again.
+    fn slower_than(self, other: Self) -> Self {
+        let growth = self.growth.min(other.growth / 3.0);
+        let next = (2.0 * growth).max(TEST / self.leg.as_secs_f64());
+        Self {
+            growth,
+            next,
+            ..self
+        }
+    }
+
+    fn eased(self) -> Self {
+        Self {
+            growth: self.growth / 3.0,
+            left: SHORTEST_LEG,
+            leg: SHORTEST_LEG,
+            ..self
+        }
+    }
+
+    fn grown(&mut self, mut rate: f64, mut length: Duration) -> f64 {
+        while length >= self.left && rate < FASTEST {
+            rate *= (self.growth * self.left.as_secs_f64()).exp();
+            length -= self.left;
+            // Not refused so far, so soon on: what the service allows may have risen.
+            self.leg = (self.leg / 2).max(SHORTEST_LEG);
+            self.left = self.leg;
+            self.growth = self.next;
+            self.next = (2.0 * self.growth).min(STRIDE);
+        }
+        self.left = self.left.saturating_sub(length);
+        rate * (self.growth * length.as_secs_f64()).exp()
+    }
+
+    /// Seconds from one turn to the next, from this rate on.
+    fn distance(self, rate: f64) -> f64 {
+        match self.growth > 0.0 {
+            true => (self.growth / rate).ln_1p() / self.growth,
+            false => rate.recip(),
+        }
+    }
+}
