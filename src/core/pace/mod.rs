@@ -78,8 +78,8 @@ impl Pace {
         let end = remaining.and_then(|remaining| self.clock.now().checked_add(remaining));
         let permit = match self.places.try_acquire() {
             Ok(permit) => Some(permit),
-            Err(_) => match self.clock.wait_for(self.places.acquire(), end).await {
-                Ok(permit) => permit.ok(),
+            Err(_) => match self.place(end).await {
+                Ok(permit) => permit,
                 Err(Elapsed) => return Err(remaining.unwrap_or_default()),
             },
         };
@@ -90,6 +90,25 @@ impl Pace {
             number,
             sent,
         })
+    }
+
+    async fn place(&self, end: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, Elapsed> {
+        loop {
+            let silent = self.state().window.silent_until(self.clock.now());
+            let soonest = silent.into_iter().chain(end).min();
+            let place = self.places.acquire();
+            match self.clock.wait_for(place, soonest).await {
+                Ok(permit) => return Ok(permit.ok()),
+                Err(Elapsed) if end.is_some_and(|end| end <= self.clock.now()) => {
+                    return Err(Elapsed);
+                }
+                Err(Elapsed) => {
+                    let mut state = self.state();
+                    state.window.wait_no_longer(self.clock.now());
+                    self.fit(&mut state);
+                }
+            }
+        }
     }
 
     /// A turn is taken only when it has come: a call that is dropped while it waits holds none.

@@ -121,6 +121,15 @@ async fn it_is_never_cut_to_nothing_and_grows_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_service_that_answers_late_is_not_asked_a_few_at_a_time() {
+    let pace = Pace::new(64, None, Clock::real());
+    let start = Instant::now();
+    let places = futures_util::future::join_all((0..64).map(|_| pace.admit(None))).await;
+    assert_eq!(places.len(), 64);
+    assert_eq!(start.elapsed().as_secs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stray_refusal_leaves_no_rate_behind() {
     let pace = Pace::new(4, None, Clock::real());
     let mut places = Vec::new();

@@ -7,6 +7,8 @@ use tokio::time::Instant;
 const START: usize = 4;
 /// Latencies that differ by no more are the same.
 const NOISE: Duration = Duration::from_millis(10);
+/// The size doubles so soon where no answer comes at all.
+const SILENCE: Duration = Duration::from_millis(250);
 /// The least latency is that of this time and of as much before it.
 const LATELY: Duration = Duration::from_secs(10);
 
@@ -23,6 +25,8 @@ pub struct Window {
     round: Option<Duration>,
     /// The most that were under way in it.
     busiest: usize,
+    /// When an answer last came, or the size doubled without one.
+    heard: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +47,22 @@ impl Window {
             left: size,
             round: None,
             busiest: 0,
+            heard: None,
+        }
+    }
+
+    /// When it will have been silent for so long that the size doubles, if it still does.
+    pub fn silent_until(&mut self, now: Instant) -> Option<Instant> {
+        let heard = *self.heard.get_or_insert(now);
+        (self.size < self.most.min(self.doubles_to)).then(|| heard + SILENCE)
+    }
+
+    /// Nothing has been heard so far; slow answers are no reason to ask one after another.
+    pub fn wait_no_longer(&mut self, now: Instant) {
+        if self.silent_until(now).is_some_and(|until| until <= now) {
+            self.size = (2 * self.size).min(self.most);
+            self.left = self.size;
+            self.heard = Some(now);
         }
     }
 
@@ -53,6 +73,7 @@ impl Window {
     /// An answer came while `under_way` were, itself among them.
     pub fn answer(&mut self, latency: Duration, under_way: usize, now: Instant) {
         self.note(latency, now);
+        self.heard = Some(now);
         self.round = Some(self.round.map_or(latency, |round| round.min(latency)));
         self.busiest = self.busiest.max(under_way);
         let used = 2 * self.busiest > self.size;
@@ -68,7 +89,6 @@ impl Window {
             _ => false,
         };
         if slow {
-            self.size = (self.size - self.size / 8).max(START).min(self.size);
             self.doubles_to = self.size;
         } else if used && self.size >= self.doubles_to {
             self.size = (self.size + 1).min(self.most);

@@ -1,0 +1,127 @@
+"""How much of what a service allows a client makes use of, and how often it is refused.
+
+Usage: ``python benches/service_limits.py [SECONDS]``; each row takes about that long, default 60.
+The mock answers in this process, on a thread of its own; one client reads every user's messages,
+one page each. Allowed is what the bucket would have let through in the time that the walk took
+(burst + rate x time), or as many requests as fit in it at that latency and so many at once. Prints
+a table in Markdown; exit code 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+from backread.testing import MockServer, Rate, World
+from tables import table
+
+PAGE = 99
+REQUESTS = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service, and how a client asks it."""
+
+    rate: Rate | None
+    latency_ms: int
+    max_concurrency: int = 16
+    # The least share of what is allowed, and the most that may be refused.
+    goal: float = 0.0
+    refused_goal: float = 1.0
+
+    def __str__(self) -> str:
+        limit = "no limit" if self.rate is None else str(self.rate)
+        return f"{limit}, {self.latency_ms} ms, {self.max_concurrency} at once"
+
+    def requests(self, seconds: float) -> int:
+        """What there is to ask for."""
+        if self.rate is None:
+            return REQUESTS
+        return max(int(self.rate.per_second * seconds), 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What came of one walk."""
+
+    taken: int
+    refused: int
+    seconds: float
+
+    def allowed(self, service: Service) -> float:
+        """How many requests the service would have taken in the time."""
+        if service.rate is None:
+            return self.seconds * 1_000 / service.latency_ms * service.max_concurrency
+        return service.rate.burst + service.rate.per_second * self.seconds
+
+    @property
+    def refused_share(self) -> float:
+        return self.refused / (self.taken + self.refused)
+
+
+GOALS = [
+    *(
+        Service(Rate(100, burst=20), latency, goal=0.95, refused_goal=0.02)
+        for latency in (0, 5, 50)
+    ),
+    Service(None, 50, max_concurrency=64, goal=0.9),
+]
+OTHERS = [
+    Service(Rate(100, burst=20, says="headers"), 5),
+    Service(Rate(100, burst=20, says="nothing"), 5),
+    Service(Rate(5, burst=20), 5),
+    Service(Rate(20, burst=10), 50),
+    Service(Rate(100, burst=200), 5),
+    Service(Rate(500, burst=50), 5),
+    Service(Rate(2_000, burst=200), 0),
+]
+
+
+def measure(service: Service, seconds: float) -> Figures:
+    """Reads every user's messages; all but the last pages of users count as one request a user."""
+    requests = service.requests(seconds)
+    users = requests * PAGE // (PAGE + 1)
+    world = World(seed=7, users=users, messages_per_user=(1, 3))
+    faults = f"any: latency({service.latency_ms})" if service.latency_ms else None
+    with (
+        MockServer(world, rate=service.rate, faults=faults) as server,
+        server.client(max_concurrency=service.max_concurrency) as client,
+    ):
+        began = time.perf_counter()
+        rows = sum(1 for _ in client.messages.all(as_dict=True))
+        seconds = time.perf_counter() - began
+        statuses = server.statuses()
+        assert rows >= users
+    return Figures(statuses[200], statuses.get(429, 0), seconds)
+
+
+def main() -> None:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
+    rows: list[list[str]] = []
+    missed: list[str] = []
+    for service in (*GOALS, *OTHERS):
+        figures = measure(service, seconds)
+        share = figures.taken / figures.allowed(service)
+        if share < service.goal or figures.refused_share > service.refused_goal:
+            missed.append(str(service))
+        goal = f"{service.goal:.0%}" if service.goal else ""
+        rows.append(
+            [
+                str(service),
+                f"{figures.taken:,}",
+                f"{figures.seconds:.1f}",
+                f"{share:.1%}",
+                goal,
+                f"{figures.refused} ({figures.refused_share:.2%})",
+            ]
+        )
+        print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
+    print(table(["service", "requests", "s", "of what it allows", "goal", "refused"], rows), end="")
+    if missed:
+        raise SystemExit(f"goals missed: {'; '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()

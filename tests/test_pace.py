@@ -1,0 +1,122 @@
+"""The pace that all requests of a client share, as the service sees it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from backread import Client
+from backread.testing import Fault, Lane, Rate, World
+from canned import envelope, message, paged, user, users
+from scripted_server import answer
+
+
+@pytest.mark.parametrize("says", ["retry_after", "headers", "nothing"])
+def test_what_a_service_allows_is_found_and_kept_to(
+    face: Any, backread_server: Any, says: Any
+) -> None:
+    world = World(seed=3, users=380, messages_per_user=(1, 2))
+    with backread_server.lane(world=world) as m:
+        m.clock.virtual()
+        m.rate = Rate(20, burst=10, says=says)
+        start = m.clock.now
+        client = face.client(m, max_retries=20)
+        rows = face.collect(client.messages.all())
+        seconds = (m.clock.now - start).total_seconds()
+        statuses = m.statuses()
+    assert len({row.user_id for row in rows}) == 380
+    assert statuses[200] >= 0.6 * (10 + 20 * seconds)
+    assert statuses[429] <= 0.1 * statuses[200]
+
+
+def test_no_herd_comes_back_when_a_wait_is_over(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.rate = Rate(1, burst=5)
+    client = face.client(m, max_concurrency=16)
+    asked = m.world.user_ids()[:40]
+    assert len(face.collect(client.messages.all(users=asked))) > 0
+    # Each that was refused is asked for again, and the sixteen do not come at once each time.
+    assert m.statuses()[429] < 40
+
+
+def test_a_503_that_asks_for_a_wait_holds_all(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    asked = m.world.user_ids()[:5]
+    m.on("messages", user=asked[0]).fail(Fault.status(503, retry_after=30), times=1)
+    start = m.clock.now
+    client = face.client(m, max_concurrency=1)
+    face.collect(client.messages.all(users=asked))
+    assert (m.clock.now - start).total_seconds() >= 30
+    assert m.clock.slept[0] == 30
+    assert m.calls("messages", status=503).count == 1
+
+
+def test_it_begins_modestly_and_grows(scripted: Any) -> None:
+    lock = threading.Lock()
+    under_way: list[int] = []
+    now = 0
+
+    def service(request: Any) -> bytes:
+        nonlocal now
+        if request.path == "/external/users":
+            return paged(users(300))(request)
+        with lock:
+            now += 1
+            under_way.append(now)
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return answer(200, envelope([message(1)], key="messages"))
+
+    server = scripted(service)
+    with Client(server.url, server.secret, server.vendor, max_concurrency=24) as client:
+        assert len(client.messages.all().to_list()) == 300
+    assert max(under_way[:4]) <= 8
+    assert 8 < max(under_way) <= 24
+
+
+def test_a_service_that_is_overloaded_is_asked_less_at_once(scripted: Any) -> None:
+    lock = threading.Lock()
+    now = most = 0
+    busy = threading.Event()
+
+    def service(request: Any) -> bytes:
+        nonlocal now, most
+        if request.path == "/external/users":
+            return paged(users(200))(request)
+        with lock:
+            now += 1
+            over = now > 8
+            most = max(most, now if busy.is_set() else 0)
+            if over:
+                busy.set()
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return answer(503) if over else answer(200, envelope([message(1)], key="messages"))
+
+    server = scripted(service)
+    with Client(
+        server.url, server.secret, server.vendor, max_concurrency=32, max_retries=50
+    ) as client:
+        assert len(client.messages.all().to_list()) == 200
+    assert busy.is_set()
+    assert most < 24
+
+
+def test_a_call_that_is_given_up_gives_its_place_back(scripted: Any) -> None:
+    server = scripted(
+        lambda request: answer(200, user(42)) if request.path.endswith("42") else server.stall()
+    )
+    with Client(
+        server.url, server.secret, server.vendor, max_concurrency=1, timeout=0.05, max_retries=0
+    ) as client:
+        for _ in range(5):
+            with pytest.raises(TimeoutError):
+                client.users.get(1)
+        assert client.users.get(42).id == 42
