@@ -175,7 +175,7 @@ fn message(number: usize) -> String {
         r#"{{"id":{},"body":"{}","read_by_user":true,"read_by_operator":{},"created_at":"{}","file_url":{file},"auto_invitation":false,{sender}}}"#,
         1_000_000_001 + number,
         of(&TEXTS, number / 3),
-        number % 5 > 0,
+        !number.is_multiple_of(5),
         instant(number),
     )
 }

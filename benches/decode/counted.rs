@@ -2,6 +2,8 @@
 //!
 //! Without arguments: the cases, one a line, with the rows and bytes of a round.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing)] // a bench may stop at the first fault
+
 mod cases;
 
 fn main() {

@@ -1,5 +1,7 @@
 //! Decoding by the clock: `cargo bench --no-default-features --bench decode`.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing)] // a bench may stop at the first fault
+
 mod cases;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
