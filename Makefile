@@ -19,7 +19,7 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-speed clean test-rust \
+.PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-speed clean test-rust \
 	test-python test-wheel test-integrations test-long fuzz
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make bench-decode  decoding by the clock, and in instructions; needs valgrind"
 	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
 	@echo "make bench-mirror  what the mirror loses and asks for, next to others; WRITE=--write updates docs/"
+	@echo "make bench-pace  how much of what a service allows is asked for; WRITE=--write updates docs/"
 	@echo "make bench-speed  how fast backread reads, next to others; ONLY=read,get ROUNDS=3 WRITE=--write"
 	@echo "make clean    remove what was built, $(VENV) included"
 	@echo
@@ -101,6 +102,7 @@ bench: $(STAMPS)/wheel
 	@$(MAKE) --no-print-directory bench-mock
 	@$(MAKE) --no-print-directory bench-mirror
 	@$(MAKE) --no-print-directory bench-speed
+	@$(MAKE) --no-print-directory bench-pace
 
 bench-decode: $(STAMPS)/venv
 	cargo bench --locked --no-default-features --bench decode
@@ -117,6 +119,9 @@ MIRROR_PEERS := target/mirror-peers/dlt/stamp target/mirror-peers/airbyte/stamp
 bench-speed: $(STAMPS)/wheel $(STAMPS)/bench $(MIRROR_PEERS) target/speed-peers/stamp
 	cargo build --release --locked --manifest-path benches/peers/responder/Cargo.toml --target-dir target/peers
 	$(BIN)/python benches/speed.py $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(WRITE)
+
+bench-pace: $(STAMPS)/wheel
+	$(BIN)/python benches/service_limits.py $(WRITE)
 
 clean:
 	rm -rf $(VENV) target fuzz/target .mypy_cache .pytest_cache .ruff_cache

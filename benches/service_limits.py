@@ -1,6 +1,7 @@
 """How much of what a service allows a client makes use of, and how often it is refused.
 
-Usage: ``python benches/service_limits.py [SECONDS]``; each row takes about that long, default 60.
+Usage: ``python benches/service_limits.py [SECONDS] [--write]``; each row takes about that long,
+default 60. ``--write`` puts the table into docs/speed.md.
 The mock answers in this process, on a thread of its own; one client reads every user's messages,
 one page each. Allowed is what the bucket would have let through in the time that the walk took
 (burst + rate x time), or as many requests as fit in it at that latency and so many at once. Prints
@@ -9,13 +10,16 @@ a table in Markdown; exit code 1 if a goal is missed.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from backread.testing import MockServer, Rate, World
-from tables import table
+from tables import expect_places, table, write
 
+PAGE_OF_SPEED = Path(__file__).resolve().parent.parent / "docs/speed.md"
 PAGE = 99
 REQUESTS = 6_000
 
@@ -98,7 +102,13 @@ def measure(service: Service, seconds: float) -> Figures:
 
 
 def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("seconds", nargs="?", type=float, default=60.0)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if arguments.write:
+        expect_places(PAGE_OF_SPEED, ["pace"])
     rows: list[list[str]] = []
     missed: list[str] = []
     for service in (*GOALS, *OTHERS):
@@ -118,7 +128,12 @@ def main() -> None:
             ]
         )
         print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
-    print(table(["service", "requests", "s", "of what it allows", "goal", "refused"], rows), end="")
+    figures_of_all = table(
+        ["service", "requests", "s", "of what it allows", "goal", "refused"], rows
+    )
+    print(figures_of_all, end="")
+    if arguments.write:
+        write(PAGE_OF_SPEED, {"pace": figures_of_all})
     if missed:
         raise SystemExit(f"goals missed: {'; '.join(missed)}")
 
