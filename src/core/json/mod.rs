@@ -11,6 +11,7 @@ use super::error::Misfit;
 
 pub mod cursor;
 pub mod fields;
+mod utf8;
 
 const SNIPPET_CHARACTERS: usize = 80;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -63,15 +64,14 @@ impl Text {
         }
         let mut repaired = 0;
         // Bytes that nobody else holds are not copied.
-        let mut json = match String::from_utf8(body.into()) {
+        let mut json = match utf8::text(body.into()) {
             Ok(valid) => valid,
-            Err(error) => {
-                let bytes = error.as_bytes();
+            Err(bytes) => {
                 repaired += bytes
                     .utf8_chunks()
                     .filter(|chunk| !chunk.invalid().is_empty())
                     .count() as u64;
-                String::from_utf8_lossy(bytes).into_owned()
+                String::from_utf8_lossy(&bytes).into_owned()
             }
         };
         let lone = lone_surrogates(json.as_bytes());
