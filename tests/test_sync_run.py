@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from backread import Client, DeadlineExceededError
+from backread.testing import MockServer, World
 from canned import envelope, message, paged, user, users
 from remembered import Remembered, given
 from scripted_server import Request, answer
@@ -104,3 +105,31 @@ def test_requests_are_counted_as_the_service_counts_them(scripted: Any) -> None:
     list(given(run))
     assert run.requests == len(server.requests)
     assert run.users_total == 150
+
+
+def test_batches_are_small_at_first_and_grow_with_what_was_given_out() -> None:
+    world = World(seed=3, users=900, messages_per_user=(60, 60))
+    with MockServer(world) as server, server.client() as client:
+        read = [column([batch], "messages", "id") for batch in given(run_of(client))]
+    sizes = [len(ids) for ids in read]
+    assert sum(sizes) == 900 * 60
+    # No kill takes much more than a sixteenth of what was done, and the smallest are 16 answers.
+    for number, size in enumerate(sizes):
+        assert size <= max(1_600, sum(sizes[:number]) / 16) + 99
+    assert max(sizes) > 2_500
+
+
+def test_the_next_batch_is_read_while_one_is_in_the_reader_s_hands_and_no_more() -> None:
+    world = World(seed=3, users=900, messages_per_user=(60, 60))
+    with MockServer(world) as server, server.client(max_concurrency=4) as client:
+        run = run_of(client)
+        assert run.next_batch(True) is not None
+        # Nobody asks for the next one: it is read all the same, and then nothing more.
+        asked, since = 0, time.monotonic()
+        while asked < 2 * 16 or time.monotonic() - since < 0.3:
+            before, asked = asked, sum(server.counts().values())
+            since = time.monotonic() if asked != before else since
+            assert time.monotonic() - since < 30
+            time.sleep(0.01)
+        assert asked <= 2 * 16 + 8
+        run.stop()

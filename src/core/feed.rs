@@ -34,6 +34,11 @@ impl<T> Outlet<T> {
     pub async fn put(&self, item: T) -> bool {
         self.0.send(Item::Made(item)).await.is_ok()
     }
+
+    /// Waits until the next item would be taken at once; false when nobody reads any more.
+    pub async fn room(&self) -> bool {
+        self.0.reserve().await.is_ok()
+    }
 }
 
 type Work<T> = Box<dyn FnOnce(Outlet<T>) -> BoxFuture<'static, Result<(), Error>> + Send>;

@@ -17,12 +17,17 @@ use crate::core::page::Row;
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 
-/// A batch is given out at this many rows,
-pub const BATCH_ROWS: u64 = 3_000;
-/// at this many answers, so that a killed run has little to ask again,
-pub const BATCH_ANSWERS: u64 = 48;
-/// or at this much JSON: bodies have no documented size.
-pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
+/// A batch is given out at this many answers, so that a killed run has little to ask again,
+const LEAST_ANSWERS: u64 = 16;
+/// or at this many rows.
+const LEAST_ROWS: u64 = 1_600;
+/// Later at this share of what was given out before: a larger commit costs less a row, and a kill
+/// still takes little of what was done.
+const SHARE: u64 = 16;
+const MOST_ANSWERS: u64 = 600;
+const MOST_ROWS: u64 = 50_000;
+/// Or at this much JSON: bodies have no documented size.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// What belongs into one transaction: rows, the lists that are finished by them, and where those
 /// that are not may go on.
@@ -38,6 +43,20 @@ pub struct Batch {
     pub users_report: Option<Box<WalkReport>>,
     /// Lists that end in this batch.
     pub lists_ended: u64,
+}
+
+/// What a run has given out so far.
+#[derive(Debug, Default)]
+pub struct Given {
+    rows: u64,
+    answers: u64,
+}
+
+impl Given {
+    pub fn add(&mut self, pending: &Pending) {
+        self.rows += pending.rows;
+        self.answers += pending.answers;
+    }
 }
 
 /// Rows that were read and not given out yet.
@@ -57,9 +76,11 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub fn is_full(&self) -> bool {
-        let enough =
-            self.rows >= BATCH_ROWS || self.answers >= BATCH_ANSWERS || self.bytes >= BATCH_BYTES;
+    /// Whether it is as large as a batch may be after what was given out.
+    pub fn is_full(&self, given: &Given) -> bool {
+        let enough = self.rows >= (given.rows / SHARE).clamp(LEAST_ROWS, MOST_ROWS)
+            || self.answers >= (given.answers / SHARE).clamp(LEAST_ANSWERS, MOST_ANSWERS)
+            || self.bytes >= MOST_BYTES;
         enough && !self.is_empty()
     }
 

@@ -17,13 +17,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_schema::ArrowError;
-use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 pub use self::ask::RowKey;
 use self::ask::{Asked, ask_all};
 pub use self::batch::Batch;
-use self::batch::Pending;
+use self::batch::{Given, Pending};
 use self::board::Board;
 pub use self::board::Progress;
 pub use self::known::{HalfRead, Known, Mode, largest_page};
@@ -32,13 +31,13 @@ use self::reading::{Event, read_all};
 use super::client::Client;
 use super::columns::columns_failure;
 use super::error::Error;
-use super::feed::Feed;
+use super::feed::{Feed, Outlet};
 use super::timestamp::Timestamp;
 
 /// A batch is given out when its first row is this old.
 pub const BATCH_AGE: Duration = Duration::from_secs(2);
 
-/// What a run is to read.
+/// What a run reads.
 enum Source {
     /// The users and their messages.
     Lists(Feed<Event>),
@@ -46,19 +45,11 @@ enum Source {
     Rows(Feed<Asked>),
 }
 
-/// A run under way.
+/// A run under way: it is one batch ahead of whoever commits them.
 pub struct SyncRun {
-    source: Source,
-    state: Mutex<State>,
+    batches: Feed<Batch>,
     client: Client,
     board: Arc<Board>,
-}
-
-#[derive(Default)]
-struct State {
-    pending: Pending,
-    failed: Option<Error>,
-    ended: bool,
 }
 
 impl SyncRun {
@@ -90,9 +81,13 @@ impl SyncRun {
     }
 
     fn under_way(client: Client, source: Source, board: Arc<Board>) -> Self {
-        Self {
+        let gathering = Gathering {
             source,
-            state: Mutex::default(),
+            client: client.clone(),
+            board: Arc::clone(&board),
+        };
+        Self {
+            batches: Feed::new(move |outlet| gathering.run(outlet)),
             client,
             board,
         }
@@ -115,24 +110,52 @@ impl SyncRun {
     }
 
     pub fn stop(&self) {
-        match &self.source {
-            Source::Lists(feed) => feed.stop(),
-            Source::Rows(feed) => feed.stop(),
-        }
+        self.batches.stop();
     }
 
     /// The next batch; `None` at the end. What was read before a failure is given out ahead of it.
     pub async fn next(&self) -> Result<Option<Batch>, Error> {
-        let mut state = self.state.lock().await;
-        if let Some(error) = state.failed.take() {
-            state.ended = true;
-            return Err(error);
+        let batch = self.batches.next().await?;
+        if let Some(batch) = &batch {
+            self.board.add_lists_done(batch.lists_ended);
         }
+        Ok(batch)
+    }
+}
+
+/// The work that puts batches together.
+struct Gathering {
+    source: Source,
+    client: Client,
+    board: Arc<Board>,
+}
+
+impl Gathering {
+    async fn run(self, outlet: Outlet<Batch>) -> Result<(), Error> {
+        let mut given = Given::default();
+        // What is read for the next batch is lost by a kill, hence no more than one ahead.
+        while outlet.room().await {
+            let (pending, ended) = self.gather(&given).await;
+            given.add(&pending);
+            if !pending.is_empty() {
+                let batch = pending.finish().map_err(columns_failure)?;
+                outlet.put(batch).await;
+            }
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+        Ok(())
+    }
+
+    /// What belongs into the next batch, and how the reading ended if it has.
+    async fn gather(&self, given: &Given) -> (Pending, Option<Result<(), Error>>) {
+        let mut pending = Pending::default();
         let mut due: Option<Instant> = None;
-        while !state.ended && !state.pending.is_full() {
+        while !pending.is_full(given) {
             let taken = match due {
-                None => self.take_next(&mut state.pending).await,
-                Some(due) => match timeout_at(due, self.take_next(&mut state.pending)).await {
+                None => self.take_next(&mut pending).await,
+                Some(due) => match timeout_at(due, self.take_next(&mut pending)).await {
                     Ok(taken) => taken,
                     Err(_) => break,
                 },
@@ -141,29 +164,15 @@ impl SyncRun {
                 .sample(self.client.sent(), self.client.clock().now());
             match taken {
                 Ok(true) => {
-                    if due.is_none() && !state.pending.is_empty() {
+                    if due.is_none() && !pending.is_empty() {
                         due = Instant::now().checked_add(BATCH_AGE);
                     }
                 }
-                Ok(false) => state.ended = true,
-                Err(error) if state.pending.is_empty() => {
-                    state.ended = true;
-                    return Err(error);
-                }
-                Err(error) => {
-                    state.failed = Some(error);
-                    break;
-                }
+                Ok(false) => return (pending, Some(Ok(()))),
+                Err(error) => return (pending, Some(Err(error))),
             }
         }
-        if state.pending.is_empty() {
-            return Ok(None);
-        }
-        let batch = std::mem::take(&mut state.pending)
-            .finish()
-            .map_err(columns_failure)?;
-        self.board.add_lists_done(batch.lists_ended);
-        Ok(Some(batch))
+        (pending, None)
     }
 
     /// Puts what comes next with what is pending; false at the end. Nothing is lost when the future
