@@ -9,12 +9,14 @@ of the changed rows leave the database. Whatever a kill leaves is written again 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backread.mirror.engine import file_list, from_microseconds, quoted, scan
+from backread.mirror.engine import file_list, from_microseconds, quoted, rows_of, scan
 from backread.mirror.manifest import (
     FORMAT,
     PUBLISHED,
@@ -44,6 +46,7 @@ __all__ = ["publish", "published_behind"]
 MINIMUM_PARTS = 16
 ROWS_PER_PART = 131_072
 ROWS_PER_SORT = 2_000_000
+MOST_WRITERS = 4
 CHANGED_SHARE = 0.02
 """A part is written anew when more than this share of its rows changed since it was.
 
@@ -109,6 +112,9 @@ def publish(store: Store) -> Manifest:
         retired={},
     )
     _retire(manifest, before, now)
+    # Later than each file's end: by then most of it is on the disk, and waiting costs little.
+    for name in sorted(manifest.names() - stored.keys()):
+        flush_file(directory / name)
     write_manifest(store.folder, manifest)
     with store.transaction():
         for table in CONTENT_TABLES:
@@ -215,20 +221,29 @@ def _write_parts(
         return
     part_of = _part_of(table, len(names))
     columns = _columns(table)
-    for group in _groups(store, table, part_of, wanted):
-        store.rows(
-            f"CREATE OR REPLACE TEMP TABLE leaving AS SELECT {part_of} AS part, {columns} "
-            f"FROM {table.name} WHERE {part_of} IN ({', '.join(map(str, group))}) "
-            f"ORDER BY part, {table.order}"
-        )
-        for part in group:
-            names[part] = file_name(table.name, sequence, part, len(names))
-            _copy(
-                store,
-                f"SELECT {columns} FROM leaving WHERE part = {part}",
-                directory / names[part],
+    # Temporary, and yet for several connections: a database in memory, which this one shares.
+    store.rows("ATTACH ':memory:' AS aside")
+    try:
+        for group in _groups(store, table, part_of, wanted):
+            store.rows(
+                f"CREATE OR REPLACE TABLE aside.leaving AS SELECT {part_of} AS part, {columns} "
+                f"FROM {table.name} WHERE {part_of} IN ({', '.join(map(str, group))}) "
+                f"ORDER BY part, {table.order}"
             )
-    store.rows("DROP TABLE IF EXISTS leaving")
+            for part in group:
+                names[part] = file_name(table.name, sequence, part, len(names))
+            _copy_side_by_side(
+                store,
+                [
+                    (
+                        f"SELECT {columns} FROM aside.leaving WHERE part = {part}",
+                        directory / names[part],
+                    )
+                    for part in group
+                ],
+            )
+    finally:
+        store.rows("DETACH aside")
 
 
 def _part_of(table: Table, parts: int) -> str:
@@ -266,8 +281,27 @@ def _groups(store: Store, table: Table, part_of: str, wanted: list[int]) -> Iter
 
 
 def _copy(store: Store, query: str, path: Path) -> None:
-    store.rows(f"COPY ({query}) TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
-    flush_file(path)
+    store.rows(_copying(query, path))
+
+
+def _copying(query: str, path: Path) -> str:
+    return f"COPY ({query}) TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+
+
+def _copy_side_by_side(store: Store, copies: Sequence[tuple[str, Path]]) -> None:
+    """Writes files of committed rows; a file is too small for DuckDB to use several cores on it."""
+
+    def write(copy: tuple[str, Path]) -> None:
+        with store.connection.cursor() as cursor:
+            rows_of(cursor, _copying(*copy))
+
+    pool = ThreadPoolExecutor(min(MOST_WRITERS, os.cpu_count() or 1))
+    try:
+        for written in [pool.submit(write, copy) for copy in copies]:
+            written.result()
+    finally:
+        # On an error and on Ctrl-C: what has not begun is left.
+        pool.shutdown(cancel_futures=True)
 
 
 def _retire(manifest: Manifest, before: Manifest | None, now: datetime) -> None:
