@@ -32,20 +32,21 @@ from backread.mirror.schema import (
     USERS,
     create_statements,
 )
+from backread.mirror.store import Store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def store() -> Iterator[DuckDBPyConnection]:
+def store(tmp_path: Path) -> Iterator[Store]:
     connection = connect(None)
     for statement in create_statements("test"):
         rows_of(connection, statement)
-    yield connection
+    yield Store(tmp_path, connection)
     connection.close()
 
 
-def test_same_row_twice_in_a_batch_stands_once(store: DuckDBPyConnection) -> None:
+def test_same_row_twice_in_a_batch_stands_once(store: Store) -> None:
     given = table(
         "messages",
         [
@@ -56,10 +57,10 @@ def test_same_row_twice_in_a_batch_stands_once(store: DuckDBPyConnection) -> Non
     )
     assert merge_rows(store, MESSAGES, given, NOW) == (2, 0)
     assert merge_rows(store, MESSAGES, given, NOW) == (0, 0)
-    assert rows_of(store, "SELECT id, body FROM messages ORDER BY id") == [(1, "new"), (2, "other")]
+    assert store.rows("SELECT id, body FROM messages ORDER BY id") == [(1, "new"), (2, "other")]
 
 
-def test_batch_of_scattered_users_finds_their_rows(store: DuckDBPyConnection) -> None:
+def test_batch_of_scattered_users_finds_their_rows(store: Store) -> None:
     held: list[Row] = [{"user_id": user, "id": each} for user in range(100) for each in (1, 2)]
     assert merge_rows(store, MESSAGES, table("messages", held), NOW) == (200, 0)
     scattered: list[Row] = [
@@ -69,8 +70,8 @@ def test_batch_of_scattered_users_finds_their_rows(store: DuckDBPyConnection) ->
     ]
     assert merge_rows(store, MESSAGES, table("messages", scattered), NOW) == (1, 1)
     changed = "SELECT user_id, id FROM messages WHERE body = 'new' OR id = 3 ORDER BY ALL"
-    assert rows_of(store, changed) == [(50, 3), (99, 1)]
-    assert rows_of(store, "SELECT count(*) FROM messages") == [(201,)]
+    assert store.rows(changed) == [(50, 3), (99, 1)]
+    assert store.rows("SELECT count(*) FROM messages") == [(201,)]
 
 
 def test_row_that_one_run_missed_is_no_change(tmp_path: Path) -> None:
@@ -123,17 +124,18 @@ class InterruptedConnection:
         raise RuntimeError("Query interrupted")
 
 
-def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store: DuckDBPyConnection) -> None:
-    connection: Any = InterruptedConnection(store)
+def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store: Store) -> None:
+    connection: Any = InterruptedConnection(store.connection)
+    interrupted = Store(Path("chats"), connection)
     given = table("users", [{"id": 1}])
     with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), transaction(connection):
-        stage(connection, given, ("id",))
-    assert rows_of(store, "SELECT 1") == [(1,)]
+        stage(interrupted, "users", given, ("id",))
+    assert store.rows("SELECT 1") == [(1,)]
 
 
-def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store: DuckDBPyConnection) -> None:
+def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store: Store) -> None:
     try:
         raise KeyboardInterrupt
     except KeyboardInterrupt:
         with pytest.raises(MirrorError, match="no_such_table"), named_errors(Path("chats")):
-            rows_of(store, "FROM no_such_table")
+            store.rows("FROM no_such_table")

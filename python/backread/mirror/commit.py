@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backread.mirror.gone import mark_answered
-from backread.mirror.merge import merge_rows, note_rejected, stage
+from backread.mirror.merge import add_rows, merge_rows, note_rejected, stage
 from backread.mirror.schema import (
     CONTENT_TABLES,
     CURSOR_NAMES,
@@ -51,14 +51,10 @@ def commit(
         for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
             if rows is not None and rows.num_rows:
                 read[table.name] = rows.num_rows
-                added, updated = merge_rows(store.connection, table, rows, now)
+                added, updated = _put_rows(store, run, table, rows, now)
                 counts[f"{table.name}_added"] = added
                 counts[f"{table.name}_updated"] = updated
-        # In this order: a list that has ended needs no cursor.
-        if batch.cursors is not None and batch.cursors.num_rows:
-            _put_cursors(store, batch.cursors)
-        if batch.lists is not None and batch.lists.num_rows:
-            _append_lists(store, run, batch.lists)
+        _put_lists(store, run, batch)
         if batch.rejects is not None and batch.rejects.num_rows:
             for table, back in _merge_rejects(store, run, batch.rejects):
                 counts[f"{table.name}_updated"] += back
@@ -85,31 +81,39 @@ def commit(
     run.seconds += spent.seconds
 
 
-def _put_cursors(store: Store, rows: ArrowTable) -> None:
-    stage(store.connection, rows, CURSOR_NAMES)
-    # The list of users has null, which is equal here.
-    store.rows(
-        "DELETE FROM cursors WHERE EXISTS "
-        "(SELECT 1 FROM staged WHERE staged.user_id IS NOT DISTINCT FROM cursors.user_id)"
-    )
-    store.rows(
-        "INSERT INTO cursors SELECT * FROM staged "
-        "WHERE rowid IN (SELECT max(rowid) FROM staged GROUP BY user_id)"
-    )
+def _put_rows(
+    store: Store, run: Run, table: Table, rows: ArrowTable, now: datetime
+) -> tuple[int, int]:
+    # All that such a run holds it has seen, and a first publication writes whatever is held.
+    if run.alone and add_rows(store, table, rows, now):
+        return rows.num_rows, 0
+    return merge_rows(store, table, rows, now)
 
 
-def _append_lists(store: Store, run: Run, rows: ArrowTable) -> None:
-    stage(store.connection, rows, LIST_NAMES)
-    columns = ", ".join(f'"{name}"' for name in LIST_NAMES)
-    store.rows(
-        f"INSERT INTO lists (run_id, {columns}) SELECT ?, {columns} FROM staged", [run.run_id]
-    )
-    store.rows("DELETE FROM cursors WHERE user_id IN (SELECT user_id FROM staged)")
+def _put_lists(store: Store, run: Run, batch: Batch) -> None:
+    """Keeps the lists that have ended, and where those go on that have not."""
+    # The list of users has null, which is a group of its own.
+    outdated = "rowid NOT IN (SELECT max(rowid) FROM cursors GROUP BY user_id)"
+    if batch.cursors is not None and batch.cursors.num_rows:
+        names = ", ".join(CURSOR_NAMES)
+        with store.given("cursors", batch.cursors) as given:
+            store.rows(f"INSERT INTO cursors SELECT {names} FROM {given}")
+    if batch.lists is None or not batch.lists.num_rows:
+        store.rows(f"DELETE FROM cursors WHERE {outdated}")
+        return
+    names = ", ".join(f'"{name}"' for name in LIST_NAMES)
+    with store.given("lists", batch.lists) as given:
+        store.rows(
+            f"INSERT INTO lists (run_id, {names}) SELECT ?, {names} FROM {given}", [run.run_id]
+        )
+        # A list that has ended needs no cursor.
+        ended = f"user_id IN (SELECT user_id FROM {given})"
+        store.rows(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
 
 
 def _merge_rejects(store: Store, run: Run, rows: ArrowTable) -> list[tuple[Table, int]]:
     """Keeps the rejects; gives for each table how many of its rows came back as one."""
-    stage(store.connection, rows, REJECT_NAMES)
+    stage(store, "rejects", rows, REJECT_NAMES)
     key = ", ".join(REJECT_KEY)
     # Null ids are equal here.
     same = " AND ".join(f"held.{name} IS NOT DISTINCT FROM seen.{name}" for name in REJECT_KEY)
@@ -125,4 +129,4 @@ def _merge_rejects(store: Store, run: Run, rows: ArrowTable) -> list[tuple[Table
         """,
         [run.run_id, run.run_id],
     )
-    return [(table, note_rejected(store.connection, table)) for table in CONTENT_TABLES]
+    return [(table, note_rejected(store, table)) for table in CONTENT_TABLES]

@@ -22,6 +22,8 @@ __all__ = ["OWN_NAMES", "open_database", "refuse_foreign"]
 
 DATABASE_NAME = "mirror.duckdb"
 MEMORY_LIMIT = "1GB"
+CHECKPOINT_AT = "64MB"
+"""How long DuckDB's log gets; each checkpoint packs the rows at the tables' ends anew."""
 
 OWN_NAMES = {
     DATABASE_NAME,
@@ -52,7 +54,7 @@ def open_database(folder: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def _connect(path: Path) -> DuckDBPyConnection:
-    return connect(path, {"memory_limit": MEMORY_LIMIT})
+    return connect(path, {"memory_limit": MEMORY_LIMIT, "checkpoint_threshold": CHECKPOINT_AT})
 
 
 def refuse_foreign(folder: Path) -> None:

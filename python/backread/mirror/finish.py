@@ -20,7 +20,8 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
         store.rows(
             "DELETE FROM lists WHERE rowid NOT IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
         )
-        note_missed(store, run)
+        if not run.alone:
+            note_missed(store, run)
         deleted = mark_gone(store, run, now) if run.mode == "full" else 0
         clear(store)
         store.rows(

@@ -32,7 +32,7 @@ def note_missed(store: Store, run: Run) -> None:
         # A list that was proved by its growing end alone still has the rows it did not show.
         shown_elsewhere = f" AND user_id NOT IN ({vouched})" if table is MESSAGES else ""
         update_where(
-            store.connection,
+            store,
             table,
             f"last_seen_at IS NULL AND {_unseen(table)}{shown_elsewhere}",
             f"last_seen_at = {SEEN_BEFORE}",
@@ -47,17 +47,17 @@ def mark_gone(store: Store, run: Run, now: datetime) -> int:
     missed = "deleted_at IS NULL AND last_seen_at IS NOT NULL"
     deleted = 0
     if _users_have(store, run, "snapshot"):
-        deleted += update_where(store.connection, USERS, missed, "deleted_at = ?", [now])
+        deleted += update_where(store, USERS, missed, "deleted_at = ?", [now])
     proved = _lists(run, "kind = 'whole' AND certificate IN ('snapshot', 'counted')")
     deleted += update_where(
-        store.connection,
+        store,
         MESSAGES,
         f"{missed} AND user_id IN ({proved} EXCEPT {_nameless(run, MESSAGES)})",
         "deleted_at = ?",
         [now],
     )
     deleted += update_where(
-        store.connection,
+        store,
         MESSAGES,
         "deleted_at IS NULL AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)",
         "deleted_at = ?, last_seen_at = coalesce(messages.last_seen_at, ?)",
@@ -68,6 +68,8 @@ def mark_gone(store: Store, run: Run, now: datetime) -> int:
 
 def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
     """The rows of linked lists that a full run did not show; None where there are none."""
+    if run.alone:
+        return None
     queries = []
     if _users_have(store, run, "linked"):
         queries.append(
@@ -90,10 +92,10 @@ def mark_answered(store: Store, rows: ArrowTable, now: datetime) -> int:
 
     Runs inside the caller's transaction.
     """
-    stage(store.connection, rows, GONE_NAMES)
+    stage(store, "gone", rows, GONE_NAMES)
     return sum(
         update_where(
-            store.connection,
+            store,
             table,
             f"deleted_at IS NULL AND ({', '.join(table.key)}) IN "
             f"(SELECT {', '.join(table.key)} FROM staged WHERE resource = '{table.name}')",

@@ -5,54 +5,59 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from backread.mirror.engine import rows_of
 from backread.mirror.schema import Table
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
     from backread.mirror.source import ArrowTable
+    from backread.mirror.store import Store
 
-__all__ = ["merge_rows", "note_rejected", "stage", "update_where"]
+__all__ = ["add_rows", "merge_rows", "note_rejected", "stage", "update_where"]
 
 
-def stage(connection: DuckDBPyConnection, rows: ArrowTable, columns: tuple[str, ...]) -> None:
-    """Copies Arrow rows into the temporary table ``staged``."""
-    connection.register("incoming", rows)
-    try:
-        rows_of(
-            connection,
-            f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM incoming",
+def stage(store: Store, name: str, rows: ArrowTable, columns: tuple[str, ...]) -> None:
+    """Copies Arrow rows into the temporary table ``staged``; ``name`` as in `Store.given`."""
+    with store.given(name, rows) as given:
+        store.rows(f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM {given}")
+
+
+def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> bool:
+    """Adds the rows if none of them is held and none stands twice; else adds none and is False.
+
+    Notes nothing: neither that they were seen nor that they are unpublished. Runs inside the
+    caller's transaction.
+    """
+    key = ", ".join(table.key)
+    names = _names(table.names)
+    with store.given(table.name, rows) as given:
+        [(added,)] = store.rows(
+            f"INSERT INTO {table.name} ({names}, first_seen_at) SELECT {names}, ? FROM {given} "
+            f"WHERE (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {given})) = ? "
+            f"AND NOT EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {given} USING ({key}))",
+            [now, rows.num_rows],
         )
-    finally:
-        connection.unregister("incoming")
+    return bool(added)
 
 
-def merge_rows(
-    connection: DuckDBPyConnection, table: Table, rows: ArrowTable, now: datetime
-) -> tuple[int, int]:
+def merge_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> tuple[int, int]:
     """Adds what is new, updates what differs, notes the keys as seen; gives (added, updated).
 
     A row that had been marked as gone loses the mark, and counts as updated. One that only was
     missed by a run before does not. Runs inside the caller's transaction.
     """
-    stage(connection, rows, table.names)
+    stage(store, table.name, rows, table.names)
     key = ", ".join(table.key)
     user = table.user_column
-    [(count, distinct, low, high)] = rows_of(
-        connection,
+    [(count, distinct, low, high)] = store.rows(
         f"SELECT count(*), count(DISTINCT ({key})), min({user}), max({user}) FROM staged",
     )
     if distinct < count:
-        rows_of(
-            connection,
+        store.rows(
             f"DELETE FROM staged WHERE rowid NOT IN (SELECT max(rowid) FROM staged GROUP BY {key})",
         )
     differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
     # The bounds let DuckDB skip the row groups that cannot hold these users; where the users lie
     # scattered, the row numbers keep it from reading the wide columns of all the others.
-    [(changed,)] = rows_of(
-        connection,
+    [(changed,)] = store.rows(
         f"""
         CREATE OR REPLACE TEMP TABLE changed AS
         SELECT staged.*, held.rowid AS held_row, held.deleted_at IS NOT NULL OR {differs} AS differs
@@ -65,13 +70,12 @@ def merge_rows(
         """,
         [low, high],
     )
-    rows_of(connection, f"INSERT INTO seen_{table.name} SELECT {key} FROM staged")
-    return _apply_changed(connection, table, now) if changed else (0, 0)
+    store.rows(f"INSERT INTO seen_{table.name} SELECT {key} FROM staged")
+    return _apply_changed(store, table, now) if changed else (0, 0)
 
 
-def _apply_changed(connection: DuckDBPyConnection, table: Table, now: datetime) -> tuple[int, int]:
-    [(added,)] = rows_of(
-        connection,
+def _apply_changed(store: Store, table: Table, now: datetime) -> tuple[int, int]:
+    [(added,)] = store.rows(
         f"INSERT INTO {table.name} ({_names(table.names)}, first_seen_at) "
         f"SELECT {_names(table.names)}, ? FROM changed WHERE held_row IS NULL",
         [now],
@@ -79,19 +83,16 @@ def _apply_changed(connection: DuckDBPyConnection, table: Table, now: datetime) 
     assignments = ", ".join(
         f'"{name}" = changed."{name}"' for name in table.names if name not in table.key
     )
-    rows_of(
-        connection,
+    store.rows(
         f"UPDATE {table.name} SET {assignments}, last_seen_at = NULL, deleted_at = NULL "
         f"FROM changed WHERE {table.name}.rowid = changed.held_row",
     )
-    [(updated,)] = rows_of(
-        connection, "SELECT count(*) FROM changed WHERE held_row IS NOT NULL AND differs"
-    )
-    _note_unpublished(connection, table, "changed")
+    [(updated,)] = store.rows("SELECT count(*) FROM changed WHERE held_row IS NOT NULL AND differs")
+    _note_unpublished(store, table, "changed")
     return added, updated
 
 
-def note_rejected(connection: DuckDBPyConnection, table: Table) -> int:
+def note_rejected(store: Store, table: Table) -> int:
     """Notes the rejects in ``staged`` that have an id as seen; gives how many came back.
 
     The row that the mirror holds of such a record keeps its fields, and is not gone: where it had
@@ -99,21 +100,21 @@ def note_rejected(connection: DuckDBPyConnection, table: Table) -> int:
     """
     key = ", ".join(table.key)
     rejected = f"SELECT {key} FROM staged WHERE resource = '{table.name}' AND id IS NOT NULL"
-    rows_of(connection, f"INSERT INTO seen_{table.name} {rejected}")
+    store.rows(f"INSERT INTO seen_{table.name} {rejected}")
     # A row that is marked as gone has last_seen_at too.
     missed = f"last_seen_at IS NOT NULL AND ({key}) IN ({rejected})"
     back = update_where(
-        connection,
+        store,
         table,
         f"deleted_at IS NOT NULL AND {missed}",
         "last_seen_at = NULL, deleted_at = NULL",
     )
-    update_where(connection, table, missed, "last_seen_at = NULL")
+    update_where(store, table, missed, "last_seen_at = NULL")
     return back
 
 
 def update_where(
-    connection: DuckDBPyConnection,
+    store: Store,
     table: Table,
     condition: str,
     assignments: str,
@@ -123,15 +124,13 @@ def update_where(
 
     ``values`` fill the parameters of the assignments.
     """
-    [(count,)] = rows_of(
-        connection,
+    [(count,)] = store.rows(
         f"CREATE OR REPLACE TEMP TABLE touched AS "
         f"SELECT rowid AS held_row, {', '.join(table.key)} FROM {table.name} WHERE {condition}",
     )
     if count:
-        _note_unpublished(connection, table, "touched")
-        rows_of(
-            connection,
+        _note_unpublished(store, table, "touched")
+        store.rows(
             f"UPDATE {table.name} SET {assignments} FROM touched "
             f"WHERE {table.name}.rowid = touched.held_row",
             values,
@@ -139,9 +138,8 @@ def update_where(
     return int(count)
 
 
-def _note_unpublished(connection: DuckDBPyConnection, table: Table, source: str) -> None:
-    rows_of(
-        connection,
+def _note_unpublished(store: Store, table: Table, source: str) -> None:
+    store.rows(
         f"INSERT INTO {table.unpublished} SELECT {', '.join(table.key)} FROM {source}",
     )
 

@@ -43,6 +43,11 @@ class Run:
     run_id: int
     mode: Mode
     resumed: bool
+    alone: bool
+    """All that the mirror holds was read by this run, in this sync, and nothing was published.
+
+    Such a run notes no row as seen, and none as unpublished: all of them are.
+    """
     seconds: float = 0.0
     requests: int = 0
     users: int = 0
@@ -76,7 +81,7 @@ def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> R
         if not unfinished:
             [(run_id,)] = store.rows("SELECT coalesce(max(run_id), 0) + 1 FROM runs")
             _insert(store, run_id, mode, now)
-            return Run(run_id, mode, resumed=False)
+            return Run(run_id, mode, resumed=False, alone=_is_first(store))
         [(run_id, held_mode, seconds, requests, users, messages)] = unfinished
         if held_mode == "full":
             mode = "full"
@@ -85,8 +90,13 @@ def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> R
         if max_staleness is not None:
             stale = timestamp(now - timedelta(seconds=min(max_staleness, LONGEST)))
             _give_back(store, run_id, f"kind = 'end' AND coalesce(swept_at <= {stale}, true)")
+        _note_seen(store, run_id)
         _resume(store, run_id, mode, now - RESUME_WITHIN)
-    return Run(run_id, mode, True, seconds, requests, users, messages)
+    return Run(run_id, mode, True, False, seconds, requests, users, messages)
+
+
+def _is_first(store: Store) -> bool:
+    return not store.rows("SELECT 1 FROM runs WHERE state = 'finished' LIMIT 1")
 
 
 def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> None:
@@ -134,6 +144,16 @@ def _resume(store: Store, run_id: int, mode: Mode, since: datetime) -> None:
     store.rows(
         "UPDATE runs SET mode = ?, resumptions = resumptions + 1 WHERE run_id = ?", [mode, run_id]
     )
+
+
+def _note_seen(store: Store, run_id: int) -> None:
+    """Makes up for what a run that was alone did not note."""
+    if not _is_first(store):
+        return
+    if store.rows("SELECT 1 FROM runs WHERE run_id = ? AND resumptions = 0", [run_id]):
+        for table in CONTENT_TABLES:
+            key = ", ".join(table.key)
+            store.rows(f"INSERT INTO seen_{table.name} SELECT {key} FROM {table.name}")
 
 
 def _give_back(store: Store, run_id: int, condition: str) -> None:

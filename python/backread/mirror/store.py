@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,24 @@ from backread.mirror.service import Service
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from backread.mirror.source import ArrowTable
+
 __all__ = ["Store"]
+
+
+class _Given:
+    """Rows that change under one name: to register a name costs as much as a small statement."""
+
+    __slots__ = ("registered", "rows")
+
+    def __init__(self) -> None:
+        self.rows: ArrowTable | None = None
+        self.registered = False
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        if self.rows is None:
+            raise ValueError("these rows were given for one block, which has ended")
+        return self.rows.__arrow_c_stream__(requested_schema)
 
 
 class Store:
@@ -22,6 +40,7 @@ class Store:
         self.folder = folder
         self.connection = connection
         self._kept_service: Service | None = None
+        self._given: dict[str, _Given] = {}
 
     def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
         """Runs one statement and gives its rows."""
@@ -30,6 +49,31 @@ class Store:
     def transaction(self) -> AbstractContextManager[None]:
         """Commits the block as one, or rolls it back, on Ctrl-C too."""
         return transaction(self.connection)
+
+    @contextmanager
+    def given(self, name: str, rows: ArrowTable) -> Iterator[str]:
+        """The block can read the Arrow rows as a table, whose name in SQL this gives.
+
+        ``name`` stands for their columns, which are the same each time.
+        """
+        table = f"given_{name}"
+        given = self._given.setdefault(name, _Given())
+        given.rows = rows
+        try:
+            if not given.registered:
+                self.connection.register(table, given)
+                given.registered = True
+            yield table
+        finally:
+            given.rows = None
+
+    def use_one_thread(self) -> None:
+        """Statements run in the caller's thread alone, which costs small ones less."""
+        self.rows("SET GLOBAL threads = 1")
+
+    def use_all_threads(self) -> None:
+        """Statements run on as many cores as there are."""
+        self.rows("RESET GLOBAL threads")
 
     def meta(self, key: str) -> str | None:
         """A value of the table ``meta``."""

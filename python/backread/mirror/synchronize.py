@@ -100,6 +100,7 @@ class _Sync:
                 self._ask(source)
             self._tell("finishing")
             with named_errors(self._store.folder):
+                self._store.use_all_threads()
                 report = finish(self._store, self._run, self._spent())
         except BaseException as error:
             # The run stays as committed; why it stopped is worth a note, not a second error.
@@ -114,6 +115,8 @@ class _Sync:
 
     def _reading(self, source: Source) -> Reading:
         with named_errors(self._store.folder):
+            if self._run.alone:
+                self._store.use_one_thread()
             known = known_to(self._store, self._run)
         return source._sync_run(
             known, mode=self._run.mode, max_staleness=self._options.max_staleness
