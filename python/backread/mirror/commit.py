@@ -70,10 +70,12 @@ def commit(
             )
             store.rows("DELETE FROM cursors WHERE user_id IS NULL")
         increments = counts | read | {"requests": spent.requests}
-        store.rows(
+        store.again(
             f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
             "seconds = seconds + ? WHERE run_id = ?",
-            [*increments.values(), spent.seconds, run.run_id],
+            *increments.values(),
+            spent.seconds,
+            run.run_id,
         )
     run.users += read["users"]
     run.messages += read["messages"]
@@ -97,18 +99,18 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
     if batch.cursors is not None and batch.cursors.num_rows:
         names = ", ".join(CURSOR_NAMES)
         with store.given("cursors", batch.cursors) as given:
-            store.rows(f"INSERT INTO cursors SELECT {names} FROM {given}")
+            store.again(f"INSERT INTO cursors SELECT {names} FROM {given}")
     if batch.lists is None or not batch.lists.num_rows:
-        store.rows(f"DELETE FROM cursors WHERE {outdated}")
+        store.again(f"DELETE FROM cursors WHERE {outdated}")
         return
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
     with store.given("lists", batch.lists) as given:
-        store.rows(
-            f"INSERT INTO lists (run_id, {names}) SELECT ?, {names} FROM {given}", [run.run_id]
+        store.again(
+            f"INSERT INTO lists (run_id, {names}) SELECT ?, {names} FROM {given}", run.run_id
         )
         # A list that has ended needs no cursor.
         ended = f"user_id IN (SELECT user_id FROM {given})"
-        store.rows(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
+        store.again(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
 
 
 def _merge_rejects(store: Store, run: Run, rows: ArrowTable) -> list[tuple[Table, int]]:

@@ -29,13 +29,17 @@ def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> boo
     key = ", ".join(table.key)
     names = _names(table.names)
     with store.given(table.name, rows) as given:
-        [(added,)] = store.rows(
-            f"INSERT INTO {table.name} ({names}, first_seen_at) SELECT {names}, ? FROM {given} "
-            f"WHERE (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {given})) = ? "
-            f"AND NOT EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {given} USING ({key}))",
-            [now, rows.num_rows],
+        [(distinct, held)] = store.rows(
+            f"SELECT (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {given})), "
+            f"EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {given} USING ({key}))"
         )
-    return bool(added)
+        if held or distinct < rows.num_rows:
+            return False
+        store.again(
+            f"INSERT INTO {table.name} ({names}, first_seen_at) SELECT {names}, ? FROM {given}",
+            now,
+        )
+    return True
 
 
 def merge_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> tuple[int, int]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backread.mirror.engine import rows_of, transaction
+from backread.mirror.engine import rows_of, timestamp, transaction
 from backread.mirror.service import Service
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from backread.mirror.source import ArrowTable
 
 __all__ = ["Store"]
+
+
+def _literal(value: float | datetime) -> str:
+    return timestamp(value) if isinstance(value, datetime) else repr(value)
 
 
 class _Given:
@@ -41,10 +46,22 @@ class Store:
         self.connection = connection
         self._kept_service: Service | None = None
         self._given: dict[str, _Given] = {}
+        self._prepared: dict[str, str] = {}
 
     def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
         """Runs one statement and gives its rows."""
         return rows_of(self.connection, statement, values)
+
+    def again(self, statement: str, *values: float | datetime) -> None:
+        """Runs a statement that comes with every commit, and so is planned only once."""
+        name = self._prepared.get(statement)
+        if name is None:
+            name = f"prepared_{len(self._prepared)}"
+            self.rows(f"PREPARE {name} AS {statement}")
+            self._prepared[statement] = name
+        # DuckDB takes no parameters here.
+        literals = ", ".join(map(_literal, values))
+        self.rows(f"EXECUTE {name}({literals})" if values else f"EXECUTE {name}")
 
     def transaction(self) -> AbstractContextManager[None]:
         """Commits the block as one, or rolls it back, on Ctrl-C too."""
