@@ -133,6 +133,28 @@ def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store: Store) -> None:
     assert store.rows("SELECT 1") == [(1,)]
 
 
+class InterruptedRows:
+    """Ctrl-C comes while they are handed over, the second time that they are."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+        self._times = 0
+        self.num_rows = rows.num_rows
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        self._times += 1
+        if self._times > 1:
+            raise KeyboardInterrupt
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+
+def test_ctrl_c_while_rows_are_handed_over_stays_ctrl_c(store: Store) -> None:
+    given = InterruptedRows(table("users", [{"id": 1}]))
+    with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), store.transaction():
+        merge_rows(store, USERS, given, NOW)
+    assert store.rows("SELECT count(*) FROM users") == [(0,)]
+
+
 def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store: Store) -> None:
     try:
         raise KeyboardInterrupt

@@ -59,8 +59,9 @@ def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBP
 def named_errors(folder: Path) -> Iterator[None]:
     """Turns errors of DuckDB and of the file system into `MirrorError`, and names the folder.
 
-    DuckDB reports Ctrl-C as a RuntimeError, and the statements that clean up after it fail with
-    errors of their own; all of them become the KeyboardInterrupt that it was.
+    DuckDB reports Ctrl-C as a RuntimeError, or as an error of its own while it takes rows over, and
+    the statements that clean up after it fail with errors of their own; all of them become the
+    KeyboardInterrupt that it was.
     """
     duckdb = load_duckdb()
     # What the caller is handling is in the chain of every error here, and is no part of it.
@@ -83,7 +84,10 @@ def _was_interrupted(error: BaseException, handled: BaseException | None) -> boo
         each = waiting.pop()
         if each is None or any(each is other for other in seen):
             continue
-        if isinstance(each, KeyboardInterrupt) or str(each) == "Query interrupted":
+        text = str(each)
+        if isinstance(each, KeyboardInterrupt) or text == "Query interrupted":
+            return True
+        if isinstance(each, load_duckdb().Error) and "failed: KeyboardInterrupt" in text:
             return True
         seen.append(each)
         waiting += (each.__cause__, each.__context__)

@@ -24,18 +24,18 @@ def _literal(value: float | datetime) -> str:
 
 
 class _Given:
-    """Rows that change under one name: to register a name costs as much as a small statement."""
+    """Rows that change under one name: to register a name costs as much as a small statement.
 
-    __slots__ = ("registered", "rows")
+    The attribute is the rows' own method.
+    """
 
-    def __init__(self) -> None:
-        self.rows: ArrowTable | None = None
-        self.registered = False
+    __slots__ = ("__arrow_c_stream__",)
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        if self.rows is None:
-            raise ValueError("these rows were given for one block, which has ended")
-        return self.rows.__arrow_c_stream__(requested_schema)
+    def __init__(self, rows: ArrowTable) -> None:
+        self.hold(rows)
+
+    def hold(self, rows: ArrowTable) -> None:
+        self.__arrow_c_stream__ = rows.__arrow_c_stream__
 
 
 class Store:
@@ -74,15 +74,13 @@ class Store:
         ``name`` stands for their columns, which are the same each time.
         """
         table = f"given_{name}"
-        given = self._given.setdefault(name, _Given())
-        given.rows = rows
-        try:
-            if not given.registered:
-                self.connection.register(table, given)
-                given.registered = True
-            yield table
-        finally:
-            given.rows = None
+        given = self._given.get(name)
+        if given is None:
+            given = _Given(rows)
+            self.connection.register(table, given)
+            self._given[name] = given
+        given.hold(rows)
+        yield table
 
     def use_one_thread(self) -> None:
         """Statements run in the caller's thread alone, which costs small ones less."""
