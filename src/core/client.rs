@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
@@ -19,6 +20,9 @@ use super::question::Question;
 use super::retry::{self, Load, Situation, Verdict};
 use super::transport::{Answer, Transport};
 use crate::clock::{Clock, Elapsed};
+
+// How long all are held back at most by a refusal that says nothing of a wait.
+const LONGEST_UNTOLD_HOLD: Duration = Duration::from_secs(1);
 
 /// A client of one service; cheap to clone, and each clone shares pool and pace.
 #[derive(Debug, Clone)]
@@ -336,10 +340,15 @@ impl Client {
             );
             // The pace is told before the place is given back, or the next in line would slip through.
             let held = match (retry::load(&failure.kind), verdict) {
-                (Load::Refused { asked }, Verdict::Retry { wait }) => {
+                (Load::Refused { asked: Some(_) }, Verdict::Retry { wait }) => {
                     clock.record(wait);
-                    place.refused(wait, asked.is_some());
+                    place.refused(wait, true);
                     true
+                }
+                // What was not asked for is this call's wait, and not everybody's.
+                (Load::Refused { asked: None }, Verdict::Retry { wait }) => {
+                    place.refused(wait.min(LONGEST_UNTOLD_HOLD), false);
+                    false
                 }
                 (Load::Unknown, _) => {
                     drop(place);
