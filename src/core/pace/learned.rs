@@ -107,7 +107,7 @@ impl Learned {
             let likely = (rate * (0.25 * width).exp()).min(most);
             (likely, Climb::over(patience, width / 6.0))
         } else {
-            let length = (60.0 / (rate * refuted).sqrt()).clamp(3.0, 30.0);
+            let length = (60.0 / (rate * refuted).sqrt()).clamp(3.0, 8.0);
             (rate, Climb::over(length, width))
         };
         Self {
