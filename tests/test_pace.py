@@ -14,9 +14,12 @@ from canned import envelope, message, paged, user, users
 from scripted_server import answer
 
 
-@pytest.mark.parametrize("says", ["retry_after", "headers", "nothing"])
+# Where nothing is said of the wait, the search may take most of these 400 requests.
+@pytest.mark.parametrize(
+    ("says", "share"), [("retry_after", 0.6), ("headers", 0.6), ("nothing", 0.4)]
+)
 def test_what_a_service_allows_is_found_and_kept_to(
-    face: Any, backread_server: Any, says: Any
+    face: Any, backread_server: Any, says: Any, share: float
 ) -> None:
     world = World(seed=3, users=380, messages_per_user=(1, 2))
     with backread_server.lane(world=world) as m:
@@ -28,7 +31,7 @@ def test_what_a_service_allows_is_found_and_kept_to(
         seconds = (m.clock.now - start).total_seconds()
         statuses = m.statuses()
     assert len({row.user_id for row in rows}) == 380
-    assert statuses[200] >= 0.6 * (10 + 20 * seconds)
+    assert statuses[200] >= share * (10 + 20 * seconds)
     assert statuses[429] <= 0.1 * statuses[200]
 
 
