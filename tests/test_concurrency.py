@@ -187,7 +187,8 @@ def test_ctrl_c_ends_a_call_that_hangs_within_a_second(scripted: Any, name: str)
 
 
 @needs_signals
-def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any) -> None:
+@pytest.mark.parametrize("options", [{}, {"max_concurrency": 1}, {"rate_limit": 0.1}])
+def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any, options: Any) -> None:
     asked, heard = threading.Event(), threading.Event()
 
     def late() -> Any:
@@ -199,7 +200,7 @@ def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any) -> None:
         return late() if request.path.endswith("42") else answer(200, user(7))
 
     server = scripted(service)
-    client = Client(server.url, server.secret, server.vendor)
+    client = Client(server.url, server.secret, server.vendor, **options)
     read: list[Any] = []
 
     def handle(*_: Any) -> None:

@@ -59,6 +59,20 @@ def test_a_503_that_asks_for_a_wait_holds_all(face: Any, backread_mock: Lane) ->
     assert m.calls("messages", status=503).count == 1
 
 
+def test_a_service_that_is_down_now_and_then_is_not_taken_for_one_with_a_rate(
+    face: Any, backread_mock: Lane
+) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.on("messages").fail(Fault.status(503, retry_after=1), p=0.1)
+    start = m.clock.now
+    face.collect(face.client(m, max_retries=20).messages.all())
+    down = m.calls("messages", status=503).count
+    assert down > 5
+    # No longer than the waits that were asked for, one after another.
+    assert (m.clock.now - start).total_seconds() <= down + 1
+
+
 def test_it_begins_modestly_and_grows(scripted: Any) -> None:
     lock = threading.Lock()
     under_way: list[int] = []

@@ -109,6 +109,9 @@ class _BaseClient:
     def with_options(self, **changes: Unpack[SharedOptions]) -> Self:
         """A client with these options changed, which shares connections and pace with this one.
 
+        One with another max_concurrency or rate_limit has a pace of its own, which knows nothing of
+        what this one has learned or waits for.
+
         Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit and
         max_response_bytes. TypeError for any other: what belongs to the connections needs a new
         client. ConfigurationError for a value that makes no sense. Closing either client closes

@@ -114,6 +114,14 @@ impl Client {
         }
     }
 
+    /// The same client, which waits for nothing that its other calls hold.
+    pub fn at_its_own_pace(&self) -> Self {
+        Self {
+            pace: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// The same client with a count of its own of the requests sent.
     pub fn counted(&self) -> Self {
         Self {
@@ -342,7 +350,11 @@ impl Client {
             let held = match (retry::load(&failure.kind), verdict) {
                 (Load::Refused { asked: Some(_) }, Verdict::Retry { wait }) => {
                     clock.record(wait);
-                    place.refused(wait, true);
+                    match failure.status {
+                        Some(429) => place.refused(wait, true),
+                        // It is down for a while, which says nothing of a rate.
+                        _ => place.held_back(wait),
+                    }
                     true
                 }
                 // What was not asked for is this call's wait, and not everybody's.

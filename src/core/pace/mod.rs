@@ -204,6 +204,14 @@ impl Admission<'_> {
         });
     }
 
+    /// The service asks for a wait that has nothing to do with the rate: it is everybody's.
+    pub fn held_back(self, wait: Duration) {
+        let now = self.pace.clock.now();
+        let mut state = self.pace.state();
+        state.overload(self.number);
+        state.rate.hold(now, wait);
+    }
+
     /// The service is overloaded, or seems to be: no answer came in time.
     pub fn overloaded(self) {
         self.pace.state().overload(self.number);

@@ -122,6 +122,12 @@ impl Rate {
         self.held
     }
 
+    /// All wait.
+    pub fn hold(&mut self, now: Instant, wait: Duration) {
+        let until = now + wait.min(FOREVER);
+        self.held = Some(self.held.map_or(until, |held| held.max(until)));
+    }
+
     /// A request was refused: all wait.
     pub fn refuse(&mut self, refusal: Refusal) {
         let Refusal {
@@ -132,8 +138,7 @@ impl Rate {
             told,
         } = refusal;
         self.log.refuse(number, sent);
-        let until = now + wait.min(FOREVER);
-        self.held = Some(self.held.map_or(until, |held| held.max(until)));
+        self.hold(now, wait);
         // What was sent before an earlier refusal was known is part of that.
         if number > self.settled {
             self.settled = self.log.sent();

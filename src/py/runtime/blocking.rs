@@ -1,5 +1,6 @@
 //! Calls that wait for their value, with the GIL released.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -16,6 +17,11 @@ use crate::py::errors::to_python;
 
 // How often a waiting call looks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+thread_local! {
+    /// This thread runs the handlers of signals that came while a call of its waited.
+    static HANDLES_SIGNALS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Waits for an operation with the GIL released; Ctrl-C ends the wait and drops the operation.
 pub fn block<T: Send>(
@@ -43,9 +49,14 @@ pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     read: impl FnOnce(Client) -> F + Send,
 ) -> PyResult<T> {
     let held = alive(py)?;
+    let client = match HANDLES_SIGNALS.get() {
+        // The call that was interrupted keeps its place and its turn until this one is done.
+        true => client.at_its_own_pace(),
+        false => client.clone(),
+    };
     wait(py, &held, || {
         let Some(runtime) = held.driven.take() else {
-            return held.watch(&Driver::Workers(&held.handle), read(client.clone()));
+            return held.watch(&Driver::Workers(&held.handle), read(client));
         };
         let read = read(client.over_driven_connections());
         let outcome = held.watch(&Driver::This(&runtime), async {
@@ -109,7 +120,10 @@ impl Held {
             }
             self.leave_if_ended();
             // Outside of the runtime, for a signal's handler may make a call of its own.
-            Python::attach(|py| py.check_signals())?;
+            let outer = HANDLES_SIGNALS.replace(true);
+            let handled = Python::attach(|py| py.check_signals());
+            HANDLES_SIGNALS.set(outer);
+            handled?;
         }
     }
 
