@@ -110,8 +110,9 @@ impl Constructor {
     }
 }
 
-/// A slot that leads to a dictionary: whoever reads it may close a cycle through its object, which
-/// is then made known to the garbage collector. In all else it is the slot that it stands for.
+// No doc comment: it would be the documentation of the fields.
+// A slot that leads to a dictionary: whoever reads it may close a cycle through its object, which
+// is then made known to the garbage collector. In all else it is the slot that it stands for.
 #[pyclass(frozen, module = "backread._backread")]
 struct Revealing {
     slot: Py<PyAny>,

@@ -1,0 +1,100 @@
+//! What the cursor accepts, held against what serde_json does.
+
+use proptest::prelude::*;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::*;
+
+fn passes(json: &str) -> bool {
+    let mut cursor = Cursor::new(json).unwrap();
+    cursor.space();
+    let passed = cursor.value().is_some();
+    cursor.space();
+    passed && cursor.is_at_end()
+}
+
+/// Any JSON, its strings and numbers of every kind.
+fn any_json() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(|number| number.to_string()),
+        any::<f64>().prop_map(|number| serde_json::to_string(&number).unwrap()),
+        ".{0,20}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        Just(r#""\u00e9\ud83d\ude00\/\b\\\"""#.to_owned()),
+        Just("1.5e-7".to_owned()),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        let items = proptest::collection::vec(inner, 0..6);
+        (items, any::<bool>(), " {0,2}").prop_map(|(items, object, space)| {
+            let items: Vec<String> = match object {
+                true => items
+                    .iter()
+                    .enumerate()
+                    .map(|(number, item)| format!("{space}\"k\\n{number}\"{space}:{item}"))
+                    .collect(),
+                false => items,
+            };
+            let joined = items.join(&format!("{space},\n"));
+            match object {
+                true => format!("{{{joined}{space}}}"),
+                false => format!("[{space}{joined}]"),
+            }
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_serde_writes_and_takes_passes(json in any_json()) {
+        prop_assert!(serde_json::from_str::<Value>(&json).is_ok(), "{}", json);
+        prop_assert!(passes(&json), "{}", json);
+    }
+
+    #[test]
+    fn what_passes_serde_takes(
+        json in any_json(),
+        cut in any::<prop::sample::Index>(),
+        byte in prop::sample::select(b"\"\\{}[],:0123456789eE+-.ntfu \x1f\x00a".to_vec()),
+        remove in any::<bool>(),
+    ) {
+        let mut bytes = json.into_bytes();
+        let at = cut.index(bytes.len());
+        match remove {
+            true => { bytes.remove(at); }
+            false => bytes.insert(at, byte),
+        }
+        if let Ok(json) = String::from_utf8(bytes) && passes(&json) {
+            prop_assert!(serde_json::from_str::<&RawValue>(&json).is_ok(), "{}", json);
+        }
+    }
+
+    #[test]
+    fn a_string_ends_where_serde_ends_it(text in "\\PC{0,40}", rest in "[ -~]{0,12}") {
+        let quoted = serde_json::to_string(&text).unwrap();
+        let json = format!("{quoted}{rest}");
+        let mut cursor = Cursor::new(&json).unwrap();
+        let span = cursor.string().unwrap();
+        prop_assert_eq!(cursor.at(), quoted.len());
+        prop_assert_eq!(span.is_escaped(), quoted.contains('\\'));
+        if !span.is_escaped() {
+            prop_assert_eq!(span.of(&json), text);
+        }
+    }
+
+    #[test]
+    fn a_whole_number_is_the_one_that_serde_reads(number in "-?[0-9]{1,21}") {
+        let mut cursor = Cursor::new(&number).unwrap();
+        if let Some(read) = cursor.integer() && cursor.is_at_end() {
+            prop_assert_eq!(serde_json::from_str::<i64>(&number).ok(), Some(read));
+        }
+    }
+}
+
+#[test]
+fn deep_nesting_is_left_to_others() {
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(passes(&deep(50)));
+    assert!(!passes(&deep(200_000)));
+}
