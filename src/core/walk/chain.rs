@@ -131,6 +131,8 @@ impl Chain {
     pub fn join(&mut self, rows: &[Row]) {
         let named = rows.iter().filter_map(|row| Some((row.id?, content(row))));
         let named: Vec<(i64, u64)> = named.collect();
+        self.places.reserve(named.len());
+        self.line.reserve(named.len());
         let unchanged = |&(id, content): &(i64, u64)| {
             let place = self.places.get(&id)?;
             (place.content == content).then_some(place.rank)
