@@ -132,7 +132,7 @@ def test_file_that_cannot_be_written_is_named_and_left_to_the_next_sync(
         return f"missing/{name}" if (table, part) == ("messages", 3) else name
 
     monkeypatch.setattr(publish, "file_name", misnamed)
-    with pytest.raises(MirrorError, match="messages-0003-of-0004"):
+    with pytest.raises(MirrorError, match="messages-0003-of-0016"):
         BatchSource(batch(USERS, messages_of(1, 11, 12), swept="snapshot")).sync_into(mirror.folder)
     with pytest.raises(MirrorError, match="nothing"):
         rows(mirror, "FROM messages")

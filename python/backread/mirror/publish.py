@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["publish", "published_behind"]
 
-MINIMUM_PARTS = 4
+MINIMUM_PARTS = 16
 ROWS_PER_PART = 131_072
 ROWS_PER_SORT = 2_000_000
 MOST_WRITERS = 4
