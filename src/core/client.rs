@@ -99,9 +99,8 @@ impl Client {
     /// A client over the same pool that goes by another clock, with a pace of its own.
     pub fn on_clock(&self, clock: Clock) -> Self {
         Self {
-            pace: Arc::default(),
             clock,
-            ..self.clone()
+            ..self.at_its_own_pace()
         }
     }
 
