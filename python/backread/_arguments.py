@@ -28,6 +28,12 @@ class SharedOptions(TypedDict, total=False):
     max_response_bytes: int
 
 
+class ChangedOptions(SharedOptions, total=False):
+    """The arguments of `Client.with_options`."""
+
+    traceparent: bool
+
+
 class ClientOptions(SharedOptions, total=False):
     """The keyword options of `Client` and `AsyncClient`; see `Client` for each."""
 

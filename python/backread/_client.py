@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from backread._arguments import SharedOptions, seconds
+from backread._arguments import ChangedOptions, SharedOptions, seconds
 from backread._backread import NativeClient, __version__, messages_table, users_table
 from backread._messages import AsyncMessages, Messages
 from backread._probe import MOST_REQUESTS, SAMPLE, probe_arguments
@@ -27,10 +27,11 @@ SECRET_VARIABLE = "BACKREAD_API_SECRET"
 class _BaseClient:
     """Construction, options, copies: what has nothing to do with waiting or awaiting."""
 
-    __slots__ = ("__weakref__", "_native", "_options")
+    __slots__ = ("__weakref__", "_native", "_options", "_traceparent")
 
     _native: NativeClient
     _options: dict[str, Any]
+    _traceparent: bool
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class _BaseClient:
         allow_http: bool = False,
         user_agent: str | None = None,
     ) -> None:
+        self._traceparent = False
         try:
             self._options = {
                 "timeout": seconds("timeout", timeout),
@@ -106,30 +108,39 @@ class _BaseClient:
         """The vendor word of the media type (interface 5.3)."""
         return self._native.vendor
 
-    def with_options(self, **changes: Unpack[SharedOptions]) -> Self:
+    def with_options(self, **changes: Unpack[ChangedOptions]) -> Self:
         """A client with these options changed, which shares connections and pace with this one.
 
         One with another max_concurrency or rate_limit has a pace of its own, which knows nothing of
         what this one has learned or waits for.
 
         Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit and
-        max_response_bytes. TypeError for any other: what belongs to the connections needs a new
-        client. ConfigurationError for a value that makes no sense. Closing either client closes
-        both, and so does leaving a ``with`` block of either.
+        max_response_bytes, and besides: with ``traceparent=True`` requests tell the service which
+        trace of OpenTelemetry's they belong to (W3C Trace Context), which they never do else.
+
+        TypeError for any other: what belongs to the connections needs a new client.
+        ConfigurationError for a value that makes no sense, and for traceparent without the package
+        opentelemetry-api. Closing either client closes both, and so does leaving a ``with`` block
+        of either.
         """
-        refused = sorted(changes.keys() - SharedOptions.__optional_keys__)
+        refused = sorted(changes.keys() - ChangedOptions.__optional_keys__)
         if refused:
             raise TypeError(
                 f"with_options() cannot change {', '.join(refused)}: the new client shares the "
                 f"connections of this one; make a new {type(self).__name__}"
             )
         options: dict[str, Any] = {**self._options, **changes}
+        traceparent = bool(options.pop("traceparent", self._traceparent))
+        if traceparent:
+            _need_opentelemetry()
         for name in ("timeout", "deadline"):
             options[name] = seconds(name, options[name])
         client = object.__new__(type(self))
         client._options = options
+        client._traceparent = traceparent
         client._native = self._native.with_options(
-            **{name: options[name] for name in SharedOptions.__optional_keys__}
+            traceparent=traceparent,
+            **{name: options[name] for name in SharedOptions.__optional_keys__},
         )
         return client
 
@@ -156,7 +167,8 @@ class _BaseClient:
                 f"a {type(self).__name__} whose proxy holds a password is not pickled; leave proxy "
                 "out and set HTTPS_PROXY in the environment"
             )
-        return _load, (type(self), self.base_url, self.vendor, self._options)
+        arguments = type(self), self.base_url, self.vendor, self._options, self._traceparent
+        return _load, arguments
 
 
 class Client(_BaseClient):
@@ -296,8 +308,23 @@ def _given_or_set(argument: str | None, variable: str) -> str | None:
     return os.environ.get(variable) if argument is None else argument
 
 
+def _need_opentelemetry() -> None:
+    try:
+        import opentelemetry.trace  # noqa: F401
+    except ImportError:
+        from backread.errors import ConfigurationError
+
+        raise ConfigurationError(
+            "traceparent=True needs OpenTelemetry; run: pip install opentelemetry-api"
+        ) from None
+
+
 def _load(
-    kind: type[_BaseClient], base_url: str, vendor: str, options: dict[str, Any]
+    kind: type[_BaseClient],
+    base_url: str,
+    vendor: str,
+    options: dict[str, Any],
+    traceparent: bool = False,
 ) -> _BaseClient:
     if not os.environ.get(SECRET_VARIABLE):
         from backread.errors import ConfigurationError
@@ -306,4 +333,5 @@ def _load(
             f"a {kind.__name__} was unpickled, and it travels without its secret: "
             f"set {SECRET_VARIABLE} in the environment of this process"
         )
-    return kind(base_url, None, vendor, **options)
+    client = kind(base_url, None, vendor, **options)
+    return client.with_options(traceparent=True) if traceparent else client

@@ -13,6 +13,7 @@ use super::config::{Options, Origin, Settings};
 use super::error::{Attempt, Error, ErrorKind};
 use super::interface::{Endpoint, Limit, List, Natural, Resource};
 use super::json::{self, Fault, Text};
+use super::observer::Observer;
 use super::pace::Pace;
 use super::page::{Page, Row};
 use super::process::PerProcess;
@@ -37,6 +38,7 @@ pub struct Client {
     pace: Arc<PerProcess<Arc<Pace>>>,
     closed: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
+    observer: Option<Arc<Observer>>,
     clock: Clock,
 }
 
@@ -73,6 +75,7 @@ impl Client {
             pace: Arc::default(),
             closed: Arc::default(),
             sent: Arc::default(),
+            observer: None,
             clock: Clock::real(),
         };
         // What can be wrong with proxy and certificates is said now, not at the first request.
@@ -117,6 +120,14 @@ impl Client {
     pub fn at_its_own_pace(&self) -> Self {
         Self {
             pace: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// The same client, with somebody who is told of each attempt.
+    pub fn observed(&self, observer: Arc<Observer>) -> Self {
+        Self {
+            observer: Some(observer),
             ..self.clone()
         }
     }
@@ -321,6 +332,7 @@ impl Client {
             let failure = match outcome {
                 Ok((_, value)) => {
                     place.answered(ended);
+                    self.observe(request, &attempts, None, None);
                     return Ok((value, attempts));
                 }
                 Err(failure) => failure,
@@ -329,6 +341,7 @@ impl Client {
                 if failure.status.is_some() {
                     place.answered(ended);
                 }
+                self.observe(request, &attempts, Some(&failure.kind), None);
                 return Err(fail(failure.kind, &attempts));
             }
             let verdict = retry::decide(
@@ -370,6 +383,11 @@ impl Client {
                     false
                 }
             };
+            let again_in = match verdict {
+                Verdict::Retry { wait } => Some(wait),
+                Verdict::GiveUp | Verdict::PastDeadline { .. } => None,
+            };
+            self.observe(request, &attempts, Some(&failure.kind), again_in);
             match verdict {
                 Verdict::GiveUp => return Err(fail(failure.kind, &attempts)),
                 Verdict::PastDeadline { wait } => {
@@ -394,10 +412,11 @@ impl Client {
         judge: impl Fn(Answer) -> Result<(u16, T), Failure>,
     ) -> Result<(u16, T), Failure> {
         let most = self.options.max_response_bytes;
+        let trace = self.observer.as_deref().map_or(&[][..], Observer::trace);
         let get = async {
             match request {
-                Request::Read(endpoint) => transport.get(endpoint, most).await,
-                Request::Question(question) => transport.ask(question, most).await,
+                Request::Read(endpoint) => transport.get(endpoint, trace, most).await,
+                Request::Question(question) => transport.ask(question, trace, most).await,
             }
         };
         let (limit, by_deadline) = budget.attempt_limit(self.options.timeout, &self.clock);
@@ -427,6 +446,7 @@ impl fmt::Display for Request<'_> {
 }
 
 mod failure;
+mod observed;
 mod questions;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! The client, without Python: `error, json, model, flat, page, list_state <- config, budget, retry, pace
-//! <- transport <- client <- walk <- crawl <- all_messages, sync`, with `probe` above `client`;
+//! The client, without Python: `error, json, model, flat, page, list_state <- config, budget, observer, retry,
+//! pace <- transport <- client <- walk <- crawl <- all_messages, sync`, with `probe` above `client`;
 //! `columns` knows what is read alone, and `batches` puts the two together. Imports go only downwards; below all of them is the crate's
 //! `clock`.
 
@@ -17,6 +17,7 @@ pub mod interface;
 pub mod json;
 pub mod list_state;
 pub mod model;
+pub mod observer;
 pub mod pace;
 pub mod page;
 pub mod probe;

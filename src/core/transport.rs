@@ -85,17 +85,28 @@ impl Transport {
     }
 
     /// Sends one GET and reads its answer, of at most `max_bytes` once decoded.
-    pub async fn get(&self, endpoint: &Endpoint, max_bytes: u64) -> Result<Answer, ErrorKind> {
-        send(self.http.get(self.url(endpoint)), max_bytes).await
+    pub async fn get(
+        &self,
+        endpoint: &Endpoint,
+        trace: &[(&'static str, String)],
+        max_bytes: u64,
+    ) -> Result<Answer, ErrorKind> {
+        let request = self.http.get(self.url(endpoint));
+        send(traced(request, trace), max_bytes).await
     }
 
     /// The same for a question of the probe: the one way to what the interface rules out.
-    pub async fn ask(&self, question: &Question, max_bytes: u64) -> Result<Answer, ErrorKind> {
+    pub async fn ask(
+        &self,
+        question: &Question,
+        trace: &[(&'static str, String)],
+        max_bytes: u64,
+    ) -> Result<Answer, ErrorKind> {
         let http = match question.twist {
             Twist::Undecoded => self.undecoded()?,
             _ => &self.http,
         };
-        let mut request = http.get(self.url(question));
+        let mut request = traced(http.get(self.url(question)), trace);
         if let Some((name, value)) = header(&question.twist)? {
             request = request.header(name, value);
         }
@@ -125,6 +136,12 @@ impl Transport {
             .map_err(|error| error.kind.clone())?;
         Ok(self.undecoded.get_or_init(|| http))
     }
+}
+
+fn traced(request: RequestBuilder, trace: &[(&'static str, String)]) -> RequestBuilder {
+    trace.iter().fold(request, |request, (name, value)| {
+        request.header(*name, value)
+    })
 }
 
 async fn send(request: RequestBuilder, max_bytes: u64) -> Result<Answer, ErrorKind> {

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
+use super::observing::Onlooker;
 use super::runtime::block_anywhere;
 use crate::core::batches::{batches, schema};
 use crate::core::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
@@ -37,22 +38,29 @@ pub struct Batches {
     feed: Arc<Feed<RecordBatch>>,
     resource: Resource,
     failed: Arc<Mutex<Option<PyErr>>>,
+    onlooker: Onlooker,
     ended: bool,
 }
 
 impl Batches {
-    pub fn new(walk: Arc<Walk>, resource: Resource, failed: Arc<Mutex<Option<PyErr>>>) -> Self {
+    pub fn new(
+        walk: Arc<Walk>,
+        resource: Resource,
+        failed: Arc<Mutex<Option<PyErr>>>,
+        onlooker: Onlooker,
+    ) -> Self {
         Self {
             feed: Arc::new(batches(walk, resource)),
             resource,
             failed,
+            onlooker,
             ended: false,
         }
     }
 
     fn gather(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let feed = Arc::clone(&self.feed);
-        block_anywhere(async move { feed.next().await }).map_err(|error| {
+        block_anywhere(&self.onlooker, async move { feed.next().await }).map_err(|error| {
             let text = error.to_string();
             // The reader gets no more than a text, and may take Ctrl-C for an error like any other.
             let _ = Python::attach(|py| -> PyResult<()> {
@@ -77,6 +85,9 @@ impl Iterator for Batches {
         }
         let gathered = self.gather();
         self.ended = !matches!(gathered, Ok(Some(_)));
+        if self.ended {
+            Python::attach(|py| self.onlooker.end(py, None));
+        }
         gathered.transpose()
     }
 }

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use super::arguments::{Whole, options, walk_settings};
 use super::convert::{page, single};
 use super::errors::to_python;
+use super::observing::Onlooker;
 use super::probe;
 use super::runtime::{SettledWhenDropped, run_single, settle};
 use super::sync::NativeSyncRun;
@@ -25,6 +26,8 @@ use crate::core::walk::Walk;
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {
     client: Client,
+    /// Requests say which trace they belong to.
+    traceparent: bool,
     // After the client, whose connections it closes.
     _settled: SettledWhenDropped,
 }
@@ -33,6 +36,7 @@ impl From<Client> for NativeClient {
     fn from(client: Client) -> Self {
         Self {
             client,
+            traceparent: false,
             _settled: SettledWhenDropped,
         }
     }
@@ -92,7 +96,7 @@ impl NativeClient {
     }
 
     #[pyo3(signature = (*, timeout, deadline, max_retries, max_concurrency, rate_limit,
-        on_rate_limit, max_response_bytes))]
+        on_rate_limit, max_response_bytes, traceparent))]
     fn with_options(
         &self,
         py: Python<'_>,
@@ -103,6 +107,7 @@ impl NativeClient {
         rate_limit: Option<f64>,
         on_rate_limit: &str,
         max_response_bytes: Whole<'_>,
+        traceparent: bool,
     ) -> PyResult<Self> {
         let options = options(
             py,
@@ -114,14 +119,19 @@ impl NativeClient {
             on_rate_limit,
             max_response_bytes,
         )?;
-        self.client
-            .with_options(options)
-            .map(Self::from)
-            .map_err(|error| to_python(py, &error))
+        let client = self.client.with_options(options);
+        let client = client.map_err(|error| to_python(py, &error))?;
+        Ok(Self {
+            traceparent,
+            ..client.into()
+        })
     }
 
     fn on_clock(&self, clock: &Clock) -> Self {
-        self.client.on_clock(clock.0.clone()).into()
+        Self {
+            traceparent: self.traceparent,
+            ..self.client.on_clock(clock.0.clone()).into()
+        }
     }
 
     #[getter]
@@ -143,7 +153,8 @@ impl NativeClient {
     ) -> PyResult<Py<PyAny>> {
         let user_id = user_id.natural(py, "user_id")?;
         let read = move |client: Client| async move { client.user(user_id).await };
-        run_single(py, blocking, &self.client, read, move |py, read| {
+        let onlooker = self.onlooker(py, "users.get")?;
+        run_single(py, blocking, &onlooker, &self.client, read, move |py, read| {
             single(py, &read, None, as_dict)
         })
     }
@@ -159,7 +170,8 @@ impl NativeClient {
         let user_id = user_id.natural(py, "user_id")?;
         let message_id = message_id.natural(py, "message_id")?;
         let read = move |client: Client| async move { client.message(user_id, message_id).await };
-        run_single(py, blocking, &self.client, read, move |py, read| {
+        let onlooker = self.onlooker(py, "messages.get")?;
+        run_single(py, blocking, &onlooker, &self.client, read, move |py, read| {
             single(py, &read, Some(signed(user_id)), as_dict)
         })
     }
@@ -197,8 +209,9 @@ impl NativeClient {
         max_items: Option<Whole<'_>>,
     ) -> PyResult<NativeWalk> {
         let settings = walk_settings(py, strict, page_size, max_items)?;
-        let walk = Walk::new(self.client.clone(), List::Users, settings);
-        Ok(NativeWalk::new(walk, Resource::Users))
+        let onlooker = self.onlooker(py, "users.list")?;
+        let walk = Walk::new(onlooker.client(&self.client), List::Users, settings);
+        Ok(NativeWalk::new(walk, Resource::Users, onlooker))
     }
 
     fn walk_messages(
@@ -211,8 +224,10 @@ impl NativeClient {
     ) -> PyResult<NativeWalk> {
         let user_id = user_id.natural(py, "user_id")?;
         let settings = walk_settings(py, strict, page_size, max_items)?;
-        let walk = Walk::new(self.client.clone(), List::Messages { user_id }, settings);
-        Ok(NativeWalk::new(walk, Resource::Messages))
+        let onlooker = self.onlooker(py, "messages.list")?;
+        let list = List::Messages { user_id };
+        let walk = Walk::new(onlooker.client(&self.client), list, settings);
+        Ok(NativeWalk::new(walk, Resource::Messages, onlooker))
     }
 
     fn walk_all_messages(
@@ -233,21 +248,31 @@ impl NativeClient {
                     .collect::<PyResult<_>>()?,
             ),
         };
-        let walk = all_messages(self.client.clone(), users, settings);
-        Ok(NativeWalk::new(walk, Resource::Messages))
+        let onlooker = self.onlooker(py, "messages.all")?;
+        let walk = all_messages(onlooker.client(&self.client), users, settings);
+        Ok(NativeWalk::new(walk, Resource::Messages, onlooker))
     }
 
     fn sync_run(
         &self,
+        py: Python<'_>,
         known: &Bound<'_, PyAny>,
         mode: &str,
         max_staleness: Option<f64>,
     ) -> PyResult<NativeSyncRun> {
-        NativeSyncRun::new(self.client.clone(), known, mode, max_staleness)
+        let onlooker = self.onlooker(py, "mirror.sync")?;
+        let client = onlooker.client(&self.client);
+        NativeSyncRun::new(client, onlooker, known, mode, max_staleness)
     }
 
-    fn ask_rows(&self, candidates: &Bound<'_, PyAny>) -> PyResult<NativeSyncRun> {
-        NativeSyncRun::ask(self.client.clone(), candidates)
+    fn ask_rows(
+        &self,
+        py: Python<'_>,
+        candidates: &Bound<'_, PyAny>,
+    ) -> PyResult<NativeSyncRun> {
+        let onlooker = self.onlooker(py, "mirror.sync")?;
+        let client = onlooker.client(&self.client);
+        NativeSyncRun::ask(client, onlooker, candidates)
     }
 
     fn probe(
@@ -261,7 +286,9 @@ impl NativeClient {
             max_requests,
             sample,
         };
-        probe::profile(py, self.client.clone(), settings, blocking)
+        let onlooker = self.onlooker(py, "probe")?;
+        let client = onlooker.client(&self.client);
+        probe::profile(py, client, &onlooker, settings, blocking)
     }
 
     fn close(&self) {
@@ -271,6 +298,11 @@ impl NativeClient {
 }
 
 impl NativeClient {
+    /// Who looks on at an operation of that name, which begins now.
+    fn onlooker(&self, py: Python<'_>, name: &str) -> PyResult<Onlooker> {
+        Onlooker::begin(py, name, &self.client, self.traceparent)
+    }
+
     fn page(
         &self,
         py: Python<'_>,
@@ -286,10 +318,14 @@ impl NativeClient {
             List::Users => None,
             List::Messages { user_id } => Some(signed(user_id)),
         };
+        let onlooker = match list {
+            List::Users => self.onlooker(py, "users.page")?,
+            List::Messages { .. } => self.onlooker(py, "messages.page")?,
+        };
         let read = move |client: Client| async move {
             client.page(list, offset, limit, &client.budget()).await
         };
-        run_single(py, blocking, &self.client, read, move |py, read| {
+        run_single(py, blocking, &onlooker, &self.client, read, move |py, read| {
             page(py, &read, user_id, as_dict)
         })
     }

@@ -5,6 +5,7 @@ mod arrow;
 mod client;
 mod convert;
 mod errors;
+mod observing;
 mod probe;
 mod rows_table;
 mod runtime;

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use super::observing::Onlooker;
 use super::runtime::run;
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
@@ -10,6 +11,7 @@ use crate::core::probe::{ProbeSettings, probe};
 pub fn profile(
     py: Python<'_>,
     client: Client,
+    onlooker: &Onlooker,
     settings: ProbeSettings,
     blocking: bool,
 ) -> PyResult<Py<PyAny>> {
@@ -17,7 +19,9 @@ pub fn profile(
         let profile = probe(&client, settings).await?;
         serde_json::to_string(&profile).map_err(|_| Error::new(ErrorKind::Aborted))
     };
-    run(py, blocking, measure, |py, json| {
+    let ends = onlooker.clone();
+    run(py, blocking, onlooker, measure, move |py, json| {
+        ends.end(py, None);
         Ok(json.into_pyobject(py)?.into_any().unbind())
     })
 }

@@ -12,6 +12,7 @@ use roaring::RoaringTreemap;
 
 use super::arrow::ArrowTable;
 use super::convert;
+use super::observing::Onlooker;
 use super::runtime::run;
 use crate::core::client::Client;
 use crate::core::columns::Rows;
@@ -21,11 +22,13 @@ use crate::core::sync::{Batch, HalfRead, Known, Mode, Progress, RowKey, SyncRun,
 #[pyclass(frozen, name = "SyncRun", module = "backread._backread")]
 pub struct NativeSyncRun {
     run: Arc<SyncRun>,
+    onlooker: Onlooker,
 }
 
 impl NativeSyncRun {
     pub fn new(
         client: Client,
+        onlooker: Onlooker,
         known: &Bound<'_, PyAny>,
         mode: &str,
         max_staleness: Option<f64>,
@@ -46,11 +49,16 @@ impl NativeSyncRun {
         let known = read_known(known)?;
         Ok(Self {
             run: Arc::new(SyncRun::new(client, known, mode, max_staleness)),
+            onlooker,
         })
     }
 
     /// Asks for rows by the columns `resource`, `user_id` and `id`.
-    pub fn ask(client: Client, candidates: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub fn ask(
+        client: Client,
+        onlooker: Onlooker,
+        candidates: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
         let mut keys = Vec::new();
         for batch in batches(candidates)? {
             let rows = Rows(&batch).keys().map_err(misfit)?;
@@ -62,6 +70,7 @@ impl NativeSyncRun {
         }
         Ok(Self {
             run: Arc::new(SyncRun::ask(client, keys)),
+            onlooker,
         })
     }
 }
@@ -154,7 +163,7 @@ impl NativeSyncRun {
     fn next_batch(&self, py: Python<'_>, blocking: bool) -> PyResult<Py<PyAny>> {
         let run_under_way = Arc::clone(&self.run);
         let next = async move { run_under_way.next().await };
-        run(py, blocking, next, |py, batch| match batch {
+        run(py, blocking, &self.onlooker, next, |py, batch| match batch {
             Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?
                 .into_any()
                 .unbind()),
@@ -162,8 +171,11 @@ impl NativeSyncRun {
         })
     }
 
-    fn stop(&self) {
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.run.stop();
+        let told = self.onlooker.tell(py);
+        self.onlooker.end(py, None);
+        told
     }
 }
 

@@ -8,6 +8,7 @@ use pyo3::types::PyCapsule;
 
 use super::arrow::{Batches, schema_capsule, stream};
 use super::convert::{self, items, walked_page};
+use super::observing::Onlooker;
 use super::runtime::run;
 use crate::core::batches::schema;
 use crate::core::interface::Resource;
@@ -54,16 +55,18 @@ pub struct NativeWalk {
     pending: Arc<Mutex<Option<PyErr>>>,
     /// What ended an Arrow stream, whose reader is told no more than a text.
     failed: Arc<Mutex<Option<PyErr>>>,
+    onlooker: Onlooker,
 }
 
 impl NativeWalk {
-    pub fn new(walk: Walk, resource: Resource) -> Self {
+    pub fn new(walk: Walk, resource: Resource, onlooker: Onlooker) -> Self {
         Self {
             walk: Arc::new(walk),
             resource,
             ready: Arc::default(),
             pending: Arc::default(),
             failed: Arc::default(),
+            onlooker,
         }
     }
 }
@@ -90,7 +93,7 @@ impl NativeWalk {
             ready.put(walk.feed.next_ready(AT_ONCE).await?);
             Ok(ready.take())
         };
-        run(py, blocking, next, move |py, pages| {
+        run(py, blocking, &self.onlooker, next, move |py, pages| {
             if pages.is_empty() {
                 return Ok(py.None());
             }
@@ -107,15 +110,18 @@ impl NativeWalk {
     fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
         let walk = Arc::clone(&self.walk);
         let next = async move { walk.feed.next().await };
-        run(py, blocking, next, move |py, page| match page {
+        run(py, blocking, &self.onlooker, next, move |py, page| match page {
             Some(page) => walked_page(py, &page, as_dict),
             None => Ok(py.None()),
         })
     }
 
-    fn stop(&self) {
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.walk.feed.stop();
         self.ready.lock().clear();
+        let told = self.onlooker.tell(py);
+        self.onlooker.end(py, None);
+        told
     }
 
     /// The error that ended the Arrow stream, if one did.
@@ -137,6 +143,7 @@ impl NativeWalk {
             Arc::clone(&self.walk),
             self.resource,
             Arc::clone(&self.failed),
+            self.onlooker.clone(),
         );
         stream(py, batches, requested_schema)
     }

@@ -15,6 +15,7 @@ use super::event_loop::{Ending, ending};
 use super::{Convert, alive};
 use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
+use crate::py::observing::Onlooker;
 
 /// Makes the Python object of what an operation gave, or raises its error.
 type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -22,15 +23,22 @@ type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 /// Starts an operation and gives the awaitable of its value, for the running event loop.
 pub fn start<T: Send + 'static>(
     py: Python<'_>,
+    onlooker: &Onlooker,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
     let held = alive(py)?;
     let (future, ending) = ending(py, &held)?;
+    onlooker.remind_with(ending.reminder());
+    let watched = onlooker.clone();
+    let deliver = move |py: Python<'_>, outcome: Result<T, Error>| {
+        let outcome = outcome.map_err(|error| to_python(py, &error));
+        watched.deliver(py, outcome, convert)
+    };
     let outcome = Arc::new(Mutex::new(None));
     let task = held
         .handle
-        .spawn(run(operation, convert, Arc::clone(&outcome), ending));
+        .spawn(run(operation, deliver, Arc::clone(&outcome), ending));
     let call = Call {
         steps: future.try_iter()?.unbind(),
         outcome,
@@ -42,16 +50,13 @@ pub fn start<T: Send + 'static>(
 
 async fn run<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>>,
-    convert: impl Convert<T>,
+    deliver: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     place: Arc<Mutex<Option<Outcome>>>,
     // Tells the event loop when dropped: also where a task panics.
     _ending: Ending,
 ) {
     let outcome = operation.await;
-    let outcome: Outcome = Box::new(move |py| match outcome {
-        Ok(value) => convert(py, value),
-        Err(error) => Err(to_python(py, &error)),
-    });
+    let outcome: Outcome = Box::new(move |py| deliver(py, outcome));
     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
 }
 

@@ -14,37 +14,44 @@ use super::{Held, alive, stop_thread};
 use crate::core::client::Client;
 use crate::core::error::Error;
 use crate::py::errors::to_python;
+use crate::py::observing::Onlooker;
 
 // How often a waiting call looks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// This thread runs the handlers of signals that came while a call of its waited.
+    /// This thread runs handlers, of signals or of logs, while a call of its waits.
     static HANDLES_SIGNALS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Waits for an operation with the GIL released; Ctrl-C ends the wait and drops the operation.
 pub fn block<T: Send>(
     py: Python<'_>,
+    onlooker: &Onlooker,
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
     let held = alive(py)?;
     wait(py, &held, || {
-        held.watch(&Driver::Workers(&held.handle), operation)
+        held.watch(&Driver::Workers(&held.handle), onlooker, operation)
     })
 }
 
 /// As `block`, for a caller that may or may not hold the GIL, such as a reader of an Arrow stream.
 pub fn block_anywhere<T: Send>(
+    onlooker: &Onlooker,
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
-    Python::attach(|py| block(py, operation))
+    Python::attach(|py| {
+        let outcome = block(py, onlooker, operation);
+        onlooker.deliver(py, outcome, |_, value| Ok(value))
+    })
 }
 
 /// As `block`, with all work done by this thread, over connections of its own; where another thread
 /// does so just now, the workers do it.
 pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     py: Python<'_>,
+    onlooker: &Onlooker,
     client: &Client,
     read: impl FnOnce(Client) -> F + Send,
 ) -> PyResult<T> {
@@ -56,10 +63,10 @@ pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     };
     wait(py, &held, || {
         let Some(runtime) = held.driven.take() else {
-            return held.watch(&Driver::Workers(&held.handle), read(client));
+            return held.watch(&Driver::Workers(&held.handle), onlooker, read(client));
         };
         let read = read(client.over_driven_connections());
-        let outcome = held.watch(&Driver::This(&runtime), async {
+        let outcome = held.watch(&Driver::This(&runtime), onlooker, async {
             turn().await;
             read.await
         });
@@ -105,7 +112,12 @@ impl Driver<'_> {
 
 impl Held {
     /// Waits for an operation, and looks for signals meanwhile; the error is what a handler raised.
-    fn watch<T>(&self, driver: &Driver<'_>, operation: impl Future<Output = T>) -> PyResult<T> {
+    fn watch<T>(
+        &self,
+        driver: &Driver<'_>,
+        onlooker: &Onlooker,
+        operation: impl Future<Output = T>,
+    ) -> PyResult<T> {
         let mut operation = pin!(operation);
         loop {
             let outcome = driver.block_on(async {
@@ -119,9 +131,12 @@ impl Held {
                 return Ok(outcome);
             }
             self.leave_if_ended();
-            // Outside of the runtime, for a signal's handler may make a call of its own.
+            // Outside of the runtime, for a handler of signals or logs may make a call of its own.
             let outer = HANDLES_SIGNALS.replace(true);
-            let handled = Python::attach(|py| py.check_signals());
+            let handled = Python::attach(|py| {
+                py.check_signals()?;
+                onlooker.tell(py)
+            });
             HANDLES_SIGNALS.set(outer);
             handled?;
         }

@@ -11,6 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
 use super::{Held, held_already};
+use crate::py::observing::Onlooker;
 
 static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -35,6 +36,8 @@ struct Mailbox {
 #[derive(Default)]
 struct Ended {
     futures: Vec<Py<PyAny>>,
+    /// Those who have something to tell while their calls go on.
+    onlookers: Vec<Onlooker>,
     /// The loop will look: no need to ring again.
     rung: bool,
 }
@@ -45,10 +48,22 @@ pub struct Ending {
     mailbox: Arc<Mailbox>,
 }
 
+impl Ending {
+    /// Has the event loop tell what an onlooker has seen.
+    pub fn reminder(&self) -> impl Fn(Onlooker) + Send + 'static {
+        let mailbox = Arc::downgrade(&self.mailbox);
+        move |onlooker| {
+            if let Some(mailbox) = mailbox.upgrade() {
+                mailbox.put(|ended| ended.onlookers.push(onlooker));
+            }
+        }
+    }
+}
+
 impl Drop for Ending {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
-            self.mailbox.put(future);
+            self.mailbox.put(|ended| ended.futures.push(future));
         }
     }
 }
@@ -112,9 +127,9 @@ impl Mailbox {
         })
     }
 
-    fn put(self: &Arc<Self>, future: Py<PyAny>) {
+    fn put(self: &Arc<Self>, add: impl FnOnce(&mut Ended)) {
         let mut ended = self.ended();
-        ended.futures.push(future);
+        add(&mut ended);
         if !mem::replace(&mut ended.rung, true) {
             drop(ended);
             self.bell.ring(self);
@@ -128,11 +143,9 @@ impl Mailbox {
     /// Sets done what has ended, on the loop's thread.
     fn empty(&self, py: Python<'_>) -> PyResult<()> {
         self.bell.silence();
-        let futures = {
-            let mut ended = self.ended();
-            ended.rung = false;
-            mem::take(&mut ended.futures)
-        };
+        let Ended {
+            futures, onlookers, ..
+        } = mem::take(&mut *self.ended());
         for future in futures {
             let future = future.bind(py);
             // One that was cancelled is done already.
@@ -140,7 +153,7 @@ impl Mailbox {
                 future.call_method1(intern!(py, "set_result"), (py.None(),))?;
             }
         }
-        Ok(())
+        onlookers.iter().try_for_each(|onlooker| onlooker.tell(py))
     }
 }
 

@@ -19,6 +19,7 @@ pub use self::blocking::block_anywhere;
 use self::blocking::{block, block_driven};
 use self::driven::Driven;
 use super::errors::to_python;
+use super::observing::Onlooker;
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
 use crate::core::process::PerProcess;
@@ -96,21 +97,23 @@ impl<T, C> Convert<T> for C where C: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
     blocking: bool,
+    onlooker: &Onlooker,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
     if blocking {
-        let value = block(py, operation)?;
-        return convert(py, value);
+        let outcome = block(py, onlooker, operation);
+        return onlooker.deliver(py, outcome, convert);
     }
-    awaiting::start(py, operation, convert)
+    awaiting::start(py, onlooker, operation, convert)
 }
 
-/// As `run`, for a read of few requests, one after another: where it blocks, the calling thread does
-/// all of its work, unless another thread is at that already.
+/// As `run`, for a whole operation of few requests, one after another: where it blocks, the calling
+/// thread does all of its work, unless another thread is at that already.
 pub fn run_single<T, F>(
     py: Python<'_>,
     blocking: bool,
+    onlooker: &Onlooker,
     client: &Client,
     read: impl FnOnce(Client) -> F + Send,
     convert: impl Convert<T>,
@@ -119,11 +122,18 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, Error>> + Send + 'static,
 {
+    let ends = onlooker.clone();
+    let convert = move |py: Python<'_>, value| {
+        let made = convert(py, value)?;
+        ends.end(py, None);
+        Ok(made)
+    };
+    let client = onlooker.client(client);
     if blocking {
-        let value = block_driven(py, client, read)?;
-        return convert(py, value);
+        let outcome = block_driven(py, onlooker, &client, read);
+        return onlooker.deliver(py, outcome, convert);
     }
-    awaiting::start(py, read(client.clone()), convert)
+    awaiting::start(py, onlooker, read(client), convert)
 }
 
 /// Closes what connections nobody holds any more: those that calling threads drive are seen to by no

@@ -1,0 +1,174 @@
+"""What happens on the wire, for those who look: `logging`, and OpenTelemetry where it is used.
+
+The native module imports this once a program has imported either, and calls `begin` at the start of
+each operation; it hands over what the requests did whenever the operation comes back to Python.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.util.types import AttributeValue
+
+    Attempt: TypeAlias = tuple[
+        str, int, int | None, tuple[str, str] | None, float, float, float, float | None
+    ]
+    """request, number, status, (class of error, text), began, seconds taken, waited, again in."""
+
+LOGGER = logging.getLogger("backread.http")
+NANOSECONDS = 1_000_000_000
+
+
+def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
+    """An operation that begins now; None where nobody would be told of it."""
+    logs = LOGGER.isEnabledFor(logging.INFO)
+    if "opentelemetry.trace" not in sys.modules:
+        return Operation(base_url) if logs else None
+    from opentelemetry import trace
+
+    tracer = trace.get_tracer("backread")
+    span = tracer.start_span(f"backread {name}", attributes=_server(base_url))
+    if not (logs or traceparent or span.is_recording()):
+        return None
+    operation = Operation(base_url)
+    if span.is_recording():
+        operation.span, operation.tracer = span, tracer
+    if traceparent:
+        operation.trace_headers = _trace_headers(span)
+    return operation
+
+
+class Operation:
+    """One call of a client's, or one walk: its log records, and its span with one for each request.
+
+    A request that is sent once more is logged at INFO, all others at DEBUG. Neither records nor
+    spans hold headers or bodies.
+    """
+
+    __slots__ = ("_base_url", "_process", "span", "trace_headers", "tracer")
+
+    trace_headers: tuple[str | None, str | None]
+    """``traceparent`` and ``tracestate`` for the requests (W3C Trace Context); None is not sent."""
+
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url
+        self._process = os.getpid()
+        self.span: Span | None = None
+        self.tracer: Tracer | None = None
+        self.trace_headers = None, None
+
+    def tell(self, attempts: list[Attempt], left_out: int) -> None:
+        """Logs and traces what was sent since the last time."""
+        if left_out:
+            LOGGER.info(
+                "%d requests are not logged: they ended faster than anybody looked", left_out
+            )
+        for attempt in attempts:
+            self._log(attempt)
+            if self.span is not None and self.tracer is not None:
+                self._trace(attempt, self.span, self.tracer)
+
+    def end(self, error: BaseException | None) -> None:
+        """Ends the span, with the class of the error; a second end is none."""
+        span, self.span = self.span, None
+        if span is None:
+            return
+        if error is not None:
+            from opentelemetry.trace import StatusCode
+
+            span.set_attribute("error.type", type(error).__name__)
+            span.set_status(StatusCode.ERROR, type(error).__name__)
+        span.end()
+
+    def __del__(self) -> None:
+        # Cancelled, or left in the middle. What a fork brought along is the parent's to end.
+        if getattr(self, "span", None) is not None and self._process == os.getpid():
+            self.end(None)
+
+    def _log(self, attempt: Attempt) -> None:
+        request, number, status, error, began, taken, waited, again_in = attempt
+        level = logging.DEBUG if again_in is None else logging.INFO
+        if not LOGGER.isEnabledFor(level):
+            return
+        outcome = str(status or "")
+        if error is not None:
+            outcome = f"{outcome}, {error[1]}".removeprefix(", ")
+        message, arguments = "GET %s: %s in %.3f s (attempt %d)", [request, outcome, taken, number]
+        if again_in is not None:
+            message, arguments = f"{message}, once more in %.3f s", [*arguments, again_in]
+        record = LOGGER.makeRecord(
+            LOGGER.name,
+            level,
+            __file__,
+            0,
+            message,
+            tuple(arguments),
+            None,
+            "request",
+            {
+                "base_url": self._base_url,
+                "method": "GET",
+                "request": request,
+                "status": status,
+                "error": None if error is None else error[0],
+                "attempt": number,
+                "seconds_taken": taken,
+                "seconds_waited": waited,
+                "again_in": again_in,
+            },
+        )
+        # A record is of when the request ended, not of when somebody looked.
+        late = max(record.created - (began + taken), 0.0)
+        record.created -= late
+        record.relativeCreated -= late * 1000
+        record.msecs = int(record.created % 1 * 1000)
+        LOGGER.handle(record)
+
+    def _trace(self, attempt: Attempt, parent: Span, tracer: Tracer) -> None:
+        from opentelemetry import trace
+
+        request, number, status, error, began, taken, _, _ = attempt
+        attributes: dict[str, AttributeValue] = {
+            "http.request.method": "GET",
+            "url.full": self._base_url + request,
+            **_server(self._base_url),
+        }
+        if number > 1:
+            attributes["http.request.resend_count"] = number - 1
+        if status is not None:
+            attributes["http.response.status_code"] = status
+        failed = error[0] if error is not None else str(status)
+        is_failed = error is not None or status is None or status >= 400
+        if is_failed:
+            attributes["error.type"] = failed
+        span = tracer.start_span(
+            "GET",
+            trace.set_span_in_context(parent),
+            trace.SpanKind.CLIENT,
+            attributes,
+            start_time=int(began * NANOSECONDS),
+        )
+        if is_failed:
+            span.set_status(trace.StatusCode.ERROR)
+        span.end(int((began + taken) * NANOSECONDS))
+
+
+def _server(base_url: str) -> dict[str, AttributeValue]:
+    parts = urlsplit(base_url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return {"server.address": parts.hostname or "", "server.port": port}
+
+
+def _trace_headers(span: Span) -> tuple[str | None, str | None]:
+    from opentelemetry.trace import set_span_in_context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    headers: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(headers, set_span_in_context(span))
+    return headers.get("traceparent"), headers.get("tracestate")

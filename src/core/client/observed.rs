@@ -1,0 +1,34 @@
+//! What is said of each attempt to whoever looks on.
+
+use std::time::Duration;
+
+use super::{Client, Request};
+use crate::core::error::{Attempt, ErrorKind};
+use crate::core::observer::{Observed, Trouble};
+
+impl Client {
+    /// Tells of the last of these attempts.
+    pub(super) fn observe(
+        &self,
+        request: &Request<'_>,
+        attempts: &[Attempt],
+        failure: Option<&ErrorKind>,
+        again_in: Option<Duration>,
+    ) {
+        let (Some(observer), Some(last)) = (&self.observer, attempts.last()) else {
+            return;
+        };
+        let taken = Duration::try_from_secs_f64(last.seconds_taken).unwrap_or_default();
+        let now = self.clock.wall();
+        observer.put(Observed {
+            request: request.to_string(),
+            number: attempts.len(),
+            status: last.status,
+            error: failure.and_then(Trouble::of),
+            began: now.checked_sub(taken).unwrap_or(now),
+            seconds_taken: last.seconds_taken,
+            seconds_waited: last.seconds_waited,
+            again_in,
+        });
+    }
+}

@@ -1,0 +1,194 @@
+//! Logs and traces: `backread._observing` makes them of the attempts that an operation took, on the
+//! thread of whoever waits for it. No request waits for them, and none needs the GIL for them.
+
+use std::cell::Cell;
+use std::sync::{Arc, Weak};
+use std::time::UNIX_EPOCH;
+
+use pyo3::exceptions::PyException;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyModule, PyTuple};
+
+use crate::core::client::Client;
+use crate::core::observer::{Observed, Observer};
+
+static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+static OBSERVING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+thread_local! {
+    /// This thread runs handlers of logs: what those read is not logged, or there were no end.
+    static TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Who looks on at an operation; often nobody.
+#[derive(Clone, Default)]
+pub struct Onlooker(Option<Arc<Looking>>);
+
+struct Looking {
+    observer: Arc<Observer>,
+    /// A `backread._observing.Operation`.
+    operation: Py<PyAny>,
+}
+
+impl Onlooker {
+    /// `traced` says to the service which trace its requests belong to.
+    pub fn begin(py: Python<'_>, name: &str, client: &Client, traced: bool) -> PyResult<Self> {
+        let observing = match TELLING.get() {
+            true => None,
+            false => observing(py)?,
+        };
+        let Some(observing) = observing else {
+            return Ok(Self(None));
+        };
+        let arguments = (name, &client.origin().base_url, traced);
+        let operation = observing.call_method1(intern!(py, "begin"), arguments)?;
+        if operation.is_none() {
+            return Ok(Self(None));
+        }
+        let (traceparent, tracestate): (Option<String>, Option<String>) = operation
+            .getattr(intern!(py, "trace_headers"))?
+            .extract()?;
+        let trace = [("traceparent", traceparent), ("tracestate", tracestate)];
+        let trace = trace
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        Ok(Self(Some(Arc::new(Looking {
+            observer: Arc::new(Observer::of_trace(trace)),
+            operation: operation.unbind(),
+        }))))
+    }
+
+    /// The client that an operation is to use, so that its attempts are seen.
+    pub fn client(&self, client: &Client) -> Client {
+        match &self.0 {
+            Some(looking) => client.observed(Arc::clone(&looking.observer)),
+            None => client.clone(),
+        }
+    }
+
+    /// Tells of the attempts since the last time; the error is what stops a program, such as Ctrl-C.
+    pub fn tell(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.0 {
+            Some(looking) => looking.tell(py),
+            None => Ok(()),
+        }
+    }
+
+    /// The operation has ended; only the first time counts.
+    pub fn end(&self, py: Python<'_>, error: Option<&PyErr>) {
+        if let Some(looking) = &self.0 {
+            let error = error.map(|error| error.value(py));
+            let ended = looking.run(py, |operation| {
+                operation.call_method1(intern!(py, "end"), (error,))?;
+                Ok(())
+            });
+            if let Err(error) = ended {
+                error.write_unraisable(py, Some(looking.operation.bind(py)));
+            }
+        }
+    }
+
+    /// What an operation gave, after its attempts were told.
+    pub fn deliver<T, R>(
+        &self,
+        py: Python<'_>,
+        outcome: PyResult<T>,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let told = self.tell(py);
+        outcome
+            .and_then(|value| told.and_then(|()| convert(py, value)))
+            .inspect_err(|error| self.end(py, Some(error)))
+    }
+
+    /// Has `remind` called when there is something to tell while nobody would ask for long.
+    pub fn remind_with(&self, remind: impl Fn(Self) + Send + 'static) {
+        if let Some(looking) = &self.0 {
+            let held: Weak<Looking> = Arc::downgrade(looking);
+            looking.observer.ring_with(move || {
+                if let Some(looking) = held.upgrade() {
+                    remind(Self(Some(looking)));
+                }
+            });
+        }
+    }
+}
+
+impl Looking {
+    fn tell(&self, py: Python<'_>) -> PyResult<()> {
+        let (attempts, left_out) = self.observer.take();
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        let told = self.run(py, |operation| {
+            let attempts = attempts
+                .iter()
+                .map(|attempt| shown(py, attempt))
+                .collect::<PyResult<Vec<_>>>()?;
+            operation.call_method1(intern!(py, "tell"), (attempts, left_out))?;
+            Ok(())
+        });
+        match told {
+            // A read does not fail because of a log.
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                error.write_unraisable(py, Some(self.operation.bind(py)));
+                Ok(())
+            }
+            told => told,
+        }
+    }
+
+    fn run(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let outer = TELLING.replace(true);
+        let done = work(self.operation.bind(py));
+        TELLING.set(outer);
+        done
+    }
+}
+
+/// `backread._observing`, once the program uses logs or traces: who imports neither pays for neither.
+fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
+    if let Some(observing) = OBSERVING.get(py) {
+        return Ok(Some(observing.bind(py)));
+    }
+    let modules = MODULES
+        .get_or_try_init(py, || {
+            let modules = py.import("sys")?.getattr("modules")?;
+            Ok::<_, PyErr>(modules.cast_into::<PyDict>()?.unbind())
+        })?
+        .bind(py);
+    if !modules.contains(intern!(py, "logging"))?
+        && !modules.contains(intern!(py, "opentelemetry.trace"))?
+    {
+        return Ok(None);
+    }
+    let observing = OBSERVING
+        .get_or_try_init(py, || {
+            py.import("backread._observing").map(Bound::unbind)
+        })?
+        .bind(py);
+    Ok(Some(observing))
+}
+
+fn shown<'py>(py: Python<'py>, attempt: &Observed) -> PyResult<Bound<'py, PyTuple>> {
+    let began = attempt.began.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let error = attempt.error.as_ref();
+    (
+        &attempt.request,
+        attempt.number,
+        attempt.status,
+        error.map(|error| (error.class, &error.text)),
+        began.as_secs_f64(),
+        attempt.seconds_taken,
+        attempt.seconds_waited,
+        attempt.again_in.map(|wait| wait.as_secs_f64()),
+    )
+        .into_pyobject(py)
+}
