@@ -6,6 +6,7 @@ no kind fails. ``42`` in a block stands for a user, so it becomes the id of one 
 
 import ast
 import inspect
+import logging
 import re
 import signal
 import subprocess
@@ -66,7 +67,10 @@ def test_every_block_has_a_runner() -> None:
 def test_python(block: Block, server: MockServer, environment: dict[str, str]) -> None:
     block.require_imports()
     before = requests(server)
-    names = block.execute(for_world(block, server.world))
+    try:
+        names = block.execute(for_world(block, server.world))
+    finally:
+        logging.getLogger("backread").setLevel(logging.NOTSET)
     if isinstance(client := names.get("client"), Client):
         client.close()
     if "MockServer" not in block.code:

@@ -154,9 +154,14 @@ impl NativeClient {
         let user_id = user_id.natural(py, "user_id")?;
         let read = move |client: Client| async move { client.user(user_id).await };
         let onlooker = self.onlooker(py, "users.get")?;
-        run_single(py, blocking, &onlooker, &self.client, read, move |py, read| {
-            single(py, &read, None, as_dict)
-        })
+        run_single(
+            py,
+            blocking,
+            &onlooker,
+            &self.client,
+            read,
+            move |py, read| single(py, &read, None, as_dict),
+        )
     }
 
     fn message(
@@ -171,9 +176,14 @@ impl NativeClient {
         let message_id = message_id.natural(py, "message_id")?;
         let read = move |client: Client| async move { client.message(user_id, message_id).await };
         let onlooker = self.onlooker(py, "messages.get")?;
-        run_single(py, blocking, &onlooker, &self.client, read, move |py, read| {
-            single(py, &read, Some(signed(user_id)), as_dict)
-        })
+        run_single(
+            py,
+            blocking,
+            &onlooker,
+            &self.client,
+            read,
+            move |py, read| single(py, &read, Some(signed(user_id)), as_dict),
+        )
     }
 
     fn users_page(
@@ -265,11 +275,7 @@ impl NativeClient {
         NativeSyncRun::new(client, onlooker, known, mode, max_staleness)
     }
 
-    fn ask_rows(
-        &self,
-        py: Python<'_>,
-        candidates: &Bound<'_, PyAny>,
-    ) -> PyResult<NativeSyncRun> {
+    fn ask_rows(&self, py: Python<'_>, candidates: &Bound<'_, PyAny>) -> PyResult<NativeSyncRun> {
         let onlooker = self.onlooker(py, "mirror.sync")?;
         let client = onlooker.client(&self.client);
         NativeSyncRun::ask(client, onlooker, candidates)
@@ -325,9 +331,14 @@ impl NativeClient {
         let read = move |client: Client| async move {
             client.page(list, offset, limit, &client.budget()).await
         };
-        run_single(py, blocking, &onlooker, &self.client, read, move |py, read| {
-            page(py, &read, user_id, as_dict)
-        })
+        run_single(
+            py,
+            blocking,
+            &onlooker,
+            &self.client,
+            read,
+            move |py, read| page(py, &read, user_id, as_dict),
+        )
     }
 }
 

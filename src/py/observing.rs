@@ -47,9 +47,8 @@ impl Onlooker {
         if operation.is_none() {
             return Ok(Self(None));
         }
-        let (traceparent, tracestate): (Option<String>, Option<String>) = operation
-            .getattr(intern!(py, "trace_headers"))?
-            .extract()?;
+        let (traceparent, tracestate): (Option<String>, Option<String>) =
+            operation.getattr(intern!(py, "trace_headers"))?.extract()?;
         let trace = [("traceparent", traceparent), ("tracestate", tracestate)];
         let trace = trace
             .into_iter()
@@ -170,9 +169,7 @@ fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
         return Ok(None);
     }
     let observing = OBSERVING
-        .get_or_try_init(py, || {
-            py.import("backread._observing").map(Bound::unbind)
-        })?
+        .get_or_try_init(py, || py.import("backread._observing").map(Bound::unbind))?
         .bind(py);
     Ok(Some(observing))
 }

@@ -163,12 +163,18 @@ impl NativeSyncRun {
     fn next_batch(&self, py: Python<'_>, blocking: bool) -> PyResult<Py<PyAny>> {
         let run_under_way = Arc::clone(&self.run);
         let next = async move { run_under_way.next().await };
-        run(py, blocking, &self.onlooker, next, |py, batch| match batch {
-            Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?
-                .into_any()
-                .unbind()),
-            None => Ok(py.None()),
-        })
+        run(
+            py,
+            blocking,
+            &self.onlooker,
+            next,
+            |py, batch| match batch {
+                Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?
+                    .into_any()
+                    .unbind()),
+                None => Ok(py.None()),
+            },
+        )
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {

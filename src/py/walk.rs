@@ -110,10 +110,16 @@ impl NativeWalk {
     fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
         let walk = Arc::clone(&self.walk);
         let next = async move { walk.feed.next().await };
-        run(py, blocking, &self.onlooker, next, move |py, page| match page {
-            Some(page) => walked_page(py, &page, as_dict),
-            None => Ok(py.None()),
-        })
+        run(
+            py,
+            blocking,
+            &self.onlooker,
+            next,
+            move |py, page| match page {
+                Some(page) => walked_page(py, &page, as_dict),
+                None => Ok(py.None()),
+            },
+        )
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {

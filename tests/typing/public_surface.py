@@ -88,6 +88,7 @@ def construction() -> None:
         rate_limit=2.5,
         on_rate_limit="wait",
         max_response_bytes=1024,
+        traceparent=True,
     )
     assert_type(changed, Client)
     assert_type(changed.base_url, str)
