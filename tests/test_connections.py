@@ -1,21 +1,17 @@
-"""Connections: kept and used again, across clients of one pool; gone stale; and over TLS."""
+"""Connections: kept and used again, across clients of one pool; gone stale."""
 
 from __future__ import annotations
 
 import gc
 import http.server
 import json
-import shutil
-import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backread import BackreadError, Client, ConnectError
+from backread import BackreadError, Client
 from canned import user
 
 
@@ -25,16 +21,13 @@ class Service(http.server.ThreadingHTTPServer):
     daemon_threads = True
     secret, vendor = "secret-of-the-service", "example"
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.connections = 0
         self.ended = 0
         self.changed = threading.Condition()
         self.keeps = True
         self.url = f"http://127.0.0.1:{self.server_port}"
-        if tls is not None:
-            self.socket = tls.wrap_socket(self.socket, server_side=True)
-            self.url = f"https://localhost:{self.server_port}"
 
     def get_request(self) -> Any:
         accepted = super().get_request()
@@ -50,9 +43,6 @@ class Service(http.server.ThreadingHTTPServer):
     def check_all_end(self) -> None:
         with self.changed:
             assert self.changed.wait_for(lambda: self.ended == self.connections, 10)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that refuses the certificate goes away, as it should."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -129,62 +119,3 @@ def test_no_connection_outlives_its_client(service: Service, end: str) -> None:
         gc.collect()
     service.check_all_end()
     assert service.connections == 1
-
-
-SETTINGS = """
-[req]
-prompt = no
-distinguished_name = name
-x509_extensions = extensions
-[name]
-CN = localhost
-[extensions]
-basicConstraints = critical, CA:FALSE
-subjectAltName = DNS:localhost
-"""
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for localhost that nothing else vouches for, and its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl makes the certificates, and is not here")
-    folder = tmp_path_factory.mktemp("certificate")
-    made = folder / "certificate.pem", folder / "key.pem"
-    settings = folder / "openssl.cnf"
-    settings.write_text(SETTINGS)
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    command += ["-nodes", "-days", "2", "-config", str(settings)]
-    command += ["-out", str(made[0]), "-keyout", str(made[1])]
-    subprocess.run(command, check=True, capture_output=True)
-    return made
-
-
-@pytest.fixture
-def secure(certificate: tuple[Path, Path]) -> Iterator[Service]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*certificate)
-    yield from running(Service(context))
-
-
-def test_the_certificates_of_ca_bundle_are_trusted(
-    face: Any, secure: Service, certificate: tuple[Path, Path]
-) -> None:
-    for ca_bundle in (certificate[0], str(certificate[0])):
-        client = face.client(secure, ca_bundle=ca_bundle, max_retries=0)
-        assert face.call(client.users.get, 42).id == 42
-
-
-def test_a_certificate_that_nobody_vouches_for_is_refused(face: Any, secure: Service) -> None:
-    with pytest.raises(ConnectError, match="certificate") as caught:
-        face.call(face.client(secure, max_retries=0).users.get, 42)
-    assert "/external/users/42" in str(caught.value)
-
-
-def test_a_certificate_of_another_host_is_refused(
-    face: Any, secure: Service, certificate: tuple[Path, Path]
-) -> None:
-    secure.url = secure.url.replace("localhost", "127.0.0.1")
-    client = face.client(secure, ca_bundle=certificate[0], max_retries=0)
-    with pytest.raises(ConnectError, match="certificate"):
-        face.call(client.users.get, 42)

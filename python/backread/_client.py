@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncClient", "Client", "__version__", "messages_table", "users_table"]
 
 SECRET_VARIABLE = "BACKREAD_API_SECRET"
+WITHHELD = "withheld: it holds a password"
 
 
 class _BaseClient:
@@ -61,7 +62,7 @@ class _BaseClient:
                 "rate_limit": rate_limit,
                 "on_rate_limit": on_rate_limit,
                 "max_response_bytes": max_response_bytes,
-                "proxy": proxy,
+                "proxy": WITHHELD if isinstance(proxy, str) and "@" in proxy else proxy,
                 "ca_bundle": None if ca_bundle is None else os.fspath(ca_bundle),
                 "allow_http": allow_http,
                 "user_agent": user_agent,
@@ -70,11 +71,11 @@ class _BaseClient:
                 base_url=_given_or_set(base_url, "BACKREAD_BASE_URL"),
                 api_secret=_given_or_set(api_secret, SECRET_VARIABLE),
                 vendor=_given_or_set(vendor, "BACKREAD_VENDOR"),
-                **self._options,
+                **{**self._options, "proxy": proxy},
             )
         finally:
             # Tools that print a traceback print the local variables of its frames.
-            del api_secret
+            del api_secret, base_url, proxy
 
     @classmethod
     def _on_clock(
@@ -93,8 +94,8 @@ class _BaseClient:
         try:
             client = cls(base_url, api_secret, vendor, **options)
         finally:
-            # Tools that print a traceback print the local variables of its frames.
-            del api_secret
+            # As in `__init__`.
+            del api_secret, base_url, options
         client._native = client._native.on_clock(clock)
         return client
 
@@ -160,7 +161,7 @@ class _BaseClient:
         return self.with_options()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if "@" in (self._options["proxy"] or ""):
+        if self._options["proxy"] is WITHHELD:
             from backread.errors import ConfigurationError
 
             raise ConfigurationError(

@@ -14,15 +14,29 @@ use super::retry::OnRateLimit;
 const MOCK_SECRET_PREFIX: &str = "mock_";
 
 /// The settings as the caller gave them, not checked yet; `None` was given nowhere.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Settings {
     pub base_url: Option<String>,
     pub api_secret: Option<SecretString>,
     pub vendor: Option<String>,
-    pub proxy: Option<String>,
+    /// May hold a password.
+    pub proxy: Option<SecretString>,
     pub ca_bundle: Option<PathBuf>,
     pub allow_http: bool,
     pub user_agent: Option<String>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An address that is not checked yet may hold a password.
+        formatter
+            .debug_struct("Settings")
+            .field("vendor", &self.vendor)
+            .field("ca_bundle", &self.ca_bundle)
+            .field("allow_http", &self.allow_http)
+            .field("user_agent", &self.user_agent)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Where requests go and who sends them: what a pool of connections is made for.
@@ -83,6 +97,11 @@ impl Origin {
         let api_secret = api_secret(settings.api_secret)?;
         let vendor = vendor(settings.vendor)?;
         let loopback = is_loopback(&url);
+        let proxy = settings
+            .proxy
+            .as_ref()
+            .map(|proxy| proxy_url(proxy.expose_secret()))
+            .transpose()?;
         if url.scheme() == "http" && !loopback && !settings.allow_http {
             return Err(Error::configuration(format!(
                 "base_url (BACKREAD_BASE_URL) {url} is plain http, which would show the secret on \
@@ -95,14 +114,15 @@ impl Origin {
                  loopback; pass the service's own secret"
             )));
         }
-        let proxy = settings.proxy.as_deref().map(proxy_url).transpose()?;
-        if let Some(path) = &settings.ca_bundle
-            && !path.is_file()
+        if url.scheme() == "http"
+            && !settings.allow_http
+            && proxy.as_ref().is_some_and(|proxy| !is_loopback(proxy))
         {
-            return Err(Error::configuration(format!(
-                "ca_bundle {} is not a file; pass a PEM file of certificates",
-                path.display()
-            )));
+            return Err(Error::configuration(
+                "base_url (BACKREAD_BASE_URL) is plain http, which would show the secret to a \
+                 proxy on another machine; leave proxy out, use https, or pass allow_http=True if \
+                 the proxy and the way to it are yours",
+            ));
         }
         Ok(Self {
             base_url: url.as_str().trim_end_matches('/').to_owned(),
@@ -117,6 +137,12 @@ impl Origin {
 
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.url)
+    }
+
+    /// Host and port, for messages.
+    pub fn host(&self) -> String {
+        let port = self.url.port_or_known_default().unwrap_or_default();
+        format!("{}:{port}", self.url.host_str().unwrap_or_default())
     }
 }
 
@@ -170,6 +196,21 @@ pub fn duration(name: &str, seconds: f64) -> Result<Duration, Error> {
     }
 }
 
+const UNPRINTABLE: &str = "has a blank, a line break or a character that is not ASCII (of a host, \
+                           such a letter is written as xn--..., elsewhere as %...)";
+
+/// A parser of URLs drops some of what is not, in silence.
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// A text of a message without what would end the line or steer a terminal.
+pub fn on_one_line(text: &str) -> String {
+    text.chars()
+        .map(|each| if each.is_control() { '\u{fffd}' } else { each })
+        .collect()
+}
+
 fn missing(argument: &str, variable: &str, what: &str) -> Error {
     Error::configuration(format!(
         "no {argument}: pass {argument}= or set the environment variable {variable} to {what}"
@@ -187,8 +228,11 @@ fn base_url(given: Option<String>) -> Result<Url, Error> {
             "base_url (BACKREAD_BASE_URL) {reason}; pass {WHAT}"
         ))
     };
-    let url =
-        Url::parse(text.trim()).map_err(|error| malformed(&format!("is not a URL: {error}")))?;
+    let text = text.trim();
+    if !is_printable(text) {
+        return Err(malformed(UNPRINTABLE));
+    }
+    let url = Url::parse(text).map_err(|error| malformed(&format!("is not a URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(malformed(&format!(
             "begins with {:?}, not with http or https",
@@ -216,14 +260,10 @@ fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
                 "the API Secret Key of the service's console (interface 5.2)",
             )
         })?;
-    if secret
-        .expose_secret()
-        .bytes()
-        .all(|byte| byte.is_ascii_graphic())
-    {
-        return Ok(secret);
+    match is_printable(secret.expose_secret()) {
+        true => Ok(secret),
+        false => Err(unfit_secret()),
     }
-    Err(unfit_secret())
 }
 
 /// Says that a secret cannot be one, without showing it.
@@ -232,6 +272,13 @@ pub fn unfit_secret() -> Error {
         "api_secret (BACKREAD_API_SECRET) has a blank, a line break or a character that is not \
          ASCII; copy the API Secret Key again, without what stands around it",
     )
+}
+
+/// Says that a proxy's address cannot be one, without showing it.
+pub fn unfit_proxy() -> Error {
+    Error::configuration(format!(
+        "proxy {UNPRINTABLE}; pass its address, such as http://proxy.example.com:3128"
+    ))
 }
 
 fn vendor(given: Option<String>) -> Result<String, Error> {
@@ -258,6 +305,9 @@ fn vendor(given: Option<String>) -> Result<String, Error> {
 
 fn proxy_url(text: &str) -> Result<Url, Error> {
     // A proxy's URL may hold a password: no message shows it.
+    if !is_printable(text) {
+        return Err(unfit_proxy());
+    }
     let url = Url::parse(text)
         .map_err(|error| Error::configuration(format!("proxy is not a URL: {error}")))?;
     if matches!(url.scheme(), "http" | "https") && url.has_host() {

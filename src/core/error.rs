@@ -37,8 +37,10 @@ pub enum ErrorKind {
     /// The interface rules the argument out; nothing was sent.
     InvalidArgument(String),
     Configuration(String),
-    /// No answer began: refused, reset, DNS, TLS.
+    /// No answer began: refused, reset, DNS.
     Connect(String),
+    /// No secure connection, and waiting does not make one: certificates, versions of TLS.
+    Insecure(String),
     Timeout(Duration),
     TruncatedBody(String),
     ResponseTooLarge {
@@ -170,6 +172,7 @@ impl fmt::Display for ErrorKind {
                 formatter,
                 "no answer: {reason}; check base_url, the network and the proxy"
             ),
+            Self::Insecure(reason) => write!(formatter, "no secure connection to {reason}"),
             Self::Timeout(timeout) => write!(
                 formatter,
                 "no whole answer within {} s; raise timeout= if the service is this slow",
@@ -254,6 +257,10 @@ impl fmt::Display for StatusFailure {
             403 => "the secret may not read this",
             404 => "there is no such user or message, or base_url is not the service's",
             406 => "it does not know the media type; check vendor or BACKREAD_VENDOR",
+            407 => {
+                "the proxy wants a user name and password; give them in proxy= or HTTPS_PROXY, as \
+                 in http://user:password@host:port"
+            }
             429 => "it asks for fewer requests; call again later or set rate_limit=",
             300..=399 => "a redirect that is not followed; check base_url",
             500..=599 => "it failed; call again later",

@@ -12,7 +12,7 @@ use reqwest::header::{
 };
 use reqwest::redirect::{self, Policy};
 use reqwest::{Certificate, ClientBuilder, Proxy, RequestBuilder, Response, Version};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::config::Origin;
@@ -92,7 +92,7 @@ impl Transport {
         max_bytes: u64,
     ) -> Result<Answer, ErrorKind> {
         let request = self.http.get(self.url(endpoint));
-        send(traced(request, trace), max_bytes).await
+        self.send(traced(request, trace), max_bytes).await
     }
 
     /// The same for a question of the probe: the one way to what the interface rules out.
@@ -110,7 +110,17 @@ impl Transport {
         if let Some((name, value)) = header(&question.twist)? {
             request = request.header(name, value);
         }
-        send(request, max_bytes).await
+        self.send(request, max_bytes).await
+    }
+
+    async fn send(&self, request: RequestBuilder, max_bytes: u64) -> Result<Answer, ErrorKind> {
+        let response = request.send().await.map_err(|error| {
+            match handshake::lasting_failure(&error, &self.origin.host()) {
+                Some(reason) => ErrorKind::Insecure(reason),
+                None => send_failure(error),
+            }
+        })?;
+        read(response, max_bytes).await
     }
 
     /// The address of path and query; what was parsed with the client is not parsed for each request.
@@ -144,8 +154,7 @@ fn traced(request: RequestBuilder, trace: &[(&'static str, String)]) -> RequestB
     })
 }
 
-async fn send(request: RequestBuilder, max_bytes: u64) -> Result<Answer, ErrorKind> {
-    let mut response = request.send().await.map_err(send_failure)?;
+async fn read(mut response: Response, max_bytes: u64) -> Result<Answer, ErrorKind> {
     let status = response.status();
     let version = match response.version() {
         Version::HTTP_09 => "HTTP/0.9",
@@ -204,37 +213,60 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
         // A proxy of the environment has no way to this machine's own loopback.
         builder = builder.no_proxy();
     }
-    if let Some(path) = &origin.ca_bundle {
-        let shown = path.display();
-        let pem = std::fs::read(path).map_err(|error| {
-            Error::configuration(format!("ca_bundle {shown} cannot be read: {error}"))
-        })?;
-        let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| {
-            configuration(
-                &format!("ca_bundle {shown} holds no PEM certificates"),
-                &error,
-            )
-        })?;
-        if certificates.is_empty() {
-            return Err(Error::configuration(format!(
-                "ca_bundle {shown} holds no PEM certificates"
-            )));
-        }
-        builder = builder.tls_certs_merge(certificates);
+    if !needs_tls(origin) {
+        // The system's roots are not even read, so it may have none.
+        roots::bundle(origin)?;
+        return Ok(builder.tls_certs_only([]));
     }
-    Ok(builder)
+    let added: Vec<Certificate> = roots::added(origin)?
+        .iter()
+        .map(|root| Certificate::from_der(root))
+        .collect::<Result<_, _>>()
+        .map_err(|error| configuration("a root certificate cannot be used", &error))?;
+    Ok(builder.tls_certs_merge(added))
+}
+
+/// Whether anything that this client connects to speaks TLS.
+fn needs_tls(origin: &Origin) -> bool {
+    let proxied = origin.proxy.as_ref().map(Url::scheme);
+    origin.url.scheme() == "https" || proxied == Some("https") || !origin.is_loopback()
 }
 
 fn build(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
-    builder
-        .build()
-        .map_err(|error| configuration("the HTTP client cannot be set up", &error))
+    builder.build().map_err(|error| {
+        Error::configuration(format!(
+            "the HTTP client cannot be set up: {}; if this system has no certificates, install its \
+             package ca-certificates, or name a PEM file in ca_bundle= or SSL_CERT_FILE",
+            root_cause(&error)
+        ))
+    })
+}
+
+/// The value of the header that holds the secret; its bytes are overwritten when it is dropped.
+struct Bearer(SecretString);
+
+impl Bearer {
+    fn of(origin: &Origin) -> Self {
+        const SCHEME: &str = "Bearer ";
+        let secret = origin.api_secret.expose_secret();
+        // Of the right size from the start: a String that grows leaves its bytes behind.
+        let mut value = String::with_capacity(SCHEME.len() + secret.len());
+        value.push_str(SCHEME);
+        value.push_str(secret);
+        Self(value.into())
+    }
+}
+
+impl AsRef<[u8]> for Bearer {
+    fn as_ref(&self) -> &[u8] {
+        self.0.expose_secret().as_bytes()
+    }
 }
 
 fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
     let unfit = |_| Error::configuration("api_secret or vendor cannot stand in a header");
-    let bearer = format!("Bearer {}", origin.api_secret.expose_secret());
-    let mut authorization = HeaderValue::from_str(&bearer).map_err(unfit)?;
+    let bearer = Bytes::from_owner(Bearer::of(origin));
+    let mut authorization = HeaderValue::from_maybe_shared(bearer).map_err(unfit)?;
     authorization.set_sensitive(true);
     let accept = HeaderValue::from_str(&accept(&origin.vendor)).map_err(unfit)?;
     Ok(HeaderMap::from_iter([
@@ -347,3 +379,6 @@ fn chain(error: &reqwest::Error) -> String {
         false => causes.join(": "),
     }
 }
+
+mod handshake;
+mod roots;

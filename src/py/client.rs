@@ -61,7 +61,7 @@ impl NativeClient {
         rate_limit: Option<f64>,
         on_rate_limit: &str,
         max_response_bytes: Whole<'_>,
-        proxy: Option<String>,
+        proxy: Option<Bound<'_, PyString>>,
         ca_bundle: Option<PathBuf>,
         allow_http: bool,
         user_agent: Option<String>,
@@ -71,6 +71,10 @@ impl NativeClient {
             .map(|secret| secret.to_str().map(SecretString::from))
             .transpose()
             .map_err(|_| to_python(py, &config::unfit_secret()))?;
+        let proxy = proxy
+            .map(|proxy| proxy.to_str().map(SecretString::from))
+            .transpose()
+            .map_err(|_| to_python(py, &config::unfit_proxy()))?;
         let settings = Settings {
             base_url,
             api_secret,

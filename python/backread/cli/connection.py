@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
 
@@ -64,7 +64,7 @@ class Connection:
     ] = None
     proxy: Annotated[
         str | None, _option("--proxy", "A proxy; otherwise the environment's.", metavar="URL")
-    ] = None
+    ] = field(default=None, repr=False)  # it may hold a password
     ca_bundle: Annotated[
         Path | None,
         _option("--ca-bundle", "PEM certificates to trust besides the usual.", metavar="FILE"),
@@ -82,7 +82,7 @@ class Connection:
         """A `Client` with these options; `ConfigurationError` where something is missing."""
         from backread._client import Client
 
-        names = {field.name for field in fields(self)} - {"base_url", "vendor", "secret_file"}
+        names = {one.name for one in fields(self)} - {"base_url", "vendor", "secret_file"}
         options = {name: getattr(self, name) for name in sorted(names)}
         given = {name: value for name, value in options.items() if value is not None}
         return Client(self.base_url, self._secret(), self.vendor, **given)
@@ -110,12 +110,12 @@ def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Call
     kinds = get_type_hints(Connection, include_extras=True)
     shared = [
         inspect.Parameter(
-            field.name,
+            one.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=kinds[field.name],
+            default=one.default,
+            annotation=kinds[one.name],
         )
-        for field in fields(Connection)
+        for one in fields(Connection)
     ]
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
     parameters = [

@@ -1,0 +1,87 @@
+//! What it means, and what to do, when there is no secure connection.
+
+use std::error::Error as StdError;
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, Error as TlsError};
+
+/// Why waiting will not help, if TLS is what failed and it will not.
+pub fn lasting_failure(error: &(dyn StdError + 'static), host: &str) -> Option<String> {
+    let failure = tls_error(error)?;
+    let advice = match failure {
+        TlsError::InvalidCertificate(reason) => certificate_advice(reason),
+        TlsError::AlertReceived(alert) => alert_advice(*alert)?,
+        TlsError::InvalidMessage(_) => {
+            "what answered does not speak TLS; check the port and the scheme of base_url and of the \
+             proxy"
+        }
+        TlsError::PeerIncompatible(_) => {
+            "it offers nothing newer than TLS 1.1, or no cipher that is still safe; it must offer \
+             TLS 1.2 or 1.3"
+        }
+        _ => return None,
+    };
+    Some(format!("{host}: {failure}; {advice}"))
+}
+
+fn certificate_advice(reason: &CertificateError) -> &'static str {
+    match reason {
+        CertificateError::UnknownIssuer => {
+            "if an authority of your own issued it, or your network looks into TLS, name that \
+             authority's PEM file in ca_bundle= or SSL_CERT_FILE; if the server sends no \
+             intermediate certificate, it must"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the certificate has expired: it must be renewed, if this machine's clock is right"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the certificate is not valid yet: check this machine's clock"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "the certificate is another host's: check the host in base_url"
+        }
+        _ => {
+            "if it is the right server, name the PEM file of the authority that issued its \
+             certificate in ca_bundle= or SSL_CERT_FILE"
+        }
+    }
+}
+
+fn alert_advice(alert: AlertDescription) -> Option<&'static str> {
+    match alert {
+        AlertDescription::CertificateRequired
+        | AlertDescription::BadCertificate
+        | AlertDescription::UnknownCA
+        | AlertDescription::AccessDenied => {
+            Some("it wants a client certificate, and backread has none; check base_url")
+        }
+        AlertDescription::ProtocolVersion
+        | AlertDescription::InsufficientSecurity
+        | AlertDescription::HandshakeFailure => Some(
+            "it shares no version of TLS and no cipher with us, or wants a client certificate; it \
+             must offer TLS 1.2 or 1.3",
+        ),
+        AlertDescription::UnrecognisedName => {
+            Some("it knows no host of this name; check the host in base_url")
+        }
+        _ => None,
+    }
+}
+
+fn tls_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a TlsError> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<TlsError>() {
+            return Some(found);
+        }
+        // What an I/O error wraps is not its source, but itself.
+        next = match error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
+    }
+    None
+}
