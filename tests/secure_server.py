@@ -102,6 +102,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = json.dumps(user(42)).encode()
         self.server.requests.append(self.path)
+        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         version = getattr(self.connection, "version", lambda: None)()
         self.server.versions.append(version)
         self.send_response(200)
@@ -122,6 +123,7 @@ class SecureServer(http.server.ThreadingHTTPServer):
     def __init__(self, context: ssl.SSLContext, host: str = "localhost") -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.requests: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.versions: list[str | None] = []
         self.connections = 0
         self._context = context

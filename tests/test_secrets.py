@@ -10,7 +10,6 @@ import os
 import pickle
 import subprocess
 import sys
-import traceback
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ import pytest
 from backread import AsyncClient, BackreadError, Client, ConfigurationError
 from canned import envelope, paged, user, users
 from scripted_server import HANG_UP, answer
+from shown import everything_public, told_by, with_locals, without_the_callers_frame
 
 SECRET = "t0p5ecretOfTheService"
 
@@ -33,25 +33,6 @@ class Place:
 def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("BACKREAD_")]:
         monkeypatch.delenv(name)
-
-
-def everything_public(thing: Any) -> str:
-    """All that a debugger, a log or a notebook would show of an object."""
-    shown = [repr(thing), str(thing)]
-    for name in dir(thing):
-        if not name.startswith("__"):
-            value = getattr(thing, name, None)
-            shown.append(repr(value))
-            shown.extend(repr(getattr(value, inner, None)) for inner in dir(value))
-    if hasattr(thing, "_repr_html_"):
-        shown.append(thing._repr_html_())
-    return "\n".join(shown)
-
-
-def with_locals(error: BaseException) -> str:
-    """The traceback as tools print it that show the local variables of each frame."""
-    told = traceback.TracebackException.from_exception(error, capture_locals=True)
-    return "".join(told.format())
 
 
 def test_it_is_sent(face: Any, scripted: Any) -> None:
@@ -115,9 +96,8 @@ def test_no_error_shows_it(
         face.call(client.users.get, 42)
     with pytest.raises(BackreadError) as walked:
         face.collect(client.messages.all(users=[1]))
-    causes = [one.__cause__ for one in (caught.value, walked.value) if one.__cause__]
-    for error in (caught.value, walked.value, *causes):
-        assert SECRET not in everything_public(error)
+    for error in (caught.value, walked.value):
+        assert SECRET not in told_by(error)
         assert SECRET.encode() not in pickle.dumps(error)
         assert SECRET not in with_locals(error)
     assert len(server.requests) > 1
@@ -136,11 +116,11 @@ def test_a_service_that_sends_it_back_is_the_only_one_that_shows_it(
 
 
 def refusal(kind: Any, arguments: dict[str, Any]) -> BaseException | None:
-    """The error of making a client, without the frame here, which of course knows the secret."""
+    """The error of making a client."""
     try:
         kind(**arguments)
     except Exception as error:
-        return error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+        return without_the_callers_frame(error)
     return None
 
 
@@ -171,7 +151,7 @@ def test_a_client_that_cannot_be_made_does_not_show_it(kind: Any, arguments: Any
     given.setdefault("api_secret", SECRET)
     error = refusal(kind, given)
     assert isinstance(error, (ValueError, TypeError, OverflowError))
-    assert SECRET not in with_locals(error) + everything_public(error)
+    assert SECRET not in with_locals(error) + told_by(error)
     assert SECRET.encode() not in pickle.dumps((type(error), error.args))
 
 

@@ -20,6 +20,10 @@ from backread import Client, ConfigurationError, ConnectError
 from canned import user
 from interpreter import environment
 from scripted_server import answer
+
+# The authority of the tests; the wheel is checked without it.
+pytest.importorskip("trustme")
+
 from secure_server import Authority, SecureServer, forged, self_signed
 
 DAY = timedelta(days=1)

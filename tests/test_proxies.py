@@ -1,0 +1,283 @@
+"""Proxies: who is told which credential, and where a proxy's password does not show."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gc
+import logging
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import BackreadError, ConfigurationError, ConnectError, StatusError
+from canned import user
+from scripted_server import answer
+
+# The authority of the tests; the wheel is checked without it.
+pytest.importorskip("trustme")
+
+from proxy_server import ProxyServer
+from secure_server import Authority, SecureServer
+from shown import everything_public, told_by, with_locals, without_the_callers_frame
+
+HOST = "chat.example.com"
+PASSWORD = "hunter2-and-more"
+BASIC = "Basic " + base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
+SHOWN = (PASSWORD, BASIC.removeprefix("Basic "))
+SECRET = SecureServer.secret
+NEEDS_PASSWORD = b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n"
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"all_proxy", "http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"}
+    for name in [name for name in os.environ if name.lower() in names]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def secure(authority: Authority) -> Iterator[SecureServer]:
+    """A service that is known by a name which is not this machine's."""
+    with SecureServer(authority.context(HOST), host=HOST) as server:
+        yield server
+
+
+Propose = Callable[..., ProxyServer]
+
+
+@pytest.fixture
+def propose() -> Iterator[Propose]:
+    with contextlib.ExitStack() as cleanup:
+
+        def start(*arguments: Any, **options: Any) -> ProxyServer:
+            return cleanup.enter_context(ProxyServer(*arguments, **options))
+
+        yield start
+
+
+def check_told_apart(proxy: ProxyServer, service: SecureServer) -> None:
+    """The proxy was told its password, the service its secret, and neither the other's."""
+    (connect,) = proxy.requests
+    (request,) = service.headers
+    assert (connect.method, connect.target) == ("CONNECT", f"{HOST}:{service.server_port}")
+    assert connect.headers["proxy-authorization"] == BASIC
+    assert "authorization" not in connect.headers
+    assert SECRET not in str(connect)
+    assert request["authorization"] == f"Bearer {SECRET}"
+    assert "proxy-authorization" not in request
+    assert not [shown for shown in SHOWN if shown in str(request)]
+
+
+def test_proxy_and_service_are_each_told_their_own_credential(
+    face: Any, secure: SecureServer, authority: Authority, propose: Propose
+) -> None:
+    proxy = propose(secure.server_port)
+    client = face.client(
+        secure, proxy=f"http://ada:{PASSWORD}@{proxy.address}", ca_bundle=authority.file
+    )
+    assert face.call(client.users.get, 42).id == 42
+    check_told_apart(proxy, secure)
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
+def test_a_proxy_of_the_environment_is_told_no_more(
+    face: Any,
+    secure: SecureServer,
+    authority: Authority,
+    propose: Propose,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+) -> None:
+    proxy = propose(secure.server_port)
+    monkeypatch.setenv(variable, f"http://ada:{PASSWORD}@{proxy.address}")
+    client = face.client(secure, ca_bundle=authority.file)
+    assert face.call(client.users.get, 42).id == 42
+    check_told_apart(proxy, secure)
+    assert PASSWORD not in everything_public(client)
+
+
+def test_a_proxy_over_tls_is_told_no_more(
+    face: Any, secure: SecureServer, authority: Authority, propose: Propose
+) -> None:
+    proxy = propose(secure.server_port, context=authority.context("127.0.0.1"))
+    client = face.client(
+        secure, proxy=f"https://ada:{PASSWORD}@{proxy.address}", ca_bundle=authority.file
+    )
+    assert face.call(client.users.get, 42).id == 42
+    check_told_apart(proxy, secure)
+
+
+def test_the_argument_rules_over_the_environment(
+    face: Any,
+    secure: SecureServer,
+    authority: Authority,
+    propose: Propose,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given, environment = propose(secure.server_port), propose(secure.server_port)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{environment.address}")
+    client = face.client(secure, proxy=f"http://{given.address}", ca_bundle=authority.file)
+    assert face.call(client.users.get, 42).id == 42
+    assert (len(given.requests), len(environment.requests)) == (1, 0)
+
+
+@pytest.mark.parametrize("variable", ["NO_PROXY", "no_proxy"])
+def test_a_host_of_no_proxy_is_asked_without_one(
+    face: Any, propose: Propose, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    proxy = propose()
+    monkeypatch.setenv("HTTPS_PROXY", f"http://ada:{PASSWORD}@{proxy.address}")
+    # An address that is kept for documents: nothing answers there.
+    monkeypatch.setenv(variable, "192.0.2.1")
+    client = face.kind("https://192.0.2.1", SECRET, "example", timeout=0.5, max_retries=0)
+    with pytest.raises(BackreadError):
+        face.call(client.users.get, 42)
+    face.close(client)
+    assert proxy.requests == []
+
+
+def test_plain_http_by_a_proxy_shows_it_the_secret_so_it_must_be_allowed(
+    face: Any, propose: Propose
+) -> None:
+    for base_url in ("http://127.0.0.1:9", "http://localhost:9"):
+        with pytest.raises(ConfigurationError, match="allow_http=True") as caught:
+            face.kind(base_url, SECRET, "example", proxy="http://ada:pw@proxy.example.com:3128")
+        assert "proxy" in str(caught.value)
+    proxy = propose(plain=lambda request: answer(200, user(42)))
+    client = face.kind(
+        f"http://{HOST}",
+        SECRET,
+        "example",
+        allow_http=True,
+        proxy=f"http://ada:{PASSWORD}@{proxy.address}",
+    )
+    assert face.call(client.users.get, 42).id == 42
+    face.close(client)
+    (request,) = proxy.requests
+    assert request.target == f"http://{HOST}/external/users/42"
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
+    assert request.headers["proxy-authorization"] == BASIC
+
+
+def failures(face: Any, client: Any) -> Iterator[BackreadError]:
+    for call in (
+        lambda: face.call(client.users.get, 42),
+        lambda: face.collect(client.messages.all(users=[1])),
+    ):
+        with pytest.raises(BackreadError) as caught:
+            call()
+        yield caught.value
+
+
+@pytest.mark.parametrize("by", ["argument", "environment"])
+@pytest.mark.parametrize("trouble", ["407", "403", "garbage", "hang up", "unreachable", "TLS"])
+def test_no_failure_shows_the_password(
+    face: Any,
+    secure: SecureServer,
+    authority: Authority,
+    propose: Propose,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+    by: str,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    refusal = {
+        "407": NEEDS_PASSWORD,
+        "403": b"HTTP/1.1 403 Forbidden\r\n\r\n",
+        "garbage": b"\x00\xff\r\n\r\n",
+        "hang up": b"",
+    }.get(trouble)
+    # Nobody vouches for its certificate.
+    context = authority.context("127.0.0.1") if trouble == "TLS" else None
+    proxy = propose(secure.server_port, refusal=refusal, context=context)
+    address = "127.0.0.1:9" if trouble == "unreachable" else proxy.address
+    scheme = "https" if trouble == "TLS" else "http"
+    text = f"{scheme}://ada:{PASSWORD}@{address}"
+    if by == "environment":
+        monkeypatch.setenv("HTTPS_PROXY", text)
+    options = {"proxy": text} if by == "argument" else {}
+    client = face.client(secure, max_retries=1, deadline=5, **options)
+    for error in failures(face, client):
+        assert isinstance(error, ConnectError)
+        told = told_by(error) + with_locals(without_the_callers_frame(error))
+        told += str(pickle.dumps(error)) + caplog.text
+        assert not [shown for shown in (*SHOWN, SECRET) if shown in told]
+    assert secure.requests == []
+
+
+def test_a_plain_proxy_that_wants_a_password_is_an_error_that_says_where_it_goes(
+    face: Any, propose: Propose
+) -> None:
+    proxy = propose(plain=lambda request: NEEDS_PASSWORD)
+    client = face.kind(
+        f"http://{HOST}", SECRET, "example", allow_http=True, proxy=f"http://{proxy.address}"
+    )
+    with pytest.raises(StatusError, match="proxy=") as caught:
+        face.call(client.users.get, 42)
+    face.close(client)
+    assert caught.value.status_code == 407
+
+
+def test_nothing_that_hangs_on_a_client_holds_the_password(
+    face: Any, secure: SecureServer, authority: Authority, propose: Propose
+) -> None:
+    proxy = propose(secure.server_port)
+    client = face.client(
+        secure, proxy=f"http://ada:{PASSWORD}@{proxy.address}", ca_bundle=authority.file
+    )
+    assert face.call(client.users.get, 42).id == 42
+    listing = client.users.list()
+    changed = client.with_options(timeout=3)
+    for thing in (client, changed, client.users, client.messages, listing):
+        assert PASSWORD not in everything_public(thing)
+        with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
+            pickle.dumps(thing)
+        assert PASSWORD not in told_by(caught.value)
+    known: list[Any] = [client, changed, listing]
+    for _ in range(3):
+        known = [*known, *gc.get_referents(*known)]
+    texts = {one for one in known if isinstance(one, str)}
+    assert "wait" in texts
+    assert not [one for one in texts if PASSWORD in one]
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        f"ftp://ada:{PASSWORD}@proxy.example.com",
+        f"http://ada:{PASSWORD}@",
+        f"http://ada:{PASSWORD}@proxy.example.com:99999",
+        f"http://ada:{PASSWORD}@proxy .example.com",
+        f"http://ada:{PASSWORD}\r\nX-Header: 1@proxy.example.com",
+        f"http://ada:{PASSWORD}@proxy.example.com\x00",
+        f"http://ada:{PASSWORD}é@proxy.example.com",
+        f"http://ada:{PASSWORD}\ud800@proxy.example.com",
+        f"ada:{PASSWORD}@proxy.example.com:3128",
+        f"{PASSWORD}",
+    ],
+)
+def test_a_proxy_that_is_refused_is_not_shown(face: Any, proxy: str) -> None:
+    with pytest.raises(ConfigurationError, match="proxy") as caught:
+        face.kind("https://chat.example.com", SECRET, "example", proxy=proxy)
+    error = without_the_callers_frame(caught.value)
+    assert PASSWORD not in told_by(error) + with_locals(error) + str(pickle.dumps(caught.value))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_options_of_the_command_do_not_show_it(tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    from backread.cli.connection import Connection
+
+    connection = Connection(proxy=f"http://ada:{PASSWORD}@proxy.example.com")
+    assert PASSWORD not in repr(connection)
