@@ -4,7 +4,7 @@
     with SecureServer(authority.context("localhost")) as server:
         Client(server.url, server.secret, server.vendor, ca_bundle=authority.file)
 
-It answers every GET with user 42, over HTTP/1.1.
+It answers every GET with user 42, or with the one page of users, over HTTP/1.1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from canned import user
+from canned import envelope, user, users
 
 
 class Authority:
@@ -100,7 +100,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     server: SecureServer
 
     def do_GET(self) -> None:
-        body = json.dumps(user(42)).encode()
+        one = self.path.endswith("/42")
+        body = json.dumps(user(42) if one else envelope(users(5))).encode()
         self.server.requests.append(self.path)
         self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         version = getattr(self.connection, "version", lambda: None)()

@@ -1,0 +1,74 @@
+"""A service that speaks HTTP/2 alone, over TLS; answers as `SecureServer` does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from typing import Any, Self
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import RequestReceived
+from h2.exceptions import ProtocolError
+
+from canned import envelope, user, users
+from secure_server import Authority
+
+
+class Http2Server:
+    """Listens on a free port to the end of its ``with`` block."""
+
+    secret, vendor = "secret-of-the-service", "example"
+
+    def __init__(self, authority: Authority) -> None:
+        self._context = authority.context("localhost")
+        self._context.set_alpn_protocols(["h2"])
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"https://localhost:{self._listener.getsockname()[1]}"
+        self.connections = 0
+        self.requests: list[list[Any]] = []
+        self._threads = [threading.Thread(target=self._accept)]
+
+    def __enter__(self) -> Self:
+        self._threads[0].start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self.connections += 1
+                thread = threading.Thread(target=self._serve, args=(connection,))
+                self._threads.append(thread)
+                thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with (
+            contextlib.suppress(OSError, ProtocolError),
+            self._context.wrap_socket(connection, server_side=True) as secure,
+        ):
+            if secure.selected_alpn_protocol() != "h2":
+                return
+            speech = H2Connection(H2Configuration(client_side=False, header_encoding=None))
+            speech.initiate_connection()
+            secure.sendall(speech.data_to_send())
+            while received := secure.recv(65536):
+                for event in speech.receive_data(received):
+                    if isinstance(event, RequestReceived):
+                        self._answer(speech, event)
+                secure.sendall(speech.data_to_send())
+
+    def _answer(self, speech: H2Connection, event: RequestReceived) -> None:
+        self.requests.append(list(event.headers))
+        path = dict(event.headers)[b":path"]
+        body = user(42) if path.endswith(b"/42") else envelope(users(5))
+        speech.send_headers(event.stream_id, [(":status", "200")])
+        speech.send_data(event.stream_id, json.dumps(body).encode(), end_stream=True)

@@ -1,0 +1,100 @@
+"""A process that reads with a secret made at run time, ends its client, and looks for what is left.
+
+Started by test_memory.py with a server's URL, and prints how often the secret is in its memory:
+while the client lives, and after it. No part of the search is itself the secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import re
+import secrets
+import sys
+from pathlib import Path
+
+from backread import AsyncClient, Client
+
+ODD = 0x55
+
+
+def overwrite(text: str) -> None:
+    """Overwrites the characters of an ASCII string, which follow its head."""
+    ctypes.memset(id(text) + sys.getsizeof("") - 1, 0, len(text))
+
+
+def make(masked: bytes) -> str:
+    return "".join([chr(byte ^ ODD) for byte in masked])
+
+
+def found(masked: bytes) -> int:
+    """How often it is in the writable memory of this process."""
+    count = 0
+    # The halves are never side by side in the search's own memory.
+    half = len(masked) // 2
+    first = bytes(byte ^ ODD for byte in masked[:half])
+    second = bytes(byte ^ ODD for byte in masked[half:])
+    maps = Path("/proc/self/maps").read_text()
+    with Path("/proc/self/mem").open("rb", 0) as memory:
+        for line in maps.splitlines():
+            begin, end, mode = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+            if not mode.startswith("rw") or "[v" in line:
+                continue
+            at, last = int(begin, 16), int(end, 16)
+            while at < last:
+                memory.seek(at)
+                try:
+                    chunk = bytearray(memory.read(min(1 << 20, last - at)))
+                except OSError:
+                    break
+                place = chunk.find(first)
+                while place >= 0:
+                    follows = place + half
+                    count += chunk[follows : follows + len(second)] == second
+                    place = chunk.find(first, place + 1)
+                read = len(chunk)
+                chunk[:] = bytes(read)
+                at += read if read == last - at else max(read - len(masked), 1)
+    return count
+
+
+def report(moment: str, masked: bytes) -> None:
+    gc.collect()
+    print(moment, found(masked), flush=True)
+
+
+def wait_for_answers(masked: bytes, *service: str, **options: str) -> None:
+    url, vendor = service
+    secret = make(masked)
+    client = Client(url, secret, vendor, **options)
+    overwrite(secret)
+    for _ in range(3):
+        assert client.users.get(42).id == 42
+        assert len(client.users.list().to_list()) == 5
+    report("open", masked)
+    client.close()
+
+
+async def await_answers(masked: bytes, *service: str, **options: str) -> None:
+    url, vendor = service
+    secret = make(masked)
+    client = AsyncClient(url, secret, vendor, **options)
+    overwrite(secret)
+    for _ in range(3):
+        assert (await client.users.get(42)).id == 42
+        assert len([user async for user in client.users.list()]) == 5
+    report("open", masked)
+    await client.aclose()
+
+
+if __name__ == "__main__":
+    face, url, vendor, *bundle = sys.argv[1:]
+    masked = bytes(secrets.choice(b"0123456789abcdefghijklmnopqrstuvwxyz") ^ ODD for _ in range(40))
+    options = {"ca_bundle": bundle[0]} if bundle else {}
+    report("before", masked)
+    if face == "sync":
+        wait_for_answers(masked, url, vendor, **options)
+    else:
+        asyncio.run(await_answers(masked, url, vendor, **options))
+    report("after", masked)
