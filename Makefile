@@ -6,6 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 WHEELS := target/wheels
+# What is compiled stays where cargo keeps it: CI does so between runs.
+BUILT := $(or $(CARGO_TARGET_DIR),target)
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY := $(BUILT)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # Sources of the wheel; folders are listed too, so that a deleted file counts as a change.
@@ -30,7 +34,7 @@ help:
 	@echo "make fuzz     any bytes as a page, for five minutes; needs cargo-fuzz"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
-	@echo "make lint     rustfmt, clippy, ruff, mypy, basedpyright, stubtest"
+	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest"
 	@echo "make bench    what the import costs, the size of the wheel, and all that follow"
 	@echo "make bench-decode  decoding by the clock, and in instructions; needs valgrind"
 	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
@@ -54,12 +58,13 @@ develop: $(STAMPS)/tools
 	@rm -f $(STAMPS)/wheel
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --extras cli,mirror
 
-lint: $(STAMPS)/wheel $(STAMPS)/tools
+lint: $(STAMPS)/wheel $(STAMPS)/tools $(CARGO_DENY)
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 	cargo fmt --check
 	cargo clippy --locked --all-targets --no-default-features -- -D warnings
 	cargo clippy --locked --all-targets -- -D warnings
+	$(CARGO_DENY) --all-features --locked check bans licenses sources
 	$(BIN)/ruff check $(PYTHON_PATHS)
 	$(BIN)/ruff format --check $(PYTHON_PATHS)
 	$(BIN)/mypy
@@ -128,6 +133,11 @@ clean:
 	find python tests tools benches \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
 
 # --- what the targets stand on -------------------------------------------------------------
+
+# Unoptimised: it takes less time to build, and runs for a second or two.
+$(CARGO_DENY):
+	env -u CARGO_TARGET_DIR CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --debug --locked --no-default-features \
+		--version $(CARGO_DENY_VERSION) --root $(BUILT)/tools/cargo-deny-$(CARGO_DENY_VERSION) --no-track cargo-deny
 
 $(STAMPS)/venv:
 	@$(PYTHON) -c '' 2>/dev/null || { echo "backread needs Python 3.11 or later, and '$(PYTHON)' does not start; name one: make PYTHON=python3.12" >&2; exit 1; }

@@ -56,6 +56,7 @@ impl<const N: usize> Slotted<N> {
             // SAFETY: what these places of a type hold, if not null, are functions of these types
             // (docs.python.org/3/c-api/typeobj.html).
             allocate: unsafe { std::mem::transmute::<*mut c_void, ffi::allocfunc>(allocate) },
+            // SAFETY: as above.
             set: unsafe { std::mem::transmute::<*mut c_void, ffi::descrsetfunc>(set) },
             slots,
         })

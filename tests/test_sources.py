@@ -1,0 +1,50 @@
+"""What the sources keep to, beyond what a compiler and cargo-deny look at."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from documents import IN_CHECKOUT, ROOT
+
+if not IN_CHECKOUT:
+    pytest.skip("the wheel check takes no sources along", allow_module_level=True)
+
+# What C's interface to Python asks for, and text that has just been checked.
+UNSAFE = {"src/core/json/utf8.rs", "src/py/convert/c_interface.rs"}
+BUILT = {"target", ".venv", "fuzz-found"}
+CRATES = [ROOT / "Cargo.toml", ROOT / "fuzz/Cargo.toml", *ROOT.glob("benches/peers/*/Cargo.toml")]
+
+
+def rust() -> Iterator[tuple[str, str]]:
+    """Gives the name and the code of each Rust file, without what its comments say."""
+    for path in sorted(ROOT.rglob("*.rs")):
+        name = path.relative_to(ROOT)
+        if BUILT.isdisjoint(name.parts):
+            code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+            yield name.as_posix(), code
+
+
+def test_what_the_compiler_cannot_check_stands_in_the_named_files() -> None:
+    files = dict(rust())
+    assert len(files) > 100
+    word = re.compile(r"\bunsafe\b|unsafe_code")
+    assert {name for name, code in files.items() if word.search(code)} == UNSAFE
+
+
+def test_each_use_of_it_must_give_its_reason() -> None:
+    lints = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["lints"]
+    assert lints["rust"]["unsafe_code"] == "deny"
+    assert lints["clippy"]["undocumented_unsafe_blocks"] == "deny"
+    assert [name for name, code in rust() if "undocumented_unsafe" in code] == []
+
+
+@pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.parent.name)
+def test_no_script_of_ours_runs_in_a_build(crate: Path) -> None:
+    package = tomllib.loads(crate.read_text(encoding="utf-8"))["package"]
+    # Without the key, cargo runs a build.rs wherever one lies.
+    assert package.get("build") is False
