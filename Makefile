@@ -24,7 +24,7 @@ export PYTHONUTF8 := 1
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-long fuzz
+	test-python test-wheel test-integrations test-long fuzz audit
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
@@ -35,6 +35,7 @@ help:
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
 	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest"
+	@echo "make audit    what is known against the crates and the extras; asks GitHub and PyPI"
 	@echo "make bench    what the import costs, the size of the wheel, and all that follow"
 	@echo "make bench-decode  decoding by the clock, and in instructions; needs valgrind"
 	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
@@ -91,6 +92,10 @@ WALKS ?= 120000
 test-long:
 	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --no-default-features --lib \
 		walk::tests::always -- --nocapture
+
+audit: $(CARGO_DENY) $(STAMPS)/audit
+	$(CARGO_DENY) --all-features --locked check advisories
+	$(BIN)/python tools/audit_extras.py
 
 # A stable compiler takes the flags of cargo-fuzz with RUSTC_BOOTSTRAP. FUZZ_SECONDS=3600 make fuzz
 # goes on for longer.
@@ -154,7 +159,7 @@ $(STAMPS)/tools: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group dev
 	@touch $@
 
-$(STAMPS)/integrations $(STAMPS)/bench: $(STAMPS)/venv constraints.txt pyproject.toml
+$(STAMPS)/integrations $(STAMPS)/bench $(STAMPS)/audit: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group $(@F)
 	@touch $@
 
