@@ -279,9 +279,10 @@ impl Client {
             if !(200..300).contains(&answer.status) {
                 return Err(status_failure(answer, self.clock.wall()).into());
             }
+            let (status, headers) = (answer.status, answer.headers);
             parse(Text::repair(answer.body))
-                .map(|value| (answer.status, value))
-                .map_err(|fault| unreadable(answer.status, fault))
+                .map(|value| (status, value))
+                .map_err(|fault| unreadable(status, &headers, fault))
         };
         let (value, attempts) = self.send(&Request::Read(endpoint), budget, judge).await?;
         Ok(Read {

@@ -179,7 +179,7 @@ impl fmt::Display for ErrorKind {
                 timeout.as_secs_f64()
             ),
             Self::TruncatedBody(reason) => {
-                write!(formatter, "the answer's body ended early: {reason}")
+                write!(formatter, "the answer's body is not whole: {reason}")
             }
             Self::ResponseTooLarge { limit } => write!(
                 formatter,

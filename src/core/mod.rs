@@ -1,7 +1,7 @@
-//! The client, without Python: `error, json, model, flat, page, list_state <- config, budget, observer, retry,
-//! pace <- transport <- client <- walk <- crawl <- all_messages, sync`, with `probe` above `client`;
-//! `columns` knows what is read alone, and `batches` puts the two together. Imports go only downwards; below all of them is the crate's
-//! `clock`.
+//! The client, without Python: `error, encoding, json, model, flat, page, list_state <- config, budget,
+//! observer, retry, pace <- transport <- client <- walk <- crawl <- all_messages, sync`, with `probe`
+//! above `client`; `columns` knows what is read alone, and `batches` puts the two together. Imports go
+//! only downwards; below all of them is the crate's `clock`.
 
 pub mod all_messages;
 pub mod batches;
@@ -10,6 +10,7 @@ pub mod client;
 pub mod columns;
 pub mod config;
 pub mod crawl;
+pub mod encoding;
 pub mod error;
 pub mod feed;
 pub mod flat;

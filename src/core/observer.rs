@@ -42,7 +42,7 @@ impl Trouble {
     pub fn of(kind: &ErrorKind) -> Option<Self> {
         let class = match kind {
             ErrorKind::Status(_) => return None,
-            ErrorKind::Connect(_) => "ConnectError",
+            ErrorKind::Connect(_) | ErrorKind::Insecure(_) => "ConnectError",
             ErrorKind::Timeout(_) => "RequestTimeoutError",
             ErrorKind::TruncatedBody(_) => "TruncatedBodyError",
             ErrorKind::ResponseTooLarge { .. } => "ResponseTooLargeError",

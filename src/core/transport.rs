@@ -2,13 +2,13 @@
 
 use std::error::Error as _;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
-    IF_NONE_MATCH,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap,
+    HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
 };
 use reqwest::redirect::{self, Policy};
 use reqwest::{Certificate, ClientBuilder, Proxy, RequestBuilder, Response, Version};
@@ -16,15 +16,15 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::config::Origin;
+use super::encoding::{ACCEPTED, Body, Encoding, Unfit};
 use super::error::{Error, ErrorKind};
 use super::interface::{Endpoint, accept};
 use super::question::{Question, Twist};
 
 const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
-// Memory for a body before it comes, in bytes.
-const MOST_RESERVED: usize = 1 << 20;
-const ENCODINGS: &str = "gzip, br, zstd";
+// The same as of all requests, in words that tell the two apart.
+const ALL_ENCODINGS: &str = "gzip, br, zstd";
 /// No service of this interface has its users as that.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
 
@@ -60,8 +60,6 @@ impl Headers {
 /// A pool of connections to one origin.
 pub struct Transport {
     http: reqwest::Client,
-    /// One that leaves bodies as they were sent; the probe alone makes it.
-    undecoded: OnceLock<reqwest::Client>,
     origin: Arc<Origin>,
 }
 
@@ -77,11 +75,7 @@ impl fmt::Debug for Transport {
 impl Transport {
     pub fn new(origin: Arc<Origin>) -> Result<Self, Error> {
         let http = build(builder(&origin)?)?;
-        Ok(Self {
-            http,
-            undecoded: OnceLock::new(),
-            origin,
-        })
+        Ok(Self { http, origin })
     }
 
     /// Sends one GET and reads its answer, of at most `max_bytes` once decoded.
@@ -91,8 +85,8 @@ impl Transport {
         trace: &[(&'static str, String)],
         max_bytes: u64,
     ) -> Result<Answer, ErrorKind> {
-        let request = self.http.get(self.url(endpoint));
-        self.send(traced(request, trace), max_bytes).await
+        let request = traced(self.http.get(self.url(endpoint)), trace);
+        self.send(request, Decoding::Done, max_bytes).await
     }
 
     /// The same for a question of the probe: the one way to what the interface rules out.
@@ -102,25 +96,30 @@ impl Transport {
         trace: &[(&'static str, String)],
         max_bytes: u64,
     ) -> Result<Answer, ErrorKind> {
-        let http = match question.twist {
-            Twist::Undecoded => self.undecoded()?,
-            _ => &self.http,
+        let decoding = match question.twist {
+            Twist::Undecoded => Decoding::Left,
+            _ => Decoding::Done,
         };
-        let mut request = traced(http.get(self.url(question)), trace);
+        let mut request = traced(self.http.get(self.url(question)), trace);
         if let Some((name, value)) = header(&question.twist)? {
             request = request.header(name, value);
         }
-        self.send(request, max_bytes).await
+        self.send(request, decoding, max_bytes).await
     }
 
-    async fn send(&self, request: RequestBuilder, max_bytes: u64) -> Result<Answer, ErrorKind> {
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        decoding: Decoding,
+        max_bytes: u64,
+    ) -> Result<Answer, ErrorKind> {
         let response = request.send().await.map_err(|error| {
             match handshake::lasting_failure(&error, &self.origin.host()) {
                 Some(reason) => ErrorKind::Insecure(reason),
                 None => send_failure(error),
             }
         })?;
-        read(response, max_bytes).await
+        read(response, decoding, max_bytes).await
     }
 
     /// The address of path and query; what was parsed with the client is not parsed for each request.
@@ -135,17 +134,12 @@ impl Transport {
         url.set_query(query);
         url
     }
+}
 
-    fn undecoded(&self) -> Result<&reqwest::Client, ErrorKind> {
-        if let Some(http) = self.undecoded.get() {
-            return Ok(http);
-        }
-        let http = builder(&self.origin)
-            .map(|builder| builder.gzip(false).brotli(false).zstd(false))
-            .and_then(build)
-            .map_err(|error| error.kind.clone())?;
-        Ok(self.undecoded.get_or_init(|| http))
-    }
+/// Whether a body is taken out of its encoding, or left as it was sent.
+enum Decoding {
+    Done,
+    Left,
 }
 
 fn traced(request: RequestBuilder, trace: &[(&'static str, String)]) -> RequestBuilder {
@@ -154,7 +148,11 @@ fn traced(request: RequestBuilder, trace: &[(&'static str, String)]) -> RequestB
     })
 }
 
-async fn read(mut response: Response, max_bytes: u64) -> Result<Answer, ErrorKind> {
+async fn read(
+    mut response: Response,
+    decoding: Decoding,
+    max_bytes: u64,
+) -> Result<Answer, ErrorKind> {
     let status = response.status();
     let version = match response.version() {
         Version::HTTP_09 => "HTTP/0.9",
@@ -163,17 +161,38 @@ async fn read(mut response: Response, max_bytes: u64) -> Result<Answer, ErrorKin
         Version::HTTP_3 => "HTTP/3.0",
         _ => "HTTP/1.1",
     };
-    let headers = Headers(std::mem::take(response.headers_mut()));
-    let (body, failure) = read_body(response, max_bytes).await;
+    let mut headers = std::mem::take(response.headers_mut());
+    let encoding = match decoding {
+        Decoding::Done => encoding(&mut headers),
+        Decoding::Left => Encoding::Plain,
+    };
+    let length = response.content_length();
+    let mut body = Body::new(encoding, length, max_bytes);
+    let failure = read_body(response, &mut body, max_bytes).await.err();
     match failure {
         // The status of an error says more than that its body is not whole.
         Some(failure) if status.is_success() => Err(failure),
         _ => Ok(Answer {
             status: status.as_u16(),
             version,
-            headers,
-            body,
+            headers: Headers(headers),
+            body: body.take().into(),
         }),
+    }
+}
+
+/// What the body is packed in, and the headers of what is in it; one that was not asked for stays.
+fn encoding(headers: &mut HeaderMap) -> Encoding {
+    let values = headers.get_all(CONTENT_ENCODING).into_iter();
+    // What is no text names no encoding that is known.
+    let named = Encoding::named(values.map(|value| value.to_str().unwrap_or("?")));
+    match named {
+        None | Some(Encoding::Plain) => Encoding::Plain,
+        Some(encoding) => {
+            headers.remove(CONTENT_ENCODING);
+            headers.remove(CONTENT_LENGTH);
+            encoding
+        }
     }
 }
 
@@ -185,7 +204,7 @@ fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind>
         Twist::OtherAccept => (ACCEPT, OTHER_MEDIA_TYPE.to_owned()),
         Twist::IfNoneMatch(tag) => (IF_NONE_MATCH, tag.clone()),
         Twist::IfModifiedSince(date) => (IF_MODIFIED_SINCE, date.clone()),
-        Twist::Undecoded => (ACCEPT_ENCODING, ENCODINGS.to_owned()),
+        Twist::Undecoded => (ACCEPT_ENCODING, ALL_ENCODINGS.to_owned()),
     };
     match HeaderValue::from_str(&text) {
         Ok(value) => Ok(Some((name, value))),
@@ -272,6 +291,7 @@ fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
     Ok(HeaderMap::from_iter([
         (AUTHORIZATION, authorization),
         (ACCEPT, accept),
+        (ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED)),
     ]))
 }
 
@@ -309,25 +329,25 @@ fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     attempt.follow()
 }
 
-async fn read_body(mut response: Response, max_bytes: u64) -> (Bytes, Option<ErrorKind>) {
-    let said = response.content_length().unwrap_or(0).min(max_bytes);
-    // One that says too much gets no memory for it before it comes.
-    let room = usize::try_from(said).map_or(MOST_RESERVED, |said| said.min(MOST_RESERVED));
-    let mut body = Vec::with_capacity(room);
+async fn read_body(mut response: Response, body: &mut Body, limit: u64) -> Result<(), ErrorKind> {
+    let mut came = 0;
     loop {
-        match response.chunk().await {
+        let read = response.chunk().await;
+        let unfit = match &read {
             Ok(Some(chunk)) => {
-                let room = max_bytes.saturating_sub(body.len() as u64);
-                if chunk.len() as u64 > room {
-                    let limit = max_bytes;
-                    return (body.into(), Some(ErrorKind::ResponseTooLarge { limit }));
-                }
-                body.extend_from_slice(&chunk);
+                came += chunk.len();
+                body.add(chunk)
             }
-            Ok(None) => return (body.into(), None),
-            Err(error) => {
-                let reason = format!("{} bytes came, then: {}", body.len(), root_cause(&error));
-                return (body.into(), Some(ErrorKind::TruncatedBody(reason)));
+            Ok(None) => body.end(),
+            Err(error) => Err(Unfit::Broken(root_cause(error))),
+        };
+        match (unfit, read) {
+            (Ok(()), Ok(None)) => return Ok(()),
+            (Ok(()), _) => {}
+            (Err(Unfit::TooLarge), _) => return Err(ErrorKind::ResponseTooLarge { limit }),
+            (Err(Unfit::Broken(why)), _) => {
+                let reason = format!("{came} bytes came, then: {why}");
+                return Err(ErrorKind::TruncatedBody(reason));
             }
         }
     }

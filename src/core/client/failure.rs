@@ -6,7 +6,7 @@ use crate::core::budget::Budget;
 use crate::core::error::{ErrorKind, Misfit, StatusFailure};
 use crate::core::json::Fault;
 use crate::core::retry;
-use crate::core::transport::Answer;
+use crate::core::transport::{Answer, Headers};
 
 const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 
@@ -31,7 +31,14 @@ impl From<ErrorKind> for Failure {
     }
 }
 
-pub(super) fn unreadable(status: u16, fault: Fault) -> Failure {
+pub(super) fn unreadable(status: u16, headers: &Headers, mut fault: Fault) -> Failure {
+    // What was decoded has the header no longer.
+    if fault.misfit == Misfit::NotJson
+        && let Some(encoding) = headers.get("content-encoding")
+    {
+        let packed = format!("it came as {encoding:?}, which was not asked for");
+        fault.reason = format!("{packed}: {}", fault.reason);
+    }
     Failure {
         status: Some(status),
         transient: fault.misfit == Misfit::NotJson,
