@@ -34,7 +34,8 @@ impl Client {
             }
             if answer.status == 200 && allowed && question.is_plain() {
                 let text = Text::repair(answer.body.clone());
-                json::check(&text.json).map_err(|fault| unreadable(answer.status, &answer.headers, fault))?;
+                json::check(&text.json)
+                    .map_err(|fault| unreadable(answer.status, &answer.headers, fault))?;
             }
             Ok((answer.status, answer))
         };

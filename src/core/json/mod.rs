@@ -62,9 +62,10 @@ impl Text {
         if body.starts_with(BYTE_ORDER_MARK) {
             body.advance(BYTE_ORDER_MARK.len());
         }
-        let mut repaired = 0;
         // Bytes that nobody else holds are not copied.
-        let mut json = match utf8::text(body.into()) {
+        let mut bytes: Vec<u8> = body.into();
+        let mut repaired = repair_surrogates(&mut bytes);
+        let json = match utf8::text(bytes) {
             Ok(valid) => valid,
             Err(bytes) => {
                 repaired += bytes
@@ -74,11 +75,6 @@ impl Text {
                 String::from_utf8_lossy(&bytes).into_owned()
             }
         };
-        let lone = lone_surrogates(json.as_bytes());
-        repaired += lone.len() as u64;
-        for position in lone.into_iter().rev() {
-            json.replace_range(position..position + ESCAPE_LENGTH, r"\ufffd");
-        }
         Self {
             json: Arc::new(json),
             repaired,
@@ -86,33 +82,36 @@ impl Text {
     }
 }
 
-const ESCAPE_LENGTH: usize = r"\ud800".len();
+const ESCAPE_LENGTH: usize = REPLACEMENT.len();
+const REPLACEMENT: &[u8] = br"\ufffd";
 
-/// Where escapes of half a surrogate pair begin (RFC 8259, 8.2).
-fn lone_surrogates(json: &[u8]) -> Vec<usize> {
-    let mut lone = Vec::new();
+/// Replaces escapes of half a surrogate pair (RFC 8259, 8.2) where they stand, and counts them.
+fn repair_surrogates(json: &mut [u8]) -> u64 {
+    let mut repaired = 0;
     let mut position = 0;
     while let Some(step) = json.get(position..).and_then(|rest| memchr(b'\\', rest)) {
         position += step;
-        match unit(json, position) {
+        let lone = match unit(json, position) {
             Some(0xD800..=0xDBFF) => {
-                if matches!(unit(json, position + ESCAPE_LENGTH), Some(0xDC00..=0xDFFF)) {
-                    position += ESCAPE_LENGTH;
-                } else {
-                    lone.push(position);
-                }
-                position += ESCAPE_LENGTH;
+                let paired = matches!(unit(json, position + ESCAPE_LENGTH), Some(0xDC00..=0xDFFF));
+                position += if paired { ESCAPE_LENGTH } else { 0 };
+                !paired
             }
-            Some(0xDC00..=0xDFFF) => {
-                lone.push(position);
-                position += ESCAPE_LENGTH;
-            }
-            Some(_) => position += ESCAPE_LENGTH,
+            Some(0xDC00..=0xDFFF) => true,
+            Some(_) => false,
             // Some other escape, of two characters; an escaped backslash must not begin another.
-            None => position += 2,
+            None => {
+                position += 2;
+                continue;
+            }
+        };
+        if lone && let Some(escape) = json.get_mut(position..position + ESCAPE_LENGTH) {
+            escape.copy_from_slice(REPLACEMENT);
+            repaired += 1;
         }
+        position += ESCAPE_LENGTH;
     }
-    lone
+    repaired
 }
 
 /// The UTF-16 unit that the escape at `position` stands for, if one begins there.

@@ -1,0 +1,103 @@
+"""Answers without an end, and small ones that unpack to gigabytes: the memory that they get."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import interpreter
+from backread import DecodeError, ResponseTooLargeError, TruncatedBodyError
+from bombs import BOMBS, UNASKED
+from canned import user
+from scripted_server import answer
+
+MEGABYTES = 1_000_000
+ABOVE_THE_LIMIT = 32
+"""How many MB a read may take besides the limit."""
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc says what memory was taken")
+
+
+def refused(scripted: Any, bomb: Any, read: str, limit: int, face: str = "sync") -> str:
+    """The error of a read in a process of its own; its memory is checked."""
+
+    def service(request: Any) -> Any:
+        first = request.path == "/external/users/1"
+        return answer(200, user(1)) if first else bomb()
+
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("bomb_child.py"), face, read, str(limit)],
+        env=interpreter.environment(scripted(service)),
+        capture_output=True,
+        text=True,
+        timeout=interpreter.SECONDS,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    error, taken = json.loads(done.stdout)
+    assert taken < limit / MEGABYTES + ABOVE_THE_LIMIT
+    return error
+
+
+@needs_linux
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [100_000, 64 * 2**20])
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_takes_no_more_than_the_limit(scripted: Any, bomb: str, limit: int) -> None:
+    assert refused(scripted, BOMBS[bomb], "get", limit) == "ResponseTooLargeError"
+
+
+@needs_linux
+@pytest.mark.slow
+@pytest.mark.parametrize("bomb", UNASKED)
+def test_what_is_packed_as_nobody_asked_for_is_not_unpacked(scripted: Any, bomb: str) -> None:
+    assert refused(scripted, UNASKED[bomb], "get", 64 * 2**20) in (
+        "TruncatedBodyError",
+        "DecodeError",
+    )
+
+
+@needs_linux
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("read", ["get", "page", "list", "dicts", "arrow", "all"])
+def test_no_read_takes_more_than_the_limit(scripted: Any, kind: str, read: str) -> None:
+    bomb = BOMBS["gzip"]
+    assert refused(scripted, bomb, read, 16 * MEGABYTES, kind) == "ResponseTooLargeError"
+
+
+@needs_linux
+@pytest.mark.slow
+def test_half_surrogates_are_mended_where_they_stand(scripted: Any) -> None:
+    """Each is a few bytes, and a list of them all would be larger than what they stand in."""
+    body = b'{"id": "x", "name": "' + rb"\ud800" * 5_000_000 + b'"}'
+    limit = len(body)
+    assert refused(scripted, lambda: answer(200, body), "get", limit) == "DecodeError"
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_is_an_error_that_is_not_tried_again(face: Any, scripted: Any, bomb: str) -> None:
+    server = scripted(lambda request: BOMBS[bomb]())
+    client = face.client(server, max_response_bytes=300_000, timeout=30)
+    listing = client.users.list()
+    with pytest.raises(ResponseTooLargeError, match="max_response_bytes="):
+        face.call(client.users.get, 42)
+    with pytest.raises(ResponseTooLargeError, match="300000"):
+        face.collect(listing)
+    assert listing.report.rows == 0
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("bomb", UNASKED)
+def test_what_was_not_asked_for_is_an_error_that_says_so(
+    face: Any, scripted: Any, bomb: str
+) -> None:
+    client = face.client(scripted(lambda request: UNASKED[bomb]()), max_retries=0, timeout=30)
+    with pytest.raises((TruncatedBodyError, DecodeError), match=r"not whole|not asked for"):
+        face.call(client.users.get, 42)
