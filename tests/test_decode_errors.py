@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -201,6 +202,57 @@ def test_the_advice_fits_the_fault(face: Any, scripted: Any) -> None:
             for read in (get_user, list_users):
                 error = decode_error(read, face, scripted, body, as_dict=as_dict)
                 assert "as_dict" not in str(error)
+
+
+DIGITS = "-" + "9" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        (f'"x": {DIGITS}', ".x"),
+        (f'"x": [0, {{"y": {DIGITS}}}]', ".x[1].y"),
+        (f'"user_attributes": [{{"name": "a", "z": {DIGITS}}}]', ".user_attributes[0].z"),
+    ],
+    ids=["x", "x[1].y", "user_attributes[0].z"],
+)
+def test_a_number_that_python_does_not_take_is_a_decode_error_that_points_to_it(
+    face: Any, scripted: Any, field: str, path: str
+) -> None:
+    """An int of more than 4,300 digits could not be printed either."""
+    row = f'{{"id": 7, {field}}}'
+    rows = f'{{"limit": 99, "offset": 0, "total": 2, "users": [{{"id": 1}}, {row}]}}'
+    for as_dict in (False, True):
+        assert decode_error(get_user, face, scripted, row, as_dict=as_dict).path == f"$.{path[1:]}"
+        error = decode_error(list_users, face, scripted, rows, as_dict=as_dict)
+        assert error.path == f"$.users[1]{path}"
+        assert "5000 digits" in str(error)
+        assert "set_int_max_str_digits" in str(error)
+        assert "9999" in error.snippet
+        client = face.client(scripted(answer(200, rows)))
+        error = decode_error(face.call, client.users.page, as_dict=as_dict)
+        assert error.path == f"$.users[1]{path}"
+
+
+def test_a_number_of_any_length_is_in_the_columns(face: Any, scripted: Any) -> None:
+    pytest.importorskip("pyarrow")
+    row = f'{{"id": 7, "x": {DIGITS}, "y": {DIGITS}.5}}'
+    listing = face.client(
+        scripted(answer(200, f'{{"limit": 9, "offset": 0, "total": 1, "users": [{row}]}}'))
+    ).users.list()
+    table = face.call(listing.to_arrow)
+    assert table["extra"].to_pylist() == [f'{{"x":{DIGITS},"y":{DIGITS}.5}}']
+
+
+def test_python_says_how_long_a_number_may_be(face: Any, scripted: Any) -> None:
+    row = f'{{"id": 7, "x": {DIGITS}}}'
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(5_000)
+    try:
+        assert get_user(face, scripted, row).extra == {"x": 1 - 10**5_000}
+        assert get_user(face, scripted, row, as_dict=True)["x"] == 1 - 10**5_000
+    finally:
+        sys.set_int_max_str_digits(before)
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])

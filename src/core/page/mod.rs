@@ -125,11 +125,21 @@ impl Row {
         self.read()
     }
 
-    fn read<'a, T: Record<'a>>(&'a self) -> Result<T, Fault> {
-        T::read(self.json()).map_err(|fault| match self.source.alone {
+    /// The first whole number in it of more than `most` digits.
+    pub fn long_number(&self, most: usize) -> Option<Fault> {
+        json::long_number(self.json(), most).map(|fault| self.in_answer(fault))
+    }
+
+    /// A fault of this row, seen from the answer that it came in.
+    fn in_answer(&self, fault: Fault) -> Fault {
+        match self.source.alone {
             true => fault,
             false => fault.below(&format!("$.{}[{}]", self.resource().key(), self.index)),
-        })
+        }
+    }
+
+    fn read<'a, T: Record<'a>>(&'a self) -> Result<T, Fault> {
+        T::read(self.json()).map_err(|fault| self.in_answer(fault))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rows of answers as the items that callers are given.
 
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -11,7 +12,7 @@ use super::records::Records;
 use super::value::{object, tree};
 use crate::core::client::{Read, Sent};
 use crate::core::interface::Resource;
-use crate::core::json::Fault;
+use crate::core::json::{Fault, long_number};
 use crate::core::model::{Extra, Record};
 use crate::core::page::{Page, Row};
 use crate::core::walk::WalkedPage;
@@ -51,9 +52,11 @@ pub fn page(
     if as_dict {
         let json = &page.text.json;
         let made = dict(py, &mut Names::new(py), json, || Extra::read(json));
-        return made
-            .map(Bound::unbind)
-            .map_err(|failure| failure.raised(py, &read.sent));
+        return made.map(Bound::unbind).map_err(|failure| {
+            failure
+                .of(py, |most| long_number(json, most))
+                .raised(py, &read.sent)
+        });
     }
     let rows = Rows {
         rows: &page.rows,
@@ -152,6 +155,15 @@ impl<'a, 'py> Maker<'a, 'py> {
         row: &'a Row,
         user_id: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
+        self.made(row, user_id)
+            .map_err(|failure| failure.of(self.py, |most| row.long_number(most)))
+    }
+
+    fn made(
+        &mut self,
+        row: &'a Row,
+        user_id: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
         Ok(match (self.as_dict, row.resource()) {
             (true, _) => dict(self.py, &mut self.names, row.json(), || row.object())?,
             (false, Resource::Users) => self.records.user(&row.user()?)?,
@@ -180,6 +192,21 @@ enum Failure {
 }
 
 impl Failure {
+    /// The same, with the place of the number that Python did not take, if that is why.
+    fn of(self, py: Python<'_>, long_number: impl FnOnce(usize) -> Option<Fault>) -> Self {
+        match &self {
+            Self::Python(error) if error.is_instance_of::<PyValueError>(py) => {
+                let most = py.import("sys").and_then(|sys| {
+                    sys.call_method0("get_int_max_str_digits")?
+                        .extract::<usize>()
+                });
+                let found = most.ok().and_then(long_number);
+                found.map_or(self, Self::Misfit)
+            }
+            _ => self,
+        }
+    }
+
     /// What is raised for a row of this answer.
     fn raised(self, py: Python<'_>, sent: &Sent) -> PyErr {
         match self {
