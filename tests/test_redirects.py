@@ -110,3 +110,126 @@ def test_a_redirect_without_a_target_is_its_status(face: Any, scripted: Any) -> 
         face.call(face.client(server).users.get, 42)
     assert caught.value.status_code == 302
     assert caught.value.body == b"where to?"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "HTTP://127.0.0.1:{other}/x",
+        "hTTp://LOCALHOST:{port}/x",
+        "http://localhost.:{port}/x",
+        "http://127.0.0.1.:{other}/x",
+        "http://[::1]:{port}/x",
+        "http://[::ffff:127.0.0.1]:{port}/x",
+        "http://127.0.0.2:{port}/x",
+        "http://127.0.0.1/x",
+        "http://xn--mnchen-3ya.localhost:{port}/x",
+        "http://münchen.localhost:{port}/x",
+        "http:\\\\127.0.0.1:{other}\\x",
+        "\\\\127.0.0.1:{other}\\x",
+        "/\\127.0.0.1:{other}/x",
+        "///127.0.0.1:{other}/x",
+        "ht\ttp://127.0.0.1:{other}/x",
+        "//127.0.0.1:{port}@127.0.0.1:{other}/x",
+        "http://ada:pw@127.0.0.1:{other}/x",
+        "http://127.0.0.1:{port}#@127.0.0.1:{other}/x@localhost:{port}",
+        "http://127.0.0.1:{port}\\@127.0.0.1:{other}/x",
+        "https://127.0.0.1/x",
+        "wss://127.0.0.1:{port}/x",
+        "javascript:alert(1)",
+    ],
+)
+def test_no_spelling_of_a_target_leads_to_another_origin(
+    face: Any, scripted: Any, target: str
+) -> None:
+    """The secret is seen by the service alone, whether the target is refused or is its own."""
+    other = scripted(lambda request: FINE)
+    server = scripted(
+        lambda request: (
+            FINE
+            if request.path == "/arrived"
+            else moved(target.format(port=server.port, other=other.port))
+        )
+    )
+    with pytest.raises((TransportError, StatusError)) as caught:
+        face.call(face.client(server, max_retries=0).users.get, 42)
+    assert other.requests == []
+    assert server.secret not in str(caught.value)
+    assert "pw@" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "HTTP://127.0.0.1:{port}/arrived",
+        "http://127.1:{port}/arrived",
+        "http://2130706433:{port}/arrived",
+        "//127.0.0.1:{port}/arrived",
+        "\\arrived",
+        "../../../arrived",
+        "http://127.0.0.1:{port}/../arrived#fragment",
+        "/ar\trived",
+    ],
+)
+def test_every_spelling_of_the_same_origin_is_followed(
+    face: Any, scripted: Any, target: str
+) -> None:
+    server = scripted(
+        lambda request: (
+            FINE if request.path == "/arrived" else moved(target.format(port=server.port))
+        )
+    )
+    assert face.call(face.client(server, max_retries=0).users.get, 42).id == 42
+    assert server.requests[1].headers["authorization"] == f"Bearer {server.secret}"
+
+
+def test_a_password_in_a_target_does_not_take_the_place_of_the_secret(
+    face: Any, scripted: Any
+) -> None:
+    server = scripted(
+        lambda request: (
+            FINE
+            if request.path == "/arrived"
+            else moved(f"http://ada:pw@127.0.0.1:{server.port}/arrived")
+        )
+    )
+    assert face.call(face.client(server, max_retries=0).users.get, 42).id == 42
+    assert len(server.requests) == 2
+    for request in server.requests:
+        assert request.headers["authorization"] == f"Bearer {server.secret}"
+
+
+def test_a_proxy_does_not_make_two_origins_one(face: Any, scripted: Any) -> None:
+    """Both are asked for at the same address: the proxy's."""
+    target = "http://elsewhere.example.com/external/users/42"
+    proxy = scripted(lambda request: FINE if "elsewhere" in request.target else moved(target))
+    client = face.kind(
+        "http://chat.example.com", "secret", "example", allow_http=True, proxy=proxy.url
+    )
+    with pytest.raises(TransportError, match="elsewhere"):
+        face.call(client.users.get, 42)
+    face.close(client)
+    assert [one.target for one in proxy.requests] == ["http://chat.example.com/external/users/42"]
+
+
+@pytest.mark.parametrize("status", [200, 201, 300, 304, 305, 306])
+@pytest.mark.parametrize("header", ["location", "refresh", "content-location", "alt-svc", "link"])
+def test_nothing_but_a_redirect_sends_the_client_elsewhere(
+    face: Any, scripted: Any, status: int, header: str
+) -> None:
+    other = scripted(lambda request: FINE)
+    value = {
+        "refresh": f"0; url={other.url}/x",
+        "alt-svc": f'h2="127.0.0.1:{other.port}"; ma=9999',
+        "link": f"<{other.url}/x>; rel=next",
+    }.get(header, f"{other.url}/x")
+    server = scripted(lambda request: answer(status, user(42), {header: value}))
+    client = face.client(server, max_retries=0)
+    for _ in range(2):
+        if status < 300:
+            assert face.call(client.users.get, 42).id == 42
+        else:
+            with pytest.raises((StatusError, TransportError)):
+                face.call(client.users.get, 42)
+    assert other.requests == []
+    assert len(server.requests) == 2

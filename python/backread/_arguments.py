@@ -68,7 +68,9 @@ def whole(name: str, number: Any, least: int, most: int) -> int:
         raise TypeError(f"{name} must be an int, not {type(number).__name__}") from None
     if not least <= checked <= most:
         bounds = f"{least} or more" if checked < least and most == LARGEST else f"{least} to {most}"
-        raise ValueError(f"{name} must be {bounds}, not {checked}; nothing was sent")
+        # Python refuses to write out very long ones.
+        given = checked if checked.bit_length() < 512 else f"one of {checked.bit_length()} bits"
+        raise ValueError(f"{name} must be {bounds}, not {given}; nothing was sent")
     return checked
 
 

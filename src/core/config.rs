@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -204,11 +205,19 @@ fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// A text of a message without what would end the line or steer a terminal.
+/// A text for a message, without what would end its line, or steer a terminal.
 pub fn on_one_line(text: &str) -> String {
-    text.chars()
-        .map(|each| if each.is_control() { '\u{fffd}' } else { each })
-        .collect()
+    // Besides control characters: ends of lines and paragraphs, and the direction of writing.
+    const OTHERS: [RangeInclusive<char>; 2] = ['\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    let steers = |each: &char| each.is_control() || OTHERS.iter().any(|all| all.contains(each));
+    text.replace(|each| steers(&each), "\u{fffd}")
+}
+
+/// Says that what was given as `name` is no text, without showing it.
+pub fn no_text(name: &str) -> Error {
+    Error::configuration(format!(
+        "{name} has half of a character (a lone surrogate); give it again, as whole text"
+    ))
 }
 
 fn missing(argument: &str, variable: &str, what: &str) -> Error {
@@ -266,16 +275,14 @@ fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
     }
 }
 
-/// Says that a secret cannot be one, without showing it.
-pub fn unfit_secret() -> Error {
+fn unfit_secret() -> Error {
     Error::configuration(
         "api_secret (BACKREAD_API_SECRET) has a blank, a line break or a character that is not \
          ASCII; copy the API Secret Key again, without what stands around it",
     )
 }
 
-/// Says that a proxy's address cannot be one, without showing it.
-pub fn unfit_proxy() -> Error {
+fn unfit_proxy() -> Error {
     Error::configuration(format!(
         "proxy {UNPRINTABLE}; pass its address, such as http://proxy.example.com:3128"
     ))

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyBool, PyInt};
+use pyo3::types::{PyAny, PyBool, PyInt, PyString};
 
 use super::errors::to_python;
 use crate::core::config::{self, Options};
@@ -52,6 +52,19 @@ impl Whole<'_> {
         Limit::new(name, self.integer(py, name, Error::invalid_argument)?)
             .map_err(|error| to_python(py, &error))
     }
+}
+
+/// A text from Python, in the form that will hold it.
+pub fn text<T: for<'a> From<&'a str>>(
+    py: Python<'_>,
+    name: &str,
+    given: Option<Bound<'_, PyString>>,
+) -> PyResult<Option<T>> {
+    // The codec's own error would carry the text that it could not encode.
+    given
+        .map(|text| text.to_str().map(T::from))
+        .transpose()
+        .map_err(|_| to_python(py, &config::no_text(name)))
 }
 
 pub fn walk_settings(

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString};
-use secrecy::SecretString;
 
-use super::arguments::{Whole, options, walk_settings};
+use super::arguments::{Whole, options, text, walk_settings};
 use super::convert::{page, single};
 use super::errors::to_python;
 use super::observing::Onlooker;
@@ -17,7 +16,7 @@ use super::walk::NativeWalk;
 use crate::clock::face::Clock;
 use crate::core::all_messages::all_messages;
 use crate::core::client::Client;
-use crate::core::config::{self, Settings};
+use crate::core::config::Settings;
 use crate::core::crawl::Users;
 use crate::core::interface::{List, Natural, Resource};
 use crate::core::probe::ProbeSettings;
@@ -51,9 +50,9 @@ impl NativeClient {
         allow_http, user_agent))]
     fn new(
         py: Python<'_>,
-        base_url: Option<String>,
+        base_url: Option<Bound<'_, PyString>>,
         api_secret: Option<Bound<'_, PyString>>,
-        vendor: Option<String>,
+        vendor: Option<Bound<'_, PyString>>,
         timeout: Option<f64>,
         deadline: Option<f64>,
         max_retries: Whole<'_>,
@@ -64,25 +63,16 @@ impl NativeClient {
         proxy: Option<Bound<'_, PyString>>,
         ca_bundle: Option<PathBuf>,
         allow_http: bool,
-        user_agent: Option<String>,
+        user_agent: Option<Bound<'_, PyString>>,
     ) -> PyResult<Self> {
-        // The codec's own error would carry the text that it could not encode.
-        let api_secret = api_secret
-            .map(|secret| secret.to_str().map(SecretString::from))
-            .transpose()
-            .map_err(|_| to_python(py, &config::unfit_secret()))?;
-        let proxy = proxy
-            .map(|proxy| proxy.to_str().map(SecretString::from))
-            .transpose()
-            .map_err(|_| to_python(py, &config::unfit_proxy()))?;
         let settings = Settings {
-            base_url,
-            api_secret,
-            vendor,
-            proxy,
+            base_url: text(py, "base_url", base_url)?,
+            api_secret: text(py, "api_secret", api_secret)?,
+            vendor: text(py, "vendor", vendor)?,
+            proxy: text(py, "proxy", proxy)?,
             ca_bundle,
             allow_http,
-            user_agent,
+            user_agent: text(py, "user_agent", user_agent)?,
         };
         let options = options(
             py,

@@ -1,0 +1,225 @@
+"""Nothing that a caller, the environment or a command line gives can add to a request."""
+
+from __future__ import annotations
+
+import enum
+import os
+import unicodedata
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import ConfigurationError
+from canned import envelope, user
+from command_line import Done
+from scripted_server import answer
+
+URL, SECRET, VENDOR = "https://chat.example.com", "5ecretOfTheService", "acme"
+
+BAD = {
+    "CR LF": "\r\nX-Injected: 1",
+    "LF": "\nX-Injected: 1",
+    "CR": "\rX-Injected: 1",
+    "line end": "\n",
+    "NUL": "\0",
+    "tab": "\t",
+    "escape": "\x1b[31m",
+    "DEL": "\x7f",
+    "next line": "\x85",
+    "line separator": "\u2028",
+    "no-break space": "\xa0",
+    "zero width": "\u200b",
+    "letter": "é",
+    "wide letter": "ＡＢ",
+    "emoji": "🙂",
+    "surrogate": "\ud800",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("BACKREAD_")]:
+        monkeypatch.delenv(name)
+
+
+bad = pytest.mark.parametrize("name", BAD)
+
+
+def refused(face: Any, **arguments: Any) -> str:
+    """A client is not made of them; the message is one line without the secret."""
+    given = {"base_url": URL, "api_secret": SECRET, "vendor": VENDOR, **arguments}
+    with pytest.raises(ConfigurationError) as caught:
+        face.kind(**given)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    assert not [one for one in message if unicodedata.category(one) == "Cc"]
+    assert SECRET not in message
+    return message
+
+
+@bad
+def test_it_is_refused_in_the_base_url(face: Any, name: str) -> None:
+    for place in ("https://chat.{}example.com", "https://chat.example.com/a{}b", "ht{}tps://a.b"):
+        assert refused(face, base_url=place.format(BAD[name])).isprintable()
+
+
+@bad
+def test_it_is_refused_in_the_secret(face: Any, name: str) -> None:
+    for place in (SECRET + "{}", "{}" + SECRET, SECRET + "{}" + SECRET):
+        refused(face, api_secret=place.format(BAD[name]))
+
+
+@bad
+def test_it_is_refused_in_the_vendor(face: Any, name: str) -> None:
+    for place in ("acme{}", "ac{}me"):
+        refused(face, vendor=place.format(BAD[name]))
+
+
+@bad
+def test_it_is_refused_in_the_user_agent(face: Any, name: str) -> None:
+    for place in ("reader{}", "reader{}/1.0"):
+        refused(face, user_agent=place.format(BAD[name]))
+
+
+@bad
+def test_it_is_refused_in_the_proxy(face: Any, name: str) -> None:
+    for place in ("http://pro{}xy:1", "http://ada:pw{}@proxy:1", "http://proxy:1/{}"):
+        refused(face, proxy=place.format(BAD[name]))
+
+
+@pytest.mark.parametrize("name", sorted(BAD.keys() - {"surrogate"}))
+def test_a_ca_bundle_of_such_a_name_that_is_missing_is_one_line(
+    face: Any, name: str, tmp_path: Path
+) -> None:
+    """A file may be called so; it never gets into a request."""
+    refused(face, ca_bundle=str(tmp_path / f"a{BAD[name]}b.pem"))
+
+
+@pytest.mark.parametrize("name", ["CR LF", "line end", "tab", "letter", "zero width"])
+@pytest.mark.parametrize("variable", ["BASE_URL", "API_SECRET", "VENDOR"])
+def test_the_environment_is_held_to_the_same(
+    face: Any, monkeypatch: pytest.MonkeyPatch, variable: str, name: str
+) -> None:
+    settings = {"BASE_URL": URL, "API_SECRET": SECRET, "VENDOR": VENDOR}
+    for each, value in settings.items():
+        monkeypatch.setenv(f"BACKREAD_{each}", value)
+    face.close(face.kind())
+    inside = "x" if variable == "BASE_URL" else ""
+    monkeypatch.setenv(f"BACKREAD_{variable}", settings[variable] + BAD[name] + inside)
+    with pytest.raises(ConfigurationError, match=f"BACKREAD_{variable}") as caught:
+        face.kind()
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("option", ["--base-url", "--vendor", "--proxy", "--ca-bundle"])
+@pytest.mark.parametrize("name", ["CR LF", "escape", "letter"])
+def test_the_command_line_is_held_to_the_same(
+    backread: Callable[..., Done], option: str, name: str
+) -> None:
+    value = {"--base-url": URL, "--proxy": "http://proxy:1"}.get(option, VENDOR)
+    done = backread("users", option, value + BAD[name] + "x")
+    assert done.code == 2
+    assert done.line.isprintable()
+    assert option in done.line
+
+
+class Number(enum.IntEnum):
+    FORTY_TWO = 42
+
+
+class Indexed:
+    """What numpy's integers are to Python."""
+
+    def __index__(self) -> int:
+        return 42
+
+
+class Spelled(int):
+    """A number that writes itself as something else."""
+
+    def __str__(self) -> str:
+        return "42?limit=1 HTTP/1.1\r\nX-Injected: 1\r\n"
+
+    __repr__ = __str__
+
+    def __format__(self, shape: str) -> str:
+        return str(self)
+
+
+CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "users.get": lambda face, client, number: face.call(client.users.get, number),
+    "messages.get of": lambda face, client, number: face.call(client.messages.get, number, 1),
+    "messages.get": lambda face, client, number: face.call(client.messages.get, 1, number),
+    "messages.page": lambda face, client, number: face.call(client.messages.page, number),
+    "messages.list": lambda face, client, number: face.collect(client.messages.list(number)),
+    "messages.all": lambda face, client, number: face.collect(client.messages.all(users=[number])),
+    "offset": lambda face, client, number: face.call(client.users.page, number),
+}
+calls = pytest.mark.parametrize("call", CALLS)
+
+
+def service(request: Any) -> bytes:
+    if request.path.endswith("users"):
+        return answer(200, envelope([user(1)]))
+    if request.path.endswith("messages"):
+        return answer(200, envelope([], key="messages"))
+    return answer(200, {"id": 42})
+
+
+@calls
+@pytest.mark.parametrize("number", [Number.FORTY_TWO, Indexed(), Spelled(42)], ids=type)
+def test_a_number_is_sent_as_its_digits(face: Any, scripted: Any, call: str, number: Any) -> None:
+    server = scripted(service)
+    CALLS[call](face, face.client(server), number)
+    assert server.requests
+    for request in server.requests:
+        assert "42" in request.target
+        assert "X-Injected" not in request.target
+        assert set(request.headers) <= {
+            *("accept", "accept-encoding", "authorization", "host", "user-agent")
+        }
+
+
+@calls
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(True, False, None, "42", "42\r\nX-Injected: 1", b"42", 42.0, float("nan"), Decimal(42)),
+        *([42], {}, object(), "../1", "42?limit=1", "４２"),
+    ],
+    ids=lambda number: type(number).__name__ + ascii(number)[:20],
+)
+def test_what_is_no_number_is_a_type_error_and_not_sent(
+    face: Any, scripted: Any, call: str, number: Any
+) -> None:
+    server = scripted(service)
+    with pytest.raises(TypeError):
+        CALLS[call](face, face.client(server), number)
+    assert server.requests == []
+
+
+@calls
+@pytest.mark.parametrize(
+    "number",
+    [-1, 2**63, 2**64 + 42, 10**400, -(10**400), 10**6000],
+    ids=lambda number: f"{number.bit_length()} bits",
+)
+def test_a_number_out_of_bounds_is_a_value_error_and_not_sent(
+    face: Any, scripted: Any, call: str, number: int
+) -> None:
+    server = scripted(service)
+    with pytest.raises(ValueError, match="nothing was sent"):
+        CALLS[call](face, face.client(server), number)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("name", ["on_rate_limit", "timeout", "max_retries", "rate_limit"])
+def test_with_options_takes_no_text_in_place_of_a_number(face: Any, name: str) -> None:
+    client = face.kind(URL, SECRET, VENDOR)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        client.with_options(**{name: "5\r\nX-Injected: 1"})
+    assert str(caught.value).isprintable()
+    face.close(client)
