@@ -1,6 +1,7 @@
 //! What a client is told wrongly, and what it says of it.
 
 use super::*;
+use crate::core::client::Client;
 
 const SECRET: &str = "Zm9vYmFyYmF6";
 
@@ -129,7 +130,52 @@ fn nothing_can_be_smuggled_into_a_header() {
 
 #[test]
 fn debug_shows_no_secret() {
-    let origin = Origin::new(settings("https://a.example")).unwrap();
-    assert!(!format!("{origin:?}").contains(SECRET));
-    assert!(!format!("{:?}", settings("https://a.example")).contains(SECRET));
+    let given = || Settings {
+        proxy: Some("https://ada:hunter2@proxy.example.com".into()),
+        ..settings("https://a.example")
+    };
+    let client = Client::new(given(), Options::default()).unwrap();
+    let origin = Origin::new(given()).unwrap();
+    let refused = settings("https://ada:hunter2@a.example");
+    let shown = [
+        format!("{:?} {:#?}", given(), given()),
+        format!("{refused:?} {refused:#?}"),
+        format!("{origin:?} {origin:#?}"),
+        format!("{client:?} {client:#?}"),
+        format!("{:?}", Origin::new(refused).unwrap_err()),
+    ];
+    for each in shown {
+        assert!(
+            !each.contains(SECRET) && !each.contains("hunter2"),
+            "{each}"
+        );
+    }
+}
+
+#[test]
+fn what_a_parser_would_drop_in_silence_is_refused() {
+    for smuggled in ["\t", "\n", "\r\n", "\0", "\u{a0}", "é"] {
+        let message = refusal(settings(&format!("https://a.{smuggled}example")));
+        assert!(message.contains("base_url"), "{message}");
+        let message = refusal(Settings {
+            proxy: Some(format!("http://ada:hunter2{smuggled}@proxy").into()),
+            ..settings("https://a.example")
+        });
+        assert!(message.contains("proxy") && !message.contains("hunter2"));
+    }
+}
+
+#[test]
+fn plain_http_stays_on_this_machine_with_a_proxy_too() {
+    let by = |proxy: &str| Settings {
+        proxy: Some(proxy.into()),
+        ..settings("http://127.0.0.1:8080")
+    };
+    assert!(refusal(by("http://proxy.example.com:3128")).contains("allow_http"));
+    assert!(Origin::new(by("http://127.0.0.1:3128")).is_ok());
+    let allowed = Settings {
+        allow_http: true,
+        ..by("http://proxy.example.com:3128")
+    };
+    assert!(Origin::new(allowed).is_ok());
 }

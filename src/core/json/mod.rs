@@ -14,6 +14,8 @@ pub mod cursor;
 pub mod fields;
 mod utf8;
 
+// What stands ahead of the secret in every request.
+const CREDENTIAL: &str = "Bearer ";
 const SNIPPET_CHARACTERS: usize = 80;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -216,11 +218,33 @@ fn position(json: &str, error: &serde_json::Error) -> usize {
 /// At most `SNIPPET_CHARACTERS` characters around the byte at `position`.
 pub fn snippet(json: &str, position: usize) -> String {
     let start = json.floor_char_boundary(position.saturating_sub(SNIPPET_CHARACTERS / 2));
-    json.get(start..)
+    let end = json.floor_char_boundary(start + SNIPPET_CHARACTERS * char::MAX_LEN_UTF8);
+    // A credential that begins ahead of the snippet is one in it, too.
+    let (before, _) = json.split_at(json.floor_char_boundary(start + CREDENTIAL.len()));
+    let from = before
+        .rfind(CREDENTIAL)
+        .map_or(start, |from| from.min(start));
+    let shown = without_credentials(json.get(from..end).unwrap_or_default());
+    shown
+        .get(start - from..)
         .unwrap_or_default()
         .chars()
         .take(SNIPPET_CHARACTERS)
         .collect()
+}
+
+/// A service that sends our headers back does not get the secret into a message; of the same length.
+fn without_credentials(text: &str) -> String {
+    let mut parts = text.split(CREDENTIAL);
+    let mut masked = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let ends = |each: char| each == '"' || !each.is_ascii_graphic();
+        let (credential, rest) = part.split_at(part.find(ends).unwrap_or(part.len()));
+        masked.push_str(CREDENTIAL);
+        masked.extend(credential.chars().map(|_| '*'));
+        masked.push_str(rest);
+    }
+    masked
 }
 
 #[cfg(test)]
@@ -275,6 +299,17 @@ mod tests {
         assert_eq!(fault.path, "$.b[2].c");
         assert_eq!(fault.reason, "a whole number of 6 digits");
         assert_eq!(long_number("[123456e7, 123456.5]", 5), None);
+    }
+
+    #[test]
+    fn a_snippet_shows_no_credential_wherever_it_begins() {
+        let secret = "s3cret".repeat(40);
+        let json = format!(r#"{{"é": 1, "authorization": "Bearer {secret}", "host": "é"}}"#);
+        for position in 0..=json.len() + 1 {
+            let shown = snippet(&json, position);
+            assert!(!shown.contains("s3c") && !shown.contains("ret"), "{shown}");
+        }
+        assert!(snippet(&json, json.len()).contains("host"));
     }
 
     #[test]

@@ -1,0 +1,258 @@
+"""Where else a secret could end up: on disk, in output, in other processes, in an echo."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import BackreadError, Client, DecodeError
+from backread.testing import MockServer, World
+from canned import user
+from command_line import COMMAND, SECONDS, Done
+from interpreter import run
+from scripted_server import answer
+from shown import told_by, with_locals
+
+SECRET = "t0p5ecretOfTheService"
+
+
+def test_no_file_of_a_mirror_and_no_progress_holds_it(tmp_path: Path, backread_mock: Any) -> None:
+    pytest.importorskip("duckdb")
+    from backread import Mirror
+
+    told: list[str] = []
+    progress: list[Any] = []
+    secret = backread_mock.secret
+    mirror = Mirror(tmp_path / "chats")
+    with Client(backread_mock.url, secret, backread_mock.vendor) as client:
+        for mode in ("incremental", "full"):
+            report = mirror.sync(client, mode=mode, on_progress=progress.append)
+            told += [repr(report), report._repr_html_()]
+    files = [file for file in (tmp_path / "chats").rglob("*") if file.is_file()]
+    assert len(files) > 3
+    assert progress
+    for file in files:
+        assert secret.encode() not in file.read_bytes()
+        assert secret not in str(file)
+    assert secret not in "\n".join([*told, *map(repr, progress)])
+
+
+def test_no_profile_holds_it(face: Any) -> None:
+    with MockServer(World(seed=7, users=20)) as server:
+        profile = face.call(face.client(server).probe)
+        for text in (repr(profile), str(profile), profile.to_json()):
+            assert server.secret not in text
+
+
+@pytest.mark.parametrize("level", [1, logging.DEBUG, logging.INFO, logging.WARNING])
+def test_no_log_holds_it_at_any_level(
+    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture, level: int
+) -> None:
+    """Each record whole, with its arguments, and of every logger there is."""
+    caplog.set_level(level)
+    caplog.set_level(level, "backread")
+    location = {"location": "https://elsewhere.example.com/x"}
+    server = scripted(
+        *(answer(503), answer(401, SECRET), answer(302, b"", location), answer(200, SECRET))
+    )
+
+    class Place:
+        url, secret, vendor = server.url, SECRET, server.vendor
+
+    client = face.client(Place, max_retries=1)
+    for _ in range(3):
+        with pytest.raises(BackreadError):
+            face.call(client.users.get, 42)
+    face.close(client)
+    for record in caplog.records:
+        assert SECRET not in repr(vars(record)) + record.getMessage()
+
+
+ECHOES = {
+    "JSON": lambda request: answer(200, {"headers": request.headers}),
+    "JSON of a page": lambda request: answer(200, {"users": [{"headers": request.headers}]}),
+    "HTML": lambda request: answer(200, f"<pre>{request.headers}</pre>"),
+    "text": lambda request: answer(200, "\n".join(map(": ".join, request.headers.items()))),
+    "half a JSON": lambda request: answer(200, json.dumps({"sent": request.headers})[:-1]),
+    "a text for a number": lambda request: answer(
+        200, user(1, name=[request.headers["authorization"]])
+    ),
+}
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_a_service_that_sends_our_headers_back_does_not_get_it_into_an_error(
+    face: Any, scripted: Any, echo: str
+) -> None:
+    """As one does that shows what it was sent, to which base_url points by mistake."""
+    server = scripted(ECHOES[echo])
+
+    class Place:
+        url, secret, vendor = server.url, SECRET, server.vendor
+
+    client = face.client(Place, max_retries=0)
+    for call in (
+        lambda: face.call(client.users.get, 42),
+        lambda: face.call(client.users.page),
+        lambda: face.collect(client.users.list()),
+    ):
+        with pytest.raises(DecodeError) as caught:
+            call()
+        assert SECRET not in told_by(caught.value)
+
+
+def test_a_traceback_drawn_with_its_locals_does_not_show_it(face: Any, scripted: Any) -> None:
+    rich = pytest.importorskip("rich.traceback")
+    console = pytest.importorskip("rich.console")
+    server = scripted(lambda request: answer(401))
+    client = face.kind(server.url, SECRET, server.vendor)
+    with pytest.raises(BackreadError) as caught:
+        face.call(client.users.get, 42)
+    face.close(client)
+    error = caught.value
+    drawn = rich.Traceback.from_exception(
+        type(error), error, error.__traceback__, show_locals=True, locals_max_string=None
+    )
+    page = console.Console(width=200, record=True, file=io.StringIO())
+    page.print(drawn)
+    assert "AuthenticationError" in page.export_text(clear=False)
+    assert SECRET not in page.export_text() + with_locals(error)
+
+
+PYTEST = """
+import backread
+
+def test_it():
+    with backread.Client() as client:
+        client.users.get(42)
+"""
+
+
+def test_a_failing_test_that_shows_its_locals_does_not_show_it(
+    scripted: Any, tmp_path: Path
+) -> None:
+    server = scripted(lambda request: answer(401))
+    (tmp_path / "test_it.py").write_text(PYTEST)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--showlocals", "-vv", "--tb=long", "--full-trace"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "BACKREAD_BASE_URL": server.url,
+            "BACKREAD_API_SECRET": SECRET,
+            "BACKREAD_VENDOR": server.vendor,
+        },
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert "AuthenticationError" in done.stdout
+    assert SECRET not in done.stdout + done.stderr
+
+
+CHILDREN = """
+import sys, threading
+started = []
+watched = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.system", "os.putenv")
+sys.addaudithook(lambda event, arguments: event in watched and started.append(event))
+from backread import Client
+with Client() as client:
+    client.users.get(42)
+    client.users.list().to_list()
+print(started)
+try:
+    with open("/proc/thread-self/children") as children:
+        print(children.read().split())
+except FileNotFoundError:
+    print([])
+"""
+
+
+def test_no_other_process_is_started_and_no_variable_is_set(backread_mock: Any) -> None:
+    """Another process's arguments and environment are there for all to read."""
+    done = run(CHILDREN.replace("42", str(backread_mock.world.user_ids()[0])), backread_mock)
+    assert done.stdout.split("\n") == ["[]", "[]", ""], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (f"{SECRET}\r\n", 0),
+        (f"\n  {SECRET}\t\n\n", 0),
+        (f"{SECRET}\n{SECRET}\n", 2),
+        (f"API_SECRET={SECRET} # ours\n", 2),
+        (f"\ufeff{SECRET}", 2),
+        (SECRET.encode("utf-16"), 2),
+        (b"\xff" + SECRET.encode(), 2),
+        (SECRET + "\0", 2),
+        ("", 2),
+    ],
+)
+def test_a_secret_file_is_read_or_refused_and_never_shown(
+    backread: Callable[..., Done],
+    scripted: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: str | bytes,
+    code: int,
+) -> None:
+    server = scripted(lambda request: answer(200, user(42)))
+    monkeypatch.delenv("BACKREAD_API_SECRET")
+    file = tmp_path / "secret"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    done = backread("user", 42, "--secret-file", file, "--base-url", server.url)
+    assert done.code == code
+    assert SECRET not in done.out + done.error
+    if code == 0:
+        assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+    else:
+        assert "secret" in done.line
+        assert server.requests == []
+
+
+@pytest.mark.parametrize("name", ["missing", "folder"])
+def test_a_secret_file_that_is_none_is_named(
+    backread: Callable[..., Done], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    done = backread("user", 42, "--secret-file", tmp_path / name)
+    assert done.code == 2
+    assert name in done.line
+
+
+@pytest.mark.parametrize("option", ["--api-secret", "--secret", "--api_secret", "--token"])
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_secret_among_the_arguments_is_refused_and_not_repeated(
+    backread: Callable[..., Done], option: str, joined: bool
+) -> None:
+    done = backread("users", *([f"{option}={SECRET}"] if joined else [option, SECRET]))
+    assert done.code == 2
+    assert SECRET not in done.out + done.error
+
+
+def test_a_fault_of_ours_in_full_does_not_show_it(scripted: Any) -> None:
+    server = scripted(lambda request: answer(500))
+    done = subprocess.run(
+        [*COMMAND, "user", "42", "--max-retries", "0"],
+        env={
+            **os.environ,
+            "BACKREAD_BASE_URL": server.url,
+            "BACKREAD_API_SECRET": SECRET,
+            "BACKREAD_VENDOR": server.vendor,
+            "BACKREAD_TRACEBACK": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert "Traceback" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
