@@ -6,6 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyModule, PyTuple};
 
 use super::convert;
+use super::kept::kept;
 use crate::core::error::{Attempt, Error, ErrorKind, StatusFailure};
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -46,8 +47,8 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         }
         ErrorKind::Status(failure) => status(py, failure, &attributes)?,
     };
-    let exception = ERRORS
-        .get_or_try_init(py, || py.import("backread.errors").map(Bound::unbind))?
+    let import = || py.import("backread.errors").map(Bound::unbind);
+    let exception = kept(py, &ERRORS, import)?
         .bind(py)
         .getattr(class)?
         .call((error.to_string(),), Some(&attributes))?;

@@ -5,6 +5,7 @@ mod arrow;
 mod client;
 mod convert;
 mod errors;
+mod kept;
 mod observing;
 mod probe;
 mod rows_table;

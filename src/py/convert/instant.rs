@@ -7,6 +7,7 @@ use pyo3::types::{PyBytes, PyDateTime, PyTuple, PyTzInfo};
 
 use super::c_interface::Constructor;
 use crate::core::timestamp::Timestamp;
+use crate::py::kept::kept;
 
 static DATETIME: PyOnceLock<Constructor> = PyOnceLock::new();
 
@@ -36,7 +37,8 @@ pub fn instant(py: Python<'_>, timestamp: Option<Timestamp>) -> PyResult<Bound<'
     ];
     let utc = PyTzInfo::utc(py)?.to_owned().into_any();
     let arguments = PyTuple::new(py, [PyBytes::new(py, &pickled).into_any(), utc])?;
-    DATETIME
-        .get_or_try_init(py, || Constructor::new(&PyDateTime::type_object(py)))?
-        .call(&arguments)
+    kept(py, &DATETIME, || {
+        Constructor::new(&PyDateTime::type_object(py))
+    })?
+    .call(&arguments)
 }

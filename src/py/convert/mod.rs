@@ -12,6 +12,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
+use super::kept::kept;
+
 pub use self::items::{items, page, single, walked_page};
 pub use self::report::report;
 
@@ -19,8 +21,6 @@ static MODELS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 /// A class of `backread.models`.
 pub fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    MODELS
-        .get_or_try_init(py, || py.import("backread.models").map(Bound::unbind))?
-        .bind(py)
-        .getattr(name)
+    let import = || py.import("backread.models").map(Bound::unbind);
+    kept(py, &MODELS, import)?.bind(py).getattr(name)
 }

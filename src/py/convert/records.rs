@@ -13,6 +13,7 @@ use super::instant::instant;
 use super::names::Names;
 use super::value::members;
 use crate::core::model::{Message, Sender, Unknown, User, UserAttribute};
+use crate::py::kept::kept;
 
 // Senders met lately; a list has its user and a few operators.
 const SENDERS: usize = 16;
@@ -110,7 +111,7 @@ impl<'a, 'py> Records<'a, 'py> {
     pub fn new(py: Python<'py>) -> PyResult<Self> {
         Ok(Self {
             py,
-            classes: CLASSES.get_or_try_init(py, || Classes::new(py))?,
+            classes: kept(py, &CLASSES, || Classes::new(py))?,
             names: Names::new(py),
             none: py.None().into_bound(py),
             senders: VecDeque::new(),

@@ -11,6 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
 use super::{Held, held_already};
+use crate::py::kept::kept;
 use crate::py::observing::Onlooker;
 
 static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -70,13 +71,11 @@ impl Drop for Ending {
 
 /// A future of the running event loop, and what sets it done.
 pub fn ending<'py>(py: Python<'py>, held: &Arc<Held>) -> PyResult<(Bound<'py, PyAny>, Ending)> {
-    let event_loop = GET_RUNNING_LOOP
-        .get_or_try_init(py, || {
-            let asyncio = py.import("asyncio")?;
-            asyncio.getattr("get_running_loop").map(Bound::unbind)
-        })?
-        .bind(py)
-        .call0()?;
+    let get_running_loop = kept(py, &GET_RUNNING_LOOP, || {
+        let asyncio = py.import("asyncio")?;
+        asyncio.getattr("get_running_loop").map(Bound::unbind)
+    })?;
+    let event_loop = get_running_loop.bind(py).call0()?;
     let mailbox = match known(&event_loop, held) {
         Some(mailbox) => mailbox,
         None => new_mailbox(&event_loop, held)?,
