@@ -18,7 +18,7 @@ use super::json::{self, Fault, Text};
 use super::observer::Observer;
 use super::pace::Pace;
 use super::page::{Page, Row};
-use super::process::PerProcess;
+use super::process::{PerProcess, chance};
 use super::question::Question;
 use super::retry::{self, Load, OnRateLimit, Situation, Verdict};
 use super::transport::{Answer, Transport};
@@ -363,7 +363,7 @@ impl Client {
                     max_retries: self.options.max_retries,
                     on_rate_limit: self.options.on_rate_limit,
                     remaining: budget.remaining(&self.clock),
-                    chance: fastrand::f64(),
+                    chance: chance(),
                 },
             );
             // The pace is told before the place is given back, or the next in line would slip through.

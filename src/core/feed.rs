@@ -100,9 +100,7 @@ impl<T: Send + 'static> Feed<T> {
     /// The next items that are there, at least one and at most so many; none at the end. All else
     /// as `next`: a failure comes after what was made before it.
     pub async fn next_ready(&self, most: usize) -> Result<Vec<T>, Error> {
-        if self.process != std::process::id() {
-            return Err(Error::new(ErrorKind::OtherProcess));
-        }
+        self.check_process()?;
         let mut state = self.state.lock().await;
         if self.stopped.load(Ordering::Acquire) {
             *state = State::Ended;
@@ -160,11 +158,19 @@ impl<T: Send + 'static> Feed<T> {
 }
 
 impl<T> Feed<T> {
+    /// A forked child has neither the work nor the threads that hold the locks.
+    pub fn check_process(&self) -> Result<(), Error> {
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::OtherProcess)),
+        }
+    }
+
     /// Ends the work; what was made ahead is dropped.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         // A forked child holds a copy of the handle, but the task is its parent's.
-        if self.process == std::process::id()
+        if self.check_process().is_ok()
             && let Some(task) = self.task.get()
         {
             task.abort();
@@ -175,6 +181,10 @@ impl<T> Feed<T> {
 impl<T> Drop for Feed<T> {
     fn drop(&mut self) {
         self.stop();
+        if self.check_process().is_err() {
+            // Dropping an end of the parent's channel would wake its work, and wait for its locks.
+            std::mem::forget(std::mem::replace(self.state.get_mut(), State::Ended));
+        }
     }
 }
 

@@ -1,8 +1,24 @@
 //! What belongs to one process: a forked child makes its own and leaves the inherited one alone.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+
+thread_local! {
+    /// The process that this thread's chance is of.
+    static CHANCE_OF: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A number from 0 to 1. Children that were forked alike draw different ones, so that what they
+/// retry does not come all at once.
+pub fn chance() -> f64 {
+    let process = std::process::id();
+    if CHANCE_OF.replace(process) != process {
+        fastrand::seed(fastrand::u64(..) ^ u64::from(process));
+    }
+    fastrand::f64()
+}
 
 /// A value made once in each process. Nothing here locks, so a fork at any moment is harmless.
 #[derive(Debug)]
@@ -18,13 +34,17 @@ struct Owned<T> {
 
 impl<T> Default for PerProcess<T> {
     fn default() -> Self {
-        Self {
-            held: ArcSwapOption::empty(),
-        }
+        Self::empty()
     }
 }
 
 impl<T> PerProcess<T> {
+    pub const fn empty() -> Self {
+        Self {
+            held: ArcSwapOption::const_empty(),
+        }
+    }
+
     /// Drops this process's value; one that was inherited is left alone.
     pub fn clear(&self) {
         if let Some(owned) = self.held.swap(None)

@@ -1,6 +1,6 @@
 //! Record batches handed over through the Arrow C stream interface.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -16,6 +16,15 @@ use crate::core::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
 use crate::core::feed::Feed;
 use crate::core::interface::Resource;
 use crate::core::walk::Walk;
+
+/// Makes what streams need; see `super::prepare`.
+pub fn prepare(py: Python<'_>) {
+    for schema in [&USERS, &MESSAGES, &LISTS, &REJECTS, &CURSORS, &GONE] {
+        LazyLock::force(schema);
+    }
+    py.get_type::<PyRecordBatchReader>();
+    py.get_type::<PySchema>();
+}
 
 /// Any reader of batches as the capsule that Arrow's consumers take.
 pub fn stream<'py>(

@@ -9,6 +9,7 @@ use super::arguments::{Whole, options, text, walk_settings};
 use super::convert::{page, single};
 use super::errors::to_python;
 use super::observing::Onlooker;
+use super::prepare;
 use super::probe;
 use super::runtime::{SettledWhenDropped, run_single, settle};
 use super::sync::NativeSyncRun;
@@ -84,6 +85,7 @@ impl NativeClient {
             on_rate_limit,
             max_response_bytes,
         )?;
+        prepare(py)?;
         Client::new(settings, options)
             .map(Self::from)
             .map_err(|error| to_python(py, &error))

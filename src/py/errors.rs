@@ -11,6 +11,16 @@ use crate::core::error::{Attempt, Error, ErrorKind, StatusFailure};
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
+/// Imports the errors; see `super::prepare`.
+pub fn prepare(py: Python<'_>) -> PyResult<()> {
+    errors(py).map(|_| ())
+}
+
+fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    let import = || py.import("backread.errors").map(Bound::unbind);
+    Ok(kept(py, &ERRORS, import)?.bind(py))
+}
+
 /// The exception that an error becomes, with its attributes, attempts and cause.
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|failure| failure)
@@ -47,9 +57,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         }
         ErrorKind::Status(failure) => status(py, failure, &attributes)?,
     };
-    let import = || py.import("backread.errors").map(Bound::unbind);
-    let exception = kept(py, &ERRORS, import)?
-        .bind(py)
+    let exception = errors(py)?
         .getattr(class)?
         .call((error.to_string(),), Some(&attributes))?;
     let exception = PyErr::from_value(exception);

@@ -21,3 +21,17 @@ pub fn kept<'place, T>(
         .get(py)
         .ok_or_else(|| PyRuntimeError::new_err("what was kept is gone"))
 }
+
+/// A Python string that is made once; not `intern!`, for the reason above.
+macro_rules! name {
+    ($py:expr, $text:literal) => {{
+        static NAME: ::pyo3::sync::PyOnceLock<::pyo3::Py<::pyo3::types::PyString>> =
+            ::pyo3::sync::PyOnceLock::new();
+        let py = $py;
+        $crate::py::kept::kept(py, &NAME, || {
+            Ok(::pyo3::types::PyString::intern(py, $text).unbind())
+        })?
+        .bind(py)
+    }};
+}
+pub(super) use name;

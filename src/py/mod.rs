@@ -32,3 +32,13 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::mock::face::register(module)?;
     runtime::end_at_exit(module.py())
 }
+
+/// What the first calls need is imported and made beforehand, with the first client: a child that is
+/// forked while another thread imports or makes it would wait for that thread, which it has not.
+fn prepare(py: Python<'_>) -> PyResult<()> {
+    arrow::prepare(py);
+    runtime::prepare(py);
+    errors::prepare(py)?;
+    convert::prepare(py)?;
+    observing::prepare(py)
+}

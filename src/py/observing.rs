@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use std::time::UNIX_EPOCH;
 
 use pyo3::exceptions::PyException;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule, PyTuple};
 
+use super::kept::{kept, name};
 use crate::core::client::Client;
 use crate::core::observer::{Observed, Observer};
 
@@ -43,12 +43,12 @@ impl Onlooker {
             return Ok(Self(None));
         };
         let arguments = (name, &client.origin().base_url, traced);
-        let operation = observing.call_method1(intern!(py, "begin"), arguments)?;
+        let operation = observing.call_method1(name!(py, "begin"), arguments)?;
         if operation.is_none() {
             return Ok(Self(None));
         }
         let (traceparent, tracestate): (Option<String>, Option<String>) =
-            operation.getattr(intern!(py, "trace_headers"))?.extract()?;
+            operation.getattr(name!(py, "trace_headers"))?.extract()?;
         let trace = [("traceparent", traceparent), ("tracestate", tracestate)];
         let trace = trace
             .into_iter()
@@ -81,7 +81,7 @@ impl Onlooker {
         if let Some(looking) = &self.0 {
             let error = error.map(|error| error.value(py));
             let ended = looking.run(py, |operation| {
-                operation.call_method1(intern!(py, "end"), (error,))?;
+                operation.call_method1(name!(py, "end"), (error,))?;
                 Ok(())
             });
             if let Err(error) = ended {
@@ -127,7 +127,7 @@ impl Looking {
                 .iter()
                 .map(|attempt| shown(py, attempt))
                 .collect::<PyResult<Vec<_>>>()?;
-            operation.call_method1(intern!(py, "tell"), (attempts, left_out))?;
+            operation.call_method1(name!(py, "tell"), (attempts, left_out))?;
             Ok(())
         });
         match told {
@@ -157,21 +157,23 @@ fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     if let Some(observing) = OBSERVING.get(py) {
         return Ok(Some(observing.bind(py)));
     }
-    let modules = MODULES
-        .get_or_try_init(py, || {
-            let modules = py.import("sys")?.getattr("modules")?;
-            Ok::<_, PyErr>(modules.cast_into::<PyDict>()?.unbind())
-        })?
-        .bind(py);
-    if !modules.contains(intern!(py, "logging"))?
-        && !modules.contains(intern!(py, "opentelemetry.trace"))?
+    let modules = kept(py, &MODULES, || {
+        let modules = py.import("sys")?.getattr("modules")?;
+        Ok(modules.cast_into::<PyDict>()?.unbind())
+    })?
+    .bind(py);
+    if !modules.contains(name!(py, "logging"))?
+        && !modules.contains(name!(py, "opentelemetry.trace"))?
     {
         return Ok(None);
     }
-    let observing = OBSERVING
-        .get_or_try_init(py, || py.import("backread._observing").map(Bound::unbind))?
-        .bind(py);
-    Ok(Some(observing))
+    let import = || py.import("backread._observing").map(Bound::unbind);
+    Ok(Some(kept(py, &OBSERVING, import)?.bind(py)))
+}
+
+/// Imports what logs and traces need, if they are used; see `super::prepare`.
+pub fn prepare(py: Python<'_>) -> PyResult<()> {
+    observing(py).map(|_| ())
 }
 
 fn shown<'py>(py: Python<'py>, attempt: &Observed) -> PyResult<Bound<'py, PyTuple>> {

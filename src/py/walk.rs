@@ -8,6 +8,7 @@ use pyo3::types::PyCapsule;
 
 use super::arrow::{Batches, schema_capsule, stream};
 use super::convert::{self, items, walked_page};
+use super::errors::to_python;
 use super::observing::Onlooker;
 use super::runtime::run;
 use crate::core::batches::schema;
@@ -69,6 +70,12 @@ impl NativeWalk {
             onlooker,
         }
     }
+
+    // Before any lock: in a forked child its holder may be a thread that is not there.
+    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
+        let checked = self.walk.feed.check_process();
+        checked.map_err(|error| to_python(py, &error))
+    }
 }
 
 #[pymethods]
@@ -80,6 +87,7 @@ impl NativeWalk {
 
     /// The items of the pages that are ready, or None at the end.
     fn next_items(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
+        self.check_process(py)?;
         if let Some(error) = take(&self.pending) {
             return Err(error);
         }
@@ -108,6 +116,7 @@ impl NativeWalk {
 
     /// The next page, or None at the end.
     fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
+        self.check_process(py)?;
         let walk = Arc::clone(&self.walk);
         let next = async move { walk.feed.next().await };
         run(
@@ -123,6 +132,9 @@ impl NativeWalk {
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        if self.check_process(py).is_err() {
+            return Ok(());
+        }
         self.walk.feed.stop();
         self.ready.lock().clear();
         let told = self.onlooker.tell(py);

@@ -69,14 +69,28 @@ pub struct WalkedPage {
 
 /// The report of a walk under way, shared between the walk and those who look at it.
 #[derive(Debug, Clone)]
-pub struct SharedReport(Arc<Mutex<WalkReport>>);
+pub struct SharedReport {
+    shared: Arc<Mutex<WalkReport>>,
+    process: u32,
+}
 
 impl SharedReport {
     pub fn new(report: WalkReport) -> Self {
-        Self(Arc::new(Mutex::new(report)))
+        Self {
+            shared: Arc::new(Mutex::new(report)),
+            process: std::process::id(),
+        }
     }
 
+    /// What a walk of a forked child's parent has counted is not known where a thread that the child
+    /// has not was just at it.
     pub fn get(&self) -> WalkReport {
+        if self.process != std::process::id() {
+            return match self.shared.try_lock() {
+                Ok(report) => report.clone(),
+                Err(_) => WalkReport::not_read_yet(),
+            };
+        }
         self.update(|report| report.clone())
     }
 
@@ -85,7 +99,7 @@ impl SharedReport {
     }
 
     pub fn update<R>(&self, change: impl FnOnce(&mut WalkReport) -> R) -> R {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

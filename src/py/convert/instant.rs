@@ -37,8 +37,16 @@ pub fn instant(py: Python<'_>, timestamp: Option<Timestamp>) -> PyResult<Bound<'
     ];
     let utc = PyTzInfo::utc(py)?.to_owned().into_any();
     let arguments = PyTuple::new(py, [PyBytes::new(py, &pickled).into_any(), utc])?;
-    kept(py, &DATETIME, || {
-        Constructor::new(&PyDateTime::type_object(py))
-    })?
-    .call(&arguments)
+    constructor(py)?.call(&arguments)
+}
+
+/// Imports datetime; see `crate::py::prepare`.
+pub fn prepare(py: Python<'_>) -> PyResult<()> {
+    PyTzInfo::utc(py)?;
+    constructor(py).map(|_| ())
+}
+
+fn constructor(py: Python<'_>) -> PyResult<&Constructor> {
+    let of_datetime = || Constructor::new(&PyDateTime::type_object(py));
+    kept(py, &DATETIME, of_datetime)
 }

@@ -19,6 +19,12 @@ pub use self::report::report;
 
 static MODELS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
+/// Makes what values need; see `super::prepare`.
+pub fn prepare(py: Python<'_>) -> PyResult<()> {
+    instant::prepare(py)?;
+    records::prepare(py)
+}
+
 /// A class of `backread.models`.
 pub fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let import = || py.import("backread.models").map(Bound::unbind);

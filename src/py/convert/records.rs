@@ -107,6 +107,11 @@ pub struct Records<'a, 'py> {
     senders: VecDeque<(Sender<'a>, Bound<'py, PyAny>)>,
 }
 
+/// Makes what records need; see `crate::py::prepare`.
+pub fn prepare(py: Python<'_>) -> PyResult<()> {
+    kept(py, &CLASSES, || Classes::new(py)).map(|_| ())
+}
+
 impl<'a, 'py> Records<'a, 'py> {
     pub fn new(py: Python<'py>) -> PyResult<Self> {
         Ok(Self {

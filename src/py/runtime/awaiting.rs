@@ -17,6 +17,11 @@ use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
 use crate::py::observing::Onlooker;
 
+/// Makes what awaited calls need; see `crate::py::prepare`.
+pub fn prepare(py: Python<'_>) {
+    py.get_type::<Call>();
+}
+
 /// Makes the Python object of what an operation gave, or raises its error.
 type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
@@ -77,6 +82,9 @@ impl Call {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if self.process != process::id() {
+            return Err(to_python(py, &Error::new(ErrorKind::OtherProcess)));
+        }
         let mut steps = self.steps.bind(py).clone();
         if let Some(step) = steps.next() {
             return step.map(Bound::unbind);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
-use std::pin::pin;
+use std::mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::runtime::{Handle, Runtime};
 use super::driven::turn;
 use super::{Held, alive, stop_thread};
 use crate::core::client::Client;
-use crate::core::error::Error;
+use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
 use crate::py::observing::Onlooker;
 
@@ -72,6 +72,7 @@ pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
         });
         drop(runtime);
         match outcome {
+            _ if held.is_inherited() => {}
             Ok(Ok(_)) => held.driven.gave_back(),
             // The request that failed or was broken off may still be under way.
             _ => held.driven.settle(),
@@ -118,7 +119,7 @@ impl Held {
         onlooker: &Onlooker,
         operation: impl Future<Output = T>,
     ) -> PyResult<T> {
-        let mut operation = pin!(operation);
+        let mut operation = Box::pin(operation);
         loop {
             let outcome = driver.block_on(async {
                 tokio::select! {
@@ -138,6 +139,17 @@ impl Held {
                 onlooker.tell(py)
             });
             HANDLES_SIGNALS.set(outer);
+            if self.is_inherited() {
+                // A handler forked, and the child came back: dropping what is under way would take
+                // the parent's sockets out of the hands of its runtime.
+                mem::forget(operation);
+                return Err(Python::attach(|py| {
+                    handled.map_or_else(
+                        |error| error,
+                        |()| to_python(py, &Error::new(ErrorKind::OtherProcess)),
+                    )
+                }));
+            }
             handled?;
         }
     }

@@ -5,13 +5,12 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pyo3::exceptions::PyNotImplementedError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
 use super::{Held, held_already};
-use crate::py::kept::kept;
+use crate::py::kept::{kept, name};
 use crate::py::observing::Onlooker;
 
 static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -69,6 +68,11 @@ impl Drop for Ending {
     }
 }
 
+/// Makes what event loops need; see `crate::py::prepare`.
+pub fn prepare(py: Python<'_>) {
+    py.get_type::<Opener>();
+}
+
 /// A future of the running event loop, and what sets it done.
 pub fn ending<'py>(py: Python<'py>, held: &Arc<Held>) -> PyResult<(Bound<'py, PyAny>, Ending)> {
     let get_running_loop = kept(py, &GET_RUNNING_LOOP, || {
@@ -80,7 +84,7 @@ pub fn ending<'py>(py: Python<'py>, held: &Arc<Held>) -> PyResult<(Bound<'py, Py
         Some(mailbox) => mailbox,
         None => new_mailbox(&event_loop, held)?,
     };
-    let future = event_loop.call_method0(intern!(py, "create_future"))?;
+    let future = event_loop.call_method0(name!(py, "create_future"))?;
     let ending = Ending {
         future: Some(future.clone().unbind()),
         mailbox,
@@ -148,8 +152,8 @@ impl Mailbox {
         for future in futures {
             let future = future.bind(py);
             // One that was cancelled is done already.
-            if !future.call_method0(intern!(py, "done"))?.is_truthy()? {
-                future.call_method1(intern!(py, "set_result"), (py.None(),))?;
+            if !future.call_method0(name!(py, "done"))?.is_truthy()? {
+                future.call_method1(name!(py, "set_result"), (py.None(),))?;
             }
         }
         onlookers.iter().try_for_each(|onlooker| onlooker.tell(py))
@@ -192,7 +196,7 @@ impl Bell {
         let descriptor = read.as_raw_fd();
         let mailbox = Mailbox::new(Self::Socket { read, write });
         let opener = Opener(Arc::clone(&mailbox));
-        match event_loop.call_method1(intern!(py, "add_reader"), (descriptor, opener)) {
+        match event_loop.call_method1(name!(py, "add_reader"), (descriptor, opener)) {
             Ok(_) => Ok(mailbox),
             Err(error) if error.is_instance_of::<PyNotImplementedError>(py) => {
                 Ok(Mailbox::new(Self::Call(weak.clone_ref(py))))
@@ -225,14 +229,15 @@ impl Bell {
     }
 
     fn call(&self, mailbox: &Arc<Mailbox>) {
-        Python::attach(|py| {
+        // A loop that is closed by now has nobody who waits.
+        let _ = Python::attach(|py| -> PyResult<()> {
             if let Self::Call(event_loop) = self
                 && let Some(event_loop) = event_loop.bind(py).upgrade()
             {
                 let opener = (Opener(Arc::clone(mailbox)),);
-                // A loop that is closed by now has nobody who waits.
-                let _ = event_loop.call_method1(intern!(py, "call_soon_threadsafe"), opener);
+                event_loop.call_method1(name!(py, "call_soon_threadsafe"), opener)?;
             }
+            Ok(())
         });
     }
 

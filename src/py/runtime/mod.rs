@@ -6,8 +6,9 @@ mod driven;
 mod event_loop;
 
 use std::future::Future;
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,7 @@ const EXIT_LOOK: Duration = Duration::from_millis(2);
 /// The runtimes of one process: a forked child makes its own, for an inherited one has no threads
 /// there, and its connections are the parent's.
 struct Held {
+    process: u32,
     handle: Handle,
     runtime: Mutex<Option<Runtime>>,
     driven: Driven,
@@ -43,7 +45,14 @@ struct Held {
     waiting: AtomicUsize,
 }
 
-static RUNTIME: LazyLock<PerProcess<Arc<Held>>> = LazyLock::new(PerProcess::default);
+impl Held {
+    /// They are those of the process that this one was forked from.
+    fn is_inherited(&self) -> bool {
+        self.process != process::id()
+    }
+}
+
+static RUNTIME: PerProcess<Arc<Held>> = PerProcess::empty();
 
 fn held() -> PyResult<Arc<Held>> {
     let make = || {
@@ -53,6 +62,7 @@ fn held() -> PyResult<Arc<Held>> {
             .enable_all()
             .build()?;
         Ok::<_, std::io::Error>(Arc::new(Held {
+            process: process::id(),
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
             driven: Driven::new()?,
@@ -86,6 +96,12 @@ fn stop_thread() -> ! {
     loop {
         thread::park();
     }
+}
+
+/// Makes what calls need; see `crate::py::prepare`.
+pub fn prepare(py: Python<'_>) {
+    awaiting::prepare(py);
+    event_loop::prepare(py);
 }
 
 /// What a call gives: a value of the core, made into a Python object under the GIL.
