@@ -1,0 +1,266 @@
+"""The cases of `reliability.py`, and the words for what is seen in each."""
+
+from __future__ import annotations
+
+import re
+
+import reliability_faults as faults
+from reliability_runs import SECRET, Case, Seen
+from reliability_servers import Behaviour, once
+
+REQUESTS_THAT_ARE_MANY = 2
+
+
+def after(seconds: float) -> str:
+    """How long something took, where it took long."""
+    return f" after {seconds:.0f} s" if seconds >= 1.5 else ""
+
+
+def size(megabytes: float) -> str:
+    """An amount of memory, coarse enough to be the same in the next run."""
+    if megabytes < 100:
+        return f"{max(10, round(megabytes, -1)):.0f} MB"
+    return f"{float(f'{megabytes:.2g}'):,.0f} MB"
+
+
+def error(seen: Seen) -> str:
+    """An error by its name, and what it took."""
+    count = len(seen.requests)
+    tried = f" after {count} requests" if count >= REQUESTS_THAT_ARE_MANY else ""
+    return f"`{seen.outcome['error']}`{tried or after(seen.outcome['seconds'])}"
+
+
+def plain(seen: Seen) -> str:
+    """A value or an error, and whether it was asked for again."""
+    match seen.kind:
+        case "value" if seen.outcome["is_user"]:
+            again = "retried, " if len(seen.requests) >= REQUESTS_THAT_ARE_MANY else ""
+            return f"{again}value{after(seen.outcome['seconds'])}"
+        case "value":
+            return f"another value: {seen.outcome.get('odd', 'fields are missing')}"
+        case "error":
+            return error(seen)
+        case "hangs":
+            return f"still waiting after {seen.outcome['seconds']:.0f} s"
+    return ended(seen)
+
+
+def ended(seen: Seen) -> str:
+    """The end of a child that said nothing."""
+    if seen.exit_code < 0:
+        return f"the process dies: signal {-seen.exit_code}"
+    return f"the process ends: exit code {seen.exit_code}"
+
+
+def second(seen: Seen) -> str:
+    """The same where two requests are asked for, so that only a third is a retry."""
+    count = len(seen.requests) - 1
+    text = plain(Seen(**{**vars(seen), "requests": seen.requests[:count]}))
+    return text.replace(f" after {count} requests", "") if count < 2 else text
+
+
+def odd_name(seen: Seen) -> str:
+    """What became of a name that is odd."""
+    name = seen.outcome.get("name")
+    return f"{plain(seen)}: {name}" if seen.kind == "value" else plain(seen)
+
+
+def odd_more(seen: Seen) -> str:
+    """What became of an unknown field that is odd."""
+    more = seen.outcome.get("more")
+    return f"{plain(seen)}: {more}" if seen.kind == "value" else plain(seen)
+
+
+def memory(seen: Seen) -> str:
+    """How it ended, and the memory that it took at most."""
+    mb = seen.outcome.get("mb")
+    return plain(seen) if mb is None else f"{plain(seen)}, {size(mb)}"
+
+
+def waited(seen: Seen) -> str:
+    """Whether the wait that was asked for was kept."""
+    if seen.kind == "value" and len(seen.requests) == REQUESTS_THAT_ARE_MANY:
+        gap = seen.requests[1].at - seen.requests[0].at
+        return f"waits {gap:.0f} s, value" if gap >= 1.9 else "retried too early, value"
+    return plain(seen)
+
+
+def away(seen: Seen) -> str:
+    """Whether the other origin was asked, and with the secret."""
+    if seen.elsewhere:
+        secret = any(SECRET in request.head for request in seen.elsewhere)
+        return f"followed, the secret is {'sent along' if secret else 'held back'}"
+    return f"refused: {plain(seen)}"
+
+
+def both(seen: Seen) -> str:
+    """What came of parent and child."""
+    if seen.kind != "both":
+        return plain(seen)
+    child, parent = (brief(seen.outcome[name]) for name in ("child", "parent"))
+    return f"both: {child}" if child == parent else f"child: {child}; parent: {parent}"
+
+
+def brief(outcome: dict[str, object]) -> str:
+    """An outcome within another."""
+    if outcome["kind"] == "value":
+        return "value" if outcome["is_user"] else "another value"
+    return f"`{outcome['error']}`" if outcome["kind"] == "error" else str(outcome["kind"])
+
+
+def interrupted(seen: Seen) -> str:
+    """How soon Ctrl-C was heard."""
+    if seen.kind == "none":
+        return "has no sync call"
+    if "at" not in seen.outcome or seen.interrupted_at is None:
+        return plain(seen)
+    took = seen.outcome["at"] - seen.interrupted_at
+    what = "KeyboardInterrupt" if seen.kind == "interrupted" else seen.outcome["error"]
+    return f"`{what}` " + ("within 0.2 s" if took <= 0.2 else f"after {took:.1f} s")
+
+
+def quiet_end(seen: Seen) -> str:
+    """How the interpreter ended."""
+    lines = [line for line in seen.stderr.splitlines() if line.strip()]
+    said = re.sub(r"[`|]", "", lines[-1])[:60] if lines else ""
+    code = f"signal {-seen.exit_code}" if seen.exit_code < 0 else f"exit code {seen.exit_code}"
+    late = seen.seconds_to_end - seen.outcome.get("seconds", 0.0)
+    return f"{code}{after(late)}, " + (f"stderr: `{said}`" if said else "silent")
+
+
+def cancelled(seen: Seen) -> str:
+    """What 9,000 cancelled tasks left behind."""
+    if seen.kind != "cancelled":
+        return plain(seen)
+    opened, held = seen.outcome["open"], seen.outcome["held"]
+    files = f"{opened} files left open" if opened > 5 else "no file left open"
+    more = f", {size(held)} more" if held >= 20 else ""
+    return f"{files}{more}, next call: {brief(seen.outcome['last'])}"
+
+
+def places(seen: Seen) -> str:
+    """Where the secret was seen."""
+    return plain(seen) if seen.kind != "shown" else ", ".join(seen.outcome["places"]) or "nowhere"
+
+
+def kept(seen: Seen) -> str:
+    """What pickling gives."""
+    if seen.kind == "pickled":
+        return "pickled, the secret inside" if seen.outcome["inside"] else "pickled without it"
+    return f"refused: {plain(seen)}"
+
+
+def injected(seen: Seen) -> str:
+    """Whether a header was sent that nobody meant to send."""
+    if any(request.header("x-injected") for request in seen.requests):
+        return "the header is sent"
+    return "sent without it" if seen.requests else f"refused: {error(seen)}"
+
+
+WHY = re.compile("self-?signed|unknown ?issuer|not trusted|verify failed|untrusted", re.IGNORECASE)
+REMEDY = re.compile(r"ca_bundle|SSL_CERT_FILE|verify=|ssl=", re.IGNORECASE)
+
+
+def distrusted(seen: Seen) -> str:
+    """What the error says of a certificate."""
+    if seen.kind != "error":
+        return plain(seen)
+    text = str(seen.outcome["text"])
+    why = "says why" if WHY.search(text) else "does not say why"
+    return f"{error(seen)}, {why}" + (" and what to do" if REMEDY.search(text) else "")
+
+
+def in_worker(seen: Seen) -> str:
+    """The error that comes back from a process pool."""
+    return plain(seen)
+
+
+def log(seen: Seen) -> str:
+    """What the standard logging heard."""
+    if seen.kind != "logged":
+        return plain(seen)
+    request = "the request" if seen.outcome["request"] else "no request"
+    return f"{request}" + (", the secret too" if seen.outcome["secret"] else "")
+
+
+def case(key: str, name: str, fault: Behaviour, words=plain, **more) -> Case:
+    """A case; most are one call."""
+    return Case(key, name, fault, words, **more)
+
+
+def again(key: str, name: str, fault: Behaviour, words=plain, **more) -> Case:
+    """A fault of the first request alone."""
+    return Case(key, name, once(fault), words, **more)
+
+
+GROUPS: dict[str, tuple[Case, ...]] = {
+    "processes": (
+        case("fork", "fork after a call", faults.good, both, situation="fork"),
+        case(
+            "fork-busy",
+            "fork while four calls are under way",
+            faults.until_released,
+            both,
+            situation="fork_busy",
+            timeout=8,
+            limit=20,
+        ),
+        case("worker", "an error in a worker of a process pool", faults.status(404), in_worker, situation="worker"),
+        case("loops", "one client, two event loops", faults.good, second, situation="two_loops"),
+    ),
+    "ends": (
+        case("ctrl-c", "Ctrl-C in a sync call", faults.silence, interrupted, situation="interrupt", timeout=6, alone=True),
+        case("exit-thread", "exit with a call in a daemon thread", faults.silence, quiet_end, situation="exit_thread", timeout=6, times=3),
+        case("exit-task", "exit with a call in a task", faults.silence, quiet_end, situation="exit_task", timeout=6, times=3),
+        case("cancel", "10,000 cancelled tasks", faults.until_released, cancelled, situation="cancel", limit=60, timeout=20, alone=True),
+    ),
+    "size": (
+        again("silence", "no answer, once", faults.silence),
+        again("silence-body", "silence in the body, once", faults.silence_in_body),
+        case("drip", "a byte each 0.2 s, for ever", faults.drip),
+        case("endless", "a body without an end", faults.endless, memory, limit=4, alone=True),
+        case("gzip-bomb", "1 GB as gzip", faults.bomb(faults.gzip_bomb, "gzip"), memory, limit=30, alone=True),
+        case("brotli-bomb", "1 GB as brotli", faults.bomb(faults.brotli_bomb, "br"), memory, limit=30, alone=True),
+        case("zstd-bomb", "1 GB as zstd", faults.bomb(faults.zstd_bomb, "zstd"), memory, limit=30, alone=True),
+        case("huge-header", "a header of 64 MB", faults.huge_header, memory, alone=True),
+        case("endless-headers", "header lines without an end", faults.endless_headers, memory, limit=4, alone=True),
+        case("circle", "a redirect in a circle", faults.circle),
+        again("429", "429 with `Retry-After: 2`, once", faults.status(429, Retry_After="2"), waited),
+        again("503", "503, once", faults.status(503)),
+    ),
+    "answers": (
+        again("cut-length", "cut, with Content-Length, once", faults.cut_length),
+        again("cut-chunks", "cut, chunked, once", faults.cut_chunks),
+        again("cut-gzip", "cut gzip, once", faults.cut_gzip(honest=False)),
+        again("cut-gzip-honest", "cut gzip of an honest length, once", faults.cut_gzip(honest=True)),
+        again("reset-before", "reset before the answer, once", faults.reset_before),
+        again("reset-during", "reset in the body, once", faults.reset_during),
+        case("stale", "an idle connection that ends as it is used", faults.stale, second, situation="twice"),
+        again("empty", "200 with an empty body, once", faults.body(b"")),
+        again("html", "200 with HTML, once", faults.body(faults.HTML)),
+        again("half", "200 with half of the JSON, once", faults.body(faults.HALF)),
+        case("nan", "`NaN`", faults.body(faults.user(more=b"NaN")), odd_more),
+        case("bom", "a byte order mark", faults.body(faults.BYTE_ORDER_MARK)),
+        case("utf8", "bad UTF-8", faults.body(faults.BAD_UTF8), odd_name),
+        case("surrogate", "half of a surrogate pair", faults.body(faults.SURROGATE), odd_name),
+        case("twice", "a key that comes twice", faults.body(faults.TWICE), odd_name),
+        case("deep", "200,000 levels", faults.body(faults.user(more=faults.DEEP)), odd_more),
+        case("digits", "an integer of 5,000 digits", faults.body(faults.user(more=faults.DIGITS)), odd_more),
+    ),
+    "secrets": (
+        case("shown", "where the secret is seen", faults.good, places, situation="shown"),
+        case("raised", "where it is seen after a 401", faults.status(401), places, situation="raised"),
+        case("raised-timeout", "where it is seen after a timeout", faults.silence, places, situation="raised", timeout=0.5),
+        case("pickled", "a client that is pickled", faults.good, kept, situation="pickled"),
+        case("origin", "a redirect to another origin", faults.good, away, leaves=True),
+        case("inject-secret", "a line break in the secret", faults.good, injected, into="secret"),
+        case("inject-agent", "a line break in the user agent", faults.good, injected, into="agent"),
+        case("inject-url", "a line break in the URL", faults.good, injected, into="url"),
+        case("self-signed", "a certificate that nobody vouches for", faults.good, distrusted, tls=True),
+        case("cert-file", "the same in `SSL_CERT_FILE`", faults.good, distrusted, tls=True, environment=("SSL_CERT_FILE",)),
+    ),
+    "logging": (
+        case("logged", "standard logging at DEBUG hears", faults.good, log, situation="logged"),
+    ),
+}
+CASES = tuple(case for cases in GROUPS.values() for case in cases)
