@@ -23,7 +23,7 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-speed clean test-rust \
+.PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-speed clean test-rust \
 	test-python test-wheel test-integrations test-long fuzz audit
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
 	@echo "make bench-mirror  what the mirror loses and asks for, next to others; WRITE=--write updates docs/"
 	@echo "make bench-pace  how much of what a service allows is asked for; WRITE=--write updates docs/"
+	@echo "make bench-reliability  what is seen where things go wrong, next to others; ONLY=fork,size WRITE=--write"
 	@echo "make bench-speed  how fast backread reads, next to others; ONLY=read,get ROUNDS=3 WRITE=--write"
 	@echo "make clean    remove what was built, $(VENV) included"
 	@echo
@@ -113,6 +114,7 @@ bench: $(STAMPS)/wheel
 	@$(MAKE) --no-print-directory bench-mirror
 	@$(MAKE) --no-print-directory bench-speed
 	@$(MAKE) --no-print-directory bench-pace
+	@$(MAKE) --no-print-directory bench-reliability
 
 bench-decode: $(STAMPS)/venv
 	cargo bench --locked --no-default-features --bench decode
@@ -132,6 +134,9 @@ bench-speed: $(STAMPS)/wheel $(STAMPS)/bench $(MIRROR_PEERS) target/speed-peers/
 
 bench-pace: $(STAMPS)/wheel
 	$(BIN)/python benches/service_limits.py $(WRITE)
+
+bench-reliability: $(STAMPS)/wheel target/reliability-peers/stamp
+	$(BIN)/python benches/reliability.py $(if $(ONLY),--only $(ONLY)) $(WRITE)
 
 clean:
 	rm -rf $(VENV) target fuzz/target .mypy_cache .pytest_cache .ruff_cache
@@ -171,6 +176,8 @@ target/mirror-peers/%/stamp: benches/peers/mirror/%.txt
 	@touch $@
 
 target/speed-peers/stamp: benches/peers/speed/peers.txt
+target/reliability-peers/stamp: benches/peers/reliability/peers.txt
+target/speed-peers/stamp target/reliability-peers/stamp:
 	@rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<

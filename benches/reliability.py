@@ -1,9 +1,9 @@
 """What a user of backread sees where things go wrong, next to others.
 
-Usage: ``python benches/reliability.py [--only KEY,KEY] [--write]``; `make bench-reliability` has all
-it needs. Each library runs in a process of its own for each case, against a server on loopback that
-misbehaves; what is seen becomes a few words. ``--only`` names cases, groups or libraries. ``--write``
-puts the tables into docs/reliability.md.
+Usage: ``python benches/reliability.py [--only KEY,KEY] [--write]``; `make bench-reliability` has
+all it needs. Each library runs in a process of its own for each case, against a server on loopback
+that misbehaves; what is seen becomes a few words. ``--only`` names cases, groups or libraries.
+``--write`` puts the tables into docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def measure(cases: Sequence[Case], libraries: Sequence[str]) -> dict[str, list[s
     cells: dict[str, list[str]] = {}
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for case in cases:
+            case.prepare()
             one_by_one = [case] * len(libraries)
             each = map if case.alone else pool.map
             cells[case.key] = list(each(words, one_by_one, libraries))

@@ -8,7 +8,8 @@ import json
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from reliability_servers import BODY, JSON, USER, Behaviour, Exchange, head
@@ -138,7 +139,7 @@ PEERS = Path(__file__).resolve().parent.parent / "target" / "reliability-peers" 
 BROTLI = """
 import sys, brotli
 packer = brotli.Compressor(quality=5)
-packed = packer.process(b'{"id": 42, "name": "')
+packed = packer.process(sys.argv[1].encode())
 packed += b"".join(packer.process(b"a" * 1_000_000) for _ in range(1_000))
 sys.stdout.buffer.write(packed + packer.process(b'"}') + packer.finish())
 """
@@ -146,9 +147,12 @@ DECODED = 1_000_000_000
 """Bytes that a bomb becomes."""
 
 
+OPENED = b'{"id": 42, "reference": "' + b"r" * 400 + b'", "name": "'
+
+
 def name_of(size: int) -> Iterator[bytes]:
     """A user with a name of so many bytes, in pieces."""
-    yield b'{"id": 42, "name": "'
+    yield OPENED
     for _ in range(size // PACE):
         yield b"a" * PACE
     yield b'"}'
@@ -172,20 +176,19 @@ def zstd_bomb() -> bytes:
 
 def brotli_bomb() -> bytes:
     """The same as brotli, by the package that the peers have."""
-    made = subprocess.run([PEERS, "-c", BROTLI], capture_output=True, check=True)
+    made = subprocess.run([PEERS, "-c", BROTLI, OPENED.decode()], capture_output=True, check=True)
     return made.stdout
 
 
-def bomb(pack: Callable[[], bytes], encoding: str) -> Behaviour:
+@cache
+def packed(encoding: str) -> bytes:
+    """The bomb of an encoding, made once."""
+    return {"gzip": gzip_bomb, "br": brotli_bomb, "zstd": zstd_bomb}[encoding]()
+
+
+def bomb(encoding: str) -> Behaviour:
     """An answer of a few kilobytes that becomes a gigabyte."""
-    packed: list[bytes] = []
-
-    def behave(exchange: Exchange) -> bool:
-        if not packed:
-            packed.append(pack())
-        return body(packed[0], encoding)(exchange)
-
-    return behave
+    return lambda exchange: body(packed(encoding), encoding)(exchange)
 
 
 # --- statuses and redirects -----------------------------------------------------------------------
@@ -209,15 +212,7 @@ def leave(url: str) -> Behaviour:
 
 def until_released(exchange: Exchange) -> bool:
     """Silence until the child asks for answers; the requests that wait are answered then too."""
-    while not exchange.server.released.wait(0.05):
-        if exchange.server.closing.is_set():
-            return False
-    return exchange.answer()
-
-
-def good_once(exchange: Exchange) -> bool:
-    """One good answer, and errors after it."""
-    return exchange.answer() if exchange.number == 1 else exchange.answer(b"{}", 404)
+    return exchange.wait_for_release() and exchange.answer()
 
 
 # --- bodies ---------------------------------------------------------------------------------------

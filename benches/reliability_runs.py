@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,9 @@ class Seen:
     outcome: dict[str, Any]
     exit_code: int
     stderr: str
-    seconds_to_end: float
+    ended_at: float
     requests: list[Request]
+    connections: int
     elsewhere: list[Request]
     """What the server of the other origin was asked."""
     interrupted_at: float | None = None
@@ -66,33 +67,36 @@ class Case:
     """Where a line break and a header are put: ``secret``, ``agent`` or ``url``."""
     environment: tuple[str, ...] = ()
     """Variables that name the server's own certificate."""
+    prepare: Callable[[], object] = lambda: None
+    """Makes what would take the server long."""
 
 
-@dataclass
-class Certificates:
-    """A certificate for localhost that nobody vouches for, made when it is first asked for."""
+class Certificate:
+    """A certificate for localhost that nobody vouches for, and its key."""
 
-    folder: tempfile.TemporaryDirectory[str] = field(default_factory=tempfile.TemporaryDirectory)
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.file = Path(self._folder.name, "certificate.pem")
+        self._key = Path(self._folder.name, "key.pem")
 
-    def made(self) -> Path:
-        """The certificate, as a file."""
-        file, key = Path(self.folder.name, "certificate.pem"), Path(self.folder.name, "key.pem")
-        if not file.exists():
-            command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
-            names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-            names += ["-addext", "basicConstraints=critical,CA:FALSE"]
-            files = ["-out", str(file), "-keyout", str(key)]
-            subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
-        return file
+    def make(self) -> None:
+        """Makes both, if they are not there."""
+        if self.file.exists():
+            return
+        command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
+        names = ["-subj", "/CN=reliability bench", "-addext", "subjectAltName=DNS:localhost"]
+        names += ["-addext", "basicConstraints=critical,CA:FALSE"]
+        files = ["-out", str(self.file), "-keyout", str(self._key)]
+        subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
 
     def context(self) -> ssl.SSLContext:
         """What a server takes."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.made(), Path(self.folder.name, "key.pem"))
+        context.load_cert_chain(self.file, self._key)
         return context
 
 
-CERTIFICATES = Certificates()
+CERTIFICATE = Certificate()
 
 
 def run(case: Case, library: str) -> Seen:
@@ -102,9 +106,8 @@ def run(case: Case, library: str) -> Seen:
         if case.leaves:
             elsewhere = stack.enter_context(Server(faults.good))
             behaviour = faults.leave(elsewhere.url)
-        tls = CERTIFICATES.context() if case.tls else None
+        tls = CERTIFICATE.context() if case.tls else None
         server = stack.enter_context(Server(behaviour, tls))
-        began = time.monotonic()
         child = stack.enter_context(started(case, library, server.url))
         interrupted_at = interrupt(child, server) if case.situation == "interrupt" else None
         try:
@@ -112,13 +115,15 @@ def run(case: Case, library: str) -> Seen:
         except subprocess.TimeoutExpired:
             child.kill()
             stdout, stderr = child.communicate()
+        ended_at = time.monotonic()
         lines = [line for line in stdout.splitlines() if line.startswith('{"seconds"')]
         return Seen(
             outcome=json.loads(lines[0]) if lines else {"kind": "nothing"},
             exit_code=child.returncode,
             stderr=stderr,
-            seconds_to_end=time.monotonic() - began,
+            ended_at=ended_at,
             requests=list(server.requests),
+            connections=server.connections,
             elsewhere=[] if elsewhere is None else list(elsewhere.requests),
             interrupted_at=interrupted_at,
         )
@@ -138,7 +143,7 @@ def started(case: Case, library: str, url: str) -> subprocess.Popen[str]:
         **{name: value for name, value in os.environ.items() if "proxy" not in name.lower()},
         "RELIABILITY_SETTINGS": json.dumps(settings),
         "RELIABILITY_SECRET": SECRET,
-        **dict.fromkeys(case.environment, str(CERTIFICATES.made()) if case.environment else ""),
+        **dict.fromkeys(case.environment, str(CERTIFICATE.file)),
     }
     python = sys.executable if library == "backread" else faults.PEERS
     command = [python, PROGRAM, library, case.situation, str(case.limit)]

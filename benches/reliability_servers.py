@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
 import ssl
 import struct
@@ -64,6 +65,18 @@ class Exchange:
         self.server.closing.wait()
         return False
 
+    def wait_for_release(self) -> bool:
+        """Sends nothing until a child asks for answers; false if the client goes away before."""
+        while not self.server.released.is_set():
+            poll = select.poll()
+            poll.register(self.connection, select.POLLIN)
+            readable = poll.poll(50)
+            if self.server.closing.is_set() or (
+                readable and not self.connection.recv(1, socket.MSG_PEEK)
+            ):
+                return False
+        return True
+
     def reset(self) -> bool:
         """Breaks the connection."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -89,6 +102,7 @@ class Server:
 
     def __init__(self, behaviour: Behaviour, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
+        self.connections = 0
         self.closing = threading.Event()
         self.asked = threading.Event()
         self.released = threading.Event()
@@ -110,6 +124,7 @@ class Server:
                     return
                 with self._lock:
                     self._open.add(connection)
+                    self.connections += 1
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, raw: socket.socket) -> None:
@@ -136,12 +151,13 @@ class Server:
         return Exchange(self, number, connection, request)
 
     def _control(self, connection: socket.socket, text: str) -> None:
-        """What a child asks of the server itself: whether its requests came; to answer from now on."""
+        """What a child asks of the server itself: to say when a request came, or to answer now."""
         if text.startswith("GET /control/release"):
             self.released.set()
         if text.startswith("GET /control/asked"):
             self.asked.wait(10)
-        connection.sendall(head(200, {"Content-Length": "0"}))
+        count = str(len(self.requests)).encode()
+        connection.sendall(head(200, {"Content-Length": str(len(count))}) + count)
 
     def close(self) -> None:
         """Ends every connection."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from backread import AsyncClient, Client, User
 from settings import Settings
+
+from backread import AsyncClient, Client, User
 
 SYNC = True
 
