@@ -23,7 +23,6 @@ HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "peers" / "reliability" / "situations.py"
 LIBRARIES = ("backread", "wreq", "pyreqwest", "httpx", "aiohttp")
 SECRET = "hush-4711-hush"
-MOST_MEMORY = 12 << 30
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ def started(case: Case, library: str, url: str) -> subprocess.Popen[str]:
     python = sys.executable if library == "backread" else faults.PEERS
     command = [python, PROGRAM, library, case.situation, str(case.limit)]
     return subprocess.Popen(
-        ["prlimit", f"--as={MOST_MEMORY}", *command],
+        command,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

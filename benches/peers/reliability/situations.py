@@ -10,6 +10,7 @@ import asyncio
 import importlib
 import json
 import os
+import resource
 import sys
 import threading
 import time
@@ -20,6 +21,8 @@ import ends
 import processes
 from outcomes import Outcome, awaited, megabytes
 from settings import Settings
+
+MOST_MEMORY = 12 << 30
 
 
 def answer(face: Any, settings: Settings) -> Outcome:
@@ -78,6 +81,7 @@ class Guarded:
 
 def main(library: str, situation: str, limit: float) -> None:
     """Runs the situation and prints what came of it."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     face = importlib.import_module(f"{library}_face")
     settings = Settings.told()
     guarded = Guarded(limit)
