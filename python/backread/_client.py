@@ -184,7 +184,7 @@ class Client(_BaseClient):
     - ``max_concurrency``: requests in flight; ``rate_limit``: requests per second, ``None`` for
       what the service bears.
     - ``on_rate_limit``: ``"wait"`` obeys Retry-After up to the deadline; ``"raise"`` raises
-      `RateLimitError` at the first 429.
+      `RateLimitError` at the first 429, and without asking while the wait lasts that one asked for.
     - ``max_response_bytes``: the largest decoded body, in bytes.
     - ``proxy``: a proxy's URL; ``None`` takes those of the environment. ``ca_bundle``: a PEM file
       of certificates to trust besides the usual ones. ``user_agent``: replaces ours.
