@@ -10,7 +10,7 @@ script is called with its `Request`; one function alone is called with each. An 
 
 - bytes, sent as they are (`answer` makes a whole response), `HANG_UP` for none;
 - an iterable of bytes, sent piece by piece (`ScriptedServer.stall` makes one that never ends);
-- `RESET`, which breaks the connection.
+- `RESET`, which breaks the connection; so it does as a piece, after those before it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Break(Enum):
 
 RESET = Break.RESET
 
-Answer: TypeAlias = bytes | Iterable[bytes] | Break
+Answer: TypeAlias = bytes | Iterable[bytes | Break] | Break
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,10 @@ class ScriptedServer:
             return answer(410, f"the script failed: {error!r}")
 
     def _send(self, connection: socket.socket, chosen: Answer) -> None:
-        if chosen is RESET:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            return
-        for piece in [chosen] if isinstance(chosen, bytes) else chosen:
+        for piece in [chosen] if isinstance(chosen, (bytes, Break)) else chosen:
+            if isinstance(piece, Break):
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                return
             connection.sendall(piece)
         _shut(connection, socket.SHUT_WR)
 

@@ -1,0 +1,160 @@
+"""Odd JSON, by every read: a value as promised, or a DecodeError with its place; never a crash."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from backread import DecodeError
+from canned import message, user
+from hostile import READS
+from scripted_server import answer
+
+TYPED = ("get", "page", "list", "columns")
+"""Reads that know the fields; the others give what was sent."""
+
+DEPTH = 200_000
+ARRAYS = "[" * DEPTH + "]" * DEPTH
+OBJECTS = '{"a":' * DEPTH + "1" + "}" * DEPTH
+
+
+def served(scripted: Any, member: str) -> Any:
+    """A service whose every row is ``{"id": 42, MEMBER}``, also in its lists."""
+
+    def service(request: Any) -> bytes:
+        row = f'{{"id": 42, {member}}}'
+        key = request.path.rsplit("/", 1)[1]
+        if key in ("users", "messages"):
+            row = f'{{"limit": 99, "offset": 0, "total": 1, "{key}": [{row}]}}'
+        return answer(200, row)
+
+    return scripted(service)
+
+
+def path_of(face: Any, server: Any, read: str, **options: Any) -> str:
+    client = face.client(server, max_retries=0, timeout=20, **options)
+    with pytest.raises(DecodeError) as caught:
+        READS[read](face, client)
+    assert len(caught.value.snippet) <= 200
+    assert len(str(caught.value)) < 2_000
+    return caught.value.path
+
+
+@pytest.mark.parametrize("deep", [ARRAYS, OBJECTS], ids=["arrays", "objects"])
+@pytest.mark.parametrize("field", ["x", "name", "user_attributes", "sender"])
+@pytest.mark.parametrize("read", READS)
+def test_a_field_nested_too_deep_is_an_error(
+    face: Any, scripted: Any, read: str, field: str, deep: str
+) -> None:
+    path_of(face, served(scripted, f'"{field}": {deep}'), read)
+
+
+@pytest.mark.parametrize("body", [ARRAYS, OBJECTS, ARRAYS[:DEPTH], OBJECTS[:DEPTH]], ids=len)
+@pytest.mark.parametrize("read", READS)
+def test_an_answer_nested_too_deep_is_an_error(
+    face: Any, scripted: Any, read: str, body: str
+) -> None:
+    path_of(face, scripted(lambda request: answer(200, body)), read)
+
+
+@pytest.mark.parametrize("read", READS)
+def test_what_is_as_deep_as_json_is_elsewhere_is_a_value(
+    face: Any, scripted: Any, read: str
+) -> None:
+    deep = "[" * 100 + "]" * 100
+    server = served(scripted, f'"x": {deep}')
+    assert READS[read](face, face.client(server, max_retries=0)) == [42]
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        *('"42"', '""', "42.0", "42.5", "4.2e1", "1e3", "1e400", "null", "true", "[42]", "{}"),
+        *(str(2**63), str(-(2**63) - 1), "9" * 5_000),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_is_no_whole_number_of_64_bits_is_no_id(
+    face: Any, scripted: Any, identifier: str
+) -> None:
+    server = served(scripted, f'"id": {identifier}')
+    for read in TYPED:
+        path = path_of(face, server, read)
+        assert path in ("$.id", "$.users[0].id", "$.messages[0].id")
+
+
+@pytest.mark.parametrize("identifier", [0, -1, 2**63 - 1, -(2**63), 2**53 + 1])
+def test_any_whole_number_of_64_bits_is_an_id(face: Any, scripted: Any, identifier: int) -> None:
+    server = served(scripted, f'"id": {identifier}')
+    for read in READS.values():
+        assert read(face, face.client(server, max_retries=0)) == [identifier]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ['"42"', "42.0", str(2**63), "9" * 5_000, "true", "[]"],
+    ids=lambda text: text[:20],
+)
+@pytest.mark.parametrize("name", ["limit", "offset", "total"])
+def test_an_envelope_of_odd_numbers_is_an_error(
+    face: Any, scripted: Any, name: str, sent: str
+) -> None:
+    members = {"limit": "99", "offset": "0", "total": "1", name: sent}
+    said = ", ".join(f'"{key}": {value}' for key, value in members.items())
+
+    def service(request: Any) -> bytes:
+        key = request.path.rsplit("/", 1)[1]
+        return answer(200, f'{{{said}, "{key}": [{{"id": 42}}]}}')
+
+    server = scripted(service)
+    for read in ("page", "list", "list as dicts", "columns"):
+        assert path_of(face, server, read) == f"$.{name}"
+
+
+def test_text_that_is_no_unicode_is_in_every_column(face: Any, scripted: Any) -> None:
+    body = json.dumps({"limit": 99, "offset": 0, "total": 1, "users": [user(42, name="A?B")]})
+    for odd, repaired in ((rb"\ud800", 1), (b"\xff", 1), (b"\xed\xa0\x80", 3), (b"\xc3\x28", 1)):
+        server = scripted(lambda request: answer(200, body.encode().replace(b"?", odd)))  # noqa: B023
+        listing = face.client(server).users.list()
+        [name] = face.call(listing.to_arrow)["name"].to_pylist()
+        assert name.startswith("A\ufffd")
+        assert name.endswith("B")
+        assert listing.report.repaired_text == repaired
+
+
+def test_of_a_key_that_comes_a_thousand_times_the_last_one_rules(face: Any, scripted: Any) -> None:
+    many = ", ".join(f'"id": {number}, "x": {number}' for number in range(43))
+    server = served(scripted, many)
+    for read in READS.values():
+        assert read(face, face.client(server, max_retries=0)) == [42]
+
+
+def test_many_keys_and_many_rows_take_no_time(face: Any, scripted: Any) -> None:
+    """What is read must not grow with the square of what was sent."""
+    keys = ", ".join(f'"key {number}": {number}' for number in range(20_000))
+    server = served(scripted, keys)
+    began = time.monotonic()
+    for read in READS.values():
+        assert read(face, face.client(server, max_retries=0)) == [42]
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("made", [user, message])
+def test_a_row_may_hold_nul_and_other_controls_where_they_are_escaped(
+    face: Any, scripted: Any, made: Any
+) -> None:
+    text = "".join(map(chr, range(32))) + "\x7f\u2028\ufeff"
+    key = "users" if made is user else "messages"
+    row = made(42, name=text, body=text, **{text: text})
+    rows = {"limit": 99, "offset": 0, "total": 1, key: [row]}
+    client = face.client(scripted(lambda request: answer(200, rows)))
+    source = client.users.list() if made is user else client.messages.list(42)
+    [read] = face.collect(source)
+    assert read.extra[text] == text
+    [column] = face.call(source.to_arrow)["extra"].to_pylist()
+    assert json.loads(column)[text] == text

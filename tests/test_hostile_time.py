@@ -1,0 +1,221 @@
+"""Services that are slow on purpose: `timeout` is for an attempt, `deadline` for a call."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from backread import (
+    ConnectError,
+    DeadlineExceededError,
+    RequestTimeoutError,
+    ResponseTooLargeError,
+    TransportError,
+    TruncatedBodyError,
+)
+from hostile import READS, head, serve, sized
+from scripted_server import answer
+
+TIMEOUT = 0.3
+PAUSE = 0.01
+
+
+def slowly(*pieces: bytes, start: bytes = b"") -> Iterator[bytes]:
+    """Sends the pieces one after the other, again and again."""
+    yield start
+    for piece in itertools.cycle(pieces):
+        time.sleep(PAUSE)
+        yield piece
+
+
+def headers() -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\n"
+    for number in itertools.count():
+        time.sleep(PAUSE)
+        yield f"x-{number}: a\r\n".encode()
+
+
+CHUNKS = head("transfer-encoding: chunked")
+GZIP_START = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
+
+ENDLESS: dict[str, Callable[[], Iterator[bytes]]] = {
+    "a status line": lambda: slowly(b" ", start=b"HTTP/1.1 200 O"),
+    "a header": lambda: slowly(b"a", start=b"HTTP/1.1 200 OK\r\nx: "),
+    "headers": headers,
+    "100 Continue": lambda: slowly(b"HTTP/1.1 100 Continue\r\n\r\n" * 20),
+    "103 Early Hints": lambda: slowly(b"HTTP/1.1 103 Hints\r\nlink: </a>\r\n\r\n" * 20),
+    "a body": lambda: slowly(b" ", start=head()),
+    "a body of a length": lambda: slowly(b" ", start=head("content-length: 100000")),
+    "chunks": lambda: slowly(b"1\r\n \r\n", start=CHUNKS),
+    "a chunk's size": lambda: slowly(b"0", start=CHUNKS),
+    "an extension of a chunk": lambda: slowly(b"a", start=CHUNKS + b"5;"),
+    "trailers": lambda: slowly(b"x: a\r\n", start=CHUNKS + b"2\r\n{}\r\n0\r\n"),
+    "a gzip that unpacks to nothing": lambda: slowly(
+        b"\x00\x00\x00\xff\xff", start=head("content-encoding: gzip") + GZIP_START
+    ),
+    "a zstd that unpacks to nothing": lambda: slowly(
+        b"\x50\x2a\x4d\x18\x00\x00\x00\x00", start=head("content-encoding: zstd")
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_a_drip_without_an_end_is_a_timeout(face: Any, scripted: Any, what: str) -> None:
+    """However often a few bytes come: the timeout is for all of them."""
+    server = scripted(lambda request: ENDLESS[what]())
+    client = face.client(server, timeout=TIMEOUT, max_retries=0)
+    began = time.monotonic()
+    with pytest.raises(RequestTimeoutError) as caught:
+        face.call(client.users.get, 42)
+    assert TIMEOUT <= time.monotonic() - began < 2
+    assert caught.value.attempts[0].seconds_taken < 1
+
+
+SILENCE: dict[str, Callable[[Any], Callable[[bytes], Any]]] = {
+    "after accept": lambda server: lambda body: server.stall(),
+    "in the head": lambda server: lambda body: server.stall(b"HTTP/1.1 200 OK\r\ncontent-"),
+    "after the head": lambda server: lambda body: server.stall(sized(body)[: -len(body)]),
+    "in the body": lambda server: lambda body: server.stall(sized(body)[:-1]),
+    "after the last chunk but one": lambda server: (
+        lambda body: server.stall(CHUNKS + f"{len(body):x}\r\n".encode() + body + b"\r\n")
+    ),
+}
+
+
+@pytest.mark.parametrize("where", SILENCE)
+def test_silence_is_a_timeout_of_every_read(face: Any, scripted: Any, where: str) -> None:
+    server = scripted(lambda request: serve(SILENCE[where](server))(request))
+    client = face.client(server, timeout=TIMEOUT, max_retries=0)
+    for name, read in READS.items():
+        began = time.monotonic()
+        with pytest.raises(RequestTimeoutError):
+            read(face, client)
+        assert TIMEOUT <= time.monotonic() - began < 2, name
+
+
+@pytest.mark.parametrize("where", SILENCE)
+def test_the_deadline_is_over_all_attempts_of_every_read(
+    face: Any, scripted: Any, where: str
+) -> None:
+    server = scripted(lambda request: serve(SILENCE[where](server))(request))
+    client = face.client(server, timeout=0.1, deadline=TIMEOUT, max_retries=10_000)
+    for name, read in READS.items():
+        began = time.monotonic()
+        with pytest.raises(DeadlineExceededError) as caught:
+            read(face, client)
+        assert time.monotonic() - began < 2, name
+        assert caught.value.attempts
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses")
+def test_the_timeout_covers_the_connecting(face: Any) -> None:
+    """A service whose queue of connections is full takes no more, and says nothing."""
+
+    class Full:
+        url, secret, vendor = "", "secret-of-the-service", "example"
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        Full.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        waiting = [socket.socket() for _ in range(3)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        began = time.monotonic()
+        with pytest.raises(RequestTimeoutError):
+            face.call(face.client(Full, timeout=TIMEOUT, max_retries=0).users.get, 42)
+        assert TIMEOUT <= time.monotonic() - began < 2
+        for one in waiting:
+            one.close()
+
+
+def test_the_timeout_covers_the_greetings_of_tls(face: Any, scripted: Any) -> None:
+    """The server waits for a request in plain text, and the client for the server's hello."""
+    server = scripted()
+    server.url = server.url.replace("http://127.0.0.1", "https://localhost")
+    began = time.monotonic()
+    with pytest.raises(RequestTimeoutError):
+        face.call(face.client(server, timeout=TIMEOUT, max_retries=0).users.get, 42)
+    assert TIMEOUT <= time.monotonic() - began < 2
+
+
+def test_the_timeout_is_over_all_redirects_of_an_attempt(face: Any, scripted: Any) -> None:
+    def service(request: Any) -> bytes:
+        time.sleep(0.12)
+        return answer(302, b"", {"location": f"/hop/{len(server.requests)}"})
+
+    server = scripted(service)
+    began = time.monotonic()
+    with pytest.raises(RequestTimeoutError):
+        face.call(face.client(server, timeout=TIMEOUT, max_retries=0).users.get, 42)
+    assert TIMEOUT <= time.monotonic() - began < 1
+    assert len(server.requests) < 5
+
+
+@pytest.mark.parametrize("read", READS)
+def test_redirects_in_a_circle_end(face: Any, scripted: Any, read: str) -> None:
+    server = scripted(
+        lambda request: answer(307, b"", {"location": "/a" if request.path == "/b" else "/b"})
+    )
+    with pytest.raises(TransportError, match="5 redirects"):
+        READS[read](face, face.client(server))
+    assert len(server.requests) == 6
+
+
+def test_a_redirect_may_bring_an_endless_body_which_nobody_reads(face: Any, scripted: Any) -> None:
+    def service(request: Any) -> Any:
+        if request.path == "/there":
+            return sized(b'{"id": 42}')
+        return slowly(b" " * 1_000, start=b"HTTP/1.1 302 Found\r\nlocation: /there\r\n\r\n")
+
+    client = face.client(scripted(service), timeout=5, max_retries=0)
+    assert face.call(client.users.get, 42).id == 42
+
+
+HUGE: dict[str, tuple[Callable[[], Iterator[bytes]], type[Exception]]] = {
+    "a status line": (lambda: quickly(b"a", b"HTTP/1.1 200 "), ConnectError),
+    "a header": (lambda: quickly(b"a", b"HTTP/1.1 200 OK\r\nx: "), ConnectError),
+    "headers": (lambda: quickly(b"x: a\r\n", b"HTTP/1.1 200 OK\r\n"), ConnectError),
+    "chunks": (lambda: quickly(b"1\r\n \r\n", CHUNKS), ResponseTooLargeError),
+    "an extension of a chunk": (lambda: quickly(b"a", CHUNKS + b"1;"), TruncatedBodyError),
+    "trailers": (lambda: quickly(b"x: a\r\n", CHUNKS + b"2\r\n{}\r\n0\r\n"), TruncatedBodyError),
+}
+
+
+def quickly(piece: bytes, start: bytes) -> Iterator[bytes]:
+    yield start
+    while True:
+        yield piece * 10_000
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_what_has_no_end_is_refused_before_the_timeout(face: Any, scripted: Any, what: str) -> None:
+    make, kind = HUGE[what]
+    server = scripted(lambda request: make())
+    client = face.client(server, timeout=20, max_retries=0, max_response_bytes=100_000)
+    began = time.monotonic()
+    for read in (READS["get"], READS["columns"]):
+        with pytest.raises(kind) as caught:
+            read(face, client)
+        assert type(caught.value) is kind
+    assert time.monotonic() - began < 10
+
+
+def test_an_error_whose_body_has_no_end_is_still_that_status(face: Any, scripted: Any) -> None:
+    from backread import NotFoundError
+
+    start = b"HTTP/1.1 404 Not Found\r\n\r\nno such"
+    client = face.client(scripted(lambda request: quickly(b" ", start)), max_response_bytes=100_000)
+    with pytest.raises(NotFoundError) as caught:
+        face.call(client.users.get, 42)
+    assert caught.value.body.startswith(b"no such")
+    assert len(caught.value.body) <= 100_000
