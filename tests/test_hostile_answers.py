@@ -1,4 +1,4 @@
-"""Answers that are broken on the wire: by every read the same error, and tried again if that helps."""
+"""Answers broken on the wire: by every read the same error, and tried again where that helps."""
 
 from __future__ import annotations
 
