@@ -50,10 +50,6 @@ class Pairs(list[tuple[str, Any]]):
         return dict(self).get(name)
 
 
-class _MinusZero(int):
-    """``-0``, which is no whole number to serde_json, the reader of rows that are not plain."""
-
-
 @dataclass(frozen=True)
 class Row:
     """One row: as sent, and as a model or the places that keep it from being one."""
@@ -75,7 +71,6 @@ def parse(body: bytes) -> Any:
             text,
             object_pairs_hook=Pairs,
             parse_constant=refuse,
-            parse_int=lambda digits: _MinusZero() if digits == "-0" else int(digits),
         )
     )
 

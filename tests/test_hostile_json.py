@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from backread import DecodeError
+from backread.models import UserSender
 from canned import message, user
 from hostile import READS
 from scripted_server import answer
@@ -93,6 +94,19 @@ def test_any_whole_number_of_64_bits_is_an_id(face: Any, scripted: Any, identifi
     server = served(scripted, f'"id": {identifier}')
     for read in READS.values():
         assert read(face, face.client(server, max_retries=0)) == [identifier]
+
+
+def test_minus_zero_is_zero_as_in_pythons_json(face: Any, scripted: Any) -> None:
+    server = served(scripted, '"id": -0, "sender_type": "user", "sender": {"id": -0}')
+    for read in READS.values():
+        assert read(face, face.client(server, max_retries=0)) == [0]
+    for read in TYPED:
+        assert path_of(face, served(scripted, '"id": -0.0'), read).endswith(".id")
+    client = face.client(server)
+    [read] = face.collect(client.messages.list(42))
+    assert read.sender == UserSender(0, None, None)
+    [sent] = face.collect(client.messages.list(42, as_dict=True))
+    assert repr(sent["id"]) == "0"
 
 
 @pytest.mark.parametrize(

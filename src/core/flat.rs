@@ -75,7 +75,7 @@ impl<'a> From<&'a Sender<'a>> for FlatSender<'a> {
                 ..Self::default()
             },
             Sender::Other(other) => Self {
-                id: other.id,
+                id: other.id.map(|id| id.0),
                 extra: some(&other.extra),
                 ..Self::default()
             },

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::error::Misfit;
-use super::json::{self, Fault};
+use super::json::{self, Fault, Whole};
 use super::timestamp::Timestamp;
 
 /// A JSON object as sent.
@@ -29,16 +29,16 @@ pub fn object_of(unknown: &Unknown<'_>) -> Result<Extra, Fault> {
         .collect()
 }
 
-/// A struct read from a JSON object: required fields, then those that may be null or missing, then
+/// A struct read from a JSON object: required numbers, then fields that may be null or missing, then
 /// `extra`. Of a key that comes twice the last one rules, as in Python's json.
 macro_rules! record {
     (
         $(#[$attribute:meta])*
-        $name:ident<$lifetime:lifetime> { $($required:ident: $required_type:ty,)* } { $($field:ident: $type:ty,)* }
+        $name:ident<$lifetime:lifetime> { $($required:ident: i64,)* } { $($field:ident: $type:ty,)* }
     ) => {
         $(#[$attribute])*
         pub struct $name<$lifetime> {
-            $(pub $required: $required_type,)*
+            $(pub $required: i64,)*
             $(pub $field: Option<$type>,)*
             pub extra: Unknown<$lifetime>,
         }
@@ -75,12 +75,14 @@ macro_rules! record {
                         formatter.write_str("an object")
                     }
                     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                        $(let mut $required: Option<$required_type> = None;)*
+                        $(let mut $required: Option<i64> = None;)*
                         $(let mut $field: Option<$type> = None;)*
                         let mut extra = Unknown::new();
                         while let Some(key) = map.next_key::<Key>()? {
                             match key {
-                                $(Key::$required => $required = Some(map.next_value()?),)*
+                                $(Key::$required => {
+                                    $required = Some(map.next_value::<Whole>()?.0);
+                                })*
                                 $(Key::$field => $field = map.next_value()?,)*
                                 Key::Unknown(key) => {
                                     let value: &'de RawValue = map.next_value()?;
@@ -146,7 +148,7 @@ record! {
 record! {
     /// Any other sender: of a type that the interface does not show, or without an id.
     #[derive(Debug, Clone, PartialEq)]
-    OtherSender<'a> {} { id: i64, }
+    OtherSender<'a> {} { id: Whole, }
 }
 
 record! {

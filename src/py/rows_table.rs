@@ -13,6 +13,7 @@ use super::arrow::ArrowTable;
 use super::convert::class;
 use super::errors::to_python;
 use crate::core::columns::{MessageColumns, UserColumns, columns_failure};
+use crate::core::json::Whole;
 use crate::core::model::{
     Extra, Message, OperatorSender, OtherSender, Sender, Unknown, User, UserAttribute, UserSender,
 };
@@ -219,7 +220,7 @@ impl<'py> Models<'py> {
             }));
         }
         Ok(Sender::Other(OtherSender {
-            id: optional(sender, "id")?,
+            id: optional(sender, "id")?.map(Whole),
             extra: held.extra(),
         }))
     }

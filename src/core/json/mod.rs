@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use memchr::memchr;
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -125,6 +125,21 @@ fn unit(json: &[u8], position: usize) -> Option<u16> {
         return None;
     }
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// A whole number of 64 bits by its text: serde_json itself takes a minus zero for a fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole(pub i64);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match <&RawValue>::deserialize(deserializer)?.get() {
+            "-0" => Ok(Self(0)),
+            text => serde_json::from_str(text)
+                .map(Self)
+                .map_err(|error| D::Error::custom(reason(&error))),
+        }
+    }
 }
 
 /// Reads JSON as `T`; the fault of a text that is no `T` has the path to the place.

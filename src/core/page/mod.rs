@@ -13,7 +13,7 @@ use self::plain::Plain;
 use self::scan::{Place, Scanned};
 use super::flat::FlatMessage;
 use super::interface::Resource;
-use super::json::{self, Fault, Text};
+use super::json::{self, Fault, Text, Whole};
 use super::model::{Extra, IdOf, Message, Record, User};
 
 #[cfg(any(test, fuzzing))]
@@ -195,9 +195,8 @@ impl Page {
                 &text.json,
             ));
         };
-        let limit = envelope.read("limit")?;
-        let offset = envelope.read("offset")?;
-        let total = envelope.read("total")?;
+        let [limit, offset, total] = ["limit", "offset", "total"].map(|key| envelope.read(key));
+        let whole = |Whole(number)| number;
         let start = text.json.as_ptr() as usize;
         let rows = items.into_iter().map(|item| {
             let from = item.get().as_ptr() as usize - start;
@@ -207,9 +206,9 @@ impl Page {
             }
         });
         let scanned = Scanned {
-            limit,
-            offset,
-            total,
+            limit: limit?.map(whole),
+            offset: offset?.map(whole),
+            total: total?.map(whole),
             places: rows.collect(),
             plain: Plain::None,
         };
@@ -218,7 +217,8 @@ impl Page {
 }
 
 fn id_of(json: &str) -> Option<i64> {
-    serde_json::from_str::<IdOf<i64>>(json).ok()?.0
+    let IdOf(id) = serde_json::from_str(json).ok()?;
+    id.map(|Whole(id)| id)
 }
 
 /// The entries of an object, not read yet; of a key that comes twice the last one rules.

@@ -239,7 +239,7 @@ impl<'a, 'py> Records<'a, 'py> {
             Sender::Other(other) => {
                 let values = [
                     sender_type.clone(),
-                    other.id.into_bound_py_any(self.py)?,
+                    other.id.map(|id| id.0).into_bound_py_any(self.py)?,
                     self.extra(&other.extra)?,
                 ];
                 self.classes.other_sender.make(self.py, values)
