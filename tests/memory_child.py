@@ -29,8 +29,12 @@ def make(masked: bytes) -> str:
 
 
 def found(masked: bytes) -> int:
-    """How often it is in the writable memory of this process."""
+    """How often its middle is in the writable memory of this process.
+
+    What is freed loses its first bytes to the allocator, and may lose its last to the next owner.
+    """
     count = 0
+    masked = masked[len(masked) // 4 : len(masked) // 2]
     # The halves are never side by side in the search's own memory.
     half = len(masked) // 2
     first = bytes(byte ^ ODD for byte in masked[:half])
@@ -90,7 +94,9 @@ async def await_answers(masked: bytes, *service: str, **options: str) -> None:
 
 if __name__ == "__main__":
     face, url, vendor, *bundle = sys.argv[1:]
-    masked = bytes(secrets.choice(b"0123456789abcdefghijklmnopqrstuvwxyz") ^ ODD for _ in range(40))
+    masked = bytes(
+        secrets.choice(b"0123456789abcdefghijklmnopqrstuvwxyz") ^ ODD for _ in range(120)
+    )
     options = {"ca_bundle": bundle[0]} if bundle else {}
     report("before", masked)
     if face == "sync":

@@ -77,12 +77,16 @@ def test_no_log_holds_it_at_any_level(
         assert SECRET not in repr(vars(record)) + record.getMessage()
 
 
+def sent_back(request: Any) -> dict[str, str]:
+    return {"authorization": request.headers["authorization"], **request.headers}
+
+
 ECHOES = {
-    "JSON": lambda request: answer(200, {"headers": request.headers}),
-    "JSON of a page": lambda request: answer(200, {"users": [{"headers": request.headers}]}),
-    "HTML": lambda request: answer(200, f"<pre>{request.headers}</pre>"),
-    "text": lambda request: answer(200, "\n".join(map(": ".join, request.headers.items()))),
-    "half a JSON": lambda request: answer(200, json.dumps({"sent": request.headers})[:-1]),
+    "JSON": lambda request: answer(200, sent_back(request)),
+    "JSON of a page": lambda request: answer(200, {"users": [sent_back(request)]}),
+    "HTML": lambda request: answer(200, f"<pre>{sent_back(request)}</pre>"),
+    "text": lambda request: answer(200, "\n".join(map(": ".join, sent_back(request).items()))),
+    "half a JSON": lambda request: answer(200, json.dumps(sent_back(request))[:-1]),
     "a text for a number": lambda request: answer(
         200, user(1, name=[request.headers["authorization"]])
     ),
