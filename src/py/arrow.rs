@@ -9,6 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
+use super::errors::is_ours;
+use super::interrupting::raise_on_return;
 use super::observing::Onlooker;
 use super::runtime::block_anywhere;
 use crate::core::batches::{batches, schema};
@@ -70,19 +72,28 @@ impl Batches {
     fn gather(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let feed = Arc::clone(&self.feed);
         block_anywhere(&self.onlooker, async move { feed.next().await }).map_err(|error| {
-            let text = error.to_string();
-            // The reader gets no more than a text, and may take Ctrl-C for an error like any other.
-            let _ = Python::attach(|py| -> PyResult<()> {
-                if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                    py.import("_thread")?.call_method0("interrupt_main")?;
+            Python::attach(|py| {
+                let text = error.to_string();
+                if let Err(error) = raised_by_handler(py, &error) {
+                    error.write_unraisable(py, None);
                 }
-                Ok(())
-            });
-            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-            *failed = Some(error);
-            ArrowError::ExternalError(text.into())
+                let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                *failed = Some(error);
+                ArrowError::ExternalError(text.into())
+            })
         })
     }
+}
+
+/// What is no error of ours was raised by the handler of a signal, and stops more than this stream.
+fn raised_by_handler(py: Python<'_>, error: &PyErr) -> PyResult<()> {
+    if !is_ours(py, error)?
+        && !raise_on_return(py, error.clone_ref(py))?
+        && error.is_instance_of::<PyKeyboardInterrupt>(py)
+    {
+        py.import("_thread")?.call_method0("interrupt_main")?;
+    }
+    Ok(())
 }
 
 impl Iterator for Batches {

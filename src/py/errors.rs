@@ -16,6 +16,12 @@ pub fn prepare(py: Python<'_>) -> PyResult<()> {
     errors(py).map(|_| ())
 }
 
+/// Whether it is one of `backread.errors`.
+pub fn is_ours(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
+    let base = errors(py)?.getattr("BackreadError")?;
+    Ok(error.matches(py, base)?)
+}
+
 fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     let import = || py.import("backread.errors").map(Bound::unbind);
     Ok(kept(py, &ERRORS, import)?.bind(py))

@@ -5,6 +5,7 @@ mod arrow;
 mod client;
 mod convert;
 mod errors;
+mod interrupting;
 mod kept;
 mod observing;
 mod probe;
