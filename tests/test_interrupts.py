@@ -1,0 +1,350 @@
+"""Ctrl-C and other signals while something waits: where, in whose code, and what a handler does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from backread import Client
+from canned import paged, user, users
+from interpreter import SECONDS, environment
+from scripted_server import answer
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
+
+READ = {
+    "an item": ("", "for one in listing: pass"),
+    "a page": ("", "for page in listing.pages(): pass"),
+    "to_list": ("", "listing.to_list()"),
+    "all messages": ("", "client.messages.all().to_list()"),
+    "probe": ("", "client.probe()"),
+    "to_arrow": ("pyarrow", "listing.to_arrow()"),
+    "to_polars": ("polars", "listing.to_polars()"),
+    "to_pandas": ("pandas", "listing.to_pandas()"),
+    "pyarrow": ("pyarrow", "pyarrow.table(listing)"),
+    "pyarrow, batch by batch": (
+        "pyarrow",
+        "for batch in pyarrow.RecordBatchReader.from_stream(listing): pass",
+    ),
+    "polars": ("polars", "polars.DataFrame(listing)"),
+    "polars, lazily": ("polars", "polars.LazyFrame(listing).collect()"),
+    "pandas": ("pandas", "pandas.DataFrame.from_arrow(listing)"),
+    "arro3": ("arro3.core", "arro3.core.Table.from_arrow(listing)"),
+    "duckdb": (
+        "duckdb",
+        "duckdb.connect(config={'threads': 1}).sql('SELECT * FROM listing').fetchall()",
+    ),
+}
+
+
+def interrupted(
+    code: str, server: Any, wait: Callable[[], Any], number: int = signal.SIGINT
+) -> tuple[float, int, str]:
+    """Runs code that a signal ends: seconds until it ended, the exit code, what is on stderr.
+
+    The code prints "ready" first, and the time once what waits has ended; ``wait`` returns when it
+    is time for the signal.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=environment(server),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        limit = threading.Timer(SECONDS, process.kill)
+        limit.start()
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        wait()
+        sent = time.time()
+        process.send_signal(number)
+        said, complaint = process.communicate()
+        limit.cancel()
+    assert said, (process.returncode, complaint)
+    return float(said.split()[0]) - sent, process.returncode, complaint
+
+
+@pytest.mark.parametrize("when", ["at the first page", "in the middle"])
+@pytest.mark.parametrize("name", READ)
+def test_ctrl_c_is_a_keyboard_interrupt_wherever_a_listing_is_read(
+    scripted: Any, name: str, when: str
+) -> None:
+    """Also in other libraries, which are told of an error only; and the process ends by SIGINT."""
+    module, code = READ[name]
+    if module:
+        pytest.importorskip(module)
+    stalls = threading.Event()
+    pages = paged(users(4_000))
+    answered = 0 if when == "at the first page" else 12
+
+    def service(request: Any) -> Any:
+        if len(server.requests) <= answered and module + name not in ("all messages", "probe"):
+            return pages(request)
+        stalls.set()
+        return server.stall()
+
+    server = scripted(service)
+    seconds, exit_code, complaint = interrupted(
+        f"""
+        import time
+        from backread import Client
+        {f"import {module}" if module else ""}
+        client = Client(timeout=None)
+        listing = client.users.list()
+        print("ready", flush=True)
+        def read():
+            {code}
+        try:
+            read()
+        except KeyboardInterrupt:
+            print(time.time(), flush=True)
+            raise
+        """,
+        server,
+        lambda: stalls.wait(SECONDS),
+    )
+    assert seconds < 1
+    assert exit_code == -signal.SIGINT
+    if module != "duckdb":  # which complains at any exit after an error
+        assert complaint.startswith("Traceback")
+        assert complaint.endswith("\nKeyboardInterrupt\n")
+        assert "During handling" not in complaint
+
+
+@contextlib.contextmanager
+def unanswering() -> Iterator[str]:
+    """The URL of a service whose queue of connections is full: connecting to it takes for ever."""
+    with socket.socket() as listening, contextlib.ExitStack() as queue:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield "http://127.0.0.1:{}".format(listening.getsockname()[1])
+
+
+def drip() -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
+    for _ in range(1_000):
+        time.sleep(0.01)
+        yield b" "
+
+
+WAITS = {
+    "for a connection": "client.users.get(42)",
+    "for the rest of a body": "client.users.get(1)",
+    "for Retry-After": "client.users.get(2)",
+    "before it tries again": "client.users.get(3)",
+    "for its turn at a rate": "slow.users.get(4), slow.users.get(4)",
+    "for its place among others": "busy()",
+}
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_ctrl_c_ends_every_kind_of_wait(scripted: Any, what: str) -> None:
+    answers = {
+        "1": drip,
+        "2": lambda: answer(429, b"", {"retry-after": "3000"}),
+        "3": lambda: answer(500, b"", {"retry-after": "3000"}),
+        "4": lambda: answer(200, user(4)),
+        "5": lambda: server.stall(),
+    }
+    server = scripted(lambda request: answers[request.path[-1]]())
+
+    def wait() -> None:
+        while what != "for a connection" and not server.requests:
+            time.sleep(0.01)
+        # Nothing shows from here when the client has begun to wait.
+        time.sleep(0.3)
+
+    with unanswering() as url:
+        base_url = repr(url) if what == "for a connection" else None
+        seconds, exit_code, complaint = interrupted(
+            f"""
+            import threading, time
+            from backread import Client
+            client = Client({base_url}, timeout=None)
+            slow = Client(timeout=None, rate_limit=0.001)
+            one = Client(timeout=None, max_concurrency=1)
+            def busy():
+                threading.Thread(target=one.users.get, args=(5,), daemon=True).start()
+                time.sleep(0.2)
+                one.users.get(4)
+            print("ready", flush=True)
+            try:
+                {WAITS[what]}
+            except KeyboardInterrupt:
+                print(time.time(), flush=True)
+            """,
+            server,
+            wait,
+        )
+    assert seconds < 1
+    assert (exit_code, complaint) == (0, "")
+
+
+def test_what_a_handler_raises_comes_out_of_another_librarys_reading(scripted: Any) -> None:
+    """Unchanged, with its attributes, as task runners end a task by SIGTERM or SIGALRM."""
+    pytest.importorskip("pyarrow")
+    server = scripted(lambda request: server.stall())
+    seconds, exit_code, complaint = interrupted(
+        """
+        import signal, time
+        import pyarrow
+        from backread import Client
+
+        class TaskTimeout(BaseException):
+            pass
+
+        def end(number, frame):
+            raise TaskTimeout(number, "the task took too long")
+
+        signal.signal(signal.SIGTERM, end)
+        client = Client(timeout=None)
+        print("ready", flush=True)
+        try:
+            pyarrow.table(client.users.list())
+        except TaskTimeout as error:
+            print(time.time(), error.args[1], flush=True)
+            assert error.args[0] == signal.SIGTERM
+        """,
+        server,
+        lambda: [time.sleep(0.01) for _ in iter(lambda: not server.requests, False)],
+        signal.SIGTERM,
+    )
+    assert seconds < 1
+    assert (exit_code, complaint) == (0, "")
+
+
+def test_a_debugger_keeps_its_place_when_ctrl_c_ends_a_reading(scripted: Any) -> None:
+    """Then the other library's own error comes first, and KeyboardInterrupt right behind it."""
+    pytest.importorskip("pyarrow")
+    server = scripted(lambda request: server.stall())
+    _, exit_code, complaint = interrupted(
+        """
+        import sys, time
+        import pyarrow
+        from backread import Client
+        client = Client(timeout=None)
+        trace = lambda *_: None
+        sys.settrace(trace)
+        print("ready", flush=True)
+        try:
+            try:
+                pyarrow.table(client.users.list())
+            except pyarrow.ArrowInvalid:
+                time.sleep(0)
+        except KeyboardInterrupt:
+            print(time.time(), flush=True)
+        assert sys.gettrace() is trace
+        """,
+        server,
+        lambda: [time.sleep(0.01) for _ in iter(lambda: not server.requests, False)],
+    )
+    assert (exit_code, complaint) == (0, "")
+
+
+@pytest.mark.parametrize("what", ["to_list", "pyarrow"])
+def test_a_signal_handler_may_read_a_listing_while_one_is_read(scripted: Any, what: str) -> None:
+    asked, heard = threading.Event(), threading.Event()
+    pages = paged(users(250))
+
+    def late(request: Any) -> Iterator[bytes]:
+        asked.set()
+        heard.wait(20)
+        yield pages(request)
+
+    def service(request: Any) -> Any:
+        return pages(request) if asked.is_set() else late(request)
+
+    server = scripted(service)
+    client = Client(server.url, server.secret, server.vendor)
+    listing = client.users.list()
+    read: list[int] = []
+
+    def handle(*_: Any) -> None:
+        read.append(len(client.users.list().to_list()))
+        heard.set()
+
+    def send() -> None:
+        asked.wait(20)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        if what == "to_list":
+            read.append(len(listing.to_list()))
+        else:
+            read.append(pytest.importorskip("pyarrow").table(listing).num_rows)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        heard.set()
+        sender.join()
+        client.close()
+    assert read == [250, 250]
+
+
+def test_a_signal_handler_may_fork(scripted: Any) -> None:
+    """The child goes another way; what the parent waits for comes all the same."""
+    asked, heard = threading.Event(), threading.Event()
+
+    def late() -> Iterator[bytes]:
+        asked.set()
+        heard.wait(20)
+        yield answer(200, user(42))
+
+    server = scripted(
+        lambda request: late() if request.path.endswith("42") else answer(200, user(7))
+    )
+    client = Client(server.url, server.secret, server.vendor, max_retries=0, timeout=20)
+    parent, children = os.getpid(), []
+
+    def handle(*_: Any) -> None:
+        children.append(os.fork())
+        if children[0] == 0:
+            signal.alarm(20)
+            assert client.users.get(7).id == 7
+
+    def send() -> None:
+        asked.wait(20)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        while not children or not children[0]:
+            time.sleep(0.01)
+        # The child has ended, and what it held of the call with it.
+        ended.append(os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
+        heard.set()
+
+    ended: list[int] = []
+    before = signal.signal(signal.SIGUSR1, handle)
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        read = client.users.get(42).id
+    except BaseException as error:
+        if os.getpid() != parent:
+            os._exit(0 if "fork" in str(error) and client.users.get(7).id == 7 else 1)
+        raise
+    finally:
+        if os.getpid() != parent:
+            os._exit(2)
+        signal.signal(signal.SIGUSR1, before)
+        heard.set()
+        sender.join()
+        client.close()
+    assert (read, ended) == (42, [0])
+    assert len(server.requests) == 3
