@@ -24,14 +24,15 @@ export PYTHONUTF8 := 1
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-long fuzz audit
+	test-python test-wheel test-integrations test-long fuzz sanitize audit
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
 	@echo "make test-integrations  the mock's page in headless Chromium, which Debian brings"
-	@echo "make test-long  120,000 simulated walks over lists that change, and the table of what they lost"
-	@echo "make fuzz     any bytes as a page, for five minutes; needs cargo-fuzz"
+	@echo "make test-long  120,000 simulated walks over lists that change, and 1,000,000 requests with faults"
+	@echo "make fuzz     any bytes as pages, as waits, as URLs, for five minutes each; needs cargo-fuzz"
+	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
 	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest"
@@ -88,24 +89,40 @@ test-integrations: $(STAMPS)/wheel $(STAMPS)/integrations
 	$(BIN)/python tools/find_chromium.py
 	$(BIN)/python -m pytest tests/integrations
 
-# WALKS=1000000 make test-long walks longer.
+# WALKS=1000000 make test-long walks longer, and SOAK_REQUESTS=10000000 soaks longer.
 WALKS ?= 120000
-test-long:
+SOAK_REQUESTS ?= 1000000
+test-long: $(STAMPS)/wheel $(STAMPS)/tools
 	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --no-default-features --lib \
 		walk::tests::always -- --nocapture
+	$(BIN)/python tests/soak.py $(SOAK_REQUESTS)
 
 audit: $(CARGO_DENY) $(STAMPS)/audit
 	$(CARGO_DENY) --all-features --locked check advisories
 	$(BIN)/python tools/audit_extras.py
 
-# A stable compiler takes the flags of cargo-fuzz with RUSTC_BOOTSTRAP. FUZZ_SECONDS=3600 make fuzz
-# goes on for longer.
+# A stable compiler takes the flags of cargo-fuzz and of the sanitizers with RUSTC_BOOTSTRAP.
+# FUZZ_SECONDS=3600 make fuzz goes on for longer, FUZZ_TARGETS=url makes it one of them.
 FUZZ_SECONDS ?= 300
+FUZZ_TARGETS ?= page retry_after url
 fuzz:
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing; run: cargo install cargo-fuzz" >&2; exit 1; }
-	@mkdir -p target/fuzz-found
-	RUSTC_BOOTSTRAP=1 cargo fuzz run page target/fuzz-found fuzz/corpus/page -- \
-		-dict=fuzz/page.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS)
+	@mkdir -p $(FUZZ_TARGETS:%=target/fuzz-found/%)
+	for target in $(FUZZ_TARGETS); do \
+		RUSTC_BOOTSTRAP=1 cargo fuzz run $$target target/fuzz-found/$$target fuzz/corpus/$$target -- \
+			-dict=fuzz/$$target.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
+
+# The core and the mock under AddressSanitizer, which looks for leaks too; then what is written for C's
+# interface to Python under memcheck, where each object has memory of its own. CPython itself and libc
+# have findings there, so those count that have a frame of ours.
+MEMCHECK := valgrind --quiet --leak-check=no --num-callers=40 --log-file=target/memcheck.log
+sanitize: $(STAMPS)/wheel $(STAMPS)/tools
+	@valgrind --version >/dev/null 2>&1 || { echo "valgrind is missing; Debian: apt install valgrind" >&2; exit 1; }
+	RUSTFLAGS=-Zsanitizer=address RUSTC_BOOTSTRAP=1 cargo test --locked --no-default-features --features mock --lib \
+		--target $$(rustc -vV | sed -n 's/^host: //p') --target-dir $(BUILT)/sanitized
+	PYTHONMALLOC=malloc $(MEMCHECK) $(BIN)/python -m pytest --quiet -o faulthandler_timeout=0 tests/test_objects.py
+	@! grep --before-context=12 --after-context=12 -E '_backread\.abi3\.so|\.rs:[0-9]' target/memcheck.log
 
 bench: $(STAMPS)/wheel
 	$(BIN)/python benches/import_and_size.py $(WHEELS)

@@ -12,6 +12,9 @@ use url::{Host, Url};
 use super::error::Error;
 use super::retry::OnRateLimit;
 
+#[cfg(any(test, fuzzing))]
+pub mod agreement;
+
 const MOCK_SECRET_PREFIX: &str = "mock_";
 
 /// The settings as the caller gave them, not checked yet; `None` was given nowhere.
@@ -144,6 +147,19 @@ impl Origin {
     pub fn host(&self) -> String {
         let port = self.url.port_or_known_default().unwrap_or_default();
         format!("{}:{port}", self.url.host_str().unwrap_or_default())
+    }
+
+    /// The address of path and query; what was parsed once is not parsed for each request.
+    pub fn address(&self, request: &impl fmt::Display) -> Url {
+        let mut url = self.url.clone();
+        let path = format!("{}{request}", url.path().trim_end_matches('/'));
+        let (path, query) = match path.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (path.as_str(), None),
+        };
+        url.set_path(path);
+        url.set_query(query);
+        url
     }
 }
 

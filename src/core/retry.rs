@@ -4,13 +4,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::error::ErrorKind;
 
+#[cfg(any(test, fuzzing))]
+pub mod agreement;
+
 /// The longest backoff before the first retry; it doubles with each one.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// No backoff is longer; what the service asks for may be.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 
+/// Nobody means a longer one: what asks for it is not the number that it is taken for.
+pub const LONGEST_ASKED: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
 // Values from here on are an epoch, below it a number of seconds (2001-09-09 as either).
-const EPOCH_FROM: u64 = 1_000_000_000;
+const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
+// From here on it counts milliseconds (2001-09-09; in seconds it would be the year 33658).
+const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
 
 /// What a 429 does: wait and try again, or fail at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,19 +109,26 @@ fn backoff(retries_done: u32, chance: f64) -> Duration {
 }
 
 /// The wait that a 429 or 503 asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3),
-/// else `X-RateLimit-Reset` as an epoch or a number of seconds.
+/// else `X-RateLimit-Reset` as an epoch, in seconds or milliseconds, or a number of seconds. What
+/// asks for more than a year asks for nothing.
 pub fn asked_wait<'a>(
     header: impl Fn(&str) -> Option<&'a str>,
     now: SystemTime,
 ) -> Option<Duration> {
     header("retry-after")
         .and_then(|value| retry_after(value.trim(), now))
+        .filter(is_meant)
         .or_else(|| {
             ["x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset"]
                 .iter()
                 .find_map(|name| header(name))
                 .and_then(|value| reset(value.trim(), now))
+                .filter(is_meant)
         })
+}
+
+fn is_meant(wait: &Duration) -> bool {
+    *wait <= LONGEST_ASKED
 }
 
 fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
@@ -125,11 +140,15 @@ fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
 
 fn reset(value: &str, now: SystemTime) -> Option<Duration> {
     let length = seconds(value)?;
-    if length.as_secs() < EPOCH_FROM {
+    if length < EPOCH_FROM {
         return Some(length);
     }
+    let epoch = match length < MILLISECONDS_FROM {
+        true => length,
+        false => length / 1000,
+    };
     let elapsed = now.duration_since(UNIX_EPOCH).ok()?;
-    Some(length.saturating_sub(elapsed))
+    Some(epoch.saturating_sub(elapsed))
 }
 
 // Fractions are outside RFC 9110, but are sent.
@@ -147,6 +166,9 @@ fn seconds(value: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
     use crate::core::error::StatusFailure;
     use bytes::Bytes;
@@ -188,6 +210,7 @@ mod tests {
         );
         assert_eq!(asked("x-ratelimit-reset", "30"), thirty);
         assert_eq!(asked("x-ratelimit-reset", "1700000030"), thirty);
+        assert_eq!(asked("x-ratelimit-reset", "1700000030000"), thirty);
         assert_eq!(
             asked("retry-after", "Tue, 14 Nov 2023 00:00:00 GMT"),
             Some(Duration::ZERO)
@@ -195,6 +218,36 @@ mod tests {
         for nonsense in ["", "-1", "soon", "NaN", "inf", "1e3"] {
             assert_eq!(asked("retry-after", nonsense), None, "{nonsense}");
         }
+    }
+
+    #[test]
+    fn a_wait_of_years_is_none() {
+        for absurd in [
+            "31622401",
+            "99999999999999999999",
+            "Fri, 31 Dec 9999 23:59:59 GMT",
+        ] {
+            assert_eq!(asked("retry-after", absurd), None, "{absurd}");
+            assert_eq!(asked("x-ratelimit-reset", absurd), None, "{absurd}");
+        }
+        assert_eq!(asked("retry-after", "31622400"), Some(LONGEST_ASKED));
+        let header = |name: &str| match name {
+            "retry-after" => Some("99999999999"),
+            "x-ratelimit-reset" => Some("30"),
+            _ => None,
+        };
+        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        assert_eq!(asked_wait(header, now), Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn what_the_fuzzer_starts_from_is_read_as_a_plain_reading_does() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/retry_after");
+        let mut waits = 0;
+        for file in fs::read_dir(corpus).unwrap() {
+            waits += usize::from(agreement::check(&fs::read(file.unwrap().path()).unwrap()));
+        }
+        assert!(waits > 10, "{waits}");
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Transport {
         trace: &[(&'static str, String)],
         max_bytes: u64,
     ) -> Result<Answer, ErrorKind> {
-        let request = traced(self.http.get(self.url(endpoint)), trace);
+        let request = traced(self.http.get(self.origin.address(endpoint)), trace);
         self.send(request, Decoding::Done, max_bytes).await
     }
 
@@ -100,7 +100,7 @@ impl Transport {
             Twist::Undecoded => Decoding::Left,
             _ => Decoding::Done,
         };
-        let mut request = traced(self.http.get(self.url(question)), trace);
+        let mut request = traced(self.http.get(self.origin.address(question)), trace);
         if let Some((name, value)) = header(&question.twist)? {
             request = request.header(name, value);
         }
@@ -120,19 +120,6 @@ impl Transport {
             }
         })?;
         read(response, decoding, max_bytes).await
-    }
-
-    /// The address of path and query; what was parsed with the client is not parsed for each request.
-    fn url(&self, request: &impl fmt::Display) -> Url {
-        let mut url = self.origin.url.clone();
-        let path = format!("{}{request}", url.path().trim_end_matches('/'));
-        let (path, query) = match path.split_once('?') {
-            Some((path, query)) => (path, Some(query)),
-            None => (path.as_str(), None),
-        };
-        url.set_path(path);
-        url.set_query(query);
-        url
     }
 }
 

@@ -1,5 +1,8 @@
 //! What a client is told wrongly, and what it says of it.
 
+use std::fs;
+use std::path::Path;
+
 use super::*;
 use crate::core::client::Client;
 
@@ -178,4 +181,15 @@ fn plain_http_stays_on_this_machine_with_a_proxy_too() {
         ..by("http://proxy.example.com:3128")
     };
     assert!(Origin::new(allowed).is_ok());
+}
+
+#[test]
+fn no_base_url_of_the_fuzzer_leads_a_request_elsewhere() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/url");
+    let mut taken = [0, 0];
+    for file in fs::read_dir(corpus).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        taken[usize::from(agreement::check(&text))] += 1;
+    }
+    assert!(taken.iter().all(|files| *files > 10), "{taken:?}");
 }

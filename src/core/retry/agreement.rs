@@ -1,0 +1,68 @@
+//! The reading of waits held against a plainer one, for the tests and the fuzzer.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::{LONGEST_ASKED, asked_wait};
+
+const RETRY_AFTER: &str = "retry-after";
+const RESET: &str = "x-ratelimit-reset";
+// The last second that a date can tell, 9999-12-31T23:59:59Z, less the longest wait.
+const LATEST: u64 = 253_402_300_799 - LONGEST_ASKED.as_secs();
+
+/// Whether two headers, and the seconds of the wall's clock in a third line, ask for a wait; panics
+/// where the reading is not that of the reference.
+pub fn check(lines: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(lines);
+    let mut lines = text.split('\n');
+    let (retry_after, reset) = (lines.next(), lines.next());
+    let elapsed: u64 = lines.next().and_then(|line| line.parse().ok()).unwrap_or(0);
+    let now = UNIX_EPOCH + Duration::from_secs(elapsed.min(LATEST));
+
+    let asked = asked_wait(
+        |name| match name {
+            RETRY_AFTER => retry_after,
+            RESET => reset,
+            _ => None,
+        },
+        now,
+    );
+    assert!(asked.is_none_or(|wait| wait <= LONGEST_ASKED), "{asked:?}");
+    let by_reset = asked_wait(|name| reset.filter(|_| name == RESET), now);
+    if let Some(number) = retry_after.and_then(whole) {
+        assert_eq!(asked, meant(u128::from(number) * 1000).or(by_reset));
+    }
+    if let Some(number) = reset.and_then(whole) {
+        assert_eq!(by_reset, meant(until(number, now)));
+    }
+    for wait in [0, 1, 3_600, LONGEST_ASKED.as_secs()].map(Duration::from_secs) {
+        let date = httpdate::fmt_http_date(now + wait);
+        let found = asked_wait(|name| (name == RETRY_AFTER).then_some(date.as_str()), now);
+        assert_eq!(found, Some(wait), "{date}");
+    }
+    asked.is_some()
+}
+
+/// A number of so few digits that no reading rounds it.
+fn whole(header: &str) -> Option<u64> {
+    let header = header.trim();
+    let plain = header.len() <= 15 && header.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| header.parse().ok()).flatten()
+}
+
+/// The milliseconds that a reset asks for.
+fn until(number: u64, now: SystemTime) -> u128 {
+    let elapsed = now
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |now| now.as_millis());
+    let number = u128::from(number);
+    match number {
+        0..1_000_000_000 => number * 1000,
+        1_000_000_000..1_000_000_000_000 => (number * 1000).saturating_sub(elapsed),
+        _ => number.saturating_sub(elapsed),
+    }
+}
+
+fn meant(milliseconds: u128) -> Option<Duration> {
+    let wait = Duration::from_millis(u64::try_from(milliseconds).ok()?);
+    (wait <= LONGEST_ASKED).then_some(wait)
+}
