@@ -6,7 +6,8 @@ import re
 from functools import partial
 
 import reliability_faults as faults
-from reliability_runs import CERTIFICATE, SECRET, Case, Seen
+from reliability_certificates import FORGED, OWN, Certificate
+from reliability_runs import SECRET, Case, Seen
 from reliability_servers import Behaviour, once
 
 REQUESTS_THAT_ARE_MANY = 2
@@ -127,12 +128,10 @@ def interrupted(seen: Seen) -> str:
 
 def quiet_end(seen: Seen) -> str:
     """How the interpreter ended."""
-    if seen.kind != "ends":
-        return plain(seen)
     lines = [line for line in seen.stderr.splitlines() if line.strip()]
     said = re.sub(r"[`|]", "", lines[-1])[:60] if lines else ""
     code = f"signal {-seen.exit_code}" if seen.exit_code < 0 else f"exit code {seen.exit_code}"
-    late = seen.ended_at - seen.outcome["at"]
+    late = seen.ended_at - seen.outcome.get("at", seen.ended_at)
     return f"{code}{after(late)}, " + (f"stderr: `{said}`" if said else "silent")
 
 
@@ -178,6 +177,21 @@ def distrusted(seen: Seen) -> str:
     # Its requests never come: the connections tell how often it tried.
     many = f" after {seen.connections} connections" if seen.connections > 1 else ""
     return f"`{seen.outcome['error']}`{many}, {named}{remedy}"
+
+
+def roots(seen: Seen) -> str:
+    """Whether a root of the system's is known: what it did not sign is then a bad signature."""
+    text = str(seen.outcome.get("text"))
+    if "ignature" in text:
+        return "kept"
+    unknown = "UnknownIssuer" in text or "unable to get local issuer" in text
+    return "replaced" if unknown else "the error does not tell"
+
+
+def made(*certificates: Certificate) -> None:
+    """Makes them."""
+    for certificate in certificates:
+        certificate.make()
 
 
 def log(seen: Seen) -> str:
@@ -229,6 +243,7 @@ GROUPS: dict[str, tuple[Case, ...]] = {
             timeout=6,
             alone=True,
         ),
+        case("exit", "exit after a call, 20 times", faults.good, quiet_end, times=20),
         case(
             "exit-thread",
             "exit with a call in a daemon thread",
@@ -359,17 +374,26 @@ GROUPS: dict[str, tuple[Case, ...]] = {
             "a certificate that nobody vouches for",
             faults.good,
             distrusted,
-            tls=True,
-            prepare=CERTIFICATE.make,
+            certificate=OWN,
+            prepare=OWN.make,
         ),
         case(
             "cert-file",
             "the same in `SSL_CERT_FILE`",
             faults.good,
             distrusted,
-            tls=True,
-            prepare=CERTIFICATE.make,
-            environment=("SSL_CERT_FILE",),
+            certificate=OWN,
+            trusted=OWN,
+            prepare=OWN.make,
+        ),
+        case(
+            "cert-roots",
+            "the system's roots beside `SSL_CERT_FILE`",
+            faults.good,
+            roots,
+            certificate=FORGED,
+            trusted=OWN,
+            prepare=partial(made, OWN, FORGED),
         ),
     ),
     "logging": (

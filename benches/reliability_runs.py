@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import ssl
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import reliability_faults as faults
+from reliability_certificates import Certificate
 from reliability_servers import Behaviour, Request, Server
 
 HERE = Path(__file__).resolve().parent
@@ -59,43 +58,15 @@ class Case:
     times: int = 1
     alone: bool = False
     """Whether nothing else may run meanwhile: for memory, and for fractions of a second."""
-    tls: bool = False
+    certificate: Certificate | None = None
     leaves: bool = False
     """Whether the behaviour is a redirect to another origin."""
     into: str = ""
     """Where a line break and a header are put: ``secret``, ``agent`` or ``url``."""
-    environment: tuple[str, ...] = ()
-    """Variables that name the server's own certificate."""
+    trusted: Certificate | None = None
+    """What ``SSL_CERT_FILE`` names."""
     prepare: Callable[[], object] = lambda: None
     """Makes what would take the server long."""
-
-
-class Certificate:
-    """A certificate for localhost that nobody vouches for, and its key."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self.file = Path(self._folder.name, "certificate.pem")
-        self._key = Path(self._folder.name, "key.pem")
-
-    def make(self) -> None:
-        """Makes both, if they are not there."""
-        if self.file.exists():
-            return
-        command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
-        names = ["-subj", "/CN=reliability bench", "-addext", "subjectAltName=DNS:localhost"]
-        names += ["-addext", "basicConstraints=critical,CA:FALSE"]
-        files = ["-out", str(self.file), "-keyout", str(self._key)]
-        subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
-
-    def context(self) -> ssl.SSLContext:
-        """What a server takes."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.file, self._key)
-        return context
-
-
-CERTIFICATE = Certificate()
 
 
 def run(case: Case, library: str) -> Seen:
@@ -105,7 +76,7 @@ def run(case: Case, library: str) -> Seen:
         if case.leaves:
             elsewhere = stack.enter_context(Server(faults.good))
             behaviour = faults.leave(elsewhere.url)
-        tls = CERTIFICATE.context() if case.tls else None
+        tls = None if case.certificate is None else case.certificate.context()
         server = stack.enter_context(Server(behaviour, tls))
         child = stack.enter_context(started(case, library, server.url))
         interrupted_at = interrupt(child, server) if case.situation == "interrupt" else None
@@ -142,8 +113,9 @@ def started(case: Case, library: str, url: str) -> subprocess.Popen[str]:
         **{name: value for name, value in os.environ.items() if "proxy" not in name.lower()},
         "RELIABILITY_SETTINGS": json.dumps(settings),
         "RELIABILITY_SECRET": SECRET,
-        **dict.fromkeys(case.environment, str(CERTIFICATE.file)),
     }
+    if case.trusted is not None:
+        environment["SSL_CERT_FILE"] = str(case.trusted.file)
     python = sys.executable if library == "backread" else faults.PEERS
     command = [python, PROGRAM, library, case.situation, str(case.limit)]
     return subprocess.Popen(
