@@ -12,6 +12,7 @@ import argparse
 import os
 import platform
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -33,9 +34,11 @@ def setting() -> str:
 
 
 def words(case: Case, library: str) -> str:
-    """What a library does in a case; where it is not always the same, all that it did."""
-    seen = [case.words(run(case, library)) for _ in range(case.times)]
-    return " or ".join(dict.fromkeys(seen))
+    """What a library does in a case; where it is not always the same, how often it does what."""
+    seen = Counter(case.words(run(case, library)) for _ in range(case.times)).most_common()
+    if len(seen) == 1:
+        return seen[0][0]
+    return "; ".join(f"{count} of {case.times}: {each}" for each, count in seen)
 
 
 def measure(cases: Sequence[Case], libraries: Sequence[str]) -> dict[str, list[str]]:

@@ -1,0 +1,76 @@
+"""docs/reliability.md names tests that exist, and has the tables of the script that measures.
+
+What was seen is not compared: it is of the run that wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+from documents import IN_CHECKOUT, ROOT, TEST, bench
+
+if not IN_CHECKOUT:
+    pytest.skip("the wheel check takes no benches along", allow_module_level=True)
+
+PAGE = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
+SHOWN = "\\| fault \\| what you see \\| shown by \\|\n.*?\n((?:\\|.*\n)+)"
+GROUPS = ("processes", "ends", "size", "answers", "secrets", "logging")
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[ModuleType]:
+    with bench("reliability") as module:
+        yield module
+
+
+def cells(text: str) -> list[list[str]]:
+    """The lines of a table."""
+    return [re.split(" ?\\| ?", line.strip("| ")) for line in text.splitlines()]
+
+
+ROWS = dict(zip(GROUPS, map(cells, re.findall(SHOWN, PAGE)), strict=True))
+FAULTS = [row for rows in ROWS.values() for row in rows]
+
+
+def test_a_fault_stands_in_one_row() -> None:
+    faults = [row[0] for row in FAULTS]
+    assert len({*faults}) == len(faults) > 60
+
+
+@pytest.mark.parametrize("row", FAULTS, ids=lambda row: row[0])
+def test_each_fault_has_an_outcome_and_a_test_that_exists(row: list[str]) -> None:
+    fault, outcome, shown = row
+    assert fault
+    assert outcome
+    files = re.findall(r"`(test_\w+\.py)::(test_\w+)`", shown)
+    assert files
+    assert ", ".join(f"`{file}::{name}`" for file, name in files) == shown
+    for file, name in files:
+        assert name in TEST.findall((ROOT / "tests" / file).read_text(encoding="utf-8")), name
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_measured_fault_has_its_row_and_each_cell_its_words(
+    script: ModuleType, group: str
+) -> None:
+    [text] = script.tables.between(group).findall(PAGE)
+    columns, _, *rows = cells(text)
+    assert columns == script.header()
+    assert [row[0] for row in rows] == [case.name for case in script.GROUPS[group]]
+    assert all(len(row) == len(columns) and all(row) for row in rows)
+    assert {row[0] for row in rows} <= {row[0] for row in ROWS[group]}
+
+
+def test_all_groups_are_measured(script: ModuleType) -> None:
+    assert tuple(script.GROUPS) == GROUPS
+
+
+def test_the_versions_are_those_that_are_installed(script: ModuleType) -> None:
+    [setting] = script.tables.between("setting").findall(PAGE)
+    [versions] = re.findall("(?<=Versions: ).*(?=\\.$)", setting, re.MULTILINE)
+    [expected] = re.findall("(?<=Versions: ).*(?=\\.$)", script.setting(), re.MULTILINE)
+    assert versions == expected
