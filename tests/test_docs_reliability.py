@@ -29,7 +29,7 @@ def script() -> Iterator[ModuleType]:
 
 def cells(text: str) -> list[list[str]]:
     """The lines of a table."""
-    return [re.split(" ?\\| ?", line.strip("| ")) for line in text.splitlines()]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
 
 
 ROWS = dict(zip(GROUPS, map(cells, re.findall(SHOWN, PAGE)), strict=True))
