@@ -6,8 +6,10 @@ What was seen is not compared: it is of the run that wrote it.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -74,3 +76,32 @@ def test_the_versions_are_those_that_are_installed(script: ModuleType) -> None:
     [versions] = re.findall("(?<=Versions: ).*(?=\\.$)", setting, re.MULTILINE)
     [expected] = re.findall("(?<=Versions: ).*(?=\\.$)", script.setting(), re.MULTILINE)
     assert versions == expected
+
+
+def test_words_say_what_was_seen(script: ModuleType) -> None:
+    words = sys.modules["reliability_words"]
+    runs, servers = sys.modules["reliability_runs"], sys.modules["reliability_servers"]
+    request = servers.Request("GET / HTTP/1.1\r\nAuthorization: Bearer " + runs.SECRET, 0.0)
+    late = servers.Request("GET / HTTP/1.1", 2.0)
+
+    def seen(outcome: dict[str, object], **more: Any) -> Any:
+        nothing = {"exit_code": 0, "stderr": "", "ended_at": 0.0, "connections": 1}
+        told = {"seconds": 0.1, "mb": 70.0, **outcome}
+        return runs.Seen(told, **nothing | {"requests": [request], "elsewhere": []} | more)
+
+    value = {"kind": "value", "is_user": True}
+    failed = {"kind": "error", "error": "Broken"}
+    twice = {"requests": [request, late]}
+    assert words.plain(seen(value)) == "value"
+    assert words.plain(seen({**value, "seconds": 2.1}, **twice)) == "retried, value after 2 s"
+    assert words.plain(seen(failed, **twice)) == "`Broken` after 2 requests"
+    assert words.plain(seen({"kind": "hangs", "seconds": 10.0})) == "hangs for 10 s"
+    assert words.plain(seen({"kind": "nothing"}, exit_code=-6)) == "the process dies: signal 6"
+    assert words.memory(seen({"kind": "hangs", "mb": 3_100.0})) == "hangs, 3 GB"
+    assert words.waited(seen(value, **twice)) == "waits 2 s, value"
+    assert words.away(seen(value, elsewhere=[request])) == "followed, the secret is sent along"
+    assert words.away(seen(value, elsewhere=[late])) == "followed, the secret is held back"
+    assert words.away(seen(failed)) == "refused: `Broken`"
+    assert words.both(seen({"kind": "both", "child": failed, "parent": value})) == (
+        "child: `Broken`; parent: value"
+    )
