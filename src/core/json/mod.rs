@@ -233,7 +233,7 @@ fn position(json: &str, error: &serde_json::Error) -> usize {
 /// At most `SNIPPET_CHARACTERS` characters around the byte at `position`.
 pub fn snippet(json: &str, position: usize) -> String {
     let start = json.floor_char_boundary(position.saturating_sub(SNIPPET_CHARACTERS / 2));
-    let end = json.floor_char_boundary(start + SNIPPET_CHARACTERS * char::MAX_LEN_UTF8);
+    let end = json.floor_char_boundary(start + SNIPPET_CHARACTERS * char::MAX.len_utf8());
     // A credential that begins ahead of the snippet is one in it, too.
     let (before, _) = json.split_at(json.floor_char_boundary(start + CREDENTIAL.len()));
     let from = before
