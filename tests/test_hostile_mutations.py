@@ -153,6 +153,7 @@ def check(mutator: Mutator, mutations: list[Any], read: Any) -> None:
         assert time.monotonic() - began < DEADLINE + 3
 
 
+@pytest.mark.slow
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(mutations=st.lists(mutations, min_size=1, max_size=4), read=st.sampled_from(READS))
 def test_whatever_is_done_to_an_answer_it_is_rows_or_an_error_of_ours_and_in_time(

@@ -154,8 +154,9 @@ class Page(Generic[T_co]):
     A page of models is an Arrow stream of its rows, with the columns of a listing's:
     ``polars.DataFrame(page)``, ``pyarrow.table(page)``. ``resource`` says what an empty page is a
     page of; one that is made by hand may do without while it has items, and plays no part in
-    comparisons. TypeError where the items are no models (``as_dict=True``), ValueError where
-    nothing says what they would be.
+    comparisons. A fraction in ``extra`` is in the column as the float that the item holds; a
+    listing's column has it as sent. TypeError where the items are no models (``as_dict=True``),
+    ValueError where nothing says what they would be.
     """
 
     limit: int | None
