@@ -12,6 +12,7 @@ import gc
 import re
 import secrets
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from backread import AsyncClient, Client
@@ -28,6 +29,16 @@ def make(masked: bytes) -> str:
     return "".join([chr(byte ^ ODD) for byte in masked])
 
 
+def around(first: int, end: int) -> Iterator[tuple[int, int]]:
+    """The ranges of writable memory, without the one from ``first`` to ``end``."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        begins, ends, mode = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+        if mode.startswith("rw"):
+            at, last = int(begins, 16), int(ends, 16)
+            yield at, max(at, min(last, first))
+            yield min(last, max(at, end)), last
+
+
 def found(masked: bytes) -> int:
     """How often its middle is in the writable memory of this process.
 
@@ -39,27 +50,23 @@ def found(masked: bytes) -> int:
     half = len(masked) // 2
     first = bytes(byte ^ ODD for byte in masked[:half])
     second = bytes(byte ^ ODD for byte in masked[half:])
-    maps = Path("/proc/self/maps").read_text()
+    seen = bytearray(1 << 18)
+    own = ctypes.addressof(ctypes.c_char.from_buffer(seen))
     with Path("/proc/self/mem").open("rb", 0) as memory:
-        for line in maps.splitlines():
-            begin, end, mode = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
-            if not mode.startswith("rw") or "[v" in line:
-                continue
-            at, last = int(begin, 16), int(end, 16)
+        # What the search itself has read is not looked at.
+        for at, last in around(own, own + len(seen)):
             while at < last:
                 memory.seek(at)
                 try:
-                    chunk = bytearray(memory.read(min(1 << 20, last - at)))
+                    read = memory.readinto(memoryview(seen)[: min(len(seen), last - at)])
                 except OSError:
                     break
-                place = chunk.find(first)
+                place = seen.find(first, 0, read)
                 while place >= 0:
-                    follows = place + half
-                    count += chunk[follows : follows + len(second)] == second
-                    place = chunk.find(first, place + 1)
-                read = len(chunk)
-                chunk[:] = bytes(read)
-                at += read if read == last - at else max(read - len(masked), 1)
+                    count += seen.startswith(second, place + half, read)
+                    place = seen.find(first, place + 1, read)
+                at += read if read == last - at else max(1, read - len(masked) + 1)
+    ctypes.memset(own, 0, len(seen))
     return count
 
 

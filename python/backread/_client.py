@@ -186,9 +186,11 @@ class Client(_BaseClient):
     - ``on_rate_limit``: ``"wait"`` obeys Retry-After up to the deadline; ``"raise"`` raises
       `RateLimitError` at the first 429, and without asking while the wait lasts that one asked for.
     - ``max_response_bytes``: the largest decoded body, in bytes.
-    - ``proxy``: a proxy's URL; ``None`` takes those of the environment. ``ca_bundle``: a PEM file
-      of certificates to trust besides the usual ones. ``user_agent``: replaces ours.
-    - ``allow_http``: plain http is refused except to this machine, unless this is true.
+    - ``proxy``: the URL of an http or https proxy; ``None`` takes those of the environment.
+      ``ca_bundle``: a PEM file of certificates to trust besides the system's, and besides those of
+      ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. ``user_agent``: replaces ours.
+    - ``allow_http``: plain http is refused except to this machine, unless this is true; by a proxy
+      on another machine too, which would see the secret.
 
     Raises `ConfigurationError` where one of them is missing or malformed; nothing is sent. Pickles
     without its secret, which is taken from ``BACKREAD_API_SECRET`` where it is loaded. Use it in a
