@@ -14,10 +14,30 @@ mod runtime;
 mod sync;
 mod walk;
 
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use self::kept::kept;
+
+/// Of the interpreter that has imported this module; each interpreter of a process has its own.
+static SYS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// What is kept of Python belongs to one interpreter; in another it would crash.
+fn check_interpreter(py: Python<'_>) -> PyResult<()> {
+    let sys = py.import("sys")?;
+    if kept(py, &SYS, || Ok(sys.clone().unbind()))?.is(&sys) {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "backread works in one interpreter of a process, and another has imported it already; \
+         subinterpreters are not supported, use threads or processes",
+    ))
+}
 
 #[pymodule]
 fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    check_interpreter(module.py())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<crate::clock::face::Clock>()?;
     module.add_class::<client::NativeClient>()?;

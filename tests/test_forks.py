@@ -1,0 +1,363 @@
+"""Forks at any moment: while others work, in task runners and servers, and how children end."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import Client
+from interpreter import SECONDS, check_silent, environment, run
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+CHILDREN = """
+import os, signal
+
+def ended(pid):
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def fork(work, leave=os._exit):
+    pid = os.fork()
+    if pid:
+        return pid
+    signal.alarm(50)
+    code = 1
+    try:
+        work()
+        code = 0
+    finally:
+        if code or leave is os._exit:
+            os._exit(code)
+    # The children of others are not this one's to wait for.
+    leave(0)
+"""
+
+
+@pytest.mark.parametrize("what", ["get", "list", "error", "async"])
+def test_forks_while_threads_make_the_first_calls(backread_server: Any, what: str) -> None:
+    """What is imported and made at a first call is not half made in a child for good."""
+    done = run(
+        CHILDREN
+        + f"""
+import asyncio, sys, threading, time
+from backread import AsyncClient, Client, NotFoundError
+sys.setswitchinterval(1e-6)
+client, asynchronous = Client(), AsyncClient()
+
+def work():
+    if {what!r} == "get": assert client.users.get(42).id == 42
+    if {what!r} == "list": assert client.users.list().to_list()
+    if {what!r} == "async": assert asyncio.run(asynchronous.users.get(42)).id == 42
+    if {what!r} == "error":
+        try: client.users.get(1)
+        except NotFoundError: pass
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads: thread.start()
+pids = []
+for _ in range(12):
+    pids.append(fork(work))
+    time.sleep(0.001)
+print(set(map(ended, pids)))
+for thread in threads: thread.join()
+""",
+        backread_server,
+        "-W",
+        "ignore::DeprecationWarning",
+    )
+    check_silent(done, "{0}")
+
+
+@pytest.mark.slow
+def test_many_forks_while_others_read_and_are_cancelled(backread_server: Any) -> None:
+    """Whatever lock is held at the moment; children end in both ways, with what they inherited."""
+    pytest.importorskip("pyarrow")
+    done = run(
+        CHILDREN
+        + """
+import asyncio, gc, itertools, sys, threading, time
+import pyarrow
+from backread import AsyncClient, Client
+client, asynchronous = Client(), AsyncClient()
+total = len(client.users.list().to_list())
+pyarrow.table(client.users.list())  # which imports pandas, where that is
+stop, failed, half_read = threading.Event(), [], {}
+
+def again_and_again(work):
+    try:
+        while not stop.is_set(): work()
+    except BaseException as error:
+        failed.append(error)
+
+def walk():
+    listing = client.users.list(page_size=5)
+    half_read["sync"] = listing, iter(listing)
+    assert sum(1 for _ in half_read["sync"][1]) == total
+
+def cancel():
+    async def main():
+        listing = asynchronous.users.list(page_size=5)
+        half_read["async"] = listing, None
+        tasks = [asyncio.ensure_future(asynchronous.users.get(42)) for _ in range(6)]
+        tasks.append(asyncio.ensure_future(listing.to_list()))
+        await asyncio.wait(tasks, return_when="FIRST_COMPLETED")
+        for task in tasks: task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    asyncio.run(main())
+
+async def listed():
+    return [user async for user in asynchronous.users.list()]
+
+def drop_what_was_inherited():
+    for listing, _ in half_read.values(): listing.report
+    half_read.clear()
+    gc.collect()
+    assert client.users.get(42).id == 42
+
+works = [
+    lambda: client.users.get(42),
+    walk,
+    lambda: client.messages.list(42).to_list(),
+    lambda: pyarrow.table(client.users.list(page_size=20)),
+    cancel,
+]
+def check(condition):
+    assert condition
+
+children = [
+    lambda: check(client.users.get(42).id == 42),
+    lambda: check(len(client.users.list().to_list()) == total),
+    lambda: check(pyarrow.table(client.messages.all(users=[42])).num_rows > 0),
+    lambda: check(len(asyncio.run(listed())) == total),
+    drop_what_was_inherited,
+]
+threads = [threading.Thread(target=again_and_again, args=(work,), daemon=True) for work in works]
+for thread in threads: thread.start()
+while len(half_read) < 2: time.sleep(0.01)
+codes = []
+for _, leave in itertools.product(range(2), (os._exit, sys.exit)):
+    pids = [fork(work, leave) for work in children]
+    codes += map(ended, pids)
+stop.set()
+for thread in threads: thread.join(20)
+print(set(codes), failed, any(thread.is_alive() for thread in threads))
+""",
+        backread_server,
+        "-W",
+        "ignore::DeprecationWarning",
+    )
+    check_silent(done, "{0} [] False")
+
+
+@pytest.mark.parametrize("leave", ["os._exit", "sys.exit"])
+def test_the_end_of_a_child_leaves_the_parents_connections_open(
+    backread_mock: Any, leave: str
+) -> None:
+    """The parent reads on over the connection that it had; the child had one of its own."""
+    client = backread_mock.client()
+    client.users.get(42)
+    before = connections()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(30)
+        assert client.users.get(42).id == 42
+        del client
+        if leave == "os._exit":
+            os._exit(0)
+        os.execv(sys.executable, [sys.executable, "-c", "pass"])
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert client.users.get(42).id == 42
+    assert connections() == before
+
+
+def connections() -> set[str]:
+    """The sockets of this process."""
+    folder = Path("/proc/self/fd")
+    if not folder.is_dir():
+        pytest.skip("this system does not list a process's open files")
+    links = [os.readlink(entry) for entry in folder.iterdir() if entry.is_symlink()]
+    return {link for link in links if link.startswith("socket:")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_process_pool_of_each_kind(
+    backread_server: Any, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    for name, value in environment(backread_server).items():
+        monkeypatch.setenv(name, value)
+    with Client() as client:
+        user_ids = [user.id for user in client.users.list()][:20]
+        with concurrent.futures.ProcessPoolExecutor(
+            2, mp_context=multiprocessing.get_context(method)
+        ) as pool:
+            read = list(pool.map(client.users.get, user_ids, timeout=SECONDS))
+            counts = list(pool.map(count_messages, [client] * 4, user_ids[:4], timeout=SECONDS))
+        assert [user.id for user in read] == user_ids
+        assert counts == [count_messages(client, user_id) for user_id in user_ids[:4]]
+
+
+def count_messages(client: Client, user_id: int) -> int:
+    return len(client.messages.list(user_id).to_list())
+
+
+@pytest.mark.slow
+def test_servers_that_fork_their_workers_ahead_and_again(backread_server: Any) -> None:
+    """As gunicorn does it: workers with threads and with event loops, killed and replaced."""
+    done = run(
+        CHILDREN
+        + """
+import asyncio, socket, threading
+from concurrent.futures import ThreadPoolExecutor
+from backread import AsyncClient, Client
+client, asynchronous = Client(), AsyncClient()
+names = {user.id: user.name for user in client.users.list()}
+wanted = list(names)[:8]
+listening = socket.create_server(("127.0.0.1", 0))
+
+def name_in_threads():
+    with ThreadPoolExecutor(4) as pool:
+        return [user.name for user in pool.map(client.users.get, wanted)]
+
+def name_in_tasks():
+    async def main():
+        return [u.name for u in await asyncio.gather(*map(asynchronous.users.get, wanted))]
+    return asyncio.run(main())
+
+def serve(answer):
+    while True:
+        connection, _ = listening.accept()
+        with connection:
+            right = answer() == [names[user_id] for user_id in wanted]
+            connection.sendall(b"%d %d" % (right, os.getpid()))
+
+def ask():
+    with socket.create_connection(listening.getsockname(), 30) as connection:
+        right, pid = connection.recv(100).split()
+        return right == b"1", int(pid)
+
+kinds = (name_in_threads, name_in_tasks)
+workers = {fork(lambda: serve(kind)): kind for kind in kinds}
+asked, right = set(), True
+for _ in range(6):
+    answers = [ask() for _ in range(4)]
+    right &= all(good for good, _ in answers) and client.users.get(42).id == 42
+    pid = answers[0][1]
+    asked.update(pid for _, pid in answers)
+    os.kill(pid, signal.SIGKILL)
+    right &= ended(pid) == -signal.SIGKILL
+    kind = workers.pop(pid)
+    workers[fork(lambda: serve(kind))] = kind
+for pid in workers:
+    os.kill(pid, signal.SIGTERM)
+    right &= ended(pid) == -signal.SIGTERM
+print(right, len(asked) > 2)
+""",
+        backread_server,
+        "-W",
+        "ignore::DeprecationWarning",
+    )
+    check_silent(done, "True True")
+
+
+def test_children_that_were_forked_alike_do_not_retry_all_at_once(
+    backread_mock: Any, tmp_path: Path
+) -> None:
+    """Full jitter is drawn anew in each, though they inherit the same state of chance."""
+    from backread.testing import Fault
+
+    backread_mock.on("user", user=42).fail(Fault.status(500), times=1_000)
+    client = backread_mock.client(max_retries=1)
+    with pytest.raises(Exception, match="500"):
+        client.users.get(42)
+    for number in range(6):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                client.users.get(42)
+            except Exception as error:
+                waited = error.attempts[1].seconds_waited  # type: ignore[attr-defined]
+                (tmp_path / str(number)).write_text(str(waited))
+            os._exit(0)
+        os.waitpid(pid, 0)
+    waits = [float(said.read_text()) for said in tmp_path.iterdir()]
+    assert len(waits) == 6
+    assert max(waits) - min(waits) > 0.05
+
+
+def test_nothing_of_ours_runs_at_a_fork(backread_server: Any) -> None:
+    done = run(
+        """
+        import os
+        registered = []
+        os.register_at_fork = lambda **functions: registered.append(functions)
+        from backread import AsyncClient, Client
+        before = len(registered)
+        Client().users.get(42)
+        print(before, len(registered))
+        """,
+        backread_server,
+    )
+    check_silent(done, "0 0")
+
+
+def test_a_subinterpreter_is_told_that_it_cannot_have_the_module(backread_server: Any) -> None:
+    done = run(
+        """
+        import sys
+        if sys.version_info >= (3, 13):
+            import _interpreters as interpreters
+        else:
+            import _xxsubinterpreters as interpreters
+        from backread import Client
+        client = Client()
+        other = interpreters.create()
+        code = '''if True:
+            import sys
+            sys.path[:] = %r
+            from backread import Client
+            try:
+                Client()
+            except ImportError as error:
+                print("subinterpreters" in str(error), flush=True)
+        ''' % sys.path
+        getattr(interpreters, "exec", interpreters.run_string)(other, code)
+        interpreters.destroy(other)
+        print(client.users.get(42).id)
+        """,
+        backread_server,
+    )
+    check_silent(done, "True\n42")
+
+
+def test_one_client_serves_64_threads_while_it_is_forked(backread_server: Any) -> None:
+    wrong: list[Any] = []
+    start = threading.Barrier(65)
+
+    def work() -> None:
+        start.wait(20)
+        for _ in range(5):
+            if client.users.get(42).id != 42:
+                wrong.append(42)
+
+    with backread_server.client() as client:
+        threads = [threading.Thread(target=work) for _ in range(64)]
+        for thread in threads:
+            thread.start()
+        start.wait(20)
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            os._exit(0 if client.users.get(42).id == 42 else 1)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        for thread in threads:
+            thread.join()
+    assert (code, wrong) == (0, [])
