@@ -183,7 +183,7 @@ def connections() -> set[str]:
     folder = Path("/proc/self/fd")
     if not folder.is_dir():
         pytest.skip("this system does not list a process's open files")
-    links = [os.readlink(entry) for entry in folder.iterdir() if entry.is_symlink()]
+    links = [str(entry.readlink()) for entry in folder.iterdir() if entry.is_symlink()]
     return {link for link in links if link.startswith("socket:")}
 
 

@@ -133,7 +133,7 @@ def unanswering() -> Iterator[str]:
             waiting = queue.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(listening.getsockname())
-        yield "http://127.0.0.1:{}".format(listening.getsockname()[1])
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 def drip() -> Iterator[bytes]:

@@ -1,0 +1,143 @@
+"""The interpreter's exit with work in flight: code 0, no message, and without waiting for the work."""
+
+from __future__ import annotations
+
+import textwrap
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from canned import paged, user, users
+from interpreter import check_silent, run
+from scripted_server import answer
+
+LEFT = {
+    "an executor with calls": """
+        from concurrent.futures import ThreadPoolExecutor
+        pool = ThreadPoolExecutor(2)
+        for _ in range(4): pool.submit(client.users.list(page_size=50).to_list)
+        hang(2)
+    """,
+    "a thread that goes on reading": """
+        def read():
+            for number, user in enumerate(client.users.list(page_size=20)):
+                if number == 300: break
+        threading.Thread(target=read).start()
+    """,
+    "daemon threads that begin calls as the exit begins": """
+        def read():
+            while True:
+                try: client.users.page(limit=5)
+                except Exception: pass
+        for _ in range(4): threading.Thread(target=read, daemon=True).start()
+    """,
+    "daemon threads with event loops": """
+        def serve():
+            async def main():
+                while True:
+                    await asyncio.gather(*(asynchronous.users.page(limit=5) for _ in range(5)))
+            asyncio.run(main())
+        for _ in range(2): threading.Thread(target=serve, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "daemon threads in Arrow streams": """
+        import pyarrow
+        def read():
+            while True: pyarrow.table(client.users.list(page_size=20))
+        for _ in range(2): threading.Thread(target=read, daemon=True).start()
+        time.sleep(0.2)
+    """,
+    "an iteration that nobody ended": """
+        async def main():
+            global rows
+            rows = aiter(asynchronous.users.list(page_size=5))
+            await anext(rows)
+        asyncio.run(main())
+    """,
+    "tasks that hang, and sys.exit in one of them": """
+        async def main():
+            tasks = [asyncio.ensure_future(asynchronous.users.get(43)) for _ in range(5)]
+            while not requests(): await asyncio.sleep(0.01)
+            print("left", flush=True)
+            sys.exit(0)
+        asyncio.run(main())
+    """,
+    "sys.exit in a callback of the loop": """
+        async def main():
+            asyncio.ensure_future(asynchronous.users.get(43))
+            while not requests(): await asyncio.sleep(0.01)
+            print("left", flush=True)
+            asyncio.get_running_loop().call_soon(sys.exit)
+            await asyncio.sleep(10)
+        asyncio.run(main())
+    """,
+    "a walk in an exit handler, another half read": """
+        import atexit
+        global rows
+        rows = iter(client.users.list(page_size=5)); next(rows)
+        atexit.register(lambda: sum(1 for _ in client.users.list(page_size=90)))
+    """,
+    "a forked child, and a call that hangs": """
+        import os
+        hang(1)
+        pid = os.fork()
+        if pid == 0:
+            hang(1)
+            sys.exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    """,
+    "a mirror that a daemon thread keeps": """
+        import tempfile
+        from backread import Mirror
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        def sync(): Mirror(folder.name).sync(client)
+        threading.Thread(target=sync, daemon=True).start()
+        while not requests(): time.sleep(0.01)
+    """,
+}
+NEEDED = {"an Arrow": "pyarrow", "Arrow": "pyarrow", "mirror": "duckdb", "forked": "os"}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted: Any, name: str) -> None:
+    for word, module in NEEDED.items():
+        if word in name:
+            pytest.importorskip(module)
+    hanging = threading.Event()
+    listed = paged(users(2_000))
+
+    def service(request: Any) -> Any:
+        if request.path == "/hanging/external/users/1":
+            return answer(200, user(1)) if hanging.is_set() else answer(404)
+        if request.path == "/external/users":
+            return listed(request)
+        hanging.set()
+        return server.stall()
+
+    server = scripted(service)
+    code = f"""
+    import asyncio, sys, threading, time
+    from backread import AsyncClient, Client, NotFoundError
+    client, asynchronous = Client(timeout=None), AsyncClient(timeout=None)
+    look = Client(client.base_url + "/hanging")
+    def requests():
+        try: return look.users.get(1)
+        except NotFoundError: return None
+    def hang(count):
+        for _ in range(count):
+            threading.Thread(target=client.users.get, args=(43,), daemon=True).start()
+        while not requests(): time.sleep(0.01)
+    def left():
+        {textwrap.indent(textwrap.dedent(LEFT[name]), " " * 8).strip()}
+    left()
+    print("left", flush=True)
+    """
+    began = time.monotonic()
+    done = run(code, server, "-W", "ignore::DeprecationWarning")
+    assert time.monotonic() - began < 30
+    if "forked" in name:
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        check_silent(done, "left")
