@@ -35,7 +35,7 @@ fn check_interpreter(py: Python<'_>) -> PyResult<()> {
     ))
 }
 
-#[pymodule]
+#[pymodule(gil_used = false)]
 fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     check_interpreter(module.py())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 /// A dataclass with slots whose objects are made without its `__init__`.
@@ -215,12 +216,15 @@ fn hide(object: &Bound<'_, PyAny>) {
 
 /// Makes an object known again; it is of a kind which the garbage collector tracks.
 fn reveal(object: &Bound<'_, PyAny>) {
-    // SAFETY: as in `hide`; nothing else runs between the question and the answer.
-    unsafe {
-        if ffi::PyObject_GC_IsTracked(object.as_ptr()) == 0 {
-            ffi::PyObject_GC_Track(object.as_ptr().cast());
+    with_critical_section(object, || {
+        // SAFETY: as in `hide`; the section keeps other threads from doing the same between the
+        // question and the answer, where there is no GIL that does.
+        unsafe {
+            if ffi::PyObject_GC_IsTracked(object.as_ptr()) == 0 {
+                ffi::PyObject_GC_Track(object.as_ptr().cast());
+            }
         }
-    }
+    })
 }
 
 /// The slot of a field; its class may have been seen before.
