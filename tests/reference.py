@@ -254,6 +254,9 @@ def moment(value: Any) -> datetime:
     # A leap second, an offset of more than a day, fractions of a microsecond before 1970.
     if clock.endswith(":60") or int(hours or 0) > 23 or (day < "1970" and len(fraction or "") > 6):
         raise UnsureError(value)
+    # Python 3.14 and later take it for the next midnight.
+    if clock.startswith("24"):
+        raise _FaultError
     try:
         local = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=UTC)
         local += timedelta(microseconds=int((fraction or "0")[:6].ljust(6, "0")))
