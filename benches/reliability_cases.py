@@ -27,7 +27,7 @@ from reliability_words import (
     quiet_end,
     roots,
     second,
-    timeless,
+    timed,
     waited,
 )
 
@@ -66,7 +66,6 @@ GROUPS: dict[str, tuple[Case, ...]] = {
             "worker",
             "an error in a worker of a process pool",
             faults.status(404),
-            timeless,
             situation="worker",
         ),
         case("loops", "one client, two event loops", faults.good, second, situation="two_loops"),
@@ -112,9 +111,9 @@ GROUPS: dict[str, tuple[Case, ...]] = {
         ),
     ),
     "size": (
-        again("silence", "no answer, once", faults.silence),
-        again("silence-body", "silence in the body, once", faults.silence_in_body),
-        again("drip", "a byte each 0.2 s without an end, once", faults.drip),
+        again("silence", "no answer, once", faults.silence, timed),
+        again("silence-body", "silence in the body, once", faults.silence_in_body, timed),
+        again("drip", "a byte each 0.2 s without an end, once", faults.drip, timed),
         case("endless", "a body without an end", faults.endless, memory, limit=4, alone=True),
         case(
             "gzip-bomb",

@@ -29,7 +29,12 @@ def error(seen: Seen) -> str:
 
 
 def plain(seen: Seen) -> str:
-    """A value or an error, and whether it was asked for again."""
+    """What came of it, without the time that it took."""
+    return re.sub(" (after|for) [0-9]+ s$", "", timed(seen))
+
+
+def timed(seen: Seen) -> str:
+    """A value or an error, whether it was asked for again, and how long it took."""
     match seen.kind:
         case "value" if seen.outcome["is_user"]:
             again = "retried, " if len(seen.requests) >= REQUESTS_THAT_ARE_MANY else ""
@@ -69,15 +74,10 @@ def odd_more(seen: Seen) -> str:
     return f"{plain(seen)}: {more}" if seen.kind == "value" else plain(seen)
 
 
-def timeless(seen: Seen) -> str:
-    """The same without the time, where that is the machine's."""
-    return re.sub(" (after|for) [0-9]+ s$", "", plain(seen))
-
-
 def memory(seen: Seen) -> str:
     """How it ended, and the memory that it took at most."""
     mb = seen.outcome.get("mb")
-    return timeless(seen) if mb is None else f"{timeless(seen)}, {size(mb)}"
+    return plain(seen) if mb is None else f"{plain(seen)}, {size(mb)}"
 
 
 def waited(seen: Seen) -> str:

@@ -93,9 +93,9 @@ def test_words_say_what_was_seen(script: ModuleType) -> None:
     failed = {"kind": "error", "error": "Broken"}
     twice = {"requests": [request, late]}
     assert words.plain(seen(value)) == "value"
-    assert words.plain(seen({**value, "seconds": 2.1}, **twice)) == "retried, value after 2 s"
+    assert words.timed(seen({**value, "seconds": 2.1}, **twice)) == "retried, value after 2 s"
     assert words.plain(seen(failed, **twice)) == "`Broken` after 2 requests"
-    assert words.plain(seen({"kind": "hangs", "seconds": 10.0})) == "hangs for 10 s"
+    assert words.timed(seen({"kind": "hangs", "seconds": 10.0})) == "hangs for 10 s"
     assert words.plain(seen({"kind": "nothing"}, exit_code=-6)) == "the process dies: signal 6"
     assert words.memory(seen({"kind": "hangs", "mb": 3_100.0})) == "hangs, 3 GB"
     assert words.waited(seen(value, **twice)) == "waits 2 s, value"
