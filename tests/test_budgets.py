@@ -224,47 +224,6 @@ def test_a_rate_limit_error_at_the_end_of_the_retries_has_its_wait(
     assert failure(face, server, RateLimitError, max_retries=0).retry_after == 7
 
 
-@pytest.mark.parametrize(
-    "options", [{"on_rate_limit": "raise"}, {"max_retries": 0}, {"deadline": 10}], ids=str
-)
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_wait_is_everybodys_also_where_the_call_that_was_asked_gives_up(
-    face: Any, scripted: Any, options: dict[str, Any], status: int
-) -> None:
-    server = scripted(answer(status, b"", {"retry-after": "30"}), FINE)
-    client = face.client(server)
-    with pytest.raises((RateLimitError, ServerError, DeadlineExceededError)):
-        # A 503 is tried again by whoever wants to be told of a 429.
-        face.call(client.with_options(**{"deadline": 10, **options}).users.get, 42)
-    with pytest.raises(DeadlineExceededError) as caught:
-        face.call(client.with_options(deadline=5).users.get, 42)
-    assert 25 <= caught.value.wait <= 30
-    assert caught.value.attempts == ()
-    assert len(server.requests) == 1
-
-
-def test_on_rate_limit_raise_does_not_wait_out_what_another_call_was_asked_for(
-    face: Any, scripted: Any
-) -> None:
-    server = scripted(answer(429, b"slow down", {"retry-after": "30"}), FINE)
-    client = face.client(server, on_rate_limit="raise")
-    for attempts in (1, 0):
-        with pytest.raises(RateLimitError) as caught:
-            face.call(client.users.get, 42)
-        assert 25 <= caught.value.retry_after <= 30
-        assert len(caught.value.attempts) == attempts
-    assert len(server.requests) == 1
-
-
-def test_on_rate_limit_raise_asks_again_once_the_wait_is_over(face: Any, scripted: Any) -> None:
-    server = scripted(answer(429, b"", {"retry-after": "0.2"}), FINE)
-    client = face.client(server, on_rate_limit="raise")
-    with pytest.raises(RateLimitError) as caught:
-        face.call(client.users.get, 42)
-    time.sleep(caught.value.retry_after)
-    assert face.call(client.users.get, 42).id == 42
-
-
 def test_an_answer_that_is_too_large_is_refused(face: Any, scripted: Any) -> None:
     server = scripted(answer(200, user(42, name="n" * 5_000)), FINE)
     error = failure(face, server, ResponseTooLargeError, max_response_bytes=4_000, max_retries=3)

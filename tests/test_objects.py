@@ -251,7 +251,7 @@ def test_a_number_with_more_digits_than_python_reads_says_what_to_do(
     long = answer(200, '{"id": 42, "x": ' + "1" * 5_000 + "}")
     client = face.client(scripted(long, long))
     for as_dict in (False, True):
-        with pytest.raises(ValueError, match="set_int_max_str_digits"):
+        with pytest.raises(DecodeError, match="set_int_max_str_digits"):
             face.call(client.users.get, 42, as_dict=as_dict)
 
 

@@ -184,7 +184,7 @@ class Client(_BaseClient):
     - ``max_concurrency``: requests in flight; ``rate_limit``: requests per second, ``None`` for
       what the service bears.
     - ``on_rate_limit``: ``"wait"`` obeys Retry-After up to the deadline; ``"raise"`` raises
-      `RateLimitError` at the first 429, and without asking while the wait lasts that one asked for.
+      `RateLimitError` at the first 429.
     - ``max_response_bytes``: the largest decoded body, in bytes.
     - ``proxy``: the URL of an http or https proxy; ``None`` takes those of the environment.
       ``ca_bundle``: a PEM file of certificates to trust besides the system's, and besides those of

@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
-use self::failure::{
-    Failure, decode_failure, past_deadline, refused_for, status_failure, unreadable,
-};
+use self::failure::{Failure, decode_failure, past_deadline, status_failure, unreadable};
 use super::budget::Budget;
 use super::config::{Options, Origin, Settings};
 use super::error::{Attempt, Error, ErrorKind};
@@ -20,7 +18,7 @@ use super::pace::Pace;
 use super::page::{Page, Row};
 use super::process::{PerProcess, chance};
 use super::question::Question;
-use super::retry::{self, Load, OnRateLimit, Situation, Verdict};
+use super::retry::{self, Load, Situation, Verdict};
 use super::transport::{Answer, Transport};
 use crate::clock::{Clock, Elapsed};
 
@@ -313,11 +311,6 @@ impl Client {
             if self.closed.load(Ordering::Relaxed) {
                 return Err(fail(ErrorKind::Closed, &attempts));
             }
-            if self.options.on_rate_limit == OnRateLimit::Raise
-                && let Some(wait) = pace.refused_for()
-            {
-                return Err(fail(refused_for(wait), &attempts));
-            }
             let admission = pace.admit(budget.remaining(&self.clock)).await;
             let place =
                 admission.map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;
@@ -368,15 +361,12 @@ impl Client {
             );
             // The pace is told before the place is given back, or the next in line would slip through.
             let held = match (retry::load(&failure.kind), verdict) {
-                // It is everybody's wait, also where this call does not wait for it.
-                (Load::Refused { asked: Some(asked) }, verdict) => {
-                    if matches!(verdict, Verdict::Retry { .. }) {
-                        clock.record(asked);
-                    }
+                (Load::Refused { asked: Some(_) }, Verdict::Retry { wait }) => {
+                    clock.record(wait);
                     match failure.status {
-                        Some(429) => place.refused(asked, true),
+                        Some(429) => place.refused(wait, true),
                         // It is down for a while, which says nothing of a rate.
-                        _ => place.held_back(asked),
+                        _ => place.held_back(wait),
                     }
                     true
                 }

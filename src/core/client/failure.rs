@@ -2,8 +2,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-
 use crate::core::budget::Budget;
 use crate::core::error::{ErrorKind, Misfit, StatusFailure};
 use crate::core::json::Fault;
@@ -69,17 +67,6 @@ pub(super) fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
         body: answer.body,
         request_id,
         retry_after,
-    }))
-}
-
-/// A 429 that another call was answered, which asked everybody to wait for so much longer.
-pub(super) fn refused_for(wait: Duration) -> ErrorKind {
-    ErrorKind::Status(Box::new(StatusFailure {
-        status: 429,
-        headers: Vec::new(),
-        body: Bytes::new(),
-        request_id: None,
-        retry_after: Some(wait),
     }))
 }
 

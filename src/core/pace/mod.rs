@@ -150,13 +150,6 @@ impl Pace {
         }
     }
 
-    /// How much longer the service asked all to wait, by a refusal.
-    pub fn refused_for(&self) -> Option<Duration> {
-        let until = self.state().rate.refused()?;
-        let wait = until.saturating_duration_since(self.clock.now());
-        (!wait.is_zero()).then_some(wait)
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,8 +16,6 @@ pub struct Rate {
     limit: Option<Duration>,
     spaced: Spacing,
     held: Option<Instant>,
-    /// Until when refusals asked for a wait; held for other reasons is no refusal.
-    refused: Option<Instant>,
     log: Log,
     episode: Option<Episode>,
     /// Requests up to this number were sent before the last refusal was known.
@@ -76,7 +74,6 @@ impl Rate {
             limit: limit.map(|rate| seconds(rate.recip())),
             spaced: Spacing::default(),
             held: None,
-            refused: None,
             log: Log::new(),
             episode: None,
             settled: 0,
@@ -125,11 +122,6 @@ impl Rate {
         self.held
     }
 
-    /// Until when the service takes nothing, by its own word.
-    pub fn refused(&self) -> Option<Instant> {
-        self.refused
-    }
-
     /// All wait.
     pub fn hold(&mut self, now: Instant, wait: Duration) {
         let until = now + wait.min(FOREVER);
@@ -147,10 +139,6 @@ impl Rate {
         } = refusal;
         self.log.refuse(number, sent);
         self.hold(now, wait);
-        if told {
-            let until = now + wait.min(FOREVER);
-            self.refused = Some(self.refused.map_or(until, |refused| refused.max(until)));
-        }
         // What was sent before an earlier refusal was known is part of that.
         if number > self.settled {
             self.settled = self.log.sent();
