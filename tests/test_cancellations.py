@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import os
 import random
 import resource
 import sys
@@ -69,7 +68,8 @@ def held() -> tuple[int, int]:
     """Files open and threads running in this process."""
     if not Path("/proc/self").is_dir():
         pytest.skip("this system does not list what a process holds")
-    return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+    files, threads = ((len(list(Path("/proc/self", each).iterdir()))) for each in ("fd", "task"))
+    return files, threads
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from canned import paged, user, users
-from interpreter import check_silent, run
+from interpreter import run
 from scripted_server import answer
 
 LEFT = {
@@ -97,7 +97,7 @@ LEFT = {
         while not requests(): time.sleep(0.01)
     """,
 }
-NEEDED = {"an Arrow": "pyarrow", "Arrow": "pyarrow", "mirror": "duckdb", "forked": "os"}
+NEEDED = {"Arrow": "pyarrow", "mirror": "duckdb"}
 
 
 @pytest.mark.parametrize("name", LEFT)
@@ -137,7 +137,8 @@ def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted: Any, name: s
     began = time.monotonic()
     done = run(code, server, "-W", "ignore::DeprecationWarning")
     assert time.monotonic() - began < 30
-    if "forked" in name:
-        assert (done.returncode, done.stderr) == (0, "")
-    else:
-        check_silent(done, "left")
+    complaint = done.stderr
+    if "mirror" in name and complaint.startswith("nanobind: leaked"):
+        complaint = ""  # DuckDB's, wherever a daemon thread holds a connection
+    assert (done.returncode, complaint) == (0, "")
+    assert done.stdout.startswith("left\n")

@@ -96,7 +96,11 @@ impl Call {
             .take();
         match outcome {
             Some(outcome) => Err(PyStopIteration::new_err((outcome(py)?,))),
-            None => Err(to_python(py, &Error::new(ErrorKind::Aborted))),
+            None => {
+                // The exit of the interpreter ends tasks, too; daemon threads may await them.
+                alive(py)?;
+                Err(to_python(py, &Error::new(ErrorKind::Aborted)))
+            }
         }
     }
 
