@@ -1,7 +1,7 @@
 """Tries the built wheel where its users will: in an empty environment, the sources out of reach.
 
-Usage: ``python tools/check_wheel.py FOLDER``; the folder holds one wheel. For each CPython of 3.11,
-3.12 and 3.13 on the machine (as ``python3.X`` on PATH, or below pyenv's versions), and for the one
+Usage: ``python tools/check_wheel.py FOLDER``; the folder holds one wheel. For each CPython of 3.11
+to 3.14 on the machine (as ``python3.X`` on PATH, or below pyenv's versions), and for the one
 that runs this, a new environment gets the wheel with the extras ``cli`` and ``mirror``, and pytest;
 then the fast part of the suite, copied out of the checkout, runs in it. Exit code 1 if any failed.
 """
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VERSIONS = ("3.11", "3.12", "3.13")
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 # What the suite reads besides itself: its configuration, and the page whose snippets it runs.
 COMPANIONS = ("pyproject.toml", "README.md")
 IDENTIFY = "import sys; print('%s %d.%d' % (sys.implementation.name, *sys.version_info[:2]))"
