@@ -67,6 +67,7 @@ GROUPS: dict[str, tuple[Case, ...]] = {
             "an error in a worker of a process pool",
             faults.status(404),
             situation="worker",
+            limit=30,
         ),
         case("loops", "one client, two event loops", faults.good, second, situation="two_loops"),
     ),

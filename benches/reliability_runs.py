@@ -83,7 +83,8 @@ def run(case: Case, library: str) -> Seen:
         try:
             stdout, stderr = child.communicate(timeout=case.limit + 10)
         except subprocess.TimeoutExpired:
-            child.kill()
+            # Its own children too: they hold the pipes.
+            os.killpg(child.pid, signal.SIGKILL)
             stdout, stderr = child.communicate()
         ended_at = time.monotonic()
         lines = [line for line in stdout.splitlines() if line.startswith('{"seconds"')]
@@ -121,6 +122,7 @@ def started(case: Case, library: str, url: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command,
         env=environment,
+        start_new_session=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
