@@ -1,4 +1,4 @@
-"""The interpreter's exit with work in flight: code 0, no message, and without waiting for the work."""
+"""The interpreter's exit with work in flight: code 0, no message, and no waiting for the work."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Client, Request};
+use super::Client;
+use super::sending::Request;
 use crate::core::error::{Attempt, ErrorKind};
 use crate::core::observer::{Observed, Trouble};
 

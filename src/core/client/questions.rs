@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Client;
 use super::failure::{Failure, decode_failure, status_failure, unreadable};
-use super::{Client, Request};
+use super::sending::Request;
 use crate::core::budget::Budget;
 use crate::core::error::{Attempt, Error};
 use crate::core::json::{self, Fault, Text};
