@@ -1,8 +1,9 @@
 //! The four reads: each under the shared pace, retried, and within its budget.
 
-use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwapOption;
 
 use self::failure::{decode_failure, status_failure, unreadable};
 use self::sending::Request;

@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::clock::virtual_start;
+use crate::core::error::ErrorKind;
 use crate::core::retry::OnRateLimit;
 
 const SECRET: &str = "Zm9vYmFyYmF6";
