@@ -347,6 +347,12 @@ fn send_failure(error: reqwest::Error) -> ErrorKind {
     if error.is_builder() {
         return ErrorKind::Transport(format!("the request cannot be made: {}", chain(&error)));
     }
+    if handshake::cause::<hyper::Error>(&error).is_some_and(hyper::Error::is_parse_too_large) {
+        return ErrorKind::Transport(
+            "the answer's status line and headers are larger than any service needs; check base_url"
+                .to_owned(),
+        );
+    }
     ErrorKind::Connect(chain(&error))
 }
 

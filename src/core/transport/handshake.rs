@@ -7,7 +7,7 @@ use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 /// Why waiting will not help, if TLS is what failed and it will not.
 pub fn lasting_failure(error: &(dyn StdError + 'static), host: &str) -> Option<String> {
-    let failure = tls_error(error)?;
+    let failure = cause::<TlsError>(error)?;
     let advice = match failure {
         TlsError::InvalidCertificate(reason) => certificate_advice(reason),
         TlsError::AlertReceived(alert) => alert_advice(*alert)?,
@@ -68,10 +68,11 @@ fn alert_advice(alert: AlertDescription) -> Option<&'static str> {
     }
 }
 
-fn tls_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a TlsError> {
+/// The first of that type among an error and its causes.
+pub fn cause<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<TlsError>() {
+        if let Some(found) = error.downcast_ref::<T>() {
             return Some(found);
         }
         // What an I/O error wraps is not its source, but itself.
