@@ -323,8 +323,8 @@ def test_a_subinterpreter_is_told_that_it_cannot_have_the_module(backread_server
         code = '''if True:
             import sys
             sys.path[:] = %r
-            from backread import Client
             try:
+                from backread import Client
                 Client()
             except ImportError as error:
                 print("subinterpreters" in str(error), flush=True)

@@ -12,7 +12,7 @@ use pyo3::types::PyIterator;
 use tokio::task::AbortHandle;
 
 use super::event_loop::{Ending, ending};
-use super::{Convert, alive};
+use super::{Convert, Inside, alive};
 use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
 use crate::py::observing::Onlooker;
@@ -85,6 +85,7 @@ impl Call {
         if self.process != process::id() {
             return Err(to_python(py, &Error::new(ErrorKind::OtherProcess)));
         }
+        let _inside = Inside::enter(py)?;
         let mut steps = self.steps.bind(py).clone();
         if let Some(step) = steps.next() {
             return step.map(Bound::unbind);
@@ -96,11 +97,7 @@ impl Call {
             .take();
         match outcome {
             Some(outcome) => Err(PyStopIteration::new_err((outcome(py)?,))),
-            None => {
-                // The exit of the interpreter ends tasks, too; daemon threads may await them.
-                alive(py)?;
-                Err(to_python(py, &Error::new(ErrorKind::Aborted)))
-            }
+            None => Err(to_python(py, &Error::new(ErrorKind::Aborted))),
         }
     }
 

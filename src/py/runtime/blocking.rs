@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use tokio::runtime::{Handle, Runtime};
 
 use super::driven::turn;
-use super::{Held, alive, stop_thread};
+use super::{Held, Inside, alive, stop_thread};
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
@@ -42,6 +42,7 @@ pub fn block_anywhere<T: Send>(
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
     Python::attach(|py| {
+        let _inside = Inside::enter(py)?;
         let outcome = block(py, onlooker, operation);
         onlooker.deliver(py, outcome, |_, value| Ok(value))
     })
@@ -86,13 +87,11 @@ fn wait<T: Send>(
     held: &Held,
     work: impl FnOnce() -> PyResult<Result<T, Error>> + Send,
 ) -> PyResult<T> {
-    held.waiting.fetch_add(1, Ordering::SeqCst);
     let outcome = py.detach(|| {
         let outcome = work();
         held.leave_if_ended();
         outcome
     });
-    held.waiting.fetch_sub(1, Ordering::SeqCst);
     outcome?.map_err(|error| to_python(py, &error))
 }
 
@@ -158,7 +157,7 @@ impl Held {
     /// interpreter would end the thread in the middle of Rust code, which aborts the process.
     fn leave_if_ended(&self) {
         if self.ended.load(Ordering::SeqCst) {
-            self.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.inside.fetch_sub(1, Ordering::SeqCst);
             stop_thread();
         }
     }

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use pyo3::exceptions::PyNotImplementedError;
+use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
-use super::{Held, held_already};
+use super::{Held, Inside, held_already};
 use crate::py::kept::{kept, name};
 use crate::py::observing::Onlooker;
 
@@ -79,7 +79,14 @@ pub fn ending<'py>(py: Python<'py>, held: &Arc<Held>) -> PyResult<(Bound<'py, Py
         let asyncio = py.import("asyncio")?;
         asyncio.getattr("get_running_loop").map(Bound::unbind)
     })?;
-    let event_loop = get_running_loop.bind(py).call0()?;
+    let event_loop = get_running_loop.bind(py).call0().map_err(|cause| {
+        let error = PyRuntimeError::new_err(
+            "an AsyncClient is awaited in a running asyncio event loop, and this thread has none; \
+             trio's is not supported: there, make the call of a Client in a thread",
+        );
+        error.set_cause(py, Some(cause));
+        error
+    })?;
     let mailbox = match known(&event_loop, held) {
         Some(mailbox) => mailbox,
         None => new_mailbox(&event_loop, held)?,
@@ -167,6 +174,8 @@ struct Opener(Arc<Mailbox>);
 #[pymethods]
 impl Opener {
     fn __call__(&self, py: Python<'_>) -> PyResult<()> {
+        // In an exit handler there is nobody left to wait for.
+        let _inside = Inside::enter(py);
         self.0.empty(py)
     }
 }

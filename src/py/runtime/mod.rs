@@ -41,8 +41,8 @@ struct Held {
     ended: AtomicBool,
     /// The thread that runs the exit handlers.
     exiting: OnceLock<ThreadId>,
-    /// Threads that wait in a blocking call.
-    waiting: AtomicUsize,
+    /// Threads that are in code of ours, which may wait or call Python.
+    inside: AtomicUsize,
 }
 
 impl Held {
@@ -68,7 +68,7 @@ fn held() -> PyResult<Arc<Held>> {
             driven: Driven::new()?,
             ended: AtomicBool::new(false),
             exiting: OnceLock::new(),
-            waiting: AtomicUsize::new(0),
+            inside: AtomicUsize::new(0),
         }))
     };
     Ok(RUNTIME.with(make, Arc::clone)?)
@@ -90,6 +90,29 @@ fn alive(py: Python<'_>) -> PyResult<Arc<Held>> {
         return Err(to_python(py, &Error::new(ErrorKind::Exiting)));
     }
     py.detach(stop_thread)
+}
+
+/// A thread in code of ours, until dropped: the interpreter's exit waits for it, for it would end a
+/// daemon thread that asks for the GIL later, and in the middle of Rust code that aborts the process.
+struct Inside(Arc<Held>);
+
+impl Inside {
+    /// As `alive`.
+    fn enter(py: Python<'_>) -> PyResult<Self> {
+        let inside = Self(alive(py)?);
+        inside.0.inside.fetch_add(1, Ordering::SeqCst);
+        if inside.0.ended.load(Ordering::SeqCst) {
+            drop(inside);
+            py.detach(stop_thread);
+        }
+        Ok(inside)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 fn stop_thread() -> ! {
@@ -117,6 +140,7 @@ pub fn run<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
+    let _inside = Inside::enter(py)?;
     if blocking {
         let outcome = block(py, onlooker, operation);
         return onlooker.deliver(py, outcome, convert);
@@ -138,6 +162,7 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, Error>> + Send + 'static,
 {
+    let _inside = Inside::enter(py)?;
     let ends = onlooker.clone();
     let convert = move |py: Python<'_>, value| {
         let made = convert(py, value)?;
@@ -187,9 +212,9 @@ fn end() {
     };
     let _ = held.exiting.set(thread::current().id());
     held.ended.store(true, Ordering::SeqCst);
-    // Only daemon threads can still be waiting; each stops at its next look for signals.
+    // Only daemon threads can still be there: each leaves soon, or stops at its next look for signals.
     let began = Instant::now();
-    while held.waiting.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
+    while held.inside.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
         thread::sleep(EXIT_LOOK);
     }
     let mut runtime = held.runtime.lock().unwrap_or_else(PoisonError::into_inner);
