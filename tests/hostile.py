@@ -145,10 +145,14 @@ UNHEARD: dict[str, Callable[[bytes], Answer]] = {
     "NUL in a header": lambda body: sized(body, "x: a\0b"),
     "a line that is no header": lambda body: sized(body, "no header"),
     "a header over two lines": lambda body: sized(body, "x: a\r\n b"),
+}
+"""Answers of which not even the head can be read."""
+
+OVERSIZED: dict[str, Callable[[bytes], Answer]] = {
     "too many headers": lambda body: sized(body, *many_headers(200)),
     "a header of a megabyte": lambda body: sized(body, "x: " + "a" * 1_000_000),
 }
-"""Answers of which not even the head can be read."""
+"""Answers with more of a head than is read."""
 
 NO_JSON: dict[str, Callable[[bytes], Answer]] = {
     "empty": lambda body: answer(200),

@@ -14,8 +14,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from backread import ConnectError, DecodeError, TruncatedBodyError
-from hostile import FINE, NO_JSON, READS, TRUNCATED, UNHEARD, head, serve, sized
+from backread import ConnectError, DecodeError, TransportError, TruncatedBodyError
+from hostile import FINE, NO_JSON, OVERSIZED, READS, TRUNCATED, UNHEARD, head, serve, sized
 from scripted_server import RESET, Answer
 
 
@@ -49,6 +49,18 @@ def test_a_body_that_is_not_whole_is_never_a_value(face: Any, scripted: Any, fau
 @pytest.mark.parametrize("fault", UNHEARD)
 def test_an_answer_without_a_head_is_no_answer(face: Any, scripted: Any, fault: str) -> None:
     check_refused(face, scripted, UNHEARD[fault], ConnectError)
+
+
+@pytest.mark.parametrize("fault", OVERSIZED)
+def test_a_head_that_is_too_large_is_not_asked_for_again(
+    face: Any, scripted: Any, fault: str
+) -> None:
+    for name in ("get", "columns"):
+        server = scripted(serve(OVERSIZED[fault]))
+        with pytest.raises(TransportError, match="headers are larger") as caught:
+            READS[name](face, face.client(server, max_retries=3))
+        assert type(caught.value) is TransportError
+        assert len(caught.value.attempts) == len(server.requests) == 1
 
 
 @pytest.mark.parametrize("fault", NO_JSON)
