@@ -1,7 +1,7 @@
 """Reads a hostile mock over and over, by both clients, and looks at each row and at the process.
 
 Usage: ``python tests/soak.py REQUESTS``. One world is read in each way there is, with faults in one
-request of eight, until so many requests were sent; time is virtual, so that waits take none. Each
+request of ten, until so many requests were sent; time is virtual, so that waits take none. Each
 row is compared with what Python's json makes of an answer without faults, and each report with what
 was read. Then memory, threads and open files of the last quarter are held against the first's. What
 is not as it should be is one line each on stdout; exit code 1 if there is any.

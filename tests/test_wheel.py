@@ -3,6 +3,8 @@
 import importlib.metadata
 import json
 import re
+import sys
+import sysconfig
 from importlib.resources import files
 
 import backread
@@ -36,10 +38,12 @@ def test_the_version_is_one() -> None:
     assert METADATA["License-Expression"] == "MIT"
 
 
-def test_one_wheel_serves_every_python_from_311_on() -> None:
+def test_one_wheel_serves_every_python_from_311_on_that_has_a_gil() -> None:
     wheel = importlib.metadata.distribution("backread").read_text("WHEEL")
     assert wheel is not None
-    assert re.findall(r"^Tag: (cp311-abi3)-", wheel, re.MULTILINE)
+    own = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    tag = f"{own}-{own}t" if sysconfig.get_config_var("Py_GIL_DISABLED") else "cp311-abi3"
+    assert re.findall(rf"^Tag: ({tag})-", wheel, re.MULTILINE)
 
 
 def test_the_command_and_the_pytest_plugin_are_registered() -> None:
