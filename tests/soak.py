@@ -52,7 +52,7 @@ MOST_FILES = 2 * 2 * OPTIONS["max_concurrency"]
 EACH_FAULT_COMES = 100_000
 # Of a process that grows by none: what its allocator keeps differs from one moment to the next.
 SLACK = 0.05
-LEAST_SLACK_MB = 8.0
+LEAST_SLACK_MB = 16.0
 
 
 @dataclass(frozen=True)
