@@ -33,6 +33,23 @@ LEFT = {
                 except Exception: pass
         for _ in range(4): threading.Thread(target=read, daemon=True).start()
     """,
+    "daemon threads that hold what a handler of the exit waits for": """
+        lock = threading.Lock()
+        def read():
+            while True:
+                with lock: client.users.page(limit=5)
+        for _ in range(2): threading.Thread(target=read, daemon=True).start()
+        last.append(lambda: lock.acquire())
+        time.sleep(0.2)
+    """,
+    "a handler of logs that reads, in a daemon thread": """
+        import logging
+        class Reader(logging.Handler):
+            def emit(self, record): client.users.get(43)
+        logging.getLogger("theirs").addHandler(Reader())
+        threading.Thread(target=logging.getLogger("theirs").error, args=("x",), daemon=True).start()
+        while not requests(): time.sleep(0.01)
+    """,
     "daemon threads with event loops": """
         def serve():
             async def main():
@@ -118,7 +135,9 @@ def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted: Any, name: s
 
     server = scripted(service)
     code = f"""
-    import asyncio, sys, threading, time
+    import asyncio, atexit, sys, threading, time
+    last = []
+    atexit.register(lambda: [handle() for handle in last])
     from backread import AsyncClient, Client, NotFoundError
     client, asynchronous = Client(timeout=None), AsyncClient(timeout=None)
     look = Client(client.base_url + "/hanging")

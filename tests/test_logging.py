@@ -73,7 +73,7 @@ def test_a_record_has_the_request_in_its_fields(
     assert before <= first.created <= second.created - 0.9 <= time.time()
 
 
-def test_requests_of_a_walk_are_logged_in_their_order_and_by_the_time_they_ended(
+def test_requests_of_a_walk_are_logged_in_their_order(
     face: Any, scripted: Any, log: pytest.LogCaptureFixture
 ) -> None:
     server = scripted(paged(users(300)))
@@ -83,6 +83,17 @@ def test_requests_of_a_walk_are_logged_in_their_order_and_by_the_time_they_ended
     assert all(record.request.startswith("/external/users?offset=") for record in records)
     ends = [record.created for record in records]
     assert ends == sorted(ends)
+
+
+def test_a_record_is_of_when_its_request_ended(log: pytest.LogCaptureFixture) -> None:
+    from backread._observing import Operation
+
+    began = time.time() - 100
+    attempt = ("/external/users", 1, 200, None, began, 2.5, 0.0, None)
+    Operation("http://127.0.0.1:1").tell([attempt], 0)
+    (record,) = (record for record in log.records if record.name == "backread.http")
+    assert record.created == pytest.approx(began + 2.5)
+    assert record.msecs == int(record.created % 1 * 1000)
 
 
 def test_what_failed_without_an_answer_says_why(
@@ -191,6 +202,53 @@ def test_a_handler_may_read_and_is_not_told_of_that(
         logging.getLogger("backread").removeHandler(reader)
         other.close()
     assert read == [42]
+
+
+def test_a_record_that_fails_takes_no_other_with_it(
+    face: Any, scripted: Any, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def once(record: logging.LogRecord) -> bool:
+        tried.append(record.getMessage())
+        if len(tried) == 1:
+            raise RuntimeError("a broken filter")
+        return True
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
+    logging.getLogger("backread.http").addFilter(once)
+    server = scripted(paged(users(300)))
+    try:
+        face.call(face.client(server).users.list().to_list)
+    finally:
+        logging.getLogger("backread.http").removeFilter(once)
+    assert len(tried) == len(server.requests) > 3
+
+
+def test_a_programs_own_fields_of_records_are_no_matter(
+    face: Any, scripted: Any, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = logging.getLogRecordFactory()
+
+    def with_request(*arguments: Any, **named: Any) -> logging.LogRecord:
+        record = made(*arguments, **named)
+        record.request = "theirs"
+        return record
+
+    logging.setLogRecordFactory(with_request)
+    try:
+        face.call(face.client(scripted(answer(200, user(42)))).users.get, 42)
+    finally:
+        logging.setLogRecordFactory(made)
+    (record,) = (record for record in log.records if record.name == "backread.http")
+    assert record.request == "/external/users/42"
+
+
+def test_requests_that_nobody_looked_at_are_counted(log: pytest.LogCaptureFixture) -> None:
+    from backread._observing import Operation
+
+    Operation("http://127.0.0.1:1").tell([], 3)
+    assert told(log) == ["3 requests are not logged: they ended faster than anybody looked"]
 
 
 def test_what_a_handler_raises_fails_no_read(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from backread import BackreadError, ConfigurationError, ConnectError, StatusError
+from backread import BackreadError, Client, ConfigurationError, ConnectError, StatusError
 from canned import user
 from scripted_server import answer
 
@@ -76,6 +76,17 @@ def check_told_apart(proxy: ProxyServer, service: SecureServer) -> None:
     assert request["authorization"] == f"Bearer {SECRET}"
     assert "proxy-authorization" not in request
     assert not [shown for shown in SHOWN if shown in str(request)]
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
+@pytest.mark.parametrize("value", ["http://user:pa55word@[::", "garbage pa55word", "http://"])
+def test_an_address_of_the_environment_that_cannot_be_read_is_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=name) as caught:
+        Client("https://chat.example.com", "s3cretOfOurs", "example")
+    assert "pa55word" not in str(caught.value)
 
 
 def test_proxy_and_service_are_each_told_their_own_credential(

@@ -87,6 +87,11 @@ ECHOES = {
     "HTML": lambda request: answer(200, f"<pre>{sent_back(request)}</pre>"),
     "text": lambda request: answer(200, "\n".join(map(": ".join, sent_back(request).items()))),
     "half a JSON": lambda request: answer(200, json.dumps(sent_back(request))[:-1]),
+    "the secret alone": lambda request: answer(200, SECRET),
+    "the secret as an id": lambda request: answer(200, {"id": SECRET, "users": SECRET}),
+    "the secret as a time": lambda request: answer(200, user(1, created_at=SECRET)),
+    "the secret apart": lambda request: answer(200, {"id": ["Bearer", SECRET]}),
+    "the secret far within": lambda request: answer(200, "<" * 30 + SECRET + "x" * 90),
     "a text for a number": lambda request: answer(
         200, user(1, name=[request.headers["authorization"]])
     ),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import pickle
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -191,8 +194,6 @@ def test_a_client_that_tells_its_trace_pickles(
 def test_without_opentelemetry_a_trace_cannot_be_told(
     scripted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     server = scripted()
     with (
@@ -202,11 +203,69 @@ def test_without_opentelemetry_a_trace_cannot_be_told(
         client.with_options(traceparent=True)
 
 
-def test_a_sampler_that_drops_all_costs_no_spans(scripted: Any, traced: Traced) -> None:
+def test_where_nothing_is_recorded_nothing_is_kept(
+    scripted: Any, traced: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
+    from backread import _observing
+
     traced.provider.sampler = ALWAYS_OFF
+    begun: list[object] = []
+    begin = _observing.begin
+    monkeypatch.setattr(_observing, "begin", lambda *each: begun.append(begin(*each)) or begun[-1])
     server = scripted(answer(200, user(42)))
     with Client(server.url, server.secret, server.vendor) as client:
         assert client.users.get(42).id == 42
-    assert traced.spans == []
+    assert begun == [None]
+
+
+class Hindering(SpanProcessor):
+    """Does something at the start of each span of an operation."""
+
+    def __init__(self, hinder: Callable[[], object]) -> None:
+        self.hinder = hinder
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        self.hinder()
+
+
+def test_a_trace_that_fails_fails_no_read(
+    face: Any, scripted: Any, traced: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    traced.provider.add_span_processor(Hindering(lambda: 1 // 0))
+    assert face.call(face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
+    assert {type(one.exc_value) for one in raised} == {ZeroDivisionError}
+
+
+def test_a_processor_of_spans_may_read(face: Any, scripted: Any, traced: Traced) -> None:
+    server = scripted(*[answer(200, user(42))] * 9)
+    with Client(server.url, server.secret, server.vendor) as other:
+        traced.provider.add_span_processor(Hindering(lambda: other.users.get(42)))
+        face.call(face.client(server).users.get, 42)
+    assert len(traced.named("backread users.get")) == 1
+
+
+def test_a_program_may_block_opentelemetry(
+    face: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
+    assert face.call(face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_span_is_ended_where_it_began(scripted: Any, traced: Traced) -> None:
+    server = scripted(paged(users(300)))
+    with Client(server.url, server.secret, server.vendor) as client:
+        rows = iter(client.users.list())
+        next(rows)
+        if (child := os.fork()) == 0:
+            with suppress(BackreadError):
+                list(rows)
+            del rows
+            os._exit(len(traced.named("backread users.list")))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        list(rows)
+    assert len(traced.named("backread users.list")) == 1

@@ -28,7 +28,8 @@ NANOSECONDS = 1_000_000_000
 def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
     """An operation that begins now; None where nobody would be told of it."""
     logs = LOGGER.isEnabledFor(logging.INFO)
-    if "opentelemetry.trace" not in sys.modules:
+    # A program may block the import with a None there.
+    if sys.modules.get("opentelemetry.trace") is None:
         return Operation(base_url) if logs else None
     from opentelemetry import trace
 
@@ -69,15 +70,22 @@ class Operation:
             LOGGER.info(
                 "%d requests are not logged: they ended faster than anybody looked", left_out
             )
+        failed = None
         for attempt in attempts:
-            self._log(attempt)
-            if self.span is not None and self.tracer is not None:
-                self._trace(attempt, self.span, self.tracer)
+            for show in (self._log, self._trace):
+                # What fails for one is tried for the next.
+                try:
+                    show(attempt)
+                except Exception as error:
+                    failed = error
+        if failed is not None:
+            raise failed
 
     def end(self, error: BaseException | None) -> None:
         """Ends the span, with the class of the error; a second end is none."""
         span, self.span = self.span, None
-        if span is None:
+        # What a fork brought along is the parent's to end.
+        if span is None or self._process != os.getpid():
             return
         if error is not None:
             from opentelemetry.trace import StatusCode
@@ -87,8 +95,8 @@ class Operation:
         span.end()
 
     def __del__(self) -> None:
-        # Cancelled, or left in the middle. What a fork brought along is the parent's to end.
-        if getattr(self, "span", None) is not None and self._process == os.getpid():
+        # Cancelled, or left in the middle.
+        if getattr(self, "span", None) is not None:
             self.end(None)
 
     def _log(self, attempt: Attempt) -> None:
@@ -103,25 +111,19 @@ class Operation:
         if again_in is not None:
             message, arguments = f"{message}, once more in %.3f s", [*arguments, again_in]
         record = LOGGER.makeRecord(
-            LOGGER.name,
-            level,
-            __file__,
-            0,
-            message,
-            tuple(arguments),
-            None,
-            "request",
-            {
-                "base_url": self._base_url,
-                "method": "GET",
-                "request": request,
-                "status": status,
-                "error": None if error is None else error[0],
-                "attempt": number,
-                "seconds_taken": taken,
-                "seconds_waited": waited,
-                "again_in": again_in,
-            },
+            LOGGER.name, level, __file__, 0, message, tuple(arguments), None, "request"
+        )
+        # Not by `extra`, which a record factory's own fields of these names would make an error.
+        vars(record).update(
+            base_url=self._base_url,
+            method="GET",
+            request=request,
+            status=status,
+            error=None if error is None else error[0],
+            attempt=number,
+            seconds_taken=taken,
+            seconds_waited=waited,
+            again_in=again_in,
         )
         # A record is of when the request ended, not of when somebody looked.
         late = max(record.created - (began + taken), 0.0)
@@ -130,7 +132,9 @@ class Operation:
         record.msecs = int(record.created % 1 * 1000)
         LOGGER.handle(record)
 
-    def _trace(self, attempt: Attempt, parent: Span, tracer: Tracer) -> None:
+    def _trace(self, attempt: Attempt) -> None:
+        if self.span is None or self.tracer is None:
+            return
         from opentelemetry import trace
 
         request, number, status, error, began, taken, _, _ = attempt
@@ -147,9 +151,9 @@ class Operation:
         is_failed = error is not None or status is None or status >= 400
         if is_failed:
             attributes["error.type"] = failed
-        span = tracer.start_span(
+        span = self.tracer.start_span(
             "GET",
-            trace.set_span_in_context(parent),
+            trace.set_span_in_context(self.span),
             trace.SpanKind.CLIENT,
             attributes,
             start_time=int(began * NANOSECONDS),

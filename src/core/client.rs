@@ -16,6 +16,7 @@ use super::observer::Observer;
 use super::pace::Pace;
 use super::page::{Page, Row};
 use super::process::PerProcess;
+use super::stars::Stars;
 use super::transport::{Answer, Transport};
 use crate::clock::Clock;
 
@@ -48,13 +49,14 @@ pub struct Read<T> {
 pub struct Sent {
     pub endpoint: Endpoint,
     pub attempts: Vec<Attempt>,
+    pub stars: Stars,
 }
 
 impl Sent {
     /// The error of an answer that is JSON, but not what the interface says.
     pub fn misfit(&self, fault: Fault) -> Error {
         let request = self.endpoint.to_string();
-        Error::new(decode_failure(fault)).during(request, self.attempts.clone())
+        Error::new(decode_failure(self.stars.over(fault))).during(request, self.attempts.clone())
     }
 }
 
@@ -221,6 +223,7 @@ impl Client {
                 sent: Sent {
                     endpoint,
                     attempts: error.attempts.clone(),
+                    stars: self.stars(),
                 },
             }),
             read => read,
@@ -235,6 +238,10 @@ impl Client {
     ) -> Result<Read<Row>, Error> {
         self.read(endpoint, budget, |text| Row::alone(text.json, resource))
             .await
+    }
+
+    fn stars(&self) -> Stars {
+        Stars::of(&self.origin)
     }
 
     fn transport(&self) -> Result<Arc<Transport>, Error> {
@@ -276,12 +283,16 @@ impl Client {
             let (status, headers) = (answer.status, answer.headers);
             parse(Text::repair(answer.body))
                 .map(|value| (status, value))
-                .map_err(|fault| unreadable(status, &headers, fault))
+                .map_err(|fault| unreadable(status, &headers, self.stars().over(fault)))
         };
         let (value, attempts) = self.send(&Request::Read(endpoint), budget, judge).await?;
         Ok(Read {
             value,
-            sent: Sent { endpoint, attempts },
+            sent: Sent {
+                endpoint,
+                attempts,
+                stars: self.stars(),
+            },
         })
     }
 }

@@ -156,6 +156,9 @@ impl fmt::Display for Error {
             write!(formatter, "GET {request}: ")?;
         }
         self.kind.fmt(formatter)?;
+        if let Some(cause) = &self.cause {
+            write!(formatter, "; before that: {}", cause.kind)?;
+        }
         match self.attempts.len() {
             0 => Ok(()),
             1 => formatter.write_str(" (after 1 attempt)"),

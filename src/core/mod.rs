@@ -1,5 +1,5 @@
 //! The client, without Python: `error, encoding, json, model, flat, page, list_state <- config, budget,
-//! observer, retry, pace <- transport <- client <- walk <- crawl <- all_messages, sync`, with `probe`
+//! observer, retry, pace, stars <- transport <- client <- walk <- crawl <- all_messages, sync`, with `probe`
 //! above `client`; `columns` knows what is read alone, and `batches` puts the two together. Imports go
 //! only downwards; below all of them is the crate's `clock`.
 
@@ -26,6 +26,7 @@ pub mod process;
 pub mod question;
 pub mod report;
 pub mod retry;
+pub mod stars;
 pub mod sync;
 pub mod timestamp;
 pub mod transport;

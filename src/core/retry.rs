@@ -12,9 +12,6 @@ pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// No backoff is longer; what the service asks for may be.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 
-/// Nobody means a longer one: what asks for it is not the number that it is taken for.
-pub const LONGEST_ASKED: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-
 // Values from here on are an epoch, below it a number of seconds (2001-09-09 as either).
 const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
 // From here on it counts milliseconds (2001-09-09; in seconds it would be the year 33658).
@@ -109,26 +106,19 @@ fn backoff(retries_done: u32, chance: f64) -> Duration {
 }
 
 /// The wait that a 429 or 503 asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3),
-/// else `X-RateLimit-Reset` as an epoch, in seconds or milliseconds, or a number of seconds. What
-/// asks for more than a year asks for nothing.
+/// else `X-RateLimit-Reset` as an epoch, in seconds or milliseconds, or a number of seconds.
 pub fn asked_wait<'a>(
     header: impl Fn(&str) -> Option<&'a str>,
     now: SystemTime,
 ) -> Option<Duration> {
     header("retry-after")
         .and_then(|value| retry_after(value.trim(), now))
-        .filter(is_meant)
         .or_else(|| {
             ["x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset"]
                 .iter()
                 .find_map(|name| header(name))
                 .and_then(|value| reset(value.trim(), now))
-                .filter(is_meant)
         })
-}
-
-fn is_meant(wait: &Duration) -> bool {
-    *wait <= LONGEST_ASKED
 }
 
 fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
@@ -221,23 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_of_years_is_none() {
-        for absurd in [
-            "31622401",
-            "99999999999999999999",
-            "Fri, 31 Dec 9999 23:59:59 GMT",
-        ] {
-            assert_eq!(asked("retry-after", absurd), None, "{absurd}");
-            assert_eq!(asked("x-ratelimit-reset", absurd), None, "{absurd}");
+    fn a_wait_of_years_is_one_too() {
+        for (years, asked_for) in [("315360000", 315_360_000), ("99999999999", 99_999_999_999)] {
+            let wait = Some(Duration::from_secs(asked_for));
+            assert_eq!(asked("retry-after", years), wait);
         }
-        assert_eq!(asked("retry-after", "31622400"), Some(LONGEST_ASKED));
-        let header = |name: &str| match name {
-            "retry-after" => Some("99999999999"),
-            "x-ratelimit-reset" => Some("30"),
-            _ => None,
-        };
-        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        assert_eq!(asked_wait(header, now), Some(Duration::from_secs(30)));
+        // Past what a length of time can be.
+        assert_eq!(asked("retry-after", "99999999999999999999"), None);
     }
 
     #[test]

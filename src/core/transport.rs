@@ -218,6 +218,8 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
     } else if origin.is_loopback() {
         // A proxy of the environment has no way to this machine's own loopback.
         builder = builder.no_proxy();
+    } else {
+        environment::check_proxies(origin.url.scheme())?;
     }
     if !needs_tls(origin) {
         // The system's roots are not even read, so it may have none.
@@ -393,5 +395,6 @@ fn chain(error: &reqwest::Error) -> String {
     }
 }
 
+mod environment;
 mod handshake;
 mod roots;

@@ -2,6 +2,7 @@
 //! thread of whoever waits for it. No request waits for them, and none needs the GIL for them.
 
 use std::cell::Cell;
+use std::process;
 use std::sync::{Arc, Weak};
 use std::time::UNIX_EPOCH;
 
@@ -30,6 +31,7 @@ struct Looking {
     observer: Arc<Observer>,
     /// A `backread._observing.Operation`.
     operation: Py<PyAny>,
+    process: u32,
 }
 
 impl Onlooker {
@@ -42,13 +44,27 @@ impl Onlooker {
         let Some(observing) = observing else {
             return Ok(Self(None));
         };
-        let arguments = (name, &client.origin().base_url, traced);
-        let operation = observing.call_method1(name!(py, "begin"), arguments)?;
-        if operation.is_none() {
+        let begin = || -> PyResult<_> {
+            let arguments = (name, &client.origin().base_url, traced);
+            let operation = observing.call_method1(name!(py, "begin"), arguments)?;
+            if operation.is_none() {
+                return Ok(None);
+            }
+            let headers: (Option<String>, Option<String>) =
+                operation.getattr(name!(py, "trace_headers"))?.extract()?;
+            Ok(Some((operation, headers)))
+        };
+        let begun = match telling(begin) {
+            // A read does not fail because of a trace.
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                error.write_unraisable(py, None);
+                None
+            }
+            begun => begun?,
+        };
+        let Some((operation, (traceparent, tracestate))) = begun else {
             return Ok(Self(None));
-        }
-        let (traceparent, tracestate): (Option<String>, Option<String>) =
-            operation.getattr(name!(py, "trace_headers"))?.extract()?;
+        };
         let trace = [("traceparent", traceparent), ("tracestate", tracestate)];
         let trace = trace
             .into_iter()
@@ -57,6 +73,7 @@ impl Onlooker {
         Ok(Self(Some(Arc::new(Looking {
             observer: Arc::new(Observer::of_trace(trace)),
             operation: operation.unbind(),
+            process: process::id(),
         }))))
     }
 
@@ -118,6 +135,10 @@ impl Onlooker {
 
 impl Looking {
     fn tell(&self, py: Python<'_>) -> PyResult<()> {
+        // In a forked child what was seen is the parent's to tell, and a lock may be held for good.
+        if self.process != process::id() {
+            return Ok(());
+        }
         let (attempts, left_out) = self.observer.take();
         if attempts.is_empty() {
             return Ok(());
@@ -145,11 +166,15 @@ impl Looking {
         py: Python<'_>,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
     ) -> PyResult<()> {
-        let outer = TELLING.replace(true);
-        let done = work(self.operation.bind(py));
-        TELLING.set(outer);
-        done
+        telling(|| work(self.operation.bind(py)))
     }
+}
+
+fn telling<T>(work: impl FnOnce() -> T) -> T {
+    let outer = TELLING.replace(true);
+    let done = work();
+    TELLING.set(outer);
+    done
 }
 
 /// `backread._observing`, once the program uses logs or traces: who imports neither pays for neither.

@@ -13,7 +13,7 @@ use roaring::RoaringTreemap;
 use super::arrow::ArrowTable;
 use super::convert;
 use super::observing::Onlooker;
-use super::runtime::run;
+use super::runtime::run_beside_database;
 use crate::core::client::Client;
 use crate::core::columns::Rows;
 use crate::core::report::WalkReport;
@@ -163,7 +163,7 @@ impl NativeSyncRun {
     fn next_batch(&self, py: Python<'_>, blocking: bool) -> PyResult<Py<PyAny>> {
         let run_under_way = Arc::clone(&self.run);
         let next = async move { run_under_way.next().await };
-        run(
+        run_beside_database(
             py,
             blocking,
             &self.onlooker,

@@ -35,6 +35,7 @@ pub(super) fn unreadable(status: u16, headers: &Headers, mut fault: Fault) -> Fa
     // What was decoded has the header no longer.
     if fault.misfit == Misfit::NotJson
         && let Some(encoding) = headers.get("content-encoding")
+        && !encoding.eq_ignore_ascii_case("identity")
     {
         let packed = format!("it came as {encoding:?}, which was not asked for");
         fault.reason = format!("{packed}: {}", fault.reason);

@@ -35,8 +35,9 @@ impl Client {
             }
             if answer.status == 200 && allowed && question.is_plain() {
                 let text = Text::repair(answer.body.clone());
-                json::check(&text.json)
-                    .map_err(|fault| unreadable(answer.status, &answer.headers, fault))?;
+                json::check(&text.json).map_err(|fault| {
+                    unreadable(answer.status, &answer.headers, self.stars().over(fault))
+                })?;
             }
             Ok((answer.status, answer))
         };
@@ -51,7 +52,8 @@ impl Client {
                 let json = Arc::clone(&text.json);
                 let page = Page::read(text, list.resource());
                 let fault = page.err();
-                decode_failure(fault.unwrap_or_else(|| Fault::new("$", "not a page", &json)))
+                let fault = fault.unwrap_or_else(|| Fault::new("$", "not a page", &json));
+                decode_failure(self.stars().over(fault))
             }
             _ => status_failure(answer, self.clock.wall()),
         };

@@ -39,7 +39,9 @@ fn unpack(
     most: u64,
 ) -> (Vec<u8>, Result<(), Unfit>) {
     let mut body = Body::new(encoding, None, most);
-    let added = packed.chunks(step).try_for_each(|chunk| body.add(chunk));
+    let added = packed
+        .chunks(step)
+        .try_for_each(|chunk| body.add(chunk).and_then(|()| body.add(&[])));
     let ended = added.and_then(|()| body.end());
     (body.take(), ended)
 }

@@ -37,6 +37,11 @@ fn certificate_advice(reason: &CertificateError) -> &'static str {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "the certificate is not valid yet: check this machine's clock"
         }
+        CertificateError::Other(reason) if reason.to_string().contains("CaUsedAsEndEntity") => {
+            "the server shows an authority's certificate as its own, as `openssl req -x509` makes it; \
+             make it with basicConstraints=critical,CA:FALSE, and name it in ca_bundle= or \
+             SSL_CERT_FILE"
+        }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "the certificate is another host's: check the host in base_url"
         }

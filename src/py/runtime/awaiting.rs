@@ -12,7 +12,7 @@ use pyo3::types::PyIterator;
 use tokio::task::AbortHandle;
 
 use super::event_loop::{Ending, ending};
-use super::{Convert, Inside, alive};
+use super::{Convert, Inside, Leave, alive};
 use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
 use crate::py::observing::Onlooker;
@@ -32,7 +32,7 @@ pub fn start<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    let held = alive(py)?;
+    let held = alive(py, Leave::Nowhere)?;
     let (future, ending) = ending(py, &held)?;
     onlooker.remind_with(ending.reminder());
     let watched = onlooker.clone();
@@ -85,7 +85,7 @@ impl Call {
         if self.process != process::id() {
             return Err(to_python(py, &Error::new(ErrorKind::OtherProcess)));
         }
-        let _inside = Inside::enter(py)?;
+        let _inside = Inside::enter(py, Leave::Nowhere)?;
         let mut steps = self.steps.bind(py).clone();
         if let Some(step) = steps.next() {
             return step.map(Bound::unbind);

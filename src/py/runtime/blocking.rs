@@ -6,11 +6,12 @@ use std::mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pyo3::exceptions::PySystemExit;
 use pyo3::prelude::*;
 use tokio::runtime::{Handle, Runtime};
 
 use super::driven::turn;
-use super::{Held, Inside, alive, stop_thread};
+use super::{Held, Inside, Leave, alive, stop_thread};
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
@@ -27,12 +28,13 @@ thread_local! {
 /// Waits for an operation with the GIL released; Ctrl-C ends the wait and drops the operation.
 pub fn block<T: Send>(
     py: Python<'_>,
+    leave: Leave,
     onlooker: &Onlooker,
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
-    let held = alive(py)?;
-    wait(py, &held, || {
-        held.watch(&Driver::Workers(&held.handle), onlooker, operation)
+    let held = alive(py, leave)?;
+    wait(py, &held, leave, || {
+        held.watch(&Driver::Workers(&held.handle), leave, onlooker, operation)
     })
 }
 
@@ -42,8 +44,8 @@ pub fn block_anywhere<T: Send>(
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
     Python::attach(|py| {
-        let _inside = Inside::enter(py)?;
-        let outcome = block(py, onlooker, operation);
+        let _inside = Inside::enter(py, Leave::Quietly)?;
+        let outcome = block(py, Leave::Quietly, onlooker, operation);
         onlooker.deliver(py, outcome, |_, value| Ok(value))
     })
 }
@@ -56,18 +58,23 @@ pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     client: &Client,
     read: impl FnOnce(Client) -> F + Send,
 ) -> PyResult<T> {
-    let held = alive(py)?;
+    let held = alive(py, Leave::Quietly)?;
     let client = match HANDLES_SIGNALS.get() {
         // The call that was interrupted keeps its place and its turn until this one is done.
         true => client.at_its_own_pace(),
         false => client.clone(),
     };
-    wait(py, &held, || {
+    wait(py, &held, Leave::Quietly, || {
         let Some(runtime) = held.driven.take() else {
-            return held.watch(&Driver::Workers(&held.handle), onlooker, read(client));
+            return held.watch(
+                &Driver::Workers(&held.handle),
+                Leave::Quietly,
+                onlooker,
+                read(client),
+            );
         };
         let read = read(client.over_driven_connections());
-        let outcome = held.watch(&Driver::This(&runtime), onlooker, async {
+        let outcome = held.watch(&Driver::This(&runtime), Leave::Quietly, onlooker, async {
             turn().await;
             read.await
         });
@@ -85,11 +92,12 @@ pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
 fn wait<T: Send>(
     py: Python<'_>,
     held: &Held,
+    leave: Leave,
     work: impl FnOnce() -> PyResult<Result<T, Error>> + Send,
 ) -> PyResult<T> {
     let outcome = py.detach(|| {
         let outcome = work();
-        held.leave_if_ended();
+        held.stop_at_exit(leave);
         outcome
     });
     outcome?.map_err(|error| to_python(py, &error))
@@ -115,6 +123,7 @@ impl Held {
     fn watch<T>(
         &self,
         driver: &Driver<'_>,
+        leave: Leave,
         onlooker: &Onlooker,
         operation: impl Future<Output = T>,
     ) -> PyResult<T> {
@@ -130,7 +139,10 @@ impl Held {
             if let Some(outcome) = outcome {
                 return Ok(outcome);
             }
-            self.leave_if_ended();
+            self.stop_at_exit(leave);
+            if self.ended.load(Ordering::SeqCst) {
+                return Err(PySystemExit::new_err(()));
+            }
             // Outside of the runtime, for a handler of signals or logs may make a call of its own.
             let outer = HANDLES_SIGNALS.replace(true);
             let handled = Python::attach(|py| {
@@ -153,10 +165,15 @@ impl Held {
         }
     }
 
-    /// Stops a daemon thread for good once the exit has begun: were it to ask for the GIL then, the
-    /// interpreter would end the thread in the middle of Rust code, which aborts the process.
-    fn leave_if_ended(&self) {
-        if self.ended.load(Ordering::SeqCst) {
+    /// Stops a daemon thread for good that must not go back to Python. Where the exit waits no longer
+    /// none may: were it to ask for the GIL then, the interpreter would end the thread in the middle of
+    /// Rust code, which aborts the process.
+    fn stop_at_exit(&self, leave: Leave) {
+        if self.sealed.load(Ordering::SeqCst) {
+            stop_thread();
+        }
+        if leave == Leave::Nowhere && self.ended.load(Ordering::SeqCst) {
+            // The exit does not wait for those who stop.
             self.inside.fetch_sub(1, Ordering::SeqCst);
             stop_thread();
         }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
-use super::{Held, Inside, held_already};
+use super::{Held, Inside, Leave, held_already};
 use crate::py::kept::{kept, name};
 use crate::py::observing::Onlooker;
 
@@ -175,7 +175,7 @@ struct Opener(Arc<Mailbox>);
 impl Opener {
     fn __call__(&self, py: Python<'_>) -> PyResult<()> {
         // In an exit handler there is nobody left to wait for.
-        let _inside = Inside::enter(py);
+        let _inside = Inside::enter(py, Leave::Nowhere);
         self.0.empty(py)
     }
 }

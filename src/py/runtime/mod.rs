@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PySystemExit;
 use pyo3::prelude::*;
 use pyo3::types::PyCFunction;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -37,8 +38,10 @@ struct Held {
     handle: Handle,
     runtime: Mutex<Option<Runtime>>,
     driven: Driven,
-    /// The interpreter's exit has begun.
+    /// The interpreter's exit has begun: daemon threads leave.
     ended: AtomicBool,
+    /// Whoever is still in code of ours must not come back to Python.
+    sealed: AtomicBool,
     /// The thread that runs the exit handlers.
     exiting: OnceLock<ThreadId>,
     /// Threads that are in code of ours, which may wait or call Python.
@@ -67,6 +70,7 @@ fn held() -> PyResult<Arc<Held>> {
             runtime: Mutex::new(Some(runtime)),
             driven: Driven::new()?,
             ended: AtomicBool::new(false),
+            sealed: AtomicBool::new(false),
             exiting: OnceLock::new(),
             inside: AtomicUsize::new(0),
         }))
@@ -79,9 +83,28 @@ fn held_already() -> Option<Arc<Held>> {
     RUNTIME.with(|| Err(()), Arc::clone).ok()
 }
 
+/// How a daemon thread ends once the interpreter's exit has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    /// By SystemExit, of which nobody hears; what it holds is let go, for an exit handler may wait for
+    /// that.
+    Quietly,
+    /// It stops for good: an event loop would tell of a SystemExit in a task.
+    Nowhere,
+}
+
+impl Leave {
+    fn of(blocking: bool) -> Self {
+        match blocking {
+            true => Self::Quietly,
+            false => Self::Nowhere,
+        }
+    }
+}
+
 /// The runtimes; once the interpreter's exit has ended them, an exit handler is told so, and a
-/// daemon thread stops here for good, for nobody is left who could be told.
-fn alive(py: Python<'_>) -> PyResult<Arc<Held>> {
+/// daemon thread leaves.
+fn alive(py: Python<'_>, leave: Leave) -> PyResult<Arc<Held>> {
     let held = held()?;
     if !held.ended.load(Ordering::SeqCst) {
         return Ok(held);
@@ -89,7 +112,10 @@ fn alive(py: Python<'_>) -> PyResult<Arc<Held>> {
     if held.exiting.get() == Some(&thread::current().id()) {
         return Err(to_python(py, &Error::new(ErrorKind::Exiting)));
     }
-    py.detach(stop_thread)
+    match leave {
+        Leave::Quietly => Err(PySystemExit::new_err(())),
+        Leave::Nowhere => py.detach(stop_thread),
+    }
 }
 
 /// A thread in code of ours, until dropped: the interpreter's exit waits for it, for it would end a
@@ -98,12 +124,15 @@ struct Inside(Arc<Held>);
 
 impl Inside {
     /// As `alive`.
-    fn enter(py: Python<'_>) -> PyResult<Self> {
-        let inside = Self(alive(py)?);
-        inside.0.inside.fetch_add(1, Ordering::SeqCst);
+    fn enter(py: Python<'_>, leave: Leave) -> PyResult<Self> {
+        let held = alive(py, leave)?;
+        held.inside.fetch_add(1, Ordering::SeqCst);
+        let inside = Self(held);
         if inside.0.ended.load(Ordering::SeqCst) {
+            // The exit has begun in between, and waits for no one who stops here.
             drop(inside);
-            py.detach(stop_thread);
+            alive(py, leave)?;
+            return Err(PySystemExit::new_err(()));
         }
         Ok(inside)
     }
@@ -140,9 +169,39 @@ pub fn run<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    let _inside = Inside::enter(py)?;
+    run_leaving(
+        py,
+        blocking,
+        Leave::of(blocking),
+        onlooker,
+        operation,
+        convert,
+    )
+}
+
+/// As `run`, for those who hold a database meanwhile: at the exit a daemon thread stops here, for the
+/// code of the database would end the process on its way out.
+pub fn run_beside_database<T: Send + 'static>(
+    py: Python<'_>,
+    blocking: bool,
+    onlooker: &Onlooker,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+    convert: impl Convert<T>,
+) -> PyResult<Py<PyAny>> {
+    run_leaving(py, blocking, Leave::Nowhere, onlooker, operation, convert)
+}
+
+fn run_leaving<T: Send + 'static>(
+    py: Python<'_>,
+    blocking: bool,
+    leave: Leave,
+    onlooker: &Onlooker,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+    convert: impl Convert<T>,
+) -> PyResult<Py<PyAny>> {
+    let _inside = Inside::enter(py, leave)?;
     if blocking {
-        let outcome = block(py, onlooker, operation);
+        let outcome = block(py, leave, onlooker, operation);
         return onlooker.deliver(py, outcome, convert);
     }
     awaiting::start(py, onlooker, operation, convert)
@@ -162,7 +221,7 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, Error>> + Send + 'static,
 {
-    let _inside = Inside::enter(py)?;
+    let _inside = Inside::enter(py, Leave::of(blocking))?;
     let ends = onlooker.clone();
     let convert = move |py: Python<'_>, value| {
         let made = convert(py, value)?;
@@ -217,6 +276,7 @@ fn end() {
     while held.inside.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
         thread::sleep(EXIT_LOOK);
     }
+    held.sealed.store(true, Ordering::SeqCst);
     let mut runtime = held.runtime.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(runtime) = runtime.take() {
         runtime.shutdown_timeout(EXIT_WAIT);

@@ -10,6 +10,7 @@ use crate::core::client::Read;
 use crate::core::error::{Attempt, StatusFailure};
 use crate::core::json::Text;
 use crate::core::page::Page;
+use crate::core::stars::Stars;
 
 /// What a walk gave and what it said of itself.
 #[derive(Debug)]
@@ -146,6 +147,7 @@ fn sent(habits: &Habits) -> Sent {
     Sent {
         endpoint: habits.list().page(0, Limit::LARGEST),
         attempts: vec![attempt(200)],
+        stars: Stars::default(),
     }
 }
 

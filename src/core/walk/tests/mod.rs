@@ -20,6 +20,7 @@ use crate::core::client::Read;
 use crate::core::interface::Resource;
 use crate::core::json::Text;
 use crate::core::page::Page;
+use crate::core::stars::Stars;
 
 /// A list of users as a service might serve it; nobody changes it unless a test does.
 #[derive(Debug, Clone)]
@@ -135,6 +136,7 @@ fn sent() -> Sent {
     Sent {
         endpoint: List::Users.page(0, Limit::LARGEST),
         attempts: Vec::new(),
+        stars: Stars::default(),
     }
 }
 
