@@ -259,6 +259,8 @@ def test_a_debugger_keeps_its_place_when_ctrl_c_ends_a_reading(scripted: Any) ->
 
 @pytest.mark.parametrize("what", ["to_list", "pyarrow"])
 def test_a_signal_handler_may_read_a_listing_while_one_is_read(scripted: Any, what: str) -> None:
+    if what == "pyarrow":
+        pytest.importorskip("pyarrow")
     asked, heard = threading.Event(), threading.Event()
     pages = paged(users(250))
 
