@@ -333,7 +333,7 @@ mod properties {
     }
 
     proptest! {
-        // The same draws each time: about one in some thousand finds what the ignored test below shows.
+        // The same draws each time: others may find what the ignored test above shows.
         #![proptest_config(ProptestConfig {
             rng_seed: RngSeed::Fixed(7),
             ..ProptestConfig::with_cases(64)
