@@ -22,6 +22,7 @@ from backread.errors import (
     DeadlineExceededError,
     DecodeError,
     IncompleteError,
+    LandingError,
     MirrorError,
     NotFoundError,
     PermissionDeniedError,
@@ -65,6 +66,7 @@ CASES: list[tuple[type[BackreadError], dict[str, Any]]] = [
     (RateLimitError, {**ANSWER, "retry_after": 30.0}),
     (ServerError, {**ANSWER, "request_id": None}),
     (IncompleteError, {"report": REPORT}),
+    (LandingError, {}),
     (MirrorError, {}),
 ]
 

@@ -187,6 +187,10 @@ def connections() -> set[str]:
     return {link for link in links if link.startswith("socket:")}
 
 
+def set_environment(variables: dict[str, str]) -> None:
+    os.environ.update(variables)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_process_pool_of_each_kind(
@@ -197,7 +201,11 @@ def test_a_process_pool_of_each_kind(
     with Client() as client:
         user_ids = [user.id for user in client.users.list()][:20]
         with concurrent.futures.ProcessPoolExecutor(
-            2, mp_context=multiprocessing.get_context(method)
+            2,
+            mp_context=multiprocessing.get_context(method),
+            # A fork server keeps the environment of the first test that started it.
+            initializer=set_environment,
+            initargs=(environment(backread_server),),
         ) as pool:
             read = list(pool.map(client.users.get, user_ids, timeout=SECONDS))
             counts = list(pool.map(count_messages, [client] * 4, user_ids[:4], timeout=SECONDS))

@@ -180,15 +180,16 @@ def test_a_page_can_be_made_with_the_type_of_its_items() -> None:
 )
 def test_html_for_a_notebook_is_a_table(value: Any) -> None:
     html = value._repr_html_()
-    assert html.startswith("<table>")
-    assert html.endswith("</table>")
+    assert html.startswith('<div class="backread"><style>')
+    assert html.count("<table") == html.count("</table>") >= 1
+    assert html.endswith("</div>")
 
 
 def test_html_shows_what_is_there_and_escapes_it() -> None:
     html = user()._repr_html_()
     assert "Ada &lt;b&gt;Byron&lt;/b&gt;" in html
     assert "<b>" not in html
-    assert "2024-03-05 09:31:07.042+00:00" in html
+    assert "2024-03-05 09:31:07.042 UTC" in html
     assert "vip" in html
     assert "seats" in html
     assert "Hello 👋" in message(OPERATOR)._repr_html_()
@@ -203,8 +204,8 @@ def test_html_escapes_names_of_fields_too() -> None:
 
 
 def test_html_of_a_page_is_short_where_its_text_is_long() -> None:
-    page = Page(99, 0, 1, (user(name="n" * 100_000),))
-    assert len(page._repr_html_()) < 3_000
+    short, long = (Page(99, 0, 1, (user(name="n" * length),)) for length in (1, 100_000))
+    assert len(long._repr_html_()) - len(short._repr_html_()) < 500
 
 
 def test_every_public_name_has_a_docstring() -> None:

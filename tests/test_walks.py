@@ -105,8 +105,9 @@ def test_a_report_pickles_and_draws_itself(face: Any, scripted: Any) -> None:
         _, report = walk(face, scripted(paged(users(120), total=total)))
         assert pickle.loads(pickle.dumps(report)) == report
         drawn = report._repr_html_()
-        assert f"WalkReport: {certificate}" in drawn
-        assert f"<tr><th>links</th><td>{links}</td></tr>" in drawn
+        assert "WalkReport <span" in drawn
+        assert f" {certificate}</span></caption>" in drawn
+        assert f'<th scope="row">links</th><td dir="auto">{links}</td>' in drawn
 
 
 @pytest.mark.parametrize(

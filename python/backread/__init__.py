@@ -14,9 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from backread import errors, mirror, models, profile, testing, typed_dicts
+    from backread import errors, landing, mirror, models, profile, sharding, testing, typed_dicts
     from backread._client import AsyncClient, Client, __version__
     from backread._listing import AsyncListing, Listing
+    from backread._progress import progress
     from backread.errors import (
         Attempt,
         AuthenticationError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         DeadlineExceededError,
         DecodeError,
         IncompleteError,
+        LandingError,
         MirrorError,
         NotFoundError,
         PermissionDeniedError,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         WalkReport,
     )
     from backread.profile import ServiceProfile
+    from backread.sharding import Plan, Shard, join_reports, plan
     from backread.typed_dicts import MessageDict, PageDict, UserDict
 
 __all__ = [
@@ -65,6 +68,7 @@ __all__ = [
     "DeadlineExceededError",
     "DecodeError",
     "IncompleteError",
+    "LandingError",
     "Listing",
     "Message",
     "MessageDict",
@@ -76,11 +80,13 @@ __all__ = [
     "Page",
     "PageDict",
     "PermissionDeniedError",
+    "Plan",
     "RateLimitError",
     "RequestTimeoutError",
     "ResponseTooLargeError",
     "ServerError",
     "ServiceProfile",
+    "Shard",
     "StatusError",
     "SyncReport",
     "TransportError",
@@ -92,19 +98,35 @@ __all__ = [
     "WalkReport",
     "__version__",
     "errors",
+    "join_reports",
+    "landing",
     "mirror",
     "models",
+    "plan",
     "profile",
+    "progress",
+    "sharding",
     "testing",
     "typed_dicts",
 ]
 
-_MODULES = {"errors", "mirror", "models", "profile", "testing", "typed_dicts"}
+_MODULES = {
+    "errors",
+    "landing",
+    "mirror",
+    "models",
+    "profile",
+    "sharding",
+    "testing",
+    "typed_dicts",
+}
 _ELSEWHERE = {
     **dict.fromkeys(("AsyncClient", "Client", "__version__"), "_client"),
     **dict.fromkeys(("AsyncListing", "Listing"), "_listing"),
     **dict.fromkeys(("Mirror", "SyncReport"), "mirror"),
     "ServiceProfile": "profile",
+    **dict.fromkeys(("Plan", "Shard", "join_reports", "plan"), "sharding"),
+    "progress": "_progress",
     **dict.fromkeys(("MessageDict", "PageDict", "UserDict"), "typed_dicts"),
     **dict.fromkeys(
         (

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
     import polars  # type: ignore[import-not-found, unused-ignore]
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-__all__ = ["ArrowStream", "arrow_table", "pandas_frame", "polars_frame"]
+__all__ = [
+    "ArrowStream",
+    "DtypeBackend",
+    "arrow_table",
+    "check_dtype_backend",
+    "no_array",
+    "pandas_frame",
+    "polars_frame",
+    "refuse_rows",
+    "refuse_series",
+    "require",
+]
+
+DtypeBackend = Literal["pyarrow"] | None
+"""What the columns of a pandas frame are: pandas' own types (None), or Arrow's."""
 
 
 class ArrowStream(Protocol):
@@ -20,23 +37,80 @@ class ArrowStream(Protocol):
 
 
 def arrow_table(source: ArrowStream) -> pyarrow.Table:
-    table: pyarrow.Table = _require("pyarrow", "to_arrow").table(source)
+    table: pyarrow.Table = require("pyarrow", "to_arrow").table(source)
     return table
 
 
 def polars_frame(source: ArrowStream) -> polars.DataFrame:
-    frame: polars.DataFrame = _require("polars", "to_polars").DataFrame(source)
+    frame: polars.DataFrame = require("polars", "to_polars").DataFrame(source)
     return frame
 
 
-def pandas_frame(source: ArrowStream) -> pandas.DataFrame:
-    _require("pandas", "to_pandas")
+def pandas_frame(source: ArrowStream, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
+    check_dtype_backend(dtype_backend)
+    pandas_package = require("pandas", "to_pandas")
     # pandas reads Arrow through pyarrow in any case, and this works before its version 3 too.
-    frame: pandas.DataFrame = _require("pyarrow", "to_pandas").table(source).to_pandas()
+    table = require("pyarrow", "to_pandas").table(source)
+    mapper = pandas_package.ArrowDtype if dtype_backend == "pyarrow" else None
+    frame: pandas.DataFrame = table.to_pandas(types_mapper=mapper)
     return frame
 
 
-def _require(package: str, method: str) -> Any:
+def check_dtype_backend(dtype_backend: object) -> None:
+    """ValueError for what `pandas_frame` does not know; ahead of the first request."""
+    if dtype_backend not in ("pyarrow", None):
+        raise ValueError(f"dtype_backend is 'pyarrow' or None, not {dtype_backend!r}")
+
+
+def refuse_series(source: object) -> None:
+    """TypeError where ``polars.from_arrow`` takes the stream: it would be one column of structs.
+
+    That function and ``polars.DataFrame`` ask an object for the same thing, so what tells them
+    apart is who asks. ``polars.Series``, asked for by name, is given what it wants.
+    """
+    if _asked_by(sys._getframe(1).f_back, "polars", "from_arrow"):
+        raise TypeError(
+            f"polars.from_arrow(x) makes a {type(source).__name__} one column of structs; "
+            f"write polars.DataFrame(x) or {_own(source, 'to_polars')}"
+        )
+
+
+def refuse_rows(source: object) -> None:
+    """TypeError where Spark iterates: it reads all of it, and then finds no types in models."""
+    if _asked_by(sys._getframe(1).f_back, "pyspark", "createDataFrame"):
+        raise TypeError(
+            f"spark.createDataFrame(x) finds no types in the rows of a {type(source).__name__}; "
+            "write spark.createDataFrame(x.to_arrow())"
+        )
+
+
+def _asked_by(frame: FrameType | None, package: str, function: str) -> bool:
+    """Whether the function of that package is what called; a namesake in other code is not."""
+    # None where a thread of another language calls.
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{package}."):
+        if frame.f_code.co_name == function:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def no_array(source: object) -> Callable[..., NoReturn]:
+    """An ``__array__`` that raises TypeError, for what ``pandas.DataFrame`` would read as objects.
+
+    pandas looks for it before it iterates, so nothing is read.
+    """
+
+    def refuse(*arguments: object, **options: object) -> NoReturn:
+        raise TypeError(
+            f"a {type(source).__name__} is columns, not an array of objects; "
+            f"write {_own(source, 'to_pandas')} or pandas.DataFrame.from_arrow(x)"
+        )
+
+    return refuse
+
+
+def require(package: str, method: str) -> Any:
+    """The package; ImportError that says what to install where it is missing."""
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
@@ -46,3 +120,7 @@ def _require(package: str, method: str) -> Any:
             f"{method}() needs {package}, which is not installed; run: pip install {package}",
             name=package,
         ) from None
+
+
+def _own(source: object, method: str) -> str:
+    return f"await x.{method}()" if hasattr(source, "__aiter__") else f"x.{method}()"

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from backread._frames import arrow_table, pandas_frame, polars_frame
+from backread._frames import (
+    DtypeBackend,
+    arrow_table,
+    check_dtype_backend,
+    no_array,
+    pandas_frame,
+    polars_frame,
+    refuse_rows,
+    refuse_series,
+)
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -47,13 +57,22 @@ class _BaseListing(Generic[T_co]):
 
         Whatever takes such an object takes the listing as it is: ``polars.DataFrame(listing)``,
         ``pyarrow.table(listing)``, ``pandas.DataFrame.from_arrow(listing)``. The columns are the
-        interface's fields, typed; ``as_dict`` plays no part. Reading it blocks.
+        interface's fields, typed; ``as_dict`` plays no part. Reading it blocks. TypeError for
+        ``polars.from_arrow(listing)``, which would make one column of structs of it.
         """
+        refuse_series(self)
         return self._begin().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
         """The schema of the stream; nothing is sent for it."""
         return self._start().__arrow_c_schema__()
+
+    @property
+    def __array__(self) -> Callable[..., NoReturn]:
+        # Dicts make columns of what was sent, so pandas may iterate those.
+        if self._as_dict:
+            raise AttributeError("a listing of dicts is no array")
+        return no_array(self)
 
     def _begin(self) -> Walk:
         self._walk = walk = self._start()
@@ -67,9 +86,10 @@ class _BaseListing(Generic[T_co]):
         return f"<{type(self).__name__} of {self._title}>"
 
     def _repr_html_(self) -> str:
-        from backread.display import listing_html
+        from backread.display.reports import listing_html
 
-        return listing_html(repr(self))
+        report = None if self._walk is None else self._walk.report
+        return listing_html(type(self).__name__, self._title, report)
 
 
 class Listing(_BaseListing[T_co]):
@@ -87,6 +107,8 @@ class Listing(_BaseListing[T_co]):
     __slots__ = ()
 
     def __iter__(self) -> Iterator[T_co]:
+        if not self._as_dict:
+            refuse_rows(self)
         with closing(self._batches()) as batches:
             for items in batches:
                 yield from items
@@ -120,9 +142,15 @@ class Listing(_BaseListing[T_co]):
         """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
         return ArrowSource(self).read(polars_frame)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
-        return ArrowSource(self).read(pandas_frame)
+    def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
+        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
+
+        ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
+        it, numbers and flags with nulls become floats and objects. ValueError for anything else.
+        """
+        check_dtype_backend(dtype_backend)
+        convert = partial(pandas_frame, dtype_backend=dtype_backend)
+        return ArrowSource(self).read(convert)
 
 
 class AsyncListing(_BaseListing[T_co]):
@@ -172,9 +200,15 @@ class AsyncListing(_BaseListing[T_co]):
         """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
         return await ArrowSource(self).read_in_thread(polars_frame)
 
-    async def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
-        return await ArrowSource(self).read_in_thread(pandas_frame)
+    async def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
+        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
+
+        ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
+        it, numbers and flags with nulls become floats and objects. ValueError for anything else.
+        """
+        check_dtype_backend(dtype_backend)
+        convert = partial(pandas_frame, dtype_backend=dtype_backend)
+        return await ArrowSource(self).read_in_thread(convert)
 
 
 class ArrowSource:

@@ -25,6 +25,7 @@ __all__ = [
     "DeadlineExceededError",
     "DecodeError",
     "IncompleteError",
+    "LandingError",
     "MirrorError",
     "NotFoundError",
     "PermissionDeniedError",
@@ -219,3 +220,7 @@ class IncompleteError(BackreadError):
 
 class MirrorError(BackreadError):
     """The mirror's folder cannot be used as it is; it says why and what to do."""
+
+
+class LandingError(BackreadError):
+    """A landing folder cannot be used as it is, or a run in it cannot be committed; it says why."""

@@ -11,7 +11,7 @@ All of them compare, copy, pickle and go through `dataclasses.asdict`; all hash,
 out the dictionaries in them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     from backread._backread import ArrowTable
+    from backread._frames import DtypeBackend
 
 __all__ = [
     "Attempt",
@@ -72,7 +73,7 @@ class User:
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def _repr_html_(self) -> str:
-        from backread.display import user_html
+        from backread.display.records import user_html
 
         return user_html(self)
 
@@ -138,7 +139,7 @@ class Message:
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def _repr_html_(self) -> str:
-        from backread.display import message_html
+        from backread.display.records import message_html
 
         return message_html(self)
 
@@ -166,6 +167,10 @@ class Page(Generic[T_co]):
     resource: Literal["users", "messages"] | None = field(default=None, compare=False, repr=False)
 
     def __iter__(self) -> Iterator[T_co]:
+        from backread._frames import refuse_rows
+
+        if not self._holds_dicts():
+            refuse_rows(self)
         return iter(self.items)
 
     def __len__(self) -> int:
@@ -179,12 +184,27 @@ class Page(Generic[T_co]):
         return self.items[position]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as columns; each call gives a new stream."""
+        """The rows as columns; each call gives a new stream.
+
+        TypeError for ``polars.from_arrow(page)``, which would make one column of structs of it.
+        """
+        from backread._frames import refuse_series
+
+        refuse_series(self)
         return self._table().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
         """The schema of the stream."""
         return self._table().__arrow_c_schema__()
+
+    @property
+    def __array__(self) -> "Callable[..., NoReturn]":
+        from backread._frames import no_array
+
+        # Dicts make columns of what was sent, so pandas may iterate those.
+        if self._holds_dicts():
+            raise AttributeError("a page of dicts is no array")
+        return no_array(self)
 
     def to_arrow(self) -> "pyarrow.Table":
         """The rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
@@ -198,11 +218,18 @@ class Page(Generic[T_co]):
 
         return polars_frame(self)
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        """The rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow."""
+    def to_pandas(self, *, dtype_backend: "DtypeBackend" = None) -> "pandas.DataFrame":
+        """The rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
+
+        ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
+        it, numbers and flags with nulls become floats and objects. ValueError for anything else.
+        """
         from backread._frames import pandas_frame
 
-        return pandas_frame(self)
+        return pandas_frame(self, dtype_backend)
+
+    def _holds_dicts(self) -> bool:
+        return bool(self.items) and isinstance(self.items[0], dict)
 
     def _table(self) -> "ArrowTable":
         from backread._client import messages_table, users_table
@@ -223,7 +250,7 @@ class Page(Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        from backread.display import page_html
+        from backread.display.records import page_html
 
         return page_html(self)
 
@@ -278,8 +305,24 @@ class WalkReport:
     rows_short: int | None = None
     proving_requests: int = 0
 
+    def to_json(self) -> str:
+        """The report as JSON, times in ISO 8601; `from_json` reads it."""
+        from backread._report_json import report_to_json
+
+        return report_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "WalkReport":
+        """The report that `to_json` wrote, by this backread or an earlier one.
+
+        ValueError for anything else.
+        """
+        from backread._report_json import report_from_json
+
+        return report_from_json(text)
+
     def _repr_html_(self) -> str:
-        from backread.display import report_html
+        from backread.display.reports import report_html
 
         return report_html(self)
 

@@ -166,6 +166,11 @@ impl Client {
         self.unused.store(None);
     }
 
+    /// Whether it was closed, or one that shares its pool.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     pub async fn user(&self, user_id: Natural) -> Result<Read<Row>, Error> {
         self.user_within(user_id, &self.budget()).await
     }

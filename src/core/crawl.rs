@@ -27,6 +27,8 @@ pub enum Users {
     Listed,
     /// These; one that does not exist is an error.
     Given(Vec<Natural>),
+    /// These, which a walk before this one listed: they may be gone by now.
+    Planned(Vec<Natural>),
 }
 
 /// What a crawl meets, in an order in which it can be committed: a list's end follows its pages.
@@ -53,11 +55,11 @@ pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Feed<Event
         let budget = client.budget();
         let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
         let (queue, waiting) = mpsc::channel(side_by_side);
-        let listed = matches!(users, Users::Listed);
+        let once_listed = !matches!(users, Users::Given(_));
         let find = find_users(&client, users, &budget, &outlet, queue);
         let lists = Lists {
             client: client.clone(),
-            listed,
+            once_listed,
             settings,
             budget,
             outlet: outlet.clone(),
@@ -75,7 +77,7 @@ async fn find_users(
     queue: mpsc::Sender<Natural>,
 ) -> Result<(), Error> {
     match users {
-        Users::Given(given) => {
+        Users::Given(given) | Users::Planned(given) => {
             let mut queued = HashSet::new();
             for user_id in given.into_iter().filter(|user_id| queued.insert(*user_id)) {
                 if queue.send(user_id).await.is_err() {
@@ -110,7 +112,8 @@ async fn find_users(
 #[derive(Clone)]
 struct Lists {
     client: Client,
-    listed: bool,
+    /// Its users were there at some time, so that one who is not there now is no mistake.
+    once_listed: bool,
     settings: WalkSettings,
     budget: Budget,
     outlet: Outlet<Event>,
@@ -145,7 +148,7 @@ impl Lists {
     async fn read_list(self, user_id: Natural) -> Result<(), Error> {
         let Self {
             client,
-            listed,
+            once_listed,
             settings,
             budget,
             outlet,
@@ -156,7 +159,7 @@ impl Lists {
         let read = sweep_into(client, list, *settings, budget, &report, outlet, wrap).await;
         let not_found = match read {
             Ok(()) => false,
-            Err(error) if *listed && error.status() == Some(404) => true,
+            Err(error) if *once_listed && error.status() == Some(404) => true,
             Err(error) => return Err(error),
         };
         let gone = not_found && is_gone(client, user_id, budget).await?;

@@ -20,6 +20,7 @@ use crate::core::client::Client;
 use crate::core::config::Settings;
 use crate::core::crawl::Users;
 use crate::core::interface::{List, Natural, Resource};
+use crate::core::planned_users::{PlannedUsers, planned_users};
 use crate::core::probe::ProbeSettings;
 use crate::core::walk::Walk;
 
@@ -247,16 +248,45 @@ impl NativeClient {
         let settings = walk_settings(py, strict, page_size, max_items)?;
         let users = match users {
             None => Users::Listed,
-            Some(users) => Users::Given(
-                users
-                    .into_iter()
-                    .map(|user_id| Whole(user_id).natural(py, "a user id in users"))
-                    .collect::<PyResult<_>>()?,
-            ),
+            Some(users) => Users::Given(naturals(py, users)?),
         };
         let onlooker = self.onlooker(py, "messages.all")?;
         let walk = all_messages(onlooker.client(&self.client), users, settings);
         Ok(NativeWalk::new(walk, Resource::Messages, onlooker))
+    }
+
+    /// The messages of users that a plan names; those who are gone are counted, and no error.
+    fn walk_planned_messages(
+        &self,
+        py: Python<'_>,
+        users: Vec<Bound<'_, PyAny>>,
+        strict: bool,
+        page_size: Whole<'_>,
+    ) -> PyResult<NativeWalk> {
+        let settings = walk_settings(py, strict, page_size, None)?;
+        let users = Users::Planned(naturals(py, users)?);
+        let onlooker = self.onlooker(py, "shard.read")?;
+        let walk = all_messages(onlooker.client(&self.client), users, settings);
+        Ok(NativeWalk::new(walk, Resource::Messages, onlooker))
+    }
+
+    /// The users that a plan names, the first of whom stood at that offset.
+    fn walk_planned_users(
+        &self,
+        py: Python<'_>,
+        offset: Whole<'_>,
+        users: Vec<Bound<'_, PyAny>>,
+        strict: bool,
+        page_size: Whole<'_>,
+    ) -> PyResult<NativeWalk> {
+        let settings = walk_settings(py, strict, page_size, None)?;
+        let planned = PlannedUsers {
+            offset: offset.natural(py, "offset")?.get(),
+            ids: naturals(py, users)?,
+        };
+        let onlooker = self.onlooker(py, "shard.read")?;
+        let walk = planned_users(onlooker.client(&self.client), planned, settings);
+        Ok(NativeWalk::new(walk, Resource::Users, onlooker))
     }
 
     fn sync_run(
@@ -291,6 +321,11 @@ impl NativeClient {
         let onlooker = self.onlooker(py, "probe")?;
         let client = onlooker.client(&self.client);
         probe::profile(py, client, &onlooker, settings, blocking)
+    }
+
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.client.is_closed()
     }
 
     fn close(&self) {
@@ -336,6 +371,13 @@ impl NativeClient {
             move |py, read| page(py, &read, user_id, as_dict),
         )
     }
+}
+
+fn naturals(py: Python<'_>, users: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Natural>> {
+    users
+        .into_iter()
+        .map(|user_id| Whole(user_id).natural(py, "a user id in users"))
+        .collect()
 }
 
 fn signed(id: Natural) -> i64 {

@@ -114,6 +114,24 @@ impl NativeWalk {
         })
     }
 
+    /// The ids of the pages that are ready, in the list's order, None for a row without one; None at
+    /// the end.
+    fn next_ids(&self, py: Python<'_>, blocking: bool) -> PyResult<Py<PyAny>> {
+        self.check_process(py)?;
+        let walk = Arc::clone(&self.walk);
+        let next = async move { walk.feed.next_ready(AT_ONCE).await };
+        run(py, blocking, &self.onlooker, next, move |py, pages| {
+            let ids: Vec<Option<i64>> = pages
+                .iter()
+                .flat_map(|page| page.rows.iter().map(|row| row.id))
+                .collect();
+            match pages.is_empty() {
+                true => Ok(py.None()),
+                false => Ok(ids.into_pyobject(py)?.unbind()),
+            }
+        })
+    }
+
     /// The next page, or None at the end.
     fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
         self.check_process(py)?;

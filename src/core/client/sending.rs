@@ -52,7 +52,7 @@ impl Client {
         let mut wait_began = clock.now();
         loop {
             // Each time: a client may be closed while its calls wait.
-            if self.closed.load(Ordering::Relaxed) {
+            if self.is_closed() {
                 return Err(fail(ErrorKind::Closed, &attempts));
             }
             let admission = pace.admit(budget.remaining(&self.clock)).await;

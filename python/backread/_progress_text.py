@@ -1,0 +1,83 @@
+"""How far a sync or a walk has come, in words; the command line and `progress` share them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backread.display.words import amount
+
+if TYPE_CHECKING:
+    from backread.mirror.report import SyncProgress
+    from backread.models import WalkReport
+
+__all__ = ["brief", "describe", "fitting", "sync_parts", "walk_parts"]
+
+
+def describe(now: SyncProgress) -> str:
+    """How far a sync has come, in one line; what is not known is left out."""
+    reading = now.phase == "reading"
+    return ", ".join(
+        part
+        for part in (
+            f"{_of(now.users, now.users_total)} users",
+            f"{_of(now.lists, now.lists_total)} lists" if now.lists_total is not None else "",
+            f"{now.messages:,} messages",
+            f"{now.requests:,} requests",
+            f"{now.rate:,.0f} rows/s" if reading and now.rate else "",
+            f"{now.pace:,.1f} requests/s" if reading and now.pace else "",
+            f"{timedelta(seconds=round(now.seconds_left))} left"
+            if now.seconds_left is not None
+            else "",
+        )
+        if part
+    )
+
+
+def brief(now: SyncProgress, room: int, separator: str) -> str:
+    """The same in short, in at most ``room`` characters: what matters least is left out first."""
+    return fitting(sync_parts(now), room, separator)
+
+
+def sync_parts(now: SyncProgress) -> list[str]:
+    """The same in short, in parts."""
+    reading = now.phase == "reading"
+    done, total, kind = (
+        (now.users, now.users_total, "users")
+        if now.lists_total is None
+        else (now.lists, now.lists_total, "lists")
+    )
+    parts = [
+        f"{done:,} {kind}" if total is None else f"{done:,}/{total:,} {kind}",
+        f"{now.messages:,} msgs",
+        f"{now.requests:,} req",
+    ]
+    if reading and now.pace:
+        parts.append(f"{now.pace:,.{0 if now.pace >= 10 else 1}f} req/s")
+    if now.seconds_left is not None:
+        left = str(timedelta(seconds=round(now.seconds_left)))
+        parts.append(f"{left.removeprefix('0:').removeprefix('0')} left")
+    return parts
+
+
+def walk_parts(report: WalkReport, total: int | None) -> list[str]:
+    """How far a walk has come, in parts; ``total`` is the size of the list, if it is known."""
+    rows = amount(report.distinct, "row")
+    if total is not None:
+        rows = f"{report.distinct:,}/{amount(total, 'row')}"
+    parts = [rows, amount(report.requests, "request")]
+    if report.lists_by_certificate:
+        parts.insert(1, amount(sum(report.lists_by_certificate.values()), "list"))
+    return parts
+
+
+def fitting(parts: list[str], room: int, separator: str) -> str:
+    """The parts in one line of at most ``room`` characters; the first and the last stay longest."""
+    parts = list(parts)
+    while parts and len(separator.join(parts)) > room:
+        del parts[min(1, len(parts) - 1)]
+    return separator.join(parts)
+
+
+def _of(count: int, total: int | None) -> str:
+    return f"{count:,}" if total is None else f"{count:,} of {total:,}"

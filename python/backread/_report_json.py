@@ -1,0 +1,35 @@
+"""A `WalkReport` as JSON and back, for what carries text only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
+
+from backread.models import WalkReport
+
+__all__ = ["report_from_json", "report_to_json"]
+
+TIMES = ("started_at", "ended_at")
+
+
+def report_to_json(report: WalkReport) -> str:
+    document = asdict(report)
+    for name in TIMES:
+        moment: datetime | None = document[name]
+        document[name] = None if moment is None else moment.isoformat()
+    return json.dumps(document)
+
+
+def report_from_json(text: str | bytes) -> WalkReport:
+    document: dict[str, Any] = json.loads(text)
+    try:
+        known = {one.name: document[one.name] for one in fields(WalkReport) if one.name in document}
+        for name in TIMES:
+            written = known[name]
+            known[name] = None if written is None else datetime.fromisoformat(written)
+        known["uncertified_users"] = tuple(known.get("uncertified_users", ()))
+        return WalkReport(**known)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"this JSON is no WalkReport: {error}") from None

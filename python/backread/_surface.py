@@ -1,0 +1,121 @@
+"""Where progress is shown: below a notebook's cell, on a terminal's line, or nowhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from backread._progress_text import fitting
+
+__all__ = ["State", "Surface", "find_surface"]
+
+WIDEST_BAR = 24
+NARROWEST_LINE = 60
+"""Terminal cells: a bar has at most so many, and a line of fewer has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is shown; ``fraction`` is from 0 to 1, None where the end is not known."""
+
+    label: str
+    parts: tuple[str, ...] = ()
+    fraction: float | None = None
+
+
+class Surface(Protocol):
+    """Shows one thing's progress; each call replaces what the one before showed."""
+
+    def show(self, now: State) -> None: ...
+    def end(self, now: State) -> None: ...
+
+
+def find_surface() -> Surface | None:
+    """The notebook that this runs in, else the terminal that stderr is, else None."""
+    if _in_notebook():
+        return _Notebook()
+    try:
+        terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return None
+    return _Terminal() if terminal else None
+
+
+def _in_notebook() -> bool:
+    # IPython is there if this is a notebook; importing it elsewhere would cost half a second.
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    # IPython in a terminal has a shell, but no kernel.
+    return getattr(shell, "kernel", None) is not None
+
+
+class _Notebook:
+    """One output of the cell, replaced in place."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def show(self, now: State) -> None:
+        self._draw(now, live=True)
+
+    def end(self, now: State) -> None:
+        self._draw(now, live=False)
+
+    def _draw(self, now: State, *, live: bool) -> None:
+        from backread.display.progress_bar import progress_html
+
+        bundle = {
+            "text/html": progress_html(now.label, now.fraction, now.parts, live=live),
+            "text/plain": ": ".join(filter(None, (now.label, ", ".join(now.parts)))),
+        }
+        if self._handle is None:
+            shown: Any = import_module("IPython.display")
+            self._handle = shown.display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+class _Terminal:
+    """One line of stderr, written over by the next; the last one stays."""
+
+    def __init__(self) -> None:
+        self._width = 0
+
+    def show(self, now: State) -> None:
+        self._write(_terminal_line(now), "")
+
+    def end(self, now: State) -> None:
+        self._write(_terminal_line(now), "\n")
+
+    def _write(self, line: str, end: str) -> None:
+        # Blanks cover what stood there: not every terminal knows the sequence that clears a line.
+        sys.stderr.write(f"\r{line.ljust(self._width)}{end}")
+        sys.stderr.flush()
+        self._width = len(line)
+
+
+def _terminal_line(now: State) -> str:
+    # The last column stays free, or some terminals go to the next line.
+    room = shutil.get_terminal_size().columns - 1
+    rich = _encodes("█░·")
+    head = now.label
+    if now.fraction is not None:
+        if room >= NARROWEST_LINE:
+            full = round(now.fraction * WIDEST_BAR)
+            filled, empty = "█░" if rich else "#."
+            head += f" {filled * full}{empty * (WIDEST_BAR - full)}"
+        head += f" {now.fraction:.0%}"
+    said = fitting(list(now.parts), room - len(head) - 2, " · " if rich else ", ")
+    return f"{head}  {said}".rstrip()[:room]
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode(sys.stderr.encoding or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True

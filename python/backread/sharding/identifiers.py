@@ -1,0 +1,36 @@
+"""Many ids in few bytes: differences, which compress well where ids are near one another."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+__all__ = ["pack", "unpack"]
+
+# Differences of ids fit: an id is 0 or more, and fits 64 bits.
+SIGNED = "q"
+
+
+def pack(ids: Sequence[int]) -> bytes:
+    """The ids, 0 or more each and below 2**63, in their order."""
+    steps = array(SIGNED, [*ids[:1], *(later - earlier for earlier, later in pairwise(ids))])
+    return zlib.compress(_little_endian(steps).tobytes(), level=9)
+
+
+def unpack(packed: bytes) -> list[int]:
+    """The ids that were packed; ValueError for bytes that are none."""
+    steps = array(SIGNED)
+    try:
+        steps.frombytes(zlib.decompress(packed))
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"these bytes hold no ids: {error}") from None
+    return list(accumulate(_little_endian(steps)))
+
+
+def _little_endian(numbers: array[int]) -> array[int]:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers

@@ -1,0 +1,231 @@
+"""`plan`: the list of users, read once and cut into shards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
+
+from backread._arguments import whole
+from backread.errors import ConfigurationError
+from backread.models import WalkReport
+from backread.sharding.identifiers import pack
+from backread.sharding.shard import PAGE_SIZE, Resource, Shard, parsed
+
+if TYPE_CHECKING:
+    from backread._client import Client
+    from backread.models import Message, User
+
+__all__ = ["Plan", "plan"]
+
+T = TypeVar("T")
+
+MOST_SHARDS = 10_000
+"""More are refused: each is a task somewhere."""
+
+USERS_A_SHARD = 500
+"""Where the number of shards is not given, each has about so many users,"""
+
+SHARDS_UNASKED = 64
+"""but there are no more shards than these."""
+
+
+class Plan(list[Shard[T]]):
+    """The shards of one reading, a list of `Shard`; together they name each listed user once.
+
+    ``report`` is that of the walk over the list of users that the plan stands on: whatever it
+    certifies, the shards cover. Pickles; `to_json` is for what carries text only.
+    """
+
+    def __init__(self, shards: Iterable[Shard[T]], report: WalkReport) -> None:
+        super().__init__(shards)
+        self.report = report
+
+    @property
+    def plan_id(self) -> str:
+        """What tells this plan from others: its time in UTC, and some random digits."""
+        return self[0].plan_id
+
+    @property
+    def resource(self) -> Resource:
+        """What the shards read."""
+        return self[0].resource
+
+    @property
+    def users(self) -> int:
+        """How many users the plan names."""
+        return sum(shard.users for shard in self)
+
+    def to_json(self) -> str:
+        """The plan as JSON; `from_json` reads it."""
+        shards = [json.loads(shard.to_json()) for shard in self]
+        return json.dumps({"report": json.loads(self.report.to_json()), "shards": shards})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Plan[Any]:
+        """The plan that `to_json` wrote; ValueError for anything else."""
+        document = parsed(text, "plan")
+        try:
+            shards = [Shard.from_json(json.dumps(shard)) for shard in document["shards"]]
+            report = WalkReport.from_json(json.dumps(document["report"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"this JSON is no plan: {error} is missing or wrong") from None
+        if not shards:
+            raise ValueError("this JSON is no plan: it has no shards")
+        return cls(shards, report)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (list(self), self.report)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Plan {self.plan_id}: {self.resource} of {self.users} users in {len(self)} shards, "
+            f"{self.report.certificate}>"
+        )
+
+
+@overload
+def plan(
+    client: Client,
+    *,
+    resource: Literal["messages"] = "messages",
+    shards: int | None = None,
+    workers: int | None = None,
+    strict: bool = False,
+) -> Plan[Message]: ...
+@overload
+def plan(
+    client: Client,
+    *,
+    resource: Literal["users"],
+    shards: int | None = None,
+    workers: int | None = None,
+    strict: bool = False,
+) -> Plan[User]: ...
+@overload
+def plan(
+    client: Client,
+    *,
+    resource: Resource,
+    shards: int | None = None,
+    workers: int | None = None,
+    strict: bool = False,
+) -> Plan[Any]: ...
+def plan(
+    client: Client,
+    *,
+    resource: Resource = "messages",
+    shards: int | None = None,
+    workers: int | None = None,
+    strict: bool = False,
+) -> Plan[Any]:
+    """Reads the list of users, and cuts the reading of ``resource`` into shards.
+
+    - ``resource="messages"``: each shard reads the messages of some of the users;
+      ``resource="users"``: the users themselves, which are then read twice, by the plan and by the
+      shards.
+    - ``shards``: how many, 1 to 10,000; never more than there are users, and at least one. ``None``
+      for one for each 500 users, 64 at most.
+    - ``workers``: how many shards will be read at once, ``None`` for all of them. The client's
+      ``rate_limit`` and ``max_concurrency`` are shared out among so many (each shard has a
+      concurrency of 1 at least): more workers do not make the service faster.
+    - ``strict=True`` ends in `IncompleteError` where nothing was proved about the list of users.
+
+    A plan covers who is on the list while it is read; users that come later are in the next one.
+    Those that go before their shard is read are counted in its report.
+
+    Raises the errors of the client; ValueError for another resource or number; TypeError for
+    anything but a `Client`; `ConfigurationError` for one whose ``proxy`` holds a password, which
+    no shard may carry.
+    """
+    from backread._client import Client
+
+    if not isinstance(client, Client):
+        raise TypeError(
+            f"plan takes a Client, not {type(client).__name__}; where you await, make a Client "
+            "with the same arguments and call asyncio.to_thread(plan, client)"
+        )
+    if resource not in get_args(Resource):
+        raise ValueError(f"resource is 'users' or 'messages', not {resource!r}; nothing was sent")
+    wanted = None if shards is None else whole("shards", shards, 1, MOST_SHARDS)
+    at_once = None if workers is None else whole("workers", workers, 1, MOST_SHARDS)
+    settings = _settings(client)
+    ids, report = _listed(client, strict)
+    placed = [
+        (place, user_id)
+        for place, user_id in enumerate(ids)
+        if user_id is not None and user_id >= 0
+    ]
+    if len(placed) < len(ids):
+        report = _without_ids(report, len(ids) - len(placed))
+    if wanted is None:
+        wanted = min(SHARDS_UNASKED, -(-len(placed) // USERS_A_SHARD))
+    count = max(1, min(wanted, len(placed)))
+    share = _share(settings, min(count, at_once or count))
+    plan_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{token_hex(4)}"
+    made: list[Shard[Any]] = []
+    for index in range(count):
+        first, last = (len(placed) * part // count for part in (index, index + 1))
+        part = placed[first:last]
+        made.append(
+            Shard(
+                resource=resource,
+                index=index,
+                count=count,
+                users=len(part),
+                plan_id=plan_id,
+                _offset=part[0][0] if part else 0,
+                _packed=pack([user_id for _, user_id in part]),
+                _settings=share,
+                _client=client,
+            )
+        )
+    return Plan(made, report)
+
+
+def _settings(client: Client) -> dict[str, Any]:
+    from backread._client import WITHHELD
+
+    if client._options["proxy"] is WITHHELD:
+        raise ConfigurationError(
+            "a client whose proxy holds a password cannot be planned with, for no shard may carry "
+            "it; leave proxy out and set HTTPS_PROXY in the environment, here and on each worker"
+        )
+    return {
+        "base_url": client.base_url,
+        "vendor": client.vendor,
+        "options": client._options,
+        "traceparent": client._traceparent,
+    }
+
+
+def _share(settings: dict[str, Any], parts: int) -> str:
+    """The settings of one of so many that read at the same time, as JSON."""
+    options = dict(settings["options"])
+    options["max_concurrency"] = max(1, options["max_concurrency"] // parts)
+    if options["rate_limit"] is not None:
+        options["rate_limit"] /= parts
+    return json.dumps({**settings, "options": options}, sort_keys=True)
+
+
+def _listed(client: Client, strict: bool) -> tuple[list[int | None], WalkReport]:
+    """The ids of the list of users in its order, None for a user without one."""
+    walk = client._native.walk_users(strict, PAGE_SIZE, None)
+    ids: list[int | None] = []
+    try:
+        while (some := walk.next_ids(True)) is not None:
+            ids += some
+    finally:
+        walk.stop()
+    return ids, walk.report
+
+
+def _without_ids(report: WalkReport, count: int) -> WalkReport:
+    users = "1 user has" if count == 1 else f"{count} users have"
+    reason = f"{users} no usable id, and no shard can name them"
+    if report.reason is not None:
+        reason = f"{report.reason}; {reason}"
+    return replace(report, certificate="uncertified", reason=reason)

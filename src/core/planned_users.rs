@@ -1,0 +1,322 @@
+//! The users that a plan names, read once more: the pages on which they stood, the pages around if the
+//! list has moved since, and by id whoever those did not show.
+
+use std::collections::HashSet;
+
+use tokio::task::JoinSet;
+
+use super::budget::Budget;
+use super::client::{Client, Read};
+use super::error::{Error, ErrorKind};
+use super::feed::{Feed, Outlet};
+use super::interface::{Limit, List, Natural};
+use super::page::{Page, Row};
+use super::report::{Certificate, Counts, WalkReport};
+use super::timestamp::Timestamp;
+use super::walk::{
+    PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, SharedReport, Walk, WalkSettings, WalkedPage,
+    says_past_end,
+};
+
+// So few are asked for by id at once, rather than looked for on other pages.
+const FEW: usize = 4;
+
+/// Users in the order in which a plan's walk met them.
+#[derive(Debug, Clone)]
+pub struct PlannedUsers {
+    /// Where the first of them stood.
+    pub offset: u64,
+    pub ids: Vec<Natural>,
+}
+
+/// Reads the planned users; `settings.max_items` plays no part.
+pub fn planned_users(client: Client, planned: PlannedUsers, settings: WalkSettings) -> Walk {
+    let report = SharedReport::new(WalkReport::not_read_yet());
+    let shared = report.clone();
+    let feed = Feed::new(move |outlet| async move {
+        let client = client.counted();
+        let mut search = Search {
+            budget: client.budget(),
+            missing: planned.ids.iter().map(|id| signed(*id)).collect(),
+            planned: planned.ids.iter().map(|id| signed(*id)).collect(),
+            report: WalkReport::start(Timestamp::by(client.clock())),
+            end: None,
+            client,
+            settings,
+            shared,
+            outlet,
+        };
+        let read = search.read(&planned).await;
+        search.close(read)
+    });
+    Walk { feed, report }
+}
+
+/// A part of the list by its offsets.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    from: u64,
+    to: u64,
+}
+
+/// Nobody reads any more, and the work may end.
+struct Unread;
+
+/// Why reading ended early.
+enum Ended {
+    Unread,
+    Failed(Error),
+}
+
+impl From<Unread> for Ended {
+    fn from(_: Unread) -> Self {
+        Self::Unread
+    }
+}
+
+impl From<Error> for Ended {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+struct Search {
+    client: Client,
+    budget: Budget,
+    settings: WalkSettings,
+    planned: HashSet<i64>,
+    /// Those that no answer has shown yet.
+    missing: HashSet<i64>,
+    report: WalkReport,
+    /// Where the list ends, as far as pages have said.
+    end: Option<u64>,
+    shared: SharedReport,
+    outlet: Outlet<WalkedPage>,
+}
+
+impl Search {
+    async fn read(&mut self, planned: &PlannedUsers) -> Result<(), Ended> {
+        let page_size = u64::from(self.settings.page_size.get());
+        let rows = planned.ids.len() as u64;
+        let mut span = Span {
+            from: planned.offset,
+            to: planned.offset.saturating_add(rows),
+        };
+        self.read_span(span).await?;
+        let plain = self.client.sent();
+        let most = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * rows.div_ceil(page_size);
+        let mut step = page_size;
+        // Half of what proving may cost goes into pages, each of which may show many.
+        while self.missing.len() > FEW && self.client.sent() - plain < most / 2 {
+            let (before, after) = self.around(span, step);
+            if before.is_none() && after.is_none() {
+                break;
+            }
+            for side in [before, after].into_iter().flatten() {
+                self.read_span(side).await?;
+                span = Span {
+                    from: span.from.min(side.from),
+                    to: span.to.max(side.to),
+                };
+            }
+            step = step.saturating_mul(2);
+        }
+        let left = most.saturating_sub(self.client.sent() - plain);
+        self.ask(planned, left).await?;
+        self.report.evidence.proving_requests = self.client.sent() - plain;
+        Ok(())
+    }
+
+    /// What lies before and after a span in the list, so many rows of it.
+    fn around(&self, span: Span, step: u64) -> (Option<Span>, Option<Span>) {
+        let before = (span.from > 0).then(|| Span {
+            from: span.from.saturating_sub(step),
+            to: span.from,
+        });
+        let to = span.to.saturating_add(step);
+        let to = self.end.map_or(to, |end| to.min(end));
+        let after = (to > span.to).then_some(Span { from: span.to, to });
+        (before, after)
+    }
+
+    /// Reads a part of the list, pages side by side; each goes on where its answer ended.
+    async fn read_span(&mut self, span: Span) -> Result<(), Ended> {
+        let page_size = u64::from(self.settings.page_size.get());
+        let lanes = self
+            .settings
+            .lanes
+            .min(self.client.options().max_concurrency);
+        let mut spans = Vec::new();
+        let mut to = span.to;
+        while to > span.from {
+            let from = to.saturating_sub(page_size).max(span.from);
+            spans.push(Span { from, to });
+            to = from;
+        }
+        let mut under_way = JoinSet::new();
+        loop {
+            while under_way.len() < lanes.max(1)
+                && let Some(part) = spans.pop()
+            {
+                under_way.spawn(page(self.client.clone(), self.budget, part));
+            }
+            let Some(answered) = under_way.join_next().await else {
+                return Ok(());
+            };
+            let (part, read) = answered.unwrap_or_else(|_| Err(Error::new(ErrorKind::Aborted)))?;
+            let received = match read {
+                Some(read) => self.take(read).await?,
+                None => 0,
+            };
+            let from = part.from.saturating_add(received);
+            if received == 0 {
+                self.end = Some(self.end.map_or(part.from, |end| end.min(part.from)));
+            } else if from < part.to {
+                spans.push(Span { from, to: part.to });
+            }
+        }
+    }
+
+    /// Gives those of a page's rows that are missing; how many rows it had.
+    async fn take(&mut self, read: Read<Page>) -> Result<u64, Unread> {
+        let Read { value: page, sent } = read;
+        let received = page.rows.len() as u64;
+        if self.report.pages == 0 {
+            self.report.total_first = page.total;
+        }
+        self.report.total_last = page.total;
+        let ours = page
+            .rows
+            .into_iter()
+            .filter(|row| row.id.is_some_and(|id| self.planned.contains(&id)));
+        let (fresh, again): (Vec<Row>, Vec<Row>) =
+            ours.partition(|row| row.id.is_some_and(|id| self.missing.remove(&id)));
+        self.count(Counts {
+            pages: 1,
+            rows: (fresh.len() + again.len()) as u64,
+            distinct: fresh.len() as u64,
+            repeats: again.len() as u64,
+            repaired_text: page.text.repaired,
+        });
+        let page = WalkedPage {
+            limit: page.limit,
+            offset: page.offset,
+            total: page.total,
+            rows: fresh,
+            user_id: None,
+            counts: self.report.counts(),
+            sent,
+            checkpoint: None,
+        };
+        self.give(page).await?;
+        Ok(received)
+    }
+
+    /// Asks by id for those that no page showed, by so many requests at most.
+    async fn ask(&mut self, planned: &PlannedUsers, most: u64) -> Result<(), Ended> {
+        let until = self.client.sent().saturating_add(most);
+        for user_id in &planned.ids {
+            if !self.missing.contains(&signed(*user_id)) {
+                continue;
+            }
+            if self.client.sent() >= until {
+                break;
+            }
+            match self.client.user_within(*user_id, &self.budget).await {
+                Ok(read) => {
+                    self.missing.remove(&signed(*user_id));
+                    self.report.evidence.rows_moved += 1;
+                    self.count(Counts {
+                        rows: 1,
+                        distinct: 1,
+                        ..Counts::default()
+                    });
+                    let page = WalkedPage {
+                        limit: None,
+                        offset: None,
+                        total: None,
+                        rows: vec![read.value],
+                        user_id: None,
+                        counts: self.report.counts(),
+                        sent: read.sent,
+                        checkpoint: None,
+                    };
+                    self.give(page).await?;
+                }
+                Err(error) if error.status() == Some(404) => {
+                    self.missing.remove(&signed(*user_id));
+                    self.report.evidence.rows_gone += 1;
+                }
+                // What is held stands without proof.
+                Err(error) if error.is_an_answer() => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, more: Counts) {
+        self.report.add(more, Counts::default());
+        self.report.requests = self.client.sent();
+        self.shared.set(self.report.clone());
+    }
+
+    async fn give(&self, page: WalkedPage) -> Result<(), Unread> {
+        if page.rows.is_empty() || self.outlet.put(page).await {
+            return Ok(());
+        }
+        Err(Unread)
+    }
+
+    /// Says what is proved.
+    fn close(mut self, read: Result<(), Ended>) -> Result<(), Error> {
+        let failed = match read {
+            Ok(()) => None,
+            Err(Ended::Unread) => return Ok(()),
+            Err(Ended::Failed(error)) => Some(error),
+        };
+        let short = self.missing.len() as u64;
+        self.report.requests = self.client.sent();
+        self.report.evidence.rows_short = Some(short);
+        if failed.is_some() {
+            self.report.doubt("a request failed".to_owned());
+        } else if short == 0 {
+            self.report.certify(Certificate::Linked);
+        } else {
+            self.report.doubt(format!(
+                "{short} of the plan's {} users were on none of the pages around their place, and \
+                 asking for each by its id would have cost more than proving may",
+                self.planned.len()
+            ));
+        }
+        self.report.end(Timestamp::by(self.client.clock()));
+        self.shared.set(self.report.clone());
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if self.settings.strict && short > 0 {
+            let incomplete = Error::new(ErrorKind::Incomplete(Box::new(self.report)));
+            return Err(incomplete.during(List::Users.to_string(), Vec::new()));
+        }
+        Ok(())
+    }
+}
+
+/// One page of a span; `None` where the list ended before it.
+async fn page(
+    client: Client,
+    budget: Budget,
+    span: Span,
+) -> Result<(Span, Option<Read<Page>>), Error> {
+    let rows = i64::try_from(span.to - span.from).unwrap_or(i64::MAX);
+    let limit = Limit::new("limit", rows)?;
+    match client.page(List::Users, span.from, limit, &budget).await {
+        Ok(read) => Ok((span, Some(read))),
+        Err(error) if span.from > 0 && says_past_end(&error) => Ok((span, None)),
+        Err(error) => Err(error),
+    }
+}
+
+fn signed(id: Natural) -> i64 {
+    id.get().try_into().unwrap_or(i64::MAX)
+}
