@@ -7,12 +7,12 @@ manifest swaps the whole snapshot at once.
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from backread._disk import flush_directory, flush_file
 from backread.errors import MirrorError
 
 __all__ = [
@@ -20,8 +20,6 @@ __all__ = [
     "PUBLISHED",
     "Manifest",
     "file_name",
-    "flush_directory",
-    "flush_file",
     "read_manifest",
     "stored_files",
     "write_manifest",
@@ -114,20 +112,3 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     flush_directory(directory)
     fresh.replace(directory / MANIFEST_NAME)
     flush_directory(directory)
-
-
-def flush_file(path: Path) -> None:
-    """Waits until the file's bytes are on the disk."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-def flush_directory(directory: Path) -> None:
-    """Waits until the directory's entries are on the disk; Windows has no such call."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -16,13 +16,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backread._disk import flush_file
 from backread.mirror.engine import file_list, from_microseconds, quoted, rows_of, scan
 from backread.mirror.manifest import (
     FORMAT,
     PUBLISHED,
     Manifest,
     file_name,
-    flush_file,
     read_manifest,
     stored_files,
     write_manifest,

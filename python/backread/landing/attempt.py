@@ -1,0 +1,96 @@
+"""`land`: one shard, read into a Parquet file of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from backread._client import Client
+from backread._listing import ArrowSource
+from backread.landing.run import shard_folder
+from backread.landing.storage import Folder, Storage, check_kind, require
+from backread.models import WalkReport
+from backread.sharding import Shard
+
+__all__ = ["Landed", "land"]
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A shard that was read to its end: what a worker tells the one who commits.
+
+    ``file`` is relative to the folder, ``rows`` and ``size`` (bytes) are those of the file, and
+    ``report`` is that of the shard's listing. Pickles; `to_json` is for what carries text only.
+    """
+
+    run_id: str
+    shard: int
+    file: str
+    rows: int
+    size: int
+    report: WalkReport
+
+    def to_json(self) -> str:
+        """This as JSON; `from_json` reads it."""
+        return json.dumps(
+            {
+                "run_id": self.run_id,
+                "shard": self.shard,
+                "file": self.file,
+                "rows": self.rows,
+                "size": self.size,
+                "report": json.loads(self.report.to_json()),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Landed:
+        """What `to_json` wrote; ValueError for anything else."""
+        document = json.loads(text)
+        try:
+            report = WalkReport.from_json(json.dumps(document.pop("report")))
+            return cls(**document, report=report)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"this JSON tells of no landed shard: {error}") from None
+
+
+def land(
+    folder: Folder,
+    shard: Shard[Any],
+    *,
+    client: Client | None = None,
+    strict: bool = False,
+    secret_file: str | os.PathLike[str] | None = None,
+) -> Landed:
+    """Reads the shard into a file that is new each time, in bounded memory.
+
+    A worker that is killed in the middle leaves a file under a temporary name, which nothing reads;
+    one that is run again writes another. ``client``, ``strict`` and ``secret_file`` are those of
+    `Shard.read`, whose errors are raised; `LandingError` where the folder cannot be written.
+    """
+    check_kind("shard", shard, Shard, "an item of what plan() gives")
+    storage = Storage(folder)
+    parquet = require("pyarrow.parquet")
+    readers = require("pyarrow").RecordBatchReader
+    listing = shard.read(client, strict=strict, secret_file=secret_file)
+    name = f"{shard_folder(shard.plan_id, shard.index)}/attempt={uuid4().hex}.parquet"
+    storage.make_folder(shard_folder(shard.plan_id, shard.index))
+
+    def write(source: ArrowSource) -> int:
+        rows = 0
+        reader = readers.from_stream(source)
+        with parquet.ParquetWriter(
+            path, reader.schema, filesystem=storage.filesystem, compression="zstd"
+        ) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        return rows
+
+    with storage.named(name, "written"), storage.fresh(name) as path:
+        rows = ArrowSource(listing).read(write)
+    size = storage.size(name) or 0
+    return Landed(shard.plan_id, shard.index, name, rows, size, listing.report)

@@ -1,0 +1,157 @@
+"""The manifests: each makes one run whole, by naming one file for each of its shards."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from backread.errors import LandingError
+from backread.landing.attempt import Landed
+from backread.landing.run import load_plan
+from backread.landing.storage import Folder, Storage, check_kind, require
+from backread.models import WalkReport
+from backread.sharding import join_reports
+from backread.sharding.shard import Resource
+
+__all__ = ["Committed", "commit", "dataset", "runs"]
+
+FORMAT = 1
+MANIFESTS = "manifests"
+MANIFEST = re.compile(r"(\d{8})\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A committed run. Its files hold each row once, and never change.
+
+    ``number`` counts the commits of the folder from 1; ``files`` are relative to the folder, in the
+    order of the shards; ``rows`` is their sum; ``report`` says what the shards prove together;
+    ``committed_at`` is UTC.
+    """
+
+    number: int
+    run_id: str
+    resource: Resource
+    files: tuple[str, ...]
+    rows: int
+    report: WalkReport
+    committed_at: datetime
+
+
+def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
+    """Makes the run whole: writes the manifest that names one file for each of its shards.
+
+    Of a shard that was landed more than once the first in ``landed`` counts. To commit a run again
+    changes nothing, and gives what was committed. Where the folder is on this machine, two that
+    commit at once get different numbers; in an object store let one commit at a time.
+
+    `LandingError` where a shard is missing, where a file is not there or is not as large as it was,
+    and where the folder cannot be read or written.
+    """
+    storage = Storage(folder)
+    plan = load_plan(folder, run_id)
+    chosen: dict[int, Landed] = {}
+    for each in landed:
+        check_kind("an item of landed", each, Landed, "what land() gives")
+        if each.run_id != run_id:
+            raise LandingError(f"{each.file} was landed for the run {each.run_id}, not {run_id}")
+        chosen.setdefault(each.shard, each)
+    missing = [shard.index for shard in plan if shard.index not in chosen]
+    if missing or len(chosen) > len(plan):
+        some = ", ".join(map(str, missing[:10])) or f"none, but there are only {len(plan)}"
+        raise LandingError(
+            f"the run {run_id} cannot be committed: of its {len(plan)} shards these were not "
+            f"landed: {some}; land them and commit then"
+        )
+    ordered = [chosen[shard.index] for shard in plan]
+    for each in ordered:
+        if storage.size(each.file) != each.size:
+            raise LandingError(
+                f"the run {run_id} cannot be committed: {each.file} is not there as it was landed; "
+                f"land shard {each.shard} again"
+            )
+    report = join_reports(plan, [each.report for each in ordered])
+    storage.make_folder(MANIFESTS)
+    while True:
+        done = runs(folder)
+        for earlier in done:
+            if earlier.run_id == run_id:
+                return earlier
+        committed = Committed(
+            number=1 + max((earlier.number for earlier in done), default=0),
+            run_id=run_id,
+            resource=plan.resource,
+            files=tuple(each.file for each in ordered),
+            rows=sum(each.rows for each in ordered),
+            report=report,
+            committed_at=datetime.now(UTC),
+        )
+        if storage.create(f"{MANIFESTS}/{committed.number:08}.json", _written(committed)):
+            return committed
+
+
+def runs(folder: Folder) -> list[Committed]:
+    """The committed runs, in the order of their commits; none where there is no such folder."""
+    storage = Storage(folder)
+    names = [name for name in storage.names(MANIFESTS) if MANIFEST.fullmatch(name)]
+    return [_read(storage, f"{MANIFESTS}/{name}") for name in names]
+
+
+def dataset(folder: Folder, run: Committed) -> Any:
+    """The rows of a committed run as a ``pyarrow.dataset.Dataset``: read, filtered, in batches.
+
+    `LandingError` where a file of the run is not there.
+    """
+    check_kind("run", run, Committed, "what commit() or runs() gives")
+    storage = Storage(folder)
+    for file in run.files:
+        if storage.size(file) is None:
+            raise LandingError(
+                f"the landing folder {storage.folder}: {file} of run {run.number} is not there; is "
+                "this the folder that it was landed in, and do all machines see it?"
+            )
+    return require("pyarrow.dataset").dataset(
+        [storage.path(file) for file in run.files], filesystem=storage.filesystem, format="parquet"
+    )
+
+
+def _written(committed: Committed) -> str:
+    document = {
+        "format": FORMAT,
+        "number": committed.number,
+        "run_id": committed.run_id,
+        "resource": committed.resource,
+        "rows": committed.rows,
+        "committed_at": committed.committed_at.isoformat(),
+        "files": committed.files,
+        "report": json.loads(committed.report.to_json()),
+    }
+    return json.dumps(document, indent=1)
+
+
+def _read(storage: Storage, name: str) -> Committed:
+    try:
+        document = json.loads(storage.read(name) or b"")
+        written = document["format"]
+        if written == FORMAT:
+            return Committed(
+                number=document["number"],
+                run_id=document["run_id"],
+                resource=document["resource"],
+                files=tuple(document["files"]),
+                rows=document["rows"],
+                report=WalkReport.from_json(json.dumps(document["report"])),
+                committed_at=datetime.fromisoformat(document["committed_at"]),
+            )
+    except (ValueError, KeyError, TypeError) as error:
+        raise LandingError(
+            f"the landing folder {storage.folder}: {name} is damaged: {error}"
+        ) from None
+    raise LandingError(
+        f"the landing folder {storage.folder}: {name} has format {written}, this backread reads "
+        f"{FORMAT}; use the newer one"
+    )

@@ -1,0 +1,97 @@
+"""A run before its commit: the plan, and a file for each shard."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, TypeVar
+
+from backread.errors import LandingError
+from backread.landing.storage import Folder, Storage, check_kind
+from backread.models import WalkReport
+from backread.sharding import Plan, Shard
+
+__all__ = ["begin", "load_plan", "load_shard", "run_folder", "shard_folder"]
+
+T = TypeVar("T")
+
+RUN_ID = re.compile(r"[0-9A-Za-z-]+")
+
+
+def begin(folder: Folder, plan: Plan[Any]) -> str:
+    """Writes the plan into the folder, and gives the run's id, which is the plan's.
+
+    Workers that are told the folder, that id and a number find their shard by `load_shard`. To
+    begin again is no error. `LandingError` where the folder cannot be written.
+    """
+    check_kind("plan", plan, Plan, "what plan() gives, whole")
+    storage = Storage(folder)
+    for shard in plan:
+        storage.make_folder(shard_folder(plan.plan_id, shard.index))
+        storage.write(_shard_file(plan.plan_id, shard.index), shard.to_json())
+    head = {"format": 1, "shards": len(plan), "report": json.loads(plan.report.to_json())}
+    storage.write(_plan_file(plan.plan_id), json.dumps(head, indent=1))
+    return plan.plan_id
+
+
+def load_plan(folder: Folder, run_id: str) -> Plan[Any]:
+    """The plan that `begin` wrote; `LandingError` where there is none."""
+    storage = Storage(folder)
+    document = storage.read(_plan_file(run_id))
+    if document is None:
+        raise LandingError(
+            f"the landing folder {storage.folder} has no run {run_id}; "
+            "begin(folder, plan) makes one"
+        )
+    try:
+        head = json.loads(document)
+        report = WalkReport.from_json(json.dumps(head["report"]))
+        count = int(head["shards"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(storage, _plan_file(run_id), error) from error
+    return Plan([_load_shard(storage, run_id, index) for index in range(count)], report)
+
+
+def load_shard(folder: Folder, run_id: str, index: int) -> Shard[Any]:
+    """One shard of a plan that `begin` wrote; `LandingError` where there is none."""
+    return _load_shard(Storage(folder), run_id, index)
+
+
+def run_folder(run_id: str) -> str:
+    """The run's folder, below that of the landing."""
+    if not RUN_ID.fullmatch(run_id):
+        raise ValueError(f"a run's id is what begin() gave, not {run_id!r:.80}")
+    return f"run={run_id}"
+
+
+def shard_folder(run_id: str, index: int) -> str:
+    """The shard's folder, below that of the landing."""
+    return f"{run_folder(run_id)}/shard={index:05}"
+
+
+def _plan_file(run_id: str) -> str:
+    return f"{run_folder(run_id)}/plan.json"
+
+
+def _shard_file(run_id: str, index: int) -> str:
+    return f"{shard_folder(run_id, index)}/shard.json"
+
+
+def _load_shard(storage: Storage, run_id: str, index: int) -> Shard[Any]:
+    name = _shard_file(run_id, index)
+    document = storage.read(name)
+    if document is None:
+        raise LandingError(
+            f"the landing folder {storage.folder} has no shard {index} of a run {run_id}; "
+            "begin(folder, plan) writes them"
+        )
+    try:
+        return Shard.from_json(document)
+    except ValueError as error:
+        raise _damaged(storage, name, error) from error
+
+
+def _damaged(storage: Storage, name: str, error: Exception) -> LandingError:
+    return LandingError(
+        f"the landing folder {storage.folder}: {name} is damaged ({error}); plan and begin anew"
+    )

@@ -1,0 +1,293 @@
+"""Landing: shards in files of their own, and a manifest that makes a run of them whole."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from backread import ConnectError, DeadlineExceededError, LandingError, join_reports, landing, plan
+from backread.testing import Lane, MockServer, World
+
+RESOURCES = ["users", "messages"]
+
+
+@pytest.fixture
+def lane(backread_server: MockServer) -> Any:
+    with backread_server.lane(world=World(seed=5, users=120, messages_per_user=(0, 60))) as lane:
+        yield lane
+
+
+def land_all(lane: Lane, folder: Path, resource: Any = "messages", shards: int = 3) -> Any:
+    with lane.client() as client:
+        planned = plan(client, resource=resource, shards=shards)
+        landing.begin(folder, planned)
+        return planned, [landing.land(folder, shard) for shard in planned]
+
+
+def rows(folder: Path, run: landing.Committed) -> list[Any]:
+    table = landing.dataset(folder, run).to_table()
+    keys = ["user_id", "id"] if "user_id" in table.column_names else ["id"]
+    return sorted(map(tuple, (row.values() for row in table.select(keys).to_pylist())))
+
+
+def expected(world: World, resource: str = "messages") -> list[Any]:
+    if resource == "users":
+        return sorted((user_id,) for user_id in world.user_ids())
+    return sorted(
+        (user_id, one) for user_id in world.user_ids() for one in world.message_ids(user_id)
+    )
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_a_committed_run_holds_each_row_once(lane: Lane, tmp_path: Path, resource: str) -> None:
+    planned, landed = land_all(lane, tmp_path, resource)
+    assert landing.runs(tmp_path) == []
+    run = landing.commit(tmp_path, planned.plan_id, landed)
+    assert landing.runs(tmp_path) == [run]
+    assert rows(tmp_path, run) == expected(lane.world, resource)
+    assert (run.number, run.resource, run.rows) == (
+        1,
+        resource,
+        len(expected(lane.world, resource)),
+    )
+    assert (run.report.certificate, run.report.distinct) == ("linked", run.rows)
+    assert [(tmp_path / file).stat().st_size for file in run.files] == [one.size for one in landed]
+    # Nothing is left of what was written on the way.
+    assert not list(tmp_path.rglob("_*"))
+
+
+def test_the_columns_are_those_of_a_listing(lane: Lane, tmp_path: Path) -> None:
+    import pyarrow
+
+    planned, landed = land_all(lane, tmp_path)
+    run = landing.commit(tmp_path, planned.plan_id, landed)
+    table = landing.dataset(tmp_path, run).to_table()
+    with lane.client() as client:
+        streamed = pyarrow.table(client.messages.all())
+    assert table.schema.names == streamed.schema.names
+    by_id = [("id", "ascending")]
+    assert table.sort_by(by_id).to_pylist() == streamed.sort_by(by_id).to_pylist()
+
+
+def test_a_shard_landed_twice_counts_once(lane: Lane, tmp_path: Path) -> None:
+    planned, landed = land_all(lane, tmp_path)
+    with lane.client() as client:
+        again = [landing.land(tmp_path, shard, client=client) for shard in planned]
+    assert not {one.file for one in landed} & {one.file for one in again}
+    run = landing.commit(tmp_path, planned.plan_id, [*again, *landed])
+    assert run.files == tuple(one.file for one in again)
+    assert rows(tmp_path, run) == expected(lane.world)
+    # Committed is committed, whoever says so again.
+    assert landing.commit(tmp_path, planned.plan_id, landed) == run
+    assert landing.runs(tmp_path) == [run]
+
+
+def test_a_run_lacks_nothing_or_is_not_committed(lane: Lane, tmp_path: Path) -> None:
+    planned, landed = land_all(lane, tmp_path)
+    with pytest.raises(LandingError, match=r"of its 3 shards these were not landed: 0, 2"):
+        landing.commit(tmp_path, planned.plan_id, landed[1:2])
+    broken = tmp_path / landed[1].file
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:-1])
+    with pytest.raises(LandingError, match=r"not there as it was landed; land shard 1 again"):
+        landing.commit(tmp_path, planned.plan_id, landed)
+    broken.unlink()
+    with pytest.raises(LandingError, match=r"not there as it was landed; land shard 1 again"):
+        landing.commit(tmp_path, planned.plan_id, landed)
+    assert landing.runs(tmp_path) == []
+    broken.write_bytes(whole)
+    assert landing.commit(tmp_path, planned.plan_id, landed).number == 1
+    other, _ = land_all(lane, tmp_path)
+    with pytest.raises(LandingError, match=f"was landed for the run {planned.plan_id}"):
+        landing.commit(tmp_path, other.plan_id, landed)
+
+
+def test_workers_need_the_folder_the_run_and_a_number(lane: Lane, tmp_path: Path) -> None:
+    with lane.client() as client:
+        planned = plan(client, shards=3)
+        run_id = landing.begin(tmp_path, planned)
+        assert landing.begin(tmp_path, planned) == run_id
+        assert landing.load_plan(tmp_path, run_id) == planned
+        landed = [
+            landing.land(tmp_path, landing.load_shard(tmp_path, run_id, index), client=client)
+            for index in range(3)
+        ]
+    told = [landing.Landed.from_json(one.to_json()) for one in landed]
+    assert told == landed
+    assert max(len(one.to_json()) for one in landed) < 2_000
+    assert landing.commit(tmp_path, run_id, told).rows == len(expected(lane.world))
+
+
+def test_commits_at_once_get_numbers_of_their_own(lane: Lane, tmp_path: Path) -> None:
+    prepared = [land_all(lane, tmp_path, shards=1) for _ in range(8)]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        runs = list(
+            pool.map(lambda one: landing.commit(tmp_path, one[0].plan_id, one[1]), prepared)
+        )
+    assert sorted(run.number for run in runs) == list(range(1, 9))
+    assert landing.runs(tmp_path) == sorted(runs, key=lambda run: run.number)
+
+
+def test_a_reading_that_fails_leaves_nothing(lane: Lane, tmp_path: Path) -> None:
+    with lane.client(max_retries=0) as client:
+        planned = plan(client, shards=2)
+        lane.fault("messages: status(404); user: status(500)")
+        with pytest.raises(Exception, match="500") as caught:
+            landing.land(tmp_path, planned[0])
+        assert type(caught.value).__name__ == "ServerError"
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+CHILD = """
+import sys
+from backread import landing
+from backread.errors import BackreadError
+folder, run_id = sys.argv[1:]
+landing.land(folder, landing.load_shard(folder, run_id, 0))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system does not kill so")
+def test_a_worker_that_is_killed_leaves_what_nobody_reads(lane: Lane, tmp_path: Path) -> None:
+    with lane.client() as client:
+        planned = plan(client, shards=2)
+        landing.begin(tmp_path, planned)
+        middle = threading.Event()
+        lane.fault("messages every=20: stall()")
+        child = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path), planned.plan_id],
+            env={**os.environ, "BACKREAD_API_SECRET": lane.secret},
+        )
+        while lane.calls("messages").count < 20:
+            assert child.poll() is None
+            middle.wait(0.01)
+        child.kill()
+        child.wait()
+        lane.clear_faults()
+        assert not list(tmp_path.rglob("attempt=*"))
+        landed = [landing.land(tmp_path, shard) for shard in planned]
+    run = landing.commit(tmp_path, planned.plan_id, landed)
+    assert rows(tmp_path, run) == expected(lane.world)
+
+
+def land(arguments: tuple[Path, str, int]) -> landing.Landed:
+    folder, run_id, index = arguments
+    return landing.land(folder, landing.load_shard(folder, run_id, index))
+
+
+def test_a_pool_of_processes_lands_them(
+    lane: Lane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BACKREAD_API_SECRET", lane.secret)
+    with lane.client() as client:
+        planned = plan(client, shards=4, workers=2)
+    run_id = landing.begin(tmp_path, planned)
+    tasks = [(tmp_path, run_id, shard.index) for shard in planned]
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        run = landing.commit(tmp_path, run_id, pool.map(land, tasks))
+    assert rows(tmp_path, run) == expected(lane.world)
+
+
+def test_a_uri_is_a_folder_too(lane: Lane, tmp_path: Path) -> None:
+    import pyarrow.fs
+
+    planned, landed = land_all(lane, tmp_path.as_uri())  # type: ignore[arg-type]
+    run = landing.commit(tmp_path.as_uri(), planned.plan_id, landed)
+    assert landing.runs(str(tmp_path)) == [run]
+    assert rows(tmp_path.as_uri(), run) == expected(lane.world)  # type: ignore[arg-type]
+    # One that has no links, as object stores have none.
+    stored = landing.storage.Storage(tmp_path / "store")
+    stored.filesystem, stored.is_local = pyarrow.fs.LocalFileSystem(), False
+    stored.make_folder("manifests")
+    assert stored.create("manifests/1.json", "{}")
+    assert not stored.create("manifests/1.json", "{}")
+
+
+def test_what_cannot_be_used_is_said(lane: Lane, tmp_path: Path) -> None:
+    with pytest.raises(LandingError, match=r"has no run 20260101T000000Z-0; begin"):
+        landing.load_plan(tmp_path, "20260101T000000Z-0")
+    with pytest.raises(ValueError, match="a run's id is what begin"):
+        landing.load_plan(tmp_path, "../other")
+    with pytest.raises(LandingError, match="name a path, or a URI that pyarrow knows"):
+        landing.runs("nothing://here")
+    for keys in ("s3://KEY:hidden@bucket/chats", "s3://KEY:a@b:hidden@bucket/chats"):
+        with pytest.raises(LandingError, match="URI for bucket holds keys") as caught:
+            landing.runs(keys)
+        assert "hidden" not in str(caught.value)
+    planned, landed = land_all(lane, tmp_path)
+    landing.commit(tmp_path, planned.plan_id, landed)
+    with pytest.raises(LandingError, match="has no shard 7"):
+        landing.load_shard(tmp_path, planned.plan_id, 7)
+    [manifest] = (tmp_path / "manifests").iterdir()
+    document = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**document, "format": 9}))
+    with pytest.raises(LandingError, match="has format 9, this backread reads 1"):
+        landing.runs(tmp_path)
+    manifest.write_text("{}")
+    with pytest.raises(LandingError, match="damaged"):
+        landing.runs(tmp_path)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(LandingError, match="cannot be made"):
+        landing.begin(blocked, planned)
+
+
+def test_what_the_service_does_is_not_blamed_on_the_folder(lane: Lane, tmp_path: Path) -> None:
+    with lane.client(max_retries=0) as client:
+        planned = plan(client, shards=2)
+        lane.fault("messages: reset()")
+        with pytest.raises(ConnectError):
+            landing.land(tmp_path, planned[0])
+    with lane.client(deadline=2) as client:
+        lane.clear_faults()
+        lane.fault("messages: status(429, retry_after=30)")
+        with pytest.raises(DeadlineExceededError):
+            landing.land(tmp_path, planned[0], client=client)
+
+
+def test_a_run_whose_files_are_elsewhere_is_said(lane: Lane, tmp_path: Path) -> None:
+    planned, landed = land_all(lane, tmp_path)
+    run = landing.commit(tmp_path, planned.plan_id, landed)
+    with pytest.raises(LandingError, match="of run 1 is not there; is this the folder"):
+        landing.dataset(tmp_path / "other", run)
+
+
+def test_a_wrong_kind_of_argument_is_named(lane: Lane, tmp_path: Path) -> None:
+    planned, landed = land_all(lane, tmp_path)
+    wrong: Any
+    for wrong in (list(planned), planned[:2], [], planned[0]):
+        with pytest.raises(TypeError, match=r"plan must be what plan\(\) gives, whole, a Plan"):
+            landing.begin(tmp_path, wrong)
+    with pytest.raises(TypeError, match="takes the plan as plan"):
+        join_reports(list(planned), [one.report for one in landed])  # type: ignore[arg-type]
+    wrong = "x"
+    with pytest.raises(TypeError, match="shard must be an item of what plan"):
+        landing.land(tmp_path, wrong)
+    with pytest.raises(TypeError, match="an item of landed must be what land"):
+        landing.commit(tmp_path, planned.plan_id, [wrong])
+    with pytest.raises(TypeError, match="run must be what commit"):
+        landing.dataset(tmp_path, wrong)
+    with pytest.raises(LandingError, match="has no name"):
+        landing.begin("", planned)
+
+
+def test_no_file_holds_the_secret(lane: Lane, tmp_path: Path) -> None:
+    planned, landed = land_all(lane, tmp_path)
+    landing.commit(tmp_path, planned.plan_id, landed)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 1 + 3 + 3 + 1
+    assert not [path for path in files if lane.secret.encode() in path.read_bytes()]
