@@ -106,3 +106,21 @@ def test_deltalake_adds_and_merges_a_listing(face: Any, scripted: Any, tmp_path:
         .execute()
     )
     assert (merged["num_target_rows_updated"], merged["num_target_rows_inserted"]) == (2, 0)
+
+
+def test_deltalake_keeps_nothing_of_a_walk_that_failed(
+    face: Any, scripted: Any, tmp_path: Any
+) -> None:
+    deltalake = load("deltalake")
+    load("pyarrow")
+
+    def service(request: Any) -> bytes:
+        first = request.query["offset"] == "0"
+        return answer(200, envelope(users(99), total=150)) if first else answer(403)
+
+    whole = face.client(scripted(paged(users(5)))).users.list()
+    deltalake.write_deltalake(tmp_path, whole)
+    broken = face.client(scripted(service)).users.list()
+    with pytest.raises(deltalake.exceptions.DeltaError, match="offset=96"):
+        deltalake.write_deltalake(tmp_path, broken, mode="append")
+    assert deltalake.DeltaTable(tmp_path).to_pyarrow_table().num_rows == 5

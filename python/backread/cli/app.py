@@ -17,6 +17,7 @@ from backread.cli.exits import USAGE, exit_code, say_failure
 from backread.cli.mock import mock
 from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
+from backread.cli.record import learn, record
 from backread.cli.sync import report, sync
 
 __all__ = ["app", "run"]
@@ -30,8 +31,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _command in (users, user, messages, message, sync, report, probe, mock, demo):
+for _command in (users, user, messages, message, sync, report, probe, demo):
     app.command()(_command)
+
+# The mock serves by itself; what it can be made of has commands of its own.
+_mock = typer.Typer(callback=mock, invoke_without_command=True)
+_mock.command()(record)
+_mock.command()(learn)
+app.add_typer(_mock, name="mock")
 
 
 def _show_version(wanted: bool) -> None:

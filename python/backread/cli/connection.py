@@ -10,7 +10,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
 
 import typer
 
-from backread.cli.exits import UnusableArgumentError
+from backread._secret import secret_in
 
 __all__ = ["Connection", "with_connection"]
 
@@ -88,21 +88,7 @@ class Connection:
         return Client(self.base_url, self._secret(), self.vendor, **given)
 
     def _secret(self) -> str | None:
-        if self.secret_file is None:
-            return None
-        try:
-            secret = self.secret_file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise UnusableArgumentError(
-                f"--secret-file {self.secret_file} cannot be read: {reason}; name a file that "
-                "holds the API secret alone"
-            ) from None
-        if not secret:
-            raise UnusableArgumentError(
-                f"--secret-file {self.secret_file} is empty; put the API secret in it"
-            )
-        return secret
+        return None if self.secret_file is None else secret_in(self.secret_file, "--secret-file")
 
 
 def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Callable[..., None]:

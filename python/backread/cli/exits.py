@@ -8,7 +8,8 @@
 4      the service refused the secret, or the secret may not read this
 5      the network or the service failed, also after the retries, or the deadline passed
 6      the answer cannot be read, or a strict walk proved nothing
-7      the mirror's folder cannot be used as it is
+7      the mirror's folder, or a landing's, cannot be used as it is
+8      a probe found the service otherwise than a stored profile says
 130    Ctrl-C
 141    whoever read the output closed it (``| head``)
 =====  ========================================================================================
@@ -28,6 +29,7 @@ from backread.errors import (
     ConfigurationError,
     DecodeError,
     IncompleteError,
+    LandingError,
     MirrorError,
     NotFoundError,
     PermissionDeniedError,
@@ -40,10 +42,12 @@ __all__ = [
     "INCOMPLETE",
     "INTERRUPTED",
     "MIRROR",
+    "MOVED",
     "NOT_FOUND",
     "REFUSED",
     "SERVICE",
     "USAGE",
+    "ServiceMovedError",
     "UnusableArgumentError",
     "exit_code",
     "is_full",
@@ -57,6 +61,7 @@ REFUSED = 4
 SERVICE = 5
 INCOMPLETE = 6
 MIRROR = 7
+MOVED = 8
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 
@@ -86,6 +91,7 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
     (DecodeError, INCOMPLETE),
     (IncompleteError, INCOMPLETE),
     (MirrorError, MIRROR),
+    (LandingError, MIRROR),
     (BackreadError, SERVICE),
     (ImportError, FAULT),
     (OSError, USAGE),
@@ -95,6 +101,10 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
 
 class UnusableArgumentError(Exception):
     """The command cannot do what it was asked; the text says what to change."""
+
+
+class ServiceMovedError(Exception):
+    """A service is not as a profile of it says."""
 
 
 def exit_code(error: BaseException) -> int:
@@ -109,6 +119,8 @@ def exit_code(error: BaseException) -> int:
         return code
     if isinstance(error, UnusableArgumentError):
         return USAGE
+    if isinstance(error, ServiceMovedError):
+        return MOVED
     return next((code for kind, code in CODES if isinstance(error, kind)), FAULT)
 
 
@@ -145,7 +157,15 @@ def _text(error: BaseException, code: int) -> str:
             "or write elsewhere"
         )
     known = isinstance(
-        error, (BackreadError, UnusableArgumentError, OSError, ValueError, ImportError)
+        error,
+        (
+            BackreadError,
+            UnusableArgumentError,
+            ServiceMovedError,
+            OSError,
+            ValueError,
+            ImportError,
+        ),
     )
     if known and str(error):
         return str(error)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backread._progress_text import brief, describe
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import print_records
@@ -179,53 +180,6 @@ def progress() -> Iterator[Callable[[SyncProgress], None]]:
             )
 
         yield tell
-
-
-def brief(now: SyncProgress, room: int, separator: str) -> str:
-    """The same in short, in at most ``room`` characters: what matters least is left out first."""
-    reading = now.phase == "reading"
-    done, total, kind = (
-        (now.users, now.users_total, "users")
-        if now.lists_total is None
-        else (now.lists, now.lists_total, "lists")
-    )
-    parts = [
-        f"{done:,} {kind}" if total is None else f"{done:,}/{total:,} {kind}",
-        f"{now.messages:,} msgs",
-        f"{now.requests:,} req",
-    ]
-    if reading and now.pace:
-        parts.append(f"{now.pace:,.{0 if now.pace >= 10 else 1}f} req/s")
-    if now.seconds_left is not None:
-        left = str(timedelta(seconds=round(now.seconds_left)))
-        parts.append(f"{left.removeprefix('0:').removeprefix('0')} left")
-    while parts and len(separator.join(parts)) > room:
-        del parts[min(1, len(parts) - 1)]
-    return separator.join(parts)
-
-
-def describe(now: SyncProgress) -> str:
-    """How far a sync has come, in one line; what is not known is left out."""
-    reading = now.phase == "reading"
-    return ", ".join(
-        part
-        for part in (
-            f"{_of(now.users, now.users_total)} users",
-            f"{_of(now.lists, now.lists_total)} lists" if now.lists_total is not None else "",
-            f"{now.messages:,} messages",
-            f"{now.requests:,} requests",
-            f"{now.rate:,.0f} rows/s" if reading and now.rate else "",
-            f"{now.pace:,.1f} requests/s" if reading and now.pace else "",
-            f"{timedelta(seconds=round(now.seconds_left))} left"
-            if now.seconds_left is not None
-            else "",
-        )
-        if part
-    )
-
-
-def _of(count: int, total: int | None) -> str:
-    return f"{count:,}" if total is None else f"{count:,} of {total:,}"
 
 
 class _Lines:

@@ -4,7 +4,7 @@ Layers, each of which imports only those before it::
 
     engine, report, schema, progress <- known <- source <- lock, manifest, merge, migrate, service
     service <- database, store <- runs, gone <- commit, finish, publish <- synchronize
-    engine, manifest, schema <- views <- snapshot <- conversation
+    engine, manifest, schema <- views <- snapshot <- conversation, table
     all of them <- mirror
 
 The folder holds ``mirror.duckdb`` (the tables and the state of the sync, opened by the writer
@@ -15,5 +15,6 @@ alone), ``published`` (the Parquet files that readers open) and ``sync.lock``. D
 from backread.mirror.conversation import Conversation
 from backread.mirror.mirror import Mirror
 from backread.mirror.report import SyncProgress, SyncReport
+from backread.mirror.table import MirrorTable
 
-__all__ = ["Conversation", "Mirror", "SyncProgress", "SyncReport"]
+__all__ = ["Conversation", "Mirror", "MirrorTable", "SyncProgress", "SyncReport"]

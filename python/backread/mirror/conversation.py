@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
+from backread.display.records import sender_name
+from backread.display.words import amount, line, plain
 from backread.errors import MirrorError
 from backread.mirror.engine import from_microseconds
 from backread.mirror.snapshot import SnapshotReader
@@ -37,12 +39,31 @@ ORDER BY created_at NULLS LAST, id
 """
 
 
-@dataclass(frozen=True, slots=True)
+LONGEST_PRETTY = 40
+"""IPython in a terminal shows so many messages, the last of a longer conversation."""
+
+
+LONGEST_LINE = 2_000
+"""It shows so many characters of each."""
+
+
+class _Printer(Protocol):
+    """IPython's, as far as it is needed."""
+
+    def text(self, text: str) -> object: ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Conversation:
     """One user and the user's messages in the order of time, those marked as gone left out.
 
-    Iterates its messages, has their length and is indexed by position. ``str()`` writes it out, a
-    line for each message, times in UTC.
+    Iterates its messages, has their length and is indexed by position; a slice is the conversation
+    of these messages. ``str()`` writes it out, a line for each message, times in UTC. In a notebook
+    it draws itself as a chat: the last 200 messages, or those of a slice.
+
+    What strangers wrote does nothing to a terminal or to a page: control characters are shown as
+    pictures (``␛``), characters that turn the direction of text are left out of ``str()`` and kept
+    within their bubble, and a file's address is a link where it is plain http or https.
     """
 
     user: User
@@ -57,14 +78,35 @@ class Conversation:
     @overload
     def __getitem__(self, position: int) -> Message: ...
     @overload
-    def __getitem__(self, position: slice) -> tuple[Message, ...]: ...
-    def __getitem__(self, position: int | slice) -> Message | tuple[Message, ...]:
+    def __getitem__(self, position: slice) -> Conversation: ...
+    def __getitem__(self, position: int | slice) -> Message | Conversation:
+        if isinstance(position, slice):
+            return Conversation(self.user, self.messages[position])
         return self.messages[position]
 
     def __str__(self) -> str:
-        name = self.user.name or "no name"
-        count = "1 message" if len(self) == 1 else f"{len(self)} messages"
-        return "\n".join([f"{name} (user {self.user.id}), {count}", *map(_line, self.messages)])
+        return "\n".join([self._title(), *map(_line, self.messages)])
+
+    def __repr__(self) -> str:
+        return f"<Conversation of user {self.user.id}, {amount(len(self), 'message')}>"
+
+    def _title(self) -> str:
+        name = line(self.user.name or "") or "no name"
+        return f"{name} (user {self.user.id}), {amount(len(self), 'message')}"
+
+    def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
+        lines = [self._title()]
+        if (cut := len(self) - LONGEST_PRETTY) > 0:
+            lines.append(f"... {amount(cut, 'earlier message')}; print(conversation) writes all")
+        for message in self.messages[-LONGEST_PRETTY:]:
+            said = _line(message)
+            lines.append(said if len(said) <= LONGEST_LINE else f"{said[:LONGEST_LINE]} ...")
+        printer.text("\n".join(lines))
+
+    def _repr_html_(self) -> str:
+        from backread.display.bubbles import conversation_html
+
+        return conversation_html(self)
 
 
 def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
@@ -83,20 +125,10 @@ def _line(message: Message) -> str:
     moment = "????-??-?? ??:??"
     if message.created_at is not None:
         moment = f"{message.created_at:%Y-%m-%d %H:%M}"
-    body = (message.body or "").replace("\n", "\n" + " " * 18)
-    file = f" [{message.file_url}]" if message.file_url else ""
-    return f"{moment}  {_sender_name(message)}: {body}{file}"
-
-
-def _sender_name(message: Message) -> str:
-    match message.sender:
-        case OperatorSender(forename=forename, surname=surname):
-            name = " ".join(part for part in (forename, surname) if part)
-        case UserSender(name=user_name):
-            name = user_name or ""
-        case _:
-            name = ""
-    return name or message.sender_type or "unknown"
+    name = line(sender_name(message.sender) or message.sender_type or "unknown")
+    body = plain(message.body or "").replace("\n", "\n" + " " * 18)
+    file = f" [{line(message.file_url)}]" if message.file_url else ""
+    return f"{moment}  {name}: {body}{file}"
 
 
 def _user(

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from backread._disk import flush_directory, flush_file
 from backread.errors import MirrorError
 from backread.mirror.engine import connect, rows_of, transaction
 from backread.mirror.lock import LOCK_NAME
-from backread.mirror.manifest import PUBLISHED, flush_directory, flush_file
+from backread.mirror.manifest import PUBLISHED
 from backread.mirror.migrate import steps_from
 from backread.mirror.schema import CONTENT_TABLES, SCHEMA_VERSION, create_statements
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -12,6 +13,7 @@ from backread._arguments import seconds
 from backread.mirror.conversation import Conversation, read_conversation
 from backread.mirror.report import Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot import SnapshotReader
+from backread.mirror.table import MirrorTable, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -50,6 +52,7 @@ class Mirror:
         mode: Mode = "incremental",
         max_staleness: Duration | None = timedelta(days=30),
         on_progress: Callable[[SyncProgress], object] | None = None,
+        progress: bool = False,
         moved: bool = False,
         profile: ServiceProfile | None = None,
     ) -> SyncReport:
@@ -74,6 +77,8 @@ class Mirror:
           without being read whole, 30 days by default: an edit of an old message of a long list is
           noticed then. Lists fall due spread over the second half of it.
         - ``on_progress`` is called after each commit, in this thread; what it raises ends the sync.
+        - ``progress=True`` shows how far the sync has come: as a bar in a notebook, as a line on
+          stderr in a terminal, elsewhere not at all.
         - ``moved=True`` says that the service is the one that the mirror holds, at a new base URL
           or with a new vendor word; the new ones are kept. A mirror holds one service, that of the
           first sync that read anything; without ``moved`` another is refused before anything is
@@ -120,7 +125,12 @@ class Mirror:
             moved=moved,
             profile=None if profile is None else profile.to_json(),
         )
-        return synchronize(self._folder, client, options)
+        if not progress:
+            return synchronize(self._folder, client, options)
+        from backread._progress import shown_sync
+
+        with shown_sync(on_progress) as tell:
+            return synchronize(self._folder, client, replace(options, on_progress=tell))
 
     @property
     def profile(self) -> ServiceProfile | None:
@@ -168,6 +178,14 @@ class Mirror:
         """
         relation: DuckDBPyRelation = self._reader.cursor().sql(query)
         return relation
+
+    def table(self, name: TableName) -> MirrorTable:
+        """A table of the published snapshot as an Arrow stream, for polars, pandas and others.
+
+        The names are those of `sql` but for ``profile``; ValueError for any other. Nothing is
+        opened before the table is read.
+        """
+        return MirrorTable(self, self._reader, name)
 
     def conversation(self, user_id: int) -> Conversation:
         """One user and the user's messages in the order of time, from the published snapshot.

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from backread.display import sync_report_html
-
 __all__ = ["Mode", "Phase", "SyncProgress", "SyncReport"]
 
 Mode: TypeAlias = Literal["incremental", "full"]
@@ -102,4 +100,6 @@ class SyncReport:
     error: str | None = None
 
     def _repr_html_(self) -> str:
+        from backread.display.reports import sync_report_html
+
         return sync_report_html(self)

@@ -1,0 +1,106 @@
+"""Columns are handed over, not copied, and pandas keeps Arrow's types where it is asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from backread.mirror import Mirror
+from backread.testing import Lane, MockServer, World
+from canned import message, paged
+from consumers import load
+from mirrors import sync
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=5, users=120, messages_per_user=(1, 9))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mirror(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    pytest.importorskip("duckdb")
+    made = Mirror(tmp_path_factory.mktemp("mirror") / "chats")
+    sync(made, server)
+    return made
+
+
+@pytest.fixture(params=["listing", "page", "table"])
+def source(request: pytest.FixtureRequest, server: MockServer) -> Iterator[Any]:
+    with server.client() as client:
+        if request.param == "listing":
+            yield client.messages.all()
+        elif request.param == "page":
+            yield client.users.page(limit=99)
+        else:
+            yield request.getfixturevalue("mirror").table("messages")
+
+
+class Stream:
+    """A table whose own package is not to be recognised."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_pyarrow_takes_the_buffers_that_there_are(source: Any) -> None:
+    pyarrow = load("pyarrow")
+    before = pyarrow.total_allocated_bytes()
+    table = pyarrow.table(source)
+    assert table.nbytes > 10_000
+    # What it copies, or casts, it allocates.
+    assert pyarrow.total_allocated_bytes() == before
+
+
+def test_polars_and_arro3_read_the_same_buffers(source: Any) -> None:
+    pyarrow, polars, arro3 = load("pyarrow"), load("polars"), load("arro3.core")
+    held = pyarrow.table(source)
+    stream = Stream(held)
+    frame, taken = polars.DataFrame(stream), pyarrow.table(arro3.Table.from_arrow(stream))
+    for name in ("id", "created_at"):
+        [_, values] = held[name].chunk(0).buffers()
+        assert taken[name].chunk(0).buffers()[1].address == values.address
+        # Without leave to copy it raises where it would have to.
+        first = frame[name].get_chunks()[0].to_numpy(allow_copy=False)
+        assert first.ctypes.data == values.address
+
+
+def test_arrows_types_in_pandas_are_arrows_memory(source: Any) -> None:
+    pyarrow = load("pyarrow")
+    load("pandas")
+    before = pyarrow.total_allocated_bytes()
+    frame = source.to_pandas(dtype_backend="pyarrow")
+    # A few bytes a column, for lists of chunks.
+    assert pyarrow.total_allocated_bytes() - before < 100 * len(frame.columns)
+    schema = source.to_arrow().schema
+    assert {name: str(kind.pyarrow_dtype) for name, kind in frame.dtypes.items()} == {
+        field.name: str(field.type) for field in schema
+    }
+
+
+BIG = 2**60 + 1
+
+
+def test_numbers_with_nulls_stay_numbers_in_arrows_types(face: Any, scripted: Any) -> None:
+    pandas = load("pandas")
+    rows = [message(1, sender={"id": BIG}), message(2, sender=None, read_by_user=None)]
+    listing = face.client(scripted(paged(rows, key="messages"))).messages.list(42)
+    frame = face.call(listing.to_pandas, dtype_backend="pyarrow")
+    assert frame["sender_id"].tolist() == [BIG, pandas.NA]
+    assert str(frame["read_by_user"].dtype) == "bool[pyarrow]"
+    assert face.call(listing.to_pandas)["sender_id"].dtype == "float64"
+
+
+def test_types_that_are_not_known_are_refused_before_a_request(
+    face: Any, backread_mock: Lane
+) -> None:
+    listing = face.client(backread_mock).users.list()
+    with pytest.raises(ValueError, match="'pyarrow' or None, not 'numpy_nullable'"):
+        face.call(listing.to_pandas, dtype_backend="numpy_nullable")
+    assert backread_mock.counts()["users"] == 0

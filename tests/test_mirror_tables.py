@@ -1,0 +1,195 @@
+"""The mirror's tables in the hands of those that read Arrow: each takes them as they are."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import consumers
+from backread import MirrorError
+from backread.testing import MockServer, World
+from consumers import KINDS, TEXT, Rows, load
+from mirrors import BatchSource, batch, data_files, sync
+
+pytest.importorskip("duckdb")
+
+from backread.mirror import Mirror, MirrorTable
+from backread.mirror.table import TableName
+
+consumer = consumers.consumer
+
+each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
+TECHNICAL = dict.fromkeys(("first_seen_at", "last_seen_at", "deleted_at"), "moment")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=5, users=130, messages_per_user=(0, 8))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mirror(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    """One whose second sync put rows beside the parts of its files."""
+    made = Mirror(tmp_path_factory.mktemp("mirror") / "chats")
+    sync(made, server)
+    [talkative, *_] = [each for each in server.world.user_ids() if server.world.message_ids(each)]
+    server.world.add_messages(talkative, 1)
+    server.world.edit_user(talkative, name="Renamed")
+    sync(made, server)
+    return made
+
+
+def sent(world: World, resource: str) -> Rows:
+    rows = [world.user(each) for each in world.user_ids()]
+    if resource == "messages":
+        rows = [
+            world.message(user["id"], each)
+            for user in rows
+            for each in world.message_ids(user["id"])
+        ]
+    return [
+        (row["id"], datetime.fromisoformat(row["created_at"]), row[TEXT[resource]]) for row in rows
+    ]
+
+
+@each_resource
+def test_a_table_is_taken_as_it_is_and_again(
+    mirror: Mirror, server: MockServer, consumer: Any, resource: TableName
+) -> None:
+    table = mirror.table(resource)
+    expected = sorted(sent(server.world, resource))
+    for _ in range(2):
+        assert sorted(consumer.rows(table, TEXT[resource])) == expected
+
+
+@each_resource
+def test_each_sees_the_types_of_a_listing(
+    mirror: Mirror, consumer: Any, resource: TableName
+) -> None:
+    # But for those with few values, which the mirror keeps as text.
+    kinds = {name: kind.replace("choice", "text") for name, kind in KINDS[resource].items()}
+    expected = {name: consumer.types[kind] for name, kind in (kinds | TECHNICAL).items()}
+    seen = consumer.schema(mirror.table(resource))
+    # DuckDB names the items of a list in its own way, which two of them show.
+    for own, plain in (("list<l:", "list<item:"), (", field: 'l'", "")):
+        seen = {name: kind.replace(own, plain) for name, kind in seen.items()}
+    assert seen == expected
+
+
+@pytest.mark.parametrize("name", get_args(TableName))
+def test_its_columns_and_rows_are_those_of_a_query(mirror: Mirror, name: TableName) -> None:
+    pyarrow = load("pyarrow")
+    table = mirror.table(name)
+    queried = mirror.sql(f"SELECT * FROM {name}").to_arrow_table()
+    assert pyarrow.schema(table) == table.to_arrow().schema == queried.schema
+    assert table.columns == queried.column_names
+    assert table.num_rows == table.to_arrow().num_rows == queried.num_rows
+    assert (table.name, repr(table)) == (name, f"{mirror!r}.table({name!r})")
+
+
+def test_it_gives_the_newest_snapshot_each_time_and_the_whole_of_one(
+    server: MockServer, tmp_path: Path
+) -> None:
+    pyarrow = load("pyarrow")
+    mirror = Mirror(tmp_path / "chats")
+    table = mirror.table("messages")
+    with pytest.raises(MirrorError, match="nothing is published"):
+        pyarrow.table(table)
+    sync(mirror, server)
+    before = table.num_rows
+    reader = pyarrow.RecordBatchReader.from_stream(table)
+    server.world.add_messages(server.world.user_ids()[0], 3)
+    files = data_files(mirror, "messages")
+    sync(mirror, server)
+    assert data_files(mirror, "messages") != files
+    assert reader.read_all().num_rows == before
+    assert table.num_rows == pyarrow.table(table).num_rows == before + 3
+
+
+def test_a_stream_outlives_its_table_and_its_mirror(mirror: Mirror) -> None:
+    pyarrow = load("pyarrow")
+    reader = pyarrow.RecordBatchReader.from_stream(Mirror(mirror.folder).table("messages"))
+    assert reader.read_all().num_rows == mirror.table("messages").num_rows
+
+
+def test_a_lazy_frame_reads_what_its_query_needs(mirror: Mirror) -> None:
+    polars = load("polars")
+    load("pyarrow")
+    lazy = mirror.table("messages").scan_polars()
+    whole = mirror.table("messages").to_polars()
+    assert isinstance(lazy, polars.LazyFrame)
+    assert lazy.collect_schema() == whole.schema
+    user_id = whole["user_id"][0]
+    column = polars.col
+    for predicate in (
+        column("user_id") == user_id,
+        (column("sender_type") == "operator") & ~column("auto_invitation"),
+        column("created_at") > whole["created_at"].median(),
+        column("body").str.contains("a"),
+        column("file_url").is_null(),
+    ):
+        query = lazy.filter(predicate).select("user_id", "id")
+        expected = whole.filter(predicate).select("user_id", "id").sort("user_id", "id")
+        for engine in ("in-memory", "streaming"):
+            assert query.collect(engine=engine).sort("user_id", "id").equals(expected)
+    counts = lazy.group_by("user_id").len()
+    assert "PROJECT 1/20 COLUMNS" in counts.explain()
+    assert counts.collect()["len"].sum() == whole.height
+
+
+def test_a_lazy_frame_keeps_to_its_snapshot(server: MockServer, tmp_path: Path) -> None:
+    polars = load("polars")
+    load("pyarrow")
+    mirror = Mirror(tmp_path / "chats")
+    sync(mirror, server)
+    before = mirror.table("messages").num_rows
+    lazy = mirror.table("messages").scan_polars()
+    server.world.add_messages(server.world.user_ids()[0], 2)
+    sync(mirror, server)
+    assert lazy.select(polars.len()).collect().item() == before
+    assert mirror.table("messages").scan_polars().collect().height == before + 2
+
+
+def test_a_name_that_is_none_of_its_tables_is_refused(mirror: Mirror) -> None:
+    with pytest.raises(ValueError, match=r"users, messages, .* and runs, not 'profile'"):
+        mirror.table("profile")  # type: ignore[arg-type]
+
+
+def test_tables_of_a_mirror_compare_hash_and_pickle(mirror: Mirror) -> None:
+    table = mirror.table("users")
+    assert {table, mirror.table("users"), pickle.loads(pickle.dumps(table))} == {table}
+    assert table not in {mirror.table("messages"), Mirror("elsewhere").table("users")}
+    assert isinstance(table, MirrorTable)
+
+
+def test_a_notebook_shows_its_first_rows_escaped(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "chats")
+    users = [{"id": each, "name": f"<script>{each}"} for each in range(1, 9)]
+    BatchSource(batch(users, swept="linked")).sync_into(mirror.folder)
+    html = mirror.table("users")._repr_html_()
+    assert "<caption>users <" in html
+    assert "8 rows, 13 columns" in html
+    assert "&lt;script&gt;1" in html
+    assert "<script>" not in html
+    assert html.count("<tr>") == 6
+
+
+def test_without_pyarrow_others_read_it(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    polars, duckdb = load("polars"), load("duckdb")
+    messages = mirror.table("messages")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert not hasattr(messages, "__arrow_c_schema__")
+    assert polars.DataFrame(messages).height == messages.num_rows
+    with duckdb.connect() as connection:
+        counted = connection.sql("SELECT count(*) FROM messages").fetchall()
+    assert counted == [(messages.num_rows,)]
+    for method in (messages.to_arrow, messages.to_pandas, messages.scan_polars):
+        with pytest.raises(ImportError, match="pip install pyarrow"):
+            method()
