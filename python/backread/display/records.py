@@ -1,0 +1,170 @@
+"""Users, messages, pages and profiles as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from backread.display.markup import (
+    Html,
+    cell,
+    filled,
+    link,
+    named_fields,
+    safe,
+    sheet,
+    shortened,
+    text_of,
+)
+from backread.display.style import TABLES
+from backread.display.words import amount
+from backread.models import OperatorSender, OtherSender, UserSender
+
+if TYPE_CHECKING:
+    from backread.models import Message, Page, Sender, User, UserAttribute
+
+__all__ = [
+    "message_html",
+    "mirror_table_html",
+    "page_html",
+    "profile_html",
+    "sender_name",
+    "user_html",
+]
+
+LONGEST_CELL = 160
+"""A cell of a table of rows shows this many characters."""
+
+LONGEST_LINE = 32
+"""One of up to this many stands in one line."""
+
+LONGEST_TEXT = 20_000
+"""Any other text shows this many."""
+
+
+def user_html(user: User) -> str:
+    """One user as a table of the fields; the custom properties are rows of their own."""
+    rows: list[tuple[str, Any]] = []
+    for name, value in named_fields(user):
+        if name == "user_attributes" and value:
+            rows += [(f"user_attributes: {each.name}", _attribute(each)) for each in value]
+        elif name == "extra":
+            rows += _extra(value)
+        elif name != "id":
+            rows.append((name, value))
+    return _drawn(sheet(f"User {user.id}", _short(rows)))
+
+
+def message_html(message: Message) -> str:
+    """One message as a table of its fields; the sender's fields are rows of their own."""
+    rows: list[tuple[str, Any]] = []
+    for name, value in named_fields(message):
+        if name == "sender" and value is not None:
+            parts = [part for part in named_fields(value) if part[0] != "extra"]
+            rows += [(f"sender: {part}", held) for part, held in [*parts, *_extra(value.extra)]]
+        elif name == "extra":
+            rows += _extra(value)
+        elif name == "file_url" and value is not None:
+            rows.append((name, link(value)))
+        elif name != "id":
+            rows.append((name, value))
+    return _drawn(sheet(f"Message {message.id}", _short(rows)))
+
+
+def page_html(page: Page[Any]) -> str:
+    """A page as a table with one line for each row, and the envelope as its caption."""
+    records = [dict(named_fields(item)) for item in page.items]
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    # A column that no row fills says nothing.
+    columns = [name for name in columns if any(filled(record.get(name)) for record in records)]
+    rows = ((_column(name, record.get(name)) for name in columns) for record in records)
+    envelope = ", ".join(
+        f"{name} {'–' if value is None else f'{value:,}'}"
+        for name, value in (("offset", page.offset), ("limit", page.limit), ("total", page.total))
+    )
+    caption = (
+        f'Page of {amount(len(page.items), "row")} <span class="br-quiet">{envelope}; '
+        "times are UTC</span>"
+    )
+    return _grid(caption, "rows of the page", columns, rows)
+
+
+def mirror_table_html(
+    name: str, count: int, columns: Sequence[str], rows: Iterable[Sequence[str | None]]
+) -> str:
+    """The first rows of a table of the mirror, and how large it is as the caption."""
+    size = f"{amount(count, 'row')}, {amount(len(columns), 'column')}; times are UTC"
+    caption = f'{safe(name)} <span class="br-quiet">{size}</span>'
+    cells = (map(_column, columns, row) for row in rows)
+    return _grid(caption, "first rows of the table", columns, cells)
+
+
+def profile_html(lines: Iterable[tuple[str, str]]) -> str:
+    """A service's profile as a table, one line for each finding."""
+    return _drawn(sheet("ServiceProfile", lines))
+
+
+def sender_name(sender: Sender | None) -> str:
+    """What a sender is called, empty where nothing says it."""
+    if sender is None:
+        return ""
+    known = dict(sender.extra) | dict(named_fields(sender))
+    parts = (known.get(name) for name in ("forename", "surname", "name"))
+    return " ".join(part for part in parts if isinstance(part, str) and part)
+
+
+def _drawn(content: str) -> str:
+    return f'<div class="backread">{TABLES}{content}</div>'
+
+
+def _grid(caption: str, label: str, columns: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    head = "".join(
+        f'<th scope="col">{safe(shortened(name, LONGEST_CELL))}</th>' for name in columns
+    )
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+    # A part that scrolls is reached by keys as well.
+    return _drawn(
+        f'<div class="br-scroll" role="region" aria-label="{label}" tabindex="0">'
+        f'<table class="br-page"><caption>{caption}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _short(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    def short(value: Any) -> Any:
+        # What is markup already was made of an address, whole or not at all.
+        plain = isinstance(value, str) and not isinstance(value, Html)
+        return shortened(value, LONGEST_TEXT) if plain else value
+
+    return [(shortened(name, LONGEST_CELL), short(value)) for name, value in rows]
+
+
+def _extra(extra: Any) -> list[tuple[str, Any]]:
+    return [
+        (name, None if value is None else shortened(text_of(value), LONGEST_TEXT))
+        for name, value in extra.items()
+    ]
+
+
+def _attribute(attribute: UserAttribute) -> str | None:
+    if not attribute.extra:
+        return attribute.value
+    return f"{text_of(attribute.value)} ({text_of(attribute.extra)})"
+
+
+def _column(name: str, value: Any) -> str:
+    if value is None:
+        return f"<td>{cell(None)}</td>"
+    if isinstance(value, datetime):
+        return f"<td>{safe(text_of(value).removesuffix(' UTC'))}</td>"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f'<td class="br-number">{value}</td>'
+    if name == "user_attributes" and isinstance(value, tuple):
+        text = ", ".join(f"{text_of(each.name)} = {text_of(_attribute(each))}" for each in value)
+    elif isinstance(value, UserSender | OperatorSender | OtherSender):
+        text = sender_name(value) or text_of(value)
+    else:
+        text = text_of(value)
+    width = ' class="br-long"' if len(text) > LONGEST_LINE or "\n" in text else ""
+    return f'<td dir="auto"{width}>{safe(shortened(text, LONGEST_CELL))}</td>'

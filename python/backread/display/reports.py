@@ -1,0 +1,185 @@
+"""Reports and listings: what was proved stands first, and each field below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from backread.display.markup import Html, cell, filled, named_fields, safe, sheet, table_rows
+from backread.display.style import TABLES
+from backread.display.words import amount, counts, duration
+
+if TYPE_CHECKING:
+    from backread.mirror.report import SyncReport
+    from backread.models import WalkReport
+
+__all__ = ["listing_html", "report_html", "sync_report_html"]
+
+MOST_IDS = 10
+"""So many ids stand for a longer row of them."""
+
+MEANINGS = {
+    "snapshot": "one response held the whole list",
+    "counted": "as many rows are held as a later response counted",
+    "linked": "each page shares rows with the next: what was there and stayed in its place is held",
+}
+
+READING = {
+    "Listing": (
+        "for {item} in listing",
+        "listing.to_list()",
+        "listing.to_polars()",
+        "listing.to_pandas()",
+        "listing.to_arrow()",
+        "polars.DataFrame(listing)",
+    ),
+    "AsyncListing": (
+        "async for {item} in listing",
+        "await listing.to_list()",
+        "await listing.to_polars()",
+        "await listing.to_pandas()",
+        "await listing.to_arrow()",
+    ),
+}
+
+
+def report_html(report: WalkReport) -> str:
+    """What was proved, the numbers that matter most, and each field on demand."""
+    return _drawn(
+        sheet(Html(f"WalkReport {_mark(report)}"), _walked(report)) + _every_field(report)
+    )
+
+
+def sync_report_html(report: SyncReport) -> str:
+    """What was read and changed, what was proved, and each field on demand."""
+    changed = "".join(
+        f'<tr><th scope="row">{name}</th>'
+        + "".join(f'<td class="br-number">{getattr(report, each):,}</td>' for each in columns)
+        + "</tr>"
+        for name, columns in (
+            ("users", ("users", "users_added", "users_updated")),
+            ("messages", ("messages", "messages_added", "messages_updated")),
+        )
+    )
+    head = "".join(
+        f'<th scope="col" class="br-number">{name}</th>'
+        for name in ("", "read", "added", "updated")
+    )
+    how = f"{report.mode}{', resumed' if report.resumed else ''}"
+    caption = f'SyncReport: run {report.run_id} <span class="br-quiet">{safe(how)}</span>'
+    rows: list[tuple[str, Any]] = [
+        ("users proved", Html(_certificate(report.certificate, report.certificate_reason))),
+        ("message lists proved", counts(report.lists_by_certificate) or None),
+        ("message lists read", counts(report.lists_by_kind) or None),
+        ("took", f"{duration(report.seconds)}, {amount(report.requests, 'request')}"),
+    ]
+    if report.uncertified_users:
+        unproved = f'<span class="br-mark br-unproved">! uncertified</span> {_ids(report)}'
+        rows.insert(2, ("of the users", Html(unproved)))
+    if report.deleted or report.mode == "full":
+        rows.append(("gone", f"{report.deleted:,}"))
+    if report.rejects:
+        rows.append(("rejects", f"{report.rejects:,}: see the table rejects"))
+    if report.error:
+        rows.append(("stopped before by", report.error))
+    return _drawn(
+        f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{changed}</tbody></table>"
+        f"<table><tbody>{table_rows(rows)}</tbody></table>" + _every_field(report)
+    )
+
+
+def listing_html(kind: str, title: str, report: WalkReport | None) -> str:
+    """What a listing lists and how it is read, or what its latest walk proved so far.
+
+    ``kind`` is ``Listing`` or ``AsyncListing``, ``report`` is None before the first walk. Nothing
+    is asked of the service to show it.
+    """
+    item = title.partition(" ")[0].removesuffix("s") or "item"
+    ways = " ".join(f"<code>{safe(way.format(item=item))}</code>" for way in READING[kind])
+    caption = f"{kind} of {safe(title)} "
+    if report is None:
+        caption += '<span class="br-mark br-open">not read yet</span>'
+        rows: list[tuple[str, Any]] = [("read it with", Html(ways))]
+        note = "Nothing is asked of the service before it is read."
+    else:
+        caption += _mark(report)
+        rows = [*_walked(report), ("read it with", Html(ways))]
+        note = "What is shown is the report of its latest walk; each reading is a walk of its own."
+    rows.append(("", Html(f'<span class="br-quiet">{note}</span>')))
+    return _drawn(sheet(Html(caption), rows))
+
+
+def _drawn(content: str) -> str:
+    return f'<div class="backread">{TABLES}{content}</div>'
+
+
+def _walked(report: WalkReport) -> list[tuple[str, Any]]:
+    """The numbers of a walk that matter most."""
+    rows: list[tuple[str, Any]] = []
+    if meaning := _meaning(report):
+        rows.append(("certificate", meaning))
+    total = "" if report.total_last is None else f" of {report.total_last:,}"
+    repeats = f", {amount(report.repeats, 'repeat')} left out" if report.repeats else ""
+    rows.append(("rows", f"{report.distinct:,}{total}{repeats}"))
+    if report.lists_by_certificate:
+        rows.append(("lists", counts(report.lists_by_certificate)))
+    if report.uncertified_users:
+        rows.append(("uncertified users", _ids(report)))
+    rows.append(("requests", f"{report.requests:,}"))
+    if report.started_at is not None and report.ended_at is not None:
+        took = (report.ended_at - report.started_at).total_seconds()
+        rows.append(("took", duration(max(0.0, took))))
+    if report.repaired_text:
+        rows.append(("text repaired", f"in {amount(report.repaired_text, 'place')}"))
+    return rows
+
+
+def _meaning(report: WalkReport) -> str | None:
+    if report.certificate == "uncertified":
+        return report.reason
+    meaning = MEANINGS.get(report.certificate)
+    return f"the weakest of the lists: {meaning}" if report.lists_by_certificate else meaning
+
+
+def _mark(report: WalkReport) -> Html:
+    """The certificate as it is seen at a glance, by word, sign and colour."""
+    if report.started_at is None:
+        return Html('<span class="br-mark br-open">not read yet</span>')
+    if report.ended_at is None:
+        return Html('<span class="br-mark br-open">… not read to its end</span>')
+    return _certificate(report.certificate, None)
+
+
+def _certificate(name: str, reason: str | None) -> Html:
+    proved = name != "uncertified"
+    mark = (
+        f'<span class="br-mark br-{"proved" if proved else "unproved"}">'
+        f"{'✓' if proved else '!'} {safe(name)}</span>"
+    )
+    return Html(mark if reason is None else f"{mark} {safe(reason)}")
+
+
+def _ids(report: WalkReport | SyncReport) -> str:
+    ids = report.uncertified_users
+    some = ", ".join(map(str, ids[:MOST_IDS]))
+    return f"{some} and {len(ids) - MOST_IDS:,} more" if len(ids) > MOST_IDS else some
+
+
+def _every_field(report: WalkReport | SyncReport) -> str:
+    rows: list[tuple[str, Any]] = []
+    for name, value in named_fields(report):
+        if isinstance(value, Mapping):
+            rows.append((name, counts(value) or None))
+        elif name == "uncertified_users":
+            rows.append((name, _ids(report) or None))
+        elif isinstance(value, int) and not isinstance(value, bool) and name != "run_id":
+            rows.append((name, f"{value:,}"))
+        elif name == "seconds":
+            rows.append((name, f"{value:,.3f}"))
+        else:
+            rows.append((name, cell(value if filled(value) else None)))
+    return (
+        f"<details><summary>every field</summary>"
+        f"<table><tbody>{table_rows(rows)}</tbody></table></details>"
+    )

@@ -1,0 +1,64 @@
+"""Numbers, times and text in words: what a page and a terminal show alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+__all__ = ["amount", "counts", "duration", "line", "moment", "plain", "visible"]
+
+# Characters that steer a terminal, shown as the pictures that Unicode has of them.
+_PICTURES: dict[int, int | str | None] = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+}
+# Text between these is shown in another order, and so may be what follows them on the line.
+_TURNS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_PLAIN = _PICTURES | {0x2028: "\n", 0x2029: "\n"} | dict.fromkeys(_TURNS)
+
+
+def visible(text: str) -> str:
+    """Text whose control characters show as pictures, but for tabs and ends of lines."""
+    return text.replace("\r\n", "\n").translate(_PICTURES)
+
+
+def plain(text: str) -> str:
+    """Text for a terminal: as `visible`, and without characters that turn its direction."""
+    return text.replace("\r\n", "\n").translate(_PLAIN)
+
+
+def line(text: str) -> str:
+    """Text as `plain`, on one line."""
+    return " ".join(plain(text).split())
+
+
+def amount(number: int, noun: str) -> str:
+    """``1 message``, ``1,234 messages``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def counts(by_name: Mapping[str, int]) -> str:
+    """``2,991 snapshot, 9 counted``."""
+    return ", ".join(f"{number:,} {name}" for name, number in by_name.items())
+
+
+def duration(seconds: float) -> str:
+    """``140 ms``, ``1.84 s``, ``12.3 s``, ``2 min 05 s``, ``3 h 07 min``, ``2 d 04 h``."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.{2 if seconds < 9.995 else 1}f} s"
+    whole = round(seconds)
+    for size, unit, smaller, part in ((60, "min", 1, "s"), (3600, "h", 60, "min")):
+        if whole < size * (60 if unit == "min" else 24):
+            return f"{whole // size} {unit} {whole % size // smaller:02} {part}"
+    return f"{whole // 86400} d {whole % 86400 // 3600:02} h"
+
+
+def moment(time: datetime) -> str:
+    """``2024-03-05 09:31:07.042 UTC``; a fraction of zero is left out."""
+    told = time.astimezone(UTC) if time.tzinfo else time
+    timespec = "milliseconds" if told.microsecond else "seconds"
+    text = told.replace(tzinfo=None).isoformat(sep=" ", timespec=timespec)
+    return f"{text} UTC" if time.tzinfo else text
