@@ -71,6 +71,27 @@ def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
     return said + [(f"note: {path}", reason) for path, reason in profile.notes.items()]
 
 
+def finding(value: object) -> str:
+    """One finding in words, whatever it is."""
+    import backread.profile as profile
+
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, profile.LimitAnswer):
+        return str(_limit(value))
+    if isinstance(value, profile.ListOrder):
+        return str(_order(value, None))
+    if isinstance(value, profile.PastEnd):
+        return str(_past(value))
+    if isinstance(value, profile.AnswerProfile):
+        return str(_answer(value))
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.1%}"
+    return "none" if value is None else str(value)
+
+
 def _yes(value: bool | None) -> str | None:
     return None if value is None else "yes" if value else "no"
 

@@ -18,6 +18,7 @@ from backread.models import _refuse_assignment
 
 __all__ = [
     "AnswerProfile",
+    "Difference",
     "FieldProfile",
     "Follows",
     "HttpProfile",
@@ -156,6 +157,26 @@ class FieldProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """One finding that was ``was`` and is ``now``; `ServiceProfile.differences` gives them.
+
+    ``path`` names the finding (``"users.order"``), ``note`` says more in words, where there is
+    more to say. ``str()`` is the line that ``backread probe --against`` prints.
+    """
+
+    path: str
+    was: Any = field(hash=False)
+    now: Any = field(hash=False)
+    note: str | None = None
+
+    def __str__(self) -> str:
+        from backread._profile_text import finding
+
+        said = f"{self.path}: was {finding(self.was)}, is {finding(self.now)}"
+        return f"{said} ({self.note})" if self.note else said
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceProfile:
     """The habits of one service, measured at one time; see docs/probe.md for each finding.
 
@@ -224,6 +245,18 @@ class ServiceProfile:
         absent = object()
         return sorted(p for p in paths if mine.get(p, absent) != theirs.get(p, absent))
 
+    def differences(self, later: ServiceProfile) -> list[Difference]:
+        """What a later probe of the same service found otherwise, by path: has it moved?
+
+        Unlike `differs`, it leaves out what the samples explain: a field that was null now and then
+        and was not this time, where that is likelier than one in a thousand; a sender type that is
+        not among those seen; a finding that the earlier probe did not measure. A finding that was
+        measured and now is not is among them: nothing is known of it any more.
+        """
+        from backread._profile_changes import changes
+
+        return list(changes(self, later))
+
     def __str__(self) -> str:
         from backread._profile_text import lines
 
@@ -233,7 +266,7 @@ class ServiceProfile:
 
     def _repr_html_(self) -> str:
         from backread._profile_text import lines
-        from backread.display import profile_html
+        from backread.display.records import profile_html
 
         return profile_html(lines(self))
 
@@ -355,6 +388,7 @@ for _record in (
     Refusals,
     HttpProfile,
     FieldProfile,
+    Difference,
     ServiceProfile,
 ):
     _record.__setattr__ = _refuse_assignment  # type: ignore[method-assign]

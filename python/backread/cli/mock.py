@@ -6,7 +6,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -24,6 +24,7 @@ __all__ = ["mock", "parse_range"]
 
 
 def mock(
+    context: typer.Context,
     users: Annotated[
         int | None, typer.Option("--users", min=0, help="How many users.", show_default="100")
     ] = None,
@@ -43,14 +44,21 @@ def mock(
         Path | None,
         typer.Option("--world", metavar="FILE", help="The world, in JSON lines: one user a line."),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record", metavar="FOLDER", help="The world and the habits of `mock record`."
+        ),
+    ] = None,
     dialect: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--dialect",
             metavar="TEXT",
             help="documented, lenient or hostile, and switches: 'hostile order=newest'.",
+            show_default="documented, or what the record has",
         ),
-    ] = "documented",
+    ] = None,
     fault: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,9 +87,18 @@ def mock(
     address on stderr is for a browser: a page that shows what is asked, and changes what is
     answered.
     """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
     from backread.testing import MockServer
 
-    made = _world(world, users=users, messages=messages, seed=seed)
+    if record is None:
+        made = _world(world, users=users, messages=messages, seed=seed)
+    else:
+        made, learned = _recorded(
+            record, {"--world": world, "--users": users, "--messages": messages, "--seed": seed}
+        )
+        dialect = learned if dialect is None else dialect
     stopped = Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -134,10 +151,7 @@ def _world(
             messages_per_user=parse_range("0:40" if messages is None else messages),
         )
     made = {"--users": users, "--messages": messages, "--seed": seed}
-    if given := [name for name, value in made.items() if value is not None]:
-        raise UnusableArgumentError(
-            f"--world {file} holds users and messages of its own: leave out {', '.join(given)}"
-        )
+    _refuse_beside(f"--world {file}", made)
     try:
         return World.from_jsonl(file)
     except OSError as error:
@@ -146,6 +160,38 @@ def _world(
         ) from None
     except ValueError as error:
         raise UnusableArgumentError(f"--world holds no world: {error}") from None
+
+
+def _recorded(folder: Path, beside: Mapping[str, object]) -> tuple[World, str]:
+    """The world of a record, and its dialect."""
+    from backread.testing import Record
+
+    _refuse_beside(f"--record {folder}", beside)
+    try:
+        recorded = Record(folder)
+        return recorded.world(), str(recorded.dialect)
+    except OSError as error:
+        raise UnusableArgumentError(
+            f"--record {folder} cannot be read: {error.strerror}; name the folder of a record"
+        ) from None
+
+
+def _refuse_beside(what: str, made: Mapping[str, object]) -> None:
+    if given := [name for name, value in made.items() if value is not None]:
+        raise UnusableArgumentError(
+            f"{what} holds users and messages of its own: leave out {', '.join(given)}"
+        )
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """What stands before the name of another command is not for that one."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UnusableArgumentError(
+                f"backread mock {context.invoked_subcommand} takes no --{name.replace('_', '-')} "
+                f"before its name; see backread mock {context.invoked_subcommand} --help"
+            )
 
 
 def parse_range(text: str) -> tuple[int, int]:

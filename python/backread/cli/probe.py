@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from contextlib import suppress
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from backread._probe import MOST_REQUESTS, SAMPLE
 from backread.cli.connection import Connection, with_connection
+from backread.cli.exits import ServiceMovedError, UnusableArgumentError
+from backread.cli.record import read_profile
+
+if TYPE_CHECKING:
+    from backread.profile import ServiceProfile
 
 __all__ = ["probe"]
 
@@ -36,8 +45,21 @@ def probe(
             "--max-requests", min=1, metavar="NUMBER", help="Requests at the most, retries counted."
         ),
     ] = MOST_REQUESTS,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            metavar="PATH",
+            help="A profile as JSON, or a record: print what is not as it says, and exit with 8.",
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Write the profile here too, as JSON."),
+    ] = None,
 ) -> None:
     """Measures what the interface leaves open; the result has no data, address or secret in it."""
+    earlier = None if against is None else read_profile(against)
     with connection.client() as client:
         sys.stderr.write(
             f"at most {max_requests:,} request{'' if max_requests == 1 else 's'} will be sent, all "
@@ -45,5 +67,38 @@ def probe(
         )
         sys.stderr.flush()
         profile = client.probe(max_requests=max_requests, sample=sample)
-    text = str(profile) if shape is ProfileFormat.TABLE else profile.to_json(indent=2)
-    sys.stdout.write(f"{text}\n")
+    if save is not None:
+        _save(profile, save)
+    if earlier is None:
+        text = str(profile) if shape is ProfileFormat.TABLE else profile.to_json(indent=2)
+        sys.stdout.write(f"{text}\n")
+        return
+    differences = earlier.differences(profile)
+    if shape is ProfileFormat.JSON:
+        found = [{"path": each.path, "text": str(each)} for each in differences]
+        sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.writelines(f"{each}\n" for each in differences)
+    # In a record, that time is moved, like all others.
+    recorded = against is not None and against.is_dir()
+    measured = "" if recorded else f", measured on {earlier.measured_at:%Y-%m-%d}"
+    if differences:
+        count = f"{len(differences)} finding{'' if len(differences) == 1 else 's'}"
+        raise ServiceMovedError(
+            f"the service is not as {against} says{measured}: {count} above; where "
+            "that is meant to be so, probe again and keep the new profile"
+        )
+    sys.stderr.write(f"the service is as {against} says{measured}\n")
+
+
+def _save(profile: ServiceProfile, file: Path) -> None:
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_text(profile.to_json(indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise UnusableArgumentError(
+            f"--save {file} cannot be written: {error.strerror}; name another file"
+        ) from None

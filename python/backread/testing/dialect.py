@@ -10,6 +10,8 @@ from backread._backread import read_dialect
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from backread.profile import ServiceProfile
+
 __all__ = ["Dialect", "Switches", "dialect_text"]
 
 OverLimit: TypeAlias = Literal["refuse", "clamp", "ignore"]
@@ -116,6 +118,16 @@ class Dialect:
         order is not unique. With ``order="id"`` it gets every row.
         """
         return cls("hostile", **switches)
+
+    @classmethod
+    def from_profile(cls, profile: ServiceProfile) -> Dialect:
+        """The dialect that is nearest to what `Client.probe` measured of a service.
+
+        `learn` gives the same, with what no switch can do like the service.
+        """
+        from backread.testing.learning import learn
+
+        return learn(profile).dialect
 
     def with_(self, **switches: Unpack[Switches]) -> Dialect:
         """A dialect with these switches changed."""

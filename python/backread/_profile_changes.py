@@ -1,0 +1,113 @@
+"""What a later probe found otherwise, less what the size of its sample explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from backread._profile_text import NO_ORDER
+from backread.profile import Difference, Follows
+
+if TYPE_CHECKING:
+    from backread.profile import FieldProfile, ServiceProfile
+
+__all__ = ["changes"]
+
+CHANCE = 0.001
+"""What is likelier than this to show in one sample and not in the other is no difference."""
+
+FEWER = 4
+"""Of so many rows at least one has a sender of a kind, or a property."""
+
+GROUPS = {"users", "messages", "refusals", "http"}
+"""Their parts are findings of their own."""
+
+# Sets of names: only what came is certain, for a sample may lack what is rare.
+GROWING = {"sender_types", "http.rate_limit_headers"}
+
+
+def changes(earlier: ServiceProfile, later: ServiceProfile) -> Iterator[Difference]:
+    """One for each finding that was measured in the earlier profile and is not the same now."""
+    leaves = [leaf for leaf in earlier.differs(later) if not leaf.startswith("fields.")]
+    for path in sorted({_finding(leaf) for leaf in leaves}):
+        yield from _compare(path, earlier, later)
+    yield from _all_fields(earlier, later)
+
+
+def _finding(leaf: str) -> str:
+    parts = leaf.split(".")
+    return ".".join(parts[: 2 if parts[0] in GROUPS else 1])
+
+
+def _compare(path: str, earlier: ServiceProfile, later: ServiceProfile) -> Iterator[Difference]:
+    was, now = attrgetter(path)(earlier), attrgetter(path)(later)
+    if was is None and earlier.notes.get(path) != NO_ORDER:
+        return
+    if now is None and later.notes.get(path) != NO_ORDER:
+        yield Difference(path, was, None, later.notes.get(path, "not measured"))
+    elif isinstance(was, Follows) and isinstance(now, Follows):
+        if not _by_chance(1 - was.share, was.users, 1 - now.share, now.users):
+            yield Difference(f"{path}.holds", was.holds, now.holds)
+    elif path in GROWING and isinstance(was, tuple) and isinstance(now, tuple):
+        if new := sorted(set(now) - set(was)):
+            yield Difference(path, was, now, f"new: {', '.join(new)}")
+    else:
+        yield Difference(path, was, now)
+
+
+# --- fields ---------------------------------------------------------------------------------------
+
+
+def _all_fields(earlier: ServiceProfile, later: ServiceProfile) -> Iterator[Difference]:
+    for kind in sorted(earlier.fields.keys() | later.fields.keys()):
+        was, now = earlier.fields.get(kind), later.fields.get(kind)
+        if was is None or now is None:
+            # A sample without such an object says nothing; senders of a new type are told as such.
+            continue
+        counts = _objects(earlier, kind), _objects(later, kind)
+        for name in sorted(was.keys() | now.keys()):
+            yield from _field(f"fields.{kind}.{name}", was.get(name), now.get(name), counts)
+
+
+def _field(
+    path: str, was: FieldProfile | None, now: FieldProfile | None, counts: tuple[int, int]
+) -> Iterator[Difference]:
+    if was is None and now is not None:
+        yield Difference(path, None, _types(now), "new")
+    elif now is None and was is not None:
+        if not _by_chance(1 - was.missing_share, counts[0], 0.0, counts[1]):
+            yield Difference(path, _types(was), None, "gone")
+    elif was is not None and now is not None:
+        new = set(now.types) - set(was.types)
+        # Where it was null throughout, its type is not known.
+        if new and was.types:
+            yield Difference(f"{path}.types", was.types, now.types)
+        for share in ("null_share", "missing_share"):
+            before, after = getattr(was, share), getattr(now, share)
+            if (before > 0) != (after > 0) and not _by_chance(before, counts[0], after, counts[1]):
+                yield Difference(f"{path}.{share}", before, after)
+
+
+def _types(found: FieldProfile) -> tuple[str, ...]:
+    return found.types or ("null",)
+
+
+def _objects(profile: ServiceProfile, kind: str) -> int:
+    """About so many objects of a kind were looked at."""
+    if kind == "page":
+        return profile.http.statuses.get(200, 0) // 2
+    if kind in ("user", "message"):
+        return profile.users.rows if kind == "user" else profile.messages.rows
+    if kind == "user_attribute":
+        return profile.users.rows // FEWER
+    # The others are of many kinds, and each has fields of its own.
+    return 0 if kind == "other_sender" else profile.messages.rows // FEWER
+
+
+def _by_chance(before: float, rows_before: int, after: float, rows_after: int) -> bool:
+    """Whether one of two samples may lack by chance what a share of the other has."""
+    if before > 0 and after > 0:
+        return True
+    share, rows = (before, rows_after) if before > 0 else (after, rows_before)
+    return (1 - share) ** rows > CHANCE

@@ -1,0 +1,169 @@
+"""``mock record`` and ``mock learn``: the mock's rows and habits from a real service."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backread.cli.connection import Connection, with_connection
+from backread.cli.exits import UnusableArgumentError
+
+if TYPE_CHECKING:
+    from backread.profile import ServiceProfile
+    from backread.testing import Record
+
+__all__ = ["learn", "read_profile", "record"]
+
+KEY_VARIABLE = "BACKREAD_RECORD_KEY"
+SHOWN_NAMES = 40
+
+
+@with_connection
+def record(
+    connection: Connection,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False)],
+    users: Annotated[
+        int, typer.Option("--users", min=1, metavar="NUMBER", help="Users to keep, at the most.")
+    ] = 1_000,
+    every: Annotated[bool, typer.Option("--all", help="Keep every user.")] = False,
+    first: Annotated[
+        bool,
+        typer.Option("--first", help="Keep the first users, not some from all over the list."),
+    ] = False,
+    messages_per_user: Annotated[
+        int | None,
+        typer.Option(
+            "--messages-per-user", min=1, metavar="NUMBER", help="The first so many of each user."
+        ),
+    ] = None,
+    probe: Annotated[
+        bool, typer.Option("--probe/--no-probe", help="Measure the service's habits, too.")
+    ] = True,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            help=f"A file with the key of the fakes; otherwise {KEY_VARIABLE}, or one at random.",
+        ),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="In place of the record that is there.")
+    ] = False,
+) -> None:
+    """Reads the service into a record that `mock --record` serves: fakes, in place of its data.
+
+    Names, texts, addresses, ids and times are replaced before anything is written; equal values get
+    equal fakes. Names of fields and attributes stay, and are printed: look at them.
+    """
+    from backread.testing import record as make
+
+    key = _key(key_file)
+    with connection.client() as client:
+        if probe:
+            sys.stderr.write(
+                "the service is probed first: at most 120 requests, all of them GET; one of them "
+                "has a made-up secret\n"
+            )
+            sys.stderr.flush()
+        made = make(
+            client,
+            folder,
+            users=None if every else users,
+            spread=not first,
+            messages_per_user=messages_per_user,
+            probe=probe,
+            key=key,
+            replace=replace,
+        )
+    _tell(made)
+
+
+def learn(
+    profile: Annotated[Path, typer.Argument(metavar="PROFILE", show_default=False)],
+) -> None:
+    """Prints the dialect for `mock --dialect` that is nearest to a service's profile.
+
+    PROFILE is a file that `backread probe --format json` wrote, or the folder of a record. What no
+    switch of the mock can do like the service is said on stderr.
+    """
+    from backread.testing import Record
+    from backread.testing import learn as learn_from
+
+    if profile.is_dir():
+        recorded = Record(profile)
+        learned = recorded.learned
+        text = str(recorded.dialect)
+    else:
+        learned = learn_from(read_profile(profile))
+        text = str(learned)
+    for path, words in {} if learned is None else learned.left_out.items():
+        sys.stderr.write(f"no switch for {path}: {words}\n")
+    sys.stdout.write(f"{text}\n")
+
+
+def read_profile(path: Path) -> ServiceProfile:
+    """The profile in a file, or that of a record in a folder."""
+    from backread.profile import ServiceProfile
+
+    if path.is_dir():
+        from backread.testing import Record
+
+        found = Record(path).profile
+        if found is None:
+            raise UnusableArgumentError(
+                f"{path} was recorded without a probe; name one that has a profile, or the file "
+                "of one"
+            )
+        return found
+    try:
+        return ServiceProfile.from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnusableArgumentError(
+            f"{path} cannot be read: {error.strerror}; name a file that "
+            "backread probe --format json wrote"
+        ) from None
+    except ValueError as error:
+        raise UnusableArgumentError(f"{path}: {error}") from None
+
+
+def _key(file: Path | None) -> bytes | None:
+    """What the fakes are drawn from, where it is given; no error shows it."""
+    if file is None:
+        given = os.environ.get(KEY_VARIABLE)
+        where, key = KEY_VARIABLE, None if given is None else given.encode()
+    else:
+        try:
+            where, key = f"--key-file {file}", file.read_bytes().strip()
+        except OSError as error:
+            raise UnusableArgumentError(
+                f"--key-file {file} cannot be read: {error.strerror}; name a file that holds the "
+                "key alone"
+            ) from None
+    if key is not None and len(key) < 16:
+        raise UnusableArgumentError(
+            f"{where} has {len(key)} bytes; a key has 16 or more, drawn at random"
+        )
+    return key
+
+
+def _tell(made: Record) -> None:
+    about = made.about
+    lists = ", ".join(f"{count} {name}" for name, count in about.certificates.items())
+    lines = [
+        f"{about.users:,} users and {about.messages:,} messages are in {made.folder}, in fakes",
+        f"the list of users is {about.users_certificate}; lists of messages: {lists or 'none'}",
+        *(f"left out: {count:,}: {reason}" for reason, count in about.left_out.items()),
+    ]
+    if about.kept_names:
+        shown = ", ".join(about.kept_names[:SHOWN_NAMES])
+        more = len(about.kept_names) - SHOWN_NAMES
+        lines.append(
+            "names that stayed as they are; look whether one is data of a person: "
+            + (f"{shown}, and {more} more in about.json" if more > 0 else shown)
+        )
+    sys.stderr.write("\n".join(lines) + "\n")

@@ -1,0 +1,153 @@
+"""A record of a service, as it lies in a folder: rows in fakes, habits, and how it was made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from backread._backread import World
+from backread.testing.dialect import Dialect
+from backread.testing.learning import Learned, learn
+
+if TYPE_CHECKING:
+    from backread.profile import ServiceProfile
+
+__all__ = ["ABOUT", "PROFILE", "WORLD", "About", "Record"]
+
+WORLD, PROFILE, ABOUT = "world.jsonl", "profile.json", "about.json"
+
+RECORD_VERSION = 1
+"""Raised when a file of a record changes its meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """How a record was made; counts, a time, and the names that were kept as they are.
+
+    - ``recorded_at`` is UTC, and moved into the past by as much as all times of the record; that
+      of the profile too. ``backread`` is the version, ``requests`` what the walks sent.
+    - ``users`` and ``messages`` are the rows that the record holds, ``total_users`` those that the
+      service listed, ``None`` where the list was not read to its end.
+    - ``users_certificate`` is that of the list of users, ``certificates`` how many lists of
+      messages have which.
+    - ``ids``: whether the service sends them as numbers or as text.
+    - ``left_out``: rows that the record lacks, by the reason.
+    - ``kept_names``: names of fields and attributes, and types of senders, that the record has as
+      the service sent them and the interface does not name. Look whether one is data of a person.
+    """
+
+    backread: str
+    recorded_at: datetime
+    requests: int
+    users: int
+    messages: int
+    total_users: int | None
+    users_certificate: str
+    certificates: dict[str, int] = field(hash=False)
+    ids: Literal["integer", "text"]
+    left_out: dict[str, int] = field(hash=False)
+    kept_names: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """The text of ``about.json``."""
+        instant = self.recorded_at.isoformat().replace("+00:00", "Z")
+        record = {"record_version": RECORD_VERSION, **asdict(self), "recorded_at": instant}
+        return json.dumps(record, indent=2) + "\n"
+
+
+class Record:
+    """A record of a service, to be served by the mock in its place; `record` makes one.
+
+    ``folder`` is where it lies. Made from that: ValueError where there is no record, or one of a
+    newer version; OSError where it cannot be read::
+
+        recorded = Record("record/")
+        with MockServer(recorded.world(), dialect=recorded.dialect) as server:
+            ...
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self._folder = Path(folder)
+        self._about = _about(self._folder / ABOUT)
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self._folder
+
+    @property
+    def about(self) -> About:
+        """How it was made."""
+        return self._about
+
+    @cached_property
+    def profile(self) -> ServiceProfile | None:
+        """What the probe measured when the record was made; None if there was no probe."""
+        from backread.profile import ServiceProfile
+
+        file = self._folder / PROFILE
+        if not file.exists():
+            return None
+        try:
+            return ServiceProfile.from_json(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
+
+    @cached_property
+    def learned(self) -> Learned | None:
+        """What `learn` makes of the profile, with what the mock cannot do like the service."""
+        if self.profile is None:
+            return None
+        return learn(self.profile, total_users=self._about.total_users)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The service's habits; those of its rows are left out, for the rows have them already."""
+        learned = self.learned
+        dialect = Dialect() if learned is None else learned.dialect
+        return dialect.with_(
+            nulls="documented",
+            sender_type="documented",
+            extra_fields=False,
+            ids=self._about.ids,
+        )
+
+    def world(self) -> World:
+        """Its rows: those of the service, in fakes, and in the service's order with `dialect`."""
+        return World.from_jsonl(self._folder / WORLD)
+
+    def __repr__(self) -> str:
+        users, messages = self._about.users, self._about.messages
+        return f"<Record {str(self._folder)!r}: {users} users, {messages} messages>"
+
+
+def _about(file: Path) -> About:
+    try:
+        held: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ValueError(
+            f"{file.parent} holds no record: it has no {ABOUT}; make one with "
+            "backread mock record FOLDER"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{file} is not that of a record: it is not JSON ({error})") from None
+    version = held.get("record_version") if isinstance(held, dict) else None
+    if not isinstance(version, int):
+        raise ValueError(f"{file} is not that of a record: it has no record_version")
+    if version > RECORD_VERSION:
+        raise ValueError(
+            f"the record in {file.parent} has version {version}, and this backread reads up to "
+            f"{RECORD_VERSION}; install a newer backread, or record again"
+        )
+    try:
+        found = {each.name: held[each.name] for each in fields(About)}
+        found["kept_names"] = tuple(found["kept_names"])
+        found["recorded_at"] = datetime.fromisoformat(found["recorded_at"]).astimezone(UTC)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{file} is not that of a record: {error} does not fit") from None
+    return About(**found)

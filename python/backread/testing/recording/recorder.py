@@ -1,0 +1,303 @@
+"""Reads a service into a record: with GETs alone, and with fakes in place of all that it holds."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from collections import Counter, deque
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from dataclasses import replace as replaced
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from backread.testing.recording.draws import Key
+from backread.testing.recording.recorded import ABOUT, PROFILE, WORLD, About, Record
+from backread.testing.recording.rows import (
+    DOCUMENTED,
+    NO_ID,
+    askable,
+    fake_message,
+    fake_user,
+    line,
+)
+from backread.testing.recording.values import Fakes
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from backread._client import Client
+    from backread._listing import Listing
+    from backread.models import WalkReport
+    from backread.profile import ServiceProfile
+
+__all__ = ["record"]
+
+USERS = 1_000
+READERS = 8
+"""Lists of messages that are read side by side; the client's pace has its say besides."""
+MOMENT = 0.01
+GONE = "the user was gone when the messages were asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """One user's list of messages, as it was sent; None where the user was gone."""
+
+    rows: list[Any] | None
+    report: WalkReport
+
+
+def record(
+    client: Client,
+    folder: str | PathLike[str],
+    *,
+    users: int | None = USERS,
+    spread: bool = True,
+    messages_per_user: int | None = None,
+    probe: bool = True,
+    key: bytes | str | None = None,
+    replace: bool = False,
+) -> Record:
+    """Reads a service and keeps a `Record` of it in ``folder``: fakes, in place of what it holds.
+
+    Sends GETs alone, through the client and at its pace. Names, addresses, texts, ids, times and
+    all other values are replaced before anything is written: equal values by equal fakes, in all
+    rows of the record. Names of fields and attributes stay: `About.kept_names` has them, to be
+    looked at before the record is shared. docs/recording.md says what remains of each.
+
+    - ``users``: how many are kept, with their messages; None keeps all. With ``spread`` they stand
+      evenly over the whole list, which is read to its end; without, they are the first.
+    - ``messages_per_user``: the first so many of each list; None keeps all.
+    - ``probe``: measures the service too (`Client.probe`), so that the mock can have its habits.
+    - ``key``: what the fakes are drawn from, 16 bytes or more. Records that were made with one key
+      have the same fakes. Keep it as secret as the data: whoever has it can tell whether a value
+      that they know is in the record. By default it is random, and forgotten.
+    - ``replace``: whether a record that is in ``folder`` already gives way to the new one.
+
+    FileExistsError where something else is there, ValueError where an argument makes no sense; else
+    the errors of `backread.errors`, and OSError where a file cannot be written. What is written
+    appears whole or not at all.
+    """
+    from backread._client import Client
+
+    if not isinstance(client, Client):
+        raise TypeError(f"client: a Client, not {type(client).__name__}")
+    for name, number in (("users", users), ("messages_per_user", messages_per_user)):
+        if number is not None and (isinstance(number, bool) or number < 1):
+            raise ValueError(f"{name}: must be 1 or more, or None for all, not {number!r}")
+    target = Path(folder)
+    try:
+        fakes = Fakes(Key(key))
+    finally:
+        # Tools that print a traceback print the local variables of its frames.
+        del key
+    _refuse_other(target, replace)
+    profile = client.probe() if probe else None
+    if profile is not None:
+        profile = replaced(profile, measured_at=fakes.moment(profile.measured_at))
+    with _placed(target) as unfinished:
+        about = _read(client, unfinished, fakes, profile, users, spread, messages_per_user)
+        if profile is not None:
+            (unfinished / PROFILE).write_text(profile.to_json(indent=2) + "\n", encoding="utf-8")
+        (unfinished / ABOUT).write_text(about.to_json(), encoding="utf-8")
+    return Record(target)
+
+
+def _read(
+    client: Client,
+    folder: Path,
+    fakes: Fakes,
+    profile: ServiceProfile | None,
+    most_users: int | None,
+    spread: bool,
+    most_messages: int | None,
+) -> About:
+    from backread import __version__
+    from backread.testing.learning import learn
+
+    recorded_at = fakes.moment(datetime.now(UTC).replace(microsecond=0))
+    left_out: Counter[str] = Counter()
+    certificates: Counter[str] = Counter()
+    # The mock turns the lists of such a service around, and adds rows at the right end then.
+    newest_first = profile is not None and learn(profile).dialect.order == "newest"
+    chosen, listed, report = _users(client, most_users, spread)
+    askables = [user for user in chosen if askable(user) is not None]
+    left_out[NO_ID] += len(chosen) - len(askables)
+    if newest_first:
+        askables.reverse()
+    requests, kept, messages = report.requests, 0, 0
+    with (
+        (folder / WORLD).open("w", encoding="utf-8", newline="\n") as world,
+        closing(_messages(client, askables, most_messages)) as lists,
+    ):
+        for user, found in lists:
+            requests += found.report.requests
+            faked = fake_user(user, fakes)
+            if found.rows is None or faked is None:
+                left_out[GONE] += 1
+                continue
+            rows = [fake_message(each, fakes) for each in found.rows]
+            held = [each for each in rows if each is not None]
+            left_out[NO_ID] += len(rows) - len(held)
+            if newest_first:
+                held.reverse()
+            world.write(line(faked, held))
+            certificates[found.report.certificate] += 1
+            kept += 1
+            messages += len(held)
+    return About(
+        backread=__version__,
+        recorded_at=recorded_at,
+        requests=requests,
+        users=kept,
+        messages=messages,
+        total_users=listed,
+        users_certificate=report.certificate,
+        certificates=dict(sorted(certificates.items())),
+        ids="text" if askables and all(isinstance(u["id"], str) for u in askables) else "integer",
+        left_out={reason: count for reason, count in sorted(left_out.items()) if count},
+        kept_names=_kept_names(fakes, profile),
+    )
+
+
+def _kept_names(fakes: Fakes, profile: ServiceProfile | None) -> tuple[str, ...]:
+    """The names, in the rows and in the profile, that are the service's own choice."""
+    kept = fakes.kept
+    if profile is not None:
+        kept.update(*profile.fields.values(), profile.sender_types or ())
+    # The probe has a sign, in brackets, for names that it does not show.
+    return tuple(sorted(name for name in kept - DOCUMENTED if not name.startswith("(")))
+
+
+def _users(
+    client: Client, most: int | None, spread: bool
+) -> tuple[list[dict[str, Any]], int | None, WalkReport]:
+    """The users to keep, the number of all where they were listed to the end, and the report."""
+    if most is not None and not spread:
+        listing = client.users.list(as_dict=True, max_items=most)
+        first: list[Any] = listing.to_list()
+        return first, None if len(first) == most else len(first), listing.report
+    listing = client.users.list(as_dict=True)
+    held: list[Any] = []
+    count, step = 0, 1
+    for user in listing:
+        if count % step == 0:
+            held.append(user)
+            if most is not None and len(held) == 2 * most:
+                # Every second one goes, so that there are never more than that in memory.
+                del held[1::2]
+                step *= 2
+        count += 1
+    if most is not None and len(held) > most:
+        held = [held[at * len(held) // most] for at in range(most)]
+    return held, count, listing.report
+
+
+def _messages(
+    client: Client, users: list[dict[str, Any]], most: int | None
+) -> Generator[tuple[dict[str, Any], Messages], None, None]:
+    """Each user with the list of messages, in order; some lists are read ahead side by side."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from backread.errors import NotFoundError
+
+    stopped = Event()
+    listings: set[Listing[Any]] = set()
+
+    def read(user: dict[str, Any]) -> Messages:
+        listing: Listing[Any] = client.messages.list(
+            askable(user) or 0, as_dict=True, max_items=most
+        )
+        rows: list[Any] = []
+        listings.add(listing)
+        try:
+            if not stopped.is_set():
+                rows = listing.to_list()
+        except NotFoundError:
+            return Messages(None, listing.report)
+        finally:
+            listings.discard(listing)
+        return Messages(rows, listing.report)
+
+    waiting: deque[tuple[dict[str, Any], Future[Messages]]] = deque()
+    left = iter(users)
+    pool = ThreadPoolExecutor(READERS, thread_name_prefix="backread-record")
+    try:
+        while True:
+            while len(waiting) < 2 * READERS and (user := next(left, None)) is not None:
+                waiting.append((user, pool.submit(read, user)))
+            if not waiting:
+                return
+            user, reading = waiting.popleft()
+            yield user, reading.result()
+    finally:
+        stopped.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        # A list that waits for an answer, or to ask again, is not waited for: Ctrl-C ends it too.
+        while listings:
+            for walk in [each._walk for each in list(listings)]:
+                if walk is not None:
+                    walk.stop()
+            time.sleep(MOMENT)
+
+
+# --- the folder -----------------------------------------------------------------------------------
+
+
+def _refuse_other(folder: Path, replace: bool) -> None:
+    """FileExistsError where a folder holds what a new record must not take the place of."""
+    try:
+        held = next(folder.iterdir(), None)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise FileExistsError(f"{folder} is a file; name a folder") from None
+    if held is None:
+        return
+    try:
+        Record(folder)
+    except ValueError:
+        raise FileExistsError(f"{folder} holds other files; name a folder of its own") from None
+    if not replace:
+        raise FileExistsError(
+            f"{folder} holds a record; name another folder, or replace it (replace=True, --replace)"
+        )
+
+
+@contextmanager
+def _placed(folder: Path) -> Iterator[Path]:
+    """A folder to write in, which takes its place once all is written; else it is gone."""
+    place = folder.absolute()
+    # By chance, not by process: what a killed recording leaves behind is in nobody's way.
+    mark = secrets.token_hex(8)
+    unfinished = place.with_name(f".{place.name}.{mark}.unfinished")
+    former = place.with_name(f".{place.name}.{mark}.former")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    unfinished.mkdir()
+    try:
+        yield unfinished
+        if place.exists():
+            place.rename(former)
+        unfinished.rename(place)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        if former.exists() and not place.exists():
+            _put_back(former, place)
+        else:
+            shutil.rmtree(former, ignore_errors=True)
+
+
+def _put_back(former: Path, place: Path) -> None:
+    try:
+        former.rename(place)
+    except OSError as error:
+        raise OSError(
+            f"the new record could not take its place, and the one before is in {former} now; "
+            f"move it back to {place} ({error})"
+        ) from error

@@ -1,0 +1,262 @@
+"""JSON values in place of JSON values: the same shape, none of the content."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote, unquote
+
+from backread.testing.recording.draws import Key
+from backread.testing.recording.identifiers import LARGEST_ID, Identifiers
+from backread.testing.recording.text import fake_signs, fake_text, gives_away
+
+__all__ = ["Fakes"]
+
+# The rule by which a probe shows names; what does not fit may be made of data.
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,63}")
+MOST_NAMES = 200
+"""Names that are kept; a recording with more has keys that are data."""
+MOST_WORDS = 16
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,31}")
+ID_NAME = re.compile(r"(?:.*[_-])?ids?|[a-z]\w*I[dD]s?", re.DOTALL)
+
+EMAIL = re.compile(r"([^\s@<>()\[\]:;,\"']+)@([^\s@<>()\[\]:;,\"']+[^\s@<>()\[\]:;,.\"'!?])")
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,15})://([^/?#\s]*)([^\s<>\"]*)")
+HEX = re.compile(r"(?=.*\d)[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
+INSTANT = re.compile(
+    r"(\d{4}-\d{2}-\d{2})"
+    r"(?:([T ])(\d{2}:\d{2}(?::\d{2})?)(\.\d{1,9})?(Z|[+-]\d{2}:?\d{2}| ?UTC)?)?"
+)
+DIGITS = "123456789"
+NO_DIGITS = re.compile(f"[^{DIGITS}]*")
+SCHEMES = {"http", "https", "ftp", "ftps", "ws", "wss"}
+ENDINGS = re.compile(
+    r"\.(?:html?|php|aspx?|jsp|jpe?g|png|gif|webp|svg|bmp|pdf|docx?|xlsx?|pptx?|csv|txt|zip|mp[34])$",
+    re.IGNORECASE,
+)
+RESERVED = "example"
+"""The last label of all hosts: reserved, so that none of them is anybody's."""
+
+MOST_REMEMBERED = 20_000
+LONGEST_REMEMBERED = 200
+
+LARGEST = 1e308
+"""In place of what no number can hold."""
+
+WEEK = 7 * 24 * 3600
+WEEKS = (26, 520)
+HOUR = 3600
+LITTLE = 10
+"""Whole numbers below it are counts and grades, and stay."""
+
+
+class Fakes:
+    """Gives each value its fake, the same for equal values wherever they stand."""
+
+    __slots__ = ("_ids", "_key", "_known", "_names", "_shift", "_words")
+
+    def __init__(self, key: Key) -> None:
+        self._key = key
+        self._ids = Identifiers(key)
+        draws = key.draws("time", "shift")
+        weeks = WEEKS[0] + draws.below(WEEKS[1] - WEEKS[0])
+        # Back in time, so that nothing is yet to come; by weeks, so that weekdays and hours stay.
+        self._shift = timedelta(seconds=weeks * WEEK + draws.below(2 * HOUR) - HOUR)
+        # What comes again is not drawn again.
+        self._known: dict[str, str] = {}
+        self._names: set[str] = set()
+        self._words: set[str] = set()
+
+    def value(self, value: Any, name: str = "") -> Any:
+        """Any JSON value; ``name`` is the key below which it stands, or its list."""
+        if isinstance(value, dict):
+            return {self.name(key): self.value(held, key) for key, held in value.items()}
+        if isinstance(value, list):
+            return [self.value(each, name) for each in value]
+        if isinstance(value, str):
+            if ID_NAME.fullmatch(name) and value.isascii() and value.isdecimal():
+                return str(self.number(int(value), name)).zfill(
+                    len(value) if value[0] == "0" else 0
+                )
+            return self.string(value)
+        if isinstance(value, bool) or value is None:
+            return value
+        return self.number(value, name)
+
+    def name(self, name: str) -> str:
+        """A key of an object: it stays where it looks like the name of a field."""
+        if NAME.fullmatch(name):
+            if len(self._names) < MOST_NAMES:
+                self._names.add(name)
+            if name in self._names:
+                return name
+        return fake_signs(name, self._key.draws("name", name, len(name)))
+
+    @property
+    def kept(self) -> set[str]:
+        """The names and words that stayed as they are, so far."""
+        return self._names | self._words
+
+    def word(self, value: Any) -> Any:
+        """A value of some few, such as ``sender_type``: it stays where it looks like one."""
+        if isinstance(value, str) and WORD.fullmatch(value):
+            if len(self._words) < MOST_WORDS:
+                self._words.add(value)
+            if value in self._words:
+                return value
+        return self.value(value)
+
+    def moment(self, moment: datetime) -> datetime:
+        """A time of ours, moved like the service's: beside them, a true one would tell the span."""
+        return moment - self._shift
+
+    def identifier(self, number: int) -> int:
+        """An id from 0 to the largest that has a fake."""
+        return self._ids.fake(number)
+
+    def number(self, value: float, name: str = "") -> float:
+        """A number: an id by its name, or one with as many digits."""
+        if isinstance(value, int):
+            if ID_NAME.fullmatch(name) and 0 <= value <= LARGEST_ID:
+                return self._ids.fake(value)
+            return value if -LITTLE < value < LITTLE else int(self._digits(str(value)))
+        if not math.isfinite(value):
+            # No JSON has it; a number that is too large may be read as such.
+            return math.copysign(LARGEST, value)
+        mantissa, exponent, power = repr(value).partition("e")
+        fake = float(self._digits(mantissa) + exponent + power)
+        return fake if math.isfinite(fake) else math.copysign(LARGEST, value)
+
+    def string(self, text: str) -> str:
+        """A text, by what it looks like."""
+        if not text:
+            return text
+        known = self._known.get(text)
+        if known is None:
+            known = self._string(text)
+            if len(text) <= LONGEST_REMEMBERED:
+                if len(self._known) >= MOST_REMEMBERED:
+                    self._known.clear()
+                self._known[text] = known
+        return known
+
+    def _string(self, text: str) -> str:
+        if INSTANT.fullmatch(text):
+            moved = self._instant(text)
+            if moved is not None:
+                return moved
+        if EMAIL.fullmatch(text):
+            return self._email(text)
+        if URL.fullmatch(text):
+            return self._url(text)
+        if ADDRESS.fullmatch(text):
+            draws = self._key.draws("address", text)
+            return f"10.{draws.below(256)}.{draws.below(256)}.{draws.below(254) + 1}"
+        if HEX.fullmatch(text):
+            return self._hex(text)
+        return self._prose(text)
+
+    # --- kinds of text ----------------------------------------------------------------------------
+
+    def _prose(self, text: str) -> str:
+        """Words, with the addresses among them."""
+        made: list[str] = []
+        end = 0
+        for found in re.finditer(f"{URL.pattern}|{EMAIL.pattern}", text):
+            made += (self._words_of(text[end : found.start()], text), self.string(found[0]))
+            end = found.end()
+        return "".join([*made, self._words_of(text[end:], text)])
+
+    def _words_of(self, part: str, whole: str) -> str:
+        # Drawn for the whole text: the fake of a word tells nothing of that word elsewhere.
+        return fake_text(part, self._key.draws("text", f"{part}\0{whole}", len(part)))
+
+    def _instant(self, text: str) -> str | None:
+        """A timestamp, moved by what all are moved by; None for one that is none."""
+        found = INSTANT.fullmatch(text)
+        if found is None:
+            return None
+        day, between, clock, fraction, zone = found.groups()
+        try:
+            moment = datetime.fromisoformat(f"{day}T{clock or '12:00'}").replace(tzinfo=UTC)
+            moment -= self._shift
+        except (ValueError, OverflowError):
+            return None
+        shown = moment.isoformat()
+        date, time = shown[:10], shown[11:19]
+        if clock is None:
+            return date
+        return f"{date}{between}{time[: len(clock)]}{fraction or ''}{zone or ''}"
+
+    def _email(self, text: str) -> str:
+        local, _, domain = text.rpartition("@")
+        folded = local.casefold()
+        fake = fake_signs(folded, self._key.draws("local", f"{folded}@{domain.casefold()}"))
+        if len(fake) == len(local):
+            pairs = zip(fake, local, strict=True)
+            fake = "".join(new.upper() if old.isupper() else new for new, old in pairs)
+        return f"{fake}@{self._host(domain)}"
+
+    def _host(self, host: str) -> str:
+        """A name for a host below the reserved one; the same whatever the case."""
+        name, colon, port = host.partition(":")
+        if not name:
+            return host
+        folded = name.casefold()
+        labels = "".join(sign if sign in ".-" or sign.isalnum() else "x" for sign in folded)
+        label, dot, _ = labels.rpartition(".")
+        kept = label if dot else labels
+        fake = fake_signs(kept, self._key.draws("host", folded, len(folded)))
+        return f"{fake}.{RESERVED}" + (f"{colon}{port}" if port.isdecimal() else "")
+
+    def _url(self, text: str) -> str:
+        found = URL.fullmatch(text)
+        if found is None:
+            return self._prose(text)
+        scheme, authority, rest = found.groups()
+        scheme = scheme if scheme.lower() in SCHEMES else "https"
+        user, at, host = authority.rpartition("@")
+        fake_host = self._host(host)
+        if at:
+            fake_host = f"{fake_signs(user, self._key.draws('user', user))}@{fake_host}"
+        made: list[str] = []
+        so_far = host.casefold()
+        # Each part is drawn for all that stands before it: what lies below one page stays so.
+        for part in re.split(r"([/?&#=;]+)", rest):
+            so_far += part
+            made.append(part if re.fullmatch(r"[/?&#=;]*", part) else self._part(part, so_far))
+        return f"{scheme}://{fake_host}{''.join(made)}"
+
+    def _part(self, part: str, so_far: str) -> str:
+        ending = ENDINGS.search(part)
+        tail = ending[0] if ending else ""
+        stem = unquote(part[: len(part) - len(tail)])
+        draws = self._key.draws("part", so_far, len(stem))
+        return quote(fake_signs(stem, draws), safe="+,:@!$'()*~") + tail.lower()
+
+    def _hex(self, text: str) -> str:
+        draws = self._key.draws("hex", text.lower(), len(text))
+
+        def sign(old: str) -> str:
+            if old.isdecimal():
+                return draws.pick("0123456789")
+            letter = draws.pick("abcdef")
+            return old if old == "-" else letter.upper() if old.isupper() else letter
+
+        for _ in range(16):
+            fake = "".join(map(sign, text))
+            if not gives_away(fake, text):
+                return fake
+        return self._prose(text)
+
+    def _digits(self, text: str) -> str:
+        """Other digits in place of a number's; zeros stay, so that it is as long and as round."""
+        draws = self._key.draws("digits", text, len(text))
+        fake = text
+        while fake == text and not NO_DIGITS.fullmatch(text):
+            signs = (draws.pick(DIGITS) if sign in DIGITS else sign for sign in text)
+            fake = "".join(signs)
+        return fake
