@@ -49,6 +49,7 @@ def test_one_wheel_serves_every_python_from_311_on_that_has_a_gil() -> None:
 def test_the_command_and_the_pytest_plugin_are_registered() -> None:
     points = importlib.metadata.distribution("backread").entry_points
     assert {(point.group, point.name) for point in points} == {
+        ("apache_airflow_provider", "provider_info"),
         ("console_scripts", "backread"),
         ("pytest11", "backread"),
     }

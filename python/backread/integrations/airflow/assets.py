@@ -1,0 +1,51 @@
+"""Assets that stand for folders, and the events of tasks that filled them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from airflow.sdk import Asset, AssetAlias  # type: ignore[import-not-found, unused-ignore]
+
+__all__ = ["absolute", "emit", "folder_asset", "is_template"]
+
+
+def is_template(value: object) -> bool:
+    """Whether a value is known only when the task runs: it is no text, or Jinja is in it."""
+    return not isinstance(value, str) or any(mark in value for mark in ("{{", "{%", "{#"))
+
+
+def absolute(name: str, folder: object) -> str:
+    """The folder without a slash at its end; ValueError unless it is absolute or a URI.
+
+    A relative one would be another folder in each process, by where that was started.
+    """
+    if not isinstance(folder, str) or not folder:
+        raise ValueError(f"{name} must be the path or URI of a folder, not {folder!r}")
+    if "://" not in folder and not PurePath(folder).is_absolute():
+        raise ValueError(
+            f"{name} must be an absolute path, not {folder!r}: processes of Airflow's are started "
+            "in different folders"
+        )
+    return folder.rstrip("/") or "/"
+
+
+def folder_asset(folder: str) -> Any:
+    """The Asset of a mirror's or a landing's folder, for ``schedule``, ``inlets`` and ``outlets``.
+
+    Its name and URI are that of the folder, such as ``file:///srv/chats`` or ``s3://bucket/chats``.
+    ValueError for a relative path.
+    """
+    folder = absolute("folder", folder)
+    return Asset(uri=folder if "://" in folder else PurePath(folder).as_uri())
+
+
+def emit(context: Mapping[str, Any], outlets: Iterable[Any], folder: str, extra: Any) -> None:
+    """Puts ``extra`` in the event of each outlet, which Airflow records if the task succeeds."""
+    events = context["outlet_events"]
+    for outlet in outlets:
+        if isinstance(outlet, AssetAlias):
+            events[outlet].add(folder_asset(folder), extra=extra)
+        elif isinstance(outlet, Asset):
+            events[outlet].extra = extra

@@ -1,0 +1,224 @@
+"""An Airflow connection as the arguments of a client, and the fields of its form.
+
+Nothing of Airflow's is imported here: what is read is whatever has a connection's attributes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from backread.errors import ConfigurationError
+
+__all__ = ["CONNECTION_TYPE", "FIELDS", "Settings", "read_settings"]
+
+CONNECTION_TYPE = "backread"
+
+
+class AirflowConnection(Protocol):
+    """What is read of a connection."""
+
+    conn_id: Any
+    conn_type: Any
+    host: Any
+    schema: Any
+    login: Any
+    password: Any
+    port: Any
+    extra: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The arguments of a client; ``None`` is left to the client's own default or variable.
+
+    ``api_secret`` is None where the connection names no service either: only then may the client
+    take it from the environment. ``masked`` is what no log may show.
+    """
+
+    base_url: str | None
+    api_secret: str | None = field(repr=False)
+    vendor: str | None
+    options: dict[str, Any] = field(repr=False)
+    masked: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One option of a client: how the form shows it, and how its value is read."""
+
+    label: str
+    description: str
+    kind: str
+    read: Callable[[Any], Any]
+    format: str | None = None
+
+    def form(self) -> dict[str, Any]:
+        """The field as a provider declares it."""
+        schema: dict[str, Any] = {"type": [self.kind, "null"]}
+        if self.format is not None:
+            schema["format"] = self.format
+        return {"label": self.label, "description": self.description, "schema": schema}
+
+
+# What a URI or a form gives is text, or a number, or a truth value; each is read from any of them.
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("it must be text")
+    return value.strip()
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError("it must be a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError("it must be a number") from None
+
+
+def _count(value: Any) -> int:
+    number = _number(value)
+    if not number.is_integer():
+        raise ValueError("it must be a whole number")
+    return int(number)
+
+
+TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    try:
+        return TRUTHS[str(value).strip().lower()]
+    except KeyError:
+        raise ValueError("it must be true or false") from None
+
+
+FIELDS: dict[str, Field] = {
+    "vendor": Field("Vendor", "The vendor word of the service's media type.", "string", _text),
+    "timeout": Field("Timeout", "Seconds for one attempt; 30 if empty.", "number", _number),
+    "deadline": Field(
+        "Deadline", "Seconds for a whole call with its retries; none if empty.", "number", _number
+    ),
+    "max_retries": Field(
+        "Retries", "How often a request is sent again; 5 if empty.", "integer", _count
+    ),
+    "rate_limit": Field(
+        "Rate limit",
+        "The most requests a second; what the service bears if empty.",
+        "number",
+        _number,
+    ),
+    "max_concurrency": Field(
+        "Concurrency", "The most requests under way at once; 16 if empty.", "integer", _count
+    ),
+    "ca_bundle": Field(
+        "CA bundle", "A PEM file on the workers: certificates to trust besides.", "string", _text
+    ),
+    # The form hides it, because it may hold a password.
+    "proxy": Field("Proxy", "The URL of a proxy.", "string", _text, "password"),
+    "allow_http": Field(
+        "Allow http", "Send the secret over plain http to another machine.", "boolean", _truth
+    ),
+    "user_agent": Field("User agent", "What the requests call themselves.", "string", _text),
+    "max_response_bytes": Field(
+        "Largest answer", "The most bytes of one answer; 64 MiB if empty.", "integer", _count
+    ),
+}
+"""The fields of the form, which stand in the connection's extra under these names."""
+
+
+def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> Settings:
+    """What a connection says, or `ConfigurationError`, which never shows a secret.
+
+    What it leaves out comes from ``BACKREAD_BASE_URL``, ``BACKREAD_VENDOR`` and
+    ``BACKREAD_API_SECRET``; the secret only where the connection names no host, so that whoever may
+    edit connections cannot have the environment's secret sent elsewhere.
+    """
+    name = f"the connection {connection.conn_id!r}"
+    if connection.conn_type not in (None, "", CONNECTION_TYPE):
+        raise ConfigurationError(
+            f"{name} is of the type {connection.conn_type!r}, not {CONNECTION_TYPE!r}; "
+            "choose that type, or name another connection in backread_conn_id"
+        )
+    options = _options(connection, name)
+    base_url = _base_url(connection, name)
+    secret = connection.password or None
+    vendor = options.pop("vendor", None)
+    if base_url is None and not environ.get("BACKREAD_BASE_URL"):
+        raise ConfigurationError(
+            f"{name} has no host; give the service's address, such as "
+            "https://chat.example.com/api, or set BACKREAD_BASE_URL on the workers"
+        )
+    if secret is None and (base_url is not None or not environ.get("BACKREAD_API_SECRET")):
+        where = "; it is in the login, where it does not belong" if connection.login else ""
+        raise ConfigurationError(f"{name} has no password{where}; give the API secret as password")
+    if vendor is None and not environ.get("BACKREAD_VENDOR"):
+        raise ConfigurationError(
+            f"{name} has no vendor; give the vendor word of the service's media type in the "
+            "field vendor, or set BACKREAD_VENDOR on the workers"
+        )
+    masked = [secret or environ["BACKREAD_API_SECRET"]]
+    if password := _password_of(options.get("proxy")):
+        masked.append(password)
+    return Settings(base_url, secret, vendor, options, tuple(masked))
+
+
+def _options(connection: AirflowConnection, name: str) -> dict[str, Any]:
+    try:
+        extra = json.loads(connection.extra) if connection.extra else {}
+    except ValueError:
+        raise ConfigurationError(f"{name}: its extra is not JSON; correct it") from None
+    if not isinstance(extra, dict):
+        raise ConfigurationError(f"{name}: its extra is no JSON object; correct it")
+    unknown = sorted(extra.keys() - FIELDS.keys())
+    if unknown:
+        raise ConfigurationError(
+            f"{name} has unknown fields in its extra: {', '.join(unknown)}; known are "
+            f"{', '.join(FIELDS)}"
+        )
+    options: dict[str, Any] = {}
+    for key, value in extra.items():
+        if value is None or value == "":
+            continue
+        try:
+            options[key] = FIELDS[key].read(value)
+        except ValueError as error:
+            raise ConfigurationError(f"{name}: the field {key}: {error}") from None
+    return options
+
+
+def _base_url(connection: AirflowConnection, name: str) -> str | None:
+    """The address from host, port and schema; a URI of Airflow's comes apart into these."""
+    host = (connection.host or "").strip()
+    if not host:
+        return None
+    # In connections of type http the schema is the protocol.
+    path, protocol = str(connection.schema or "").strip("/"), "https"
+    if path in ("http", "https"):
+        path, protocol = "", path
+    url = host if "://" in host else f"{protocol}://{host}"
+    if connection.port:
+        try:
+            parts = urlsplit(url)
+            given = parts.port
+        except ValueError:
+            raise ConfigurationError(f"{name}: its host is no address of a service") from None
+        if given is None:
+            url = parts._replace(netloc=f"{parts.netloc}:{connection.port}").geturl()
+    return f"{url.rstrip('/')}/{path}" if path else url
+
+
+def _password_of(proxy: str | None) -> str | None:
+    if proxy is None:
+        return None
+    try:
+        password = urlsplit(proxy).password
+    except ValueError:
+        return proxy
+    return None if password is None else unquote(password)

@@ -1,0 +1,204 @@
+"""One look at the service, in a few requests: whether there are messages that a mark does not know.
+
+Nothing of Airflow's is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from backread.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from backread import AsyncClient, Page, User
+    from backread.mirror import Mirror
+
+__all__ = ["LEAST_REQUESTS", "Look", "Mark", "News", "look", "mark_of"]
+
+WATCHED = 8
+"""Users of a mirror, those who wrote last, whose messages each look counts."""
+
+LEAST_REQUESTS = WATCHED + 4
+"""A look at those, at two pages of users, and at two pages of the messages of one."""
+
+LARGEST_PAGE = 99
+
+
+class News(TypedDict):
+    """What was found: the sensor's XCom.
+
+    ``created_at`` is the new message's time as ISO 8601, None where a count alone was seen to grow.
+    """
+
+    user_id: int
+    created_at: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is known: messages up to ``since``, and how many the watched users have, by their id.
+
+    ``since=None`` is set by the first look, to the newest time that it sees.
+    """
+
+    since: datetime | None = None
+    watched: tuple[tuple[int, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        since = None if self.since is None else self.since.isoformat()
+        return {"since": since, "watched": [list(each) for each in self.watched]}
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Mark:
+        """The mark that `to_dict` wrote."""
+        since = None if kept["since"] is None else moment(kept["since"])
+        return cls(since, tuple((user_id, count) for user_id, count in kept["watched"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look found, if anything, and the mark that the next one goes by."""
+
+    news: News | None
+    mark: Mark
+    requests: int
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 time, in UTC where it names no offset; ValueError for other text."""
+    try:
+        read = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise ValueError(f"{text!r} is no time in ISO 8601") from None
+    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+
+
+def mark_of(mirror: Mirror) -> Mark:
+    """What a mirror's last finished run knows; `MirrorError` where there is none.
+
+    The service's clock gives ``since`` unless ours is behind it: messages that came while that run
+    read are then news, though it may hold them.
+    """
+    cursor = mirror.sql(
+        "SELECT epoch_us(least((SELECT max(created_at) FROM messages), "
+        "(SELECT max(started_at) FROM runs)))"
+    )
+    [(since,)] = cursor.fetchall()
+    watched = mirror.sql(
+        "SELECT user_id, coalesce(total, rows) FROM lists JOIN conversations USING (user_id) "
+        "WHERE coalesce(total, rows) IS NOT NULL "
+        f"ORDER BY last_message_at DESC NULLS LAST, user_id LIMIT {WATCHED}"
+    ).fetchall()
+    known = None if since is None else datetime.fromtimestamp(since / 1e6, UTC)
+    return Mark(known, tuple((int(user_id), int(count)) for user_id, count in watched))
+
+
+async def look(client: AsyncClient, mark: Mark, max_requests: int) -> Look:
+    """Looks once, in at most ``max_requests`` requests (retries apart), one after another.
+
+    It counts the messages of the watched users; reads the first and the last page of users; and, of
+    users there whose times are after the mark, latest first, the first and the last page of
+    messages. The errors of `backread.errors` pass.
+    """
+    looking = _Looking(client, mark, max_requests)
+    news = await looking.at_the_watched()
+    if news is None:
+        news = await looking.at_users()
+    return Look(news, looking.mark, looking.requests)
+
+
+class _Looking:
+    def __init__(self, client: AsyncClient, mark: Mark, max_requests: int) -> None:
+        self._client = client
+        self._left = max_requests
+        self.mark = mark
+        self.requests = 0
+
+    def _spend(self) -> bool:
+        """Whether one more request may be sent; it counts as sent."""
+        if self._left == 0:
+            return False
+        self._left -= 1
+        self.requests += 1
+        return True
+
+    async def at_the_watched(self) -> News | None:
+        for user_id, held in self.mark.watched:
+            if not self._spend():
+                return None
+            try:
+                page = await self._client.messages.page(user_id, limit=1)
+            except NotFoundError:
+                continue
+            if page.total is not None and page.total > held:
+                return News(
+                    user_id=user_id, created_at=None, reason=f"{page.total} messages, not {held}"
+                )
+        return None
+
+    async def at_users(self) -> News | None:
+        users = await self._users()
+        if self.mark.since is None:
+            since = max(map(_newest, users), default=EARLIEST)
+            # A service that shows no times: from now on, by this machine's clock.
+            self.mark = replace(self.mark, since=datetime.now(UTC) if since == EARLIEST else since)
+            return None
+        active = [user for user in users if _newest(user) > self.mark.since]
+        for user in sorted(active, key=_newest, reverse=True):
+            if (created_at := await self._newer_message(user.id, self.mark.since)) is not None:
+                return News(
+                    user_id=user.id, created_at=created_at.isoformat(), reason="a new message"
+                )
+        return None
+
+    async def _users(self) -> list[User]:
+        if not self._spend():
+            return []
+        first = await self._client.users.page(limit=LARGEST_PAGE)
+        users = list(first)
+        if (offset := _last_page(first)) is not None and self._spend():
+            users += await self._client.users.page(offset=offset, limit=LARGEST_PAGE)
+        return list({user.id: user for user in users}.values())
+
+    async def _newer_message(self, user_id: int, since: datetime) -> datetime | None:
+        """The newest of the messages after since, on the two pages where such may stand."""
+        if not self._spend():
+            return None
+        try:
+            page = await self._client.messages.page(user_id, limit=LARGEST_PAGE)
+            newer = _newer(page, since)
+            if newer is None and (offset := _last_page(page)) is not None and self._spend():
+                page = await self._client.messages.page(user_id, offset, LARGEST_PAGE)
+                newer = _newer(page, since)
+        except NotFoundError:
+            return None
+        return newer
+
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+def _newest(user: User) -> datetime:
+    return _latest((user.created_at, user.updated_at, user.online_at)) or EARLIEST
+
+
+def _latest(times: Iterable[datetime | None]) -> datetime | None:
+    return max((time for time in times if time is not None), default=None)
+
+
+def _newer(page: Page[Any], since: datetime) -> datetime | None:
+    latest = _latest(message.created_at for message in page)
+    return latest if latest is not None and latest > since else None
+
+
+def _last_page(first: Page[Any]) -> int | None:
+    """Where the last page begins, by what the service sent; None where the first is all."""
+    rows = len(first)
+    if first.total is None or rows == 0 or first.total <= rows:
+        return None
+    return max(rows, first.total - rows)

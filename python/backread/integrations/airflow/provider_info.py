@@ -1,0 +1,47 @@
+"""What Airflow reads of this provider, in every process that it starts: no import of Airflow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backread.integrations.airflow.connection import CONNECTION_TYPE, FIELDS
+
+__all__ = ["get_provider_info"]
+
+PACKAGE = "backread.integrations.airflow"
+
+
+def get_provider_info() -> dict[str, Any]:
+    """The provider's description: the entry point of the group ``apache_airflow_provider``."""
+    name = "backread"
+    return {
+        "package-name": "backread",
+        "name": name,
+        "description": "Reads every user and every message of a chat widget's service.",
+        "integrations": [{"integration-name": name, "tags": ["service"]}],
+        "hooks": [{"integration-name": name, "python-modules": [f"{PACKAGE}.hook"]}],
+        "operators": [
+            {
+                "integration-name": name,
+                "python-modules": [f"{PACKAGE}.sync", f"{PACKAGE}.shards"],
+            }
+        ],
+        "sensors": [{"integration-name": name, "python-modules": [f"{PACKAGE}.sensor"]}],
+        "triggers": [{"integration-name": name, "python-modules": [f"{PACKAGE}.trigger"]}],
+        "connection-types": [
+            {
+                "connection-type": CONNECTION_TYPE,
+                "hook-class-name": f"{PACKAGE}.hook.BackreadHook",
+                "hook-name": name,
+                "ui-field-behaviour": {
+                    "hidden-fields": ["login", "port", "schema", "extra"],
+                    "relabeling": {"host": "Base URL", "password": "API secret"},
+                    "placeholders": {
+                        "host": "https://chat.example.com/api",
+                        "vendor": "the vendor word of application/vnd.<vendor>.v1+json",
+                    },
+                },
+                "conn-fields": {key: field.form() for key, field in FIELDS.items()},
+            }
+        ],
+    }

@@ -1,0 +1,200 @@
+"""What the operators that read have in common: waits that free the worker, and a clean end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
+from airflow.sdk.configuration import conf  # type: ignore[import-not-found, unused-ignore]
+from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+)
+
+from backread.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    PermissionDeniedError,
+    RateLimitError,
+)
+from backread.integrations.airflow.assets import is_template
+from backread.integrations.airflow.hook import BackreadHook
+
+if TYPE_CHECKING:
+    from backread import Client
+
+__all__ = ["OnRateLimit", "ReadingOperator", "ResumingOperator", "default_deferrable"]
+
+OnRateLimit = Literal["reschedule", "wait"]
+
+UNNAMED_WAIT = 60.0
+"""Seconds until the next attempt where a 429 names no wait."""
+
+FRUITLESS_WAITS = 5
+"""After so many 429s, with nothing new read between them, the next one ends the attempt."""
+
+Context = Mapping[str, Any]
+
+
+class _EndedError(BaseException):
+    """Raised where a signal found the read; no Exception, so that nothing on the way keeps it."""
+
+
+class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
+    """The base of the operators: `read` is their work, with a client that is closed after it.
+
+    - ``backread_conn_id``: the connection, templated.
+
+    Waits that the service asks for (429) are waited out in the worker, by the client.
+    """
+
+    template_fields: tuple[str, ...] = ("backread_conn_id",)
+    ui_color = "#dcebe6"
+
+    def __init__(
+        self, *, backread_conn_id: str = BackreadHook.default_conn_name, **arguments: Any
+    ) -> None:
+        super().__init__(**arguments)
+        self.backread_conn_id = backread_conn_id
+        self._reading = False
+
+    def read(self, context: Context, client: Client) -> Any:
+        """The operator's work."""
+        raise NotImplementedError
+
+    def execute(self, context: Context) -> Any:
+        return self._read(context)
+
+    def on_kill(self) -> None:
+        """Ends the read at once; what was committed is kept, as at Ctrl-C."""
+        # Airflow calls this in a handler of SIGTERM, in the thread that reads.
+        if self._reading:
+            # Once: a second signal must not break off what the first one's end still writes.
+            self._reading = False
+            raise _EndedError
+
+    def _read(self, context: Context) -> Any:
+        with self._client("wait") as client:
+            return self.read(context, client)
+
+    @contextmanager
+    def _client(self, waiting: Literal["wait", "raise"]) -> Iterator[Client]:
+        hook = BackreadHook(self.backread_conn_id, on_rate_limit=waiting)
+        with plain_failures(self.backread_conn_id), hook.get_conn() as client, self._endable():
+            yield client
+
+    @contextmanager
+    def _endable(self) -> Iterator[None]:
+        self._reading = True
+        try:
+            yield
+        except _EndedError:
+            raise AirflowException(
+                "ended by a signal; what was committed is kept, and the next try goes on from there"
+            ) from None
+        finally:
+            self._reading = False
+
+
+class ResumingOperator(ReadingOperator):
+    """The base of operators whose `read`, called again, goes on where it was.
+
+    - ``on_rate_limit``: ``"reschedule"`` gives the worker back where the service asks for a wait
+      (429) of more than ``longest_wait`` (seconds or a timedelta; 60); shorter ones are waited out,
+      and the attempt fails after the sixth in a row with nothing new read between them. A
+      reschedule is no failure and costs no retry; the task goes on where it was. There is no bound
+      on how often: give the DAG a ``dagrun_timeout``. ``"wait"`` waits out all of them in the
+      worker, as far as the connection's ``deadline`` and ``max_retries`` allow.
+    - ``deferrable``: such a wait is left to the triggerer, and not to the scheduler; the default is
+      Airflow's option ``[operators] default_deferrable``.
+    - All else as `ReadingOperator`.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_rate_limit: OnRateLimit = "reschedule",
+        longest_wait: float | timedelta = 60.0,
+        deferrable: bool | None = None,
+        **arguments: Any,
+    ) -> None:
+        super().__init__(**arguments)
+        one_of("on_rate_limit", on_rate_limit, get_args(OnRateLimit))
+        self.on_rate_limit = on_rate_limit
+        self.longest_wait = seconds("longest_wait", longest_wait)
+        self.deferrable = default_deferrable() if deferrable is None else deferrable
+        self._progressed = False
+
+    def resume(self, context: Context, event: Any = None) -> Any:
+        """Goes on after a wait that was left to the triggerer."""
+        return self._read(context)
+
+    def _read(self, context: Context) -> Any:
+        if self.on_rate_limit == "wait":
+            return super()._read(context)
+        fruitless = 0
+        with self._client("raise") as client:
+            while True:
+                self._progressed = False
+                try:
+                    return self.read(context, client)
+                except RateLimitError as error:
+                    fruitless = 0 if self._progressed else fruitless + 1
+                    if fruitless > FRUITLESS_WAITS:
+                        raise
+                    self._wait(UNNAMED_WAIT if error.retry_after is None else error.retry_after)
+
+    def _wait(self, wait: float) -> None:
+        if wait <= self.longest_wait:
+            self.log.info("The service asks for a wait of %.1f s (429), waited out here", wait)
+            time.sleep(wait)
+            return
+        until = datetime.now(UTC) + timedelta(seconds=wait)
+        self.log.info("The service asks for a wait of %.1f s (429): going on at %s", wait, until)
+        self._reading = False
+        if not self.deferrable:
+            raise AirflowRescheduleException(until)
+        # With the standard provider, which comes with apache-airflow.
+        from airflow.providers.standard.triggers.temporal import (  # type: ignore[import-not-found, unused-ignore]
+            DateTimeTrigger,
+        )
+
+        self.defer(trigger=DateTimeTrigger(moment=until), method_name="resume")
+
+
+@contextmanager
+def plain_failures(backread_conn_id: str) -> Iterator[None]:
+    """Makes errors that no retry would mend fail the task at once, with their text alone."""
+    try:
+        yield
+    except (AuthenticationError, ConfigurationError, PermissionDeniedError) as error:
+        raise AirflowFailException(f"the connection {backread_conn_id!r}: {error}") from None
+
+
+def default_deferrable() -> bool:
+    """Airflow's default for ``deferrable``."""
+    return bool(conf.getboolean("operators", "default_deferrable", fallback=False))
+
+
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """ValueError unless the value is one of those allowed; a template is looked at when it runs."""
+    if isinstance(value, str) and is_template(value):
+        return
+    if value not in allowed:
+        raise ValueError(f"{name} is {' or '.join(map(repr, allowed))}, not {value!r}")
+
+
+def seconds(name: str, duration: object) -> float:
+    """A duration of 0 or more in seconds; TypeError or ValueError for anything else."""
+    if isinstance(duration, timedelta):
+        duration = duration.total_seconds()
+    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
+        raise TypeError(f"{name} is seconds or a timedelta, not {type(duration).__name__}")
+    if not duration >= 0:
+        raise ValueError(f"{name} is 0 seconds or more, not {duration}")
+    return float(duration)

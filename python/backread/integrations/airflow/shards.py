@@ -1,0 +1,256 @@
+"""Plan, shard and commit: one reading by many tasks, landed as Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, get_args
+
+from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
+from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
+    AirflowException,
+    AirflowFailException,
+)
+
+from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
+from backread.integrations.airflow.reading import Context, ReadingOperator, one_of
+from backread.sharding.shard import Resource
+
+if TYPE_CHECKING:
+    from backread import Client, Shard, WalkReport
+    from backread.landing import Committed, Landed
+
+__all__ = [
+    "BackreadCommitOperator",
+    "BackreadPlanOperator",
+    "BackreadShardOperator",
+    "CommitSummary",
+    "ShardToRead",
+]
+
+
+class ShardToRead(TypedDict):
+    """One shard of a plan that stands in a landing folder: an item of the plan's XCom."""
+
+    folder: str
+    run_id: str
+    shard: int
+
+
+class CommitSummary(TypedDict):
+    """The commit's XCom, and what its asset events have as ``extra``; see `Committed`.
+
+    ``uncertified_lists`` is the number of users whose messages earned no certificate.
+    """
+
+    folder: str
+    number: int
+    run_id: str
+    resource: str
+    files: int
+    rows: int
+    requests: int
+    certificate: str
+    lists_by_certificate: dict[str, int]
+    uncertified_lists: int
+
+
+class BackreadPlanOperator(ReadingOperator):
+    """Reads the list of users, and begins a run in a landing folder; `backread.plan` cuts it.
+
+    - ``folder``: the landing's, an absolute path that all workers see, or a URI that pyarrow knows;
+      templated.
+    - ``resource``, ``shards``, ``workers``: as of `backread.plan`. Give as ``workers`` how many
+      shards run at once, and the mapped operator the same number as ``max_active_tis_per_dagrun``:
+      the connection's rate limit and concurrency are shared out among so many.
+    - All else as `ReadingOperator` and Airflow's BaseOperator.
+
+    It waits in its worker where the service asks for a wait (429): begun again, it would read the
+    list from its start. A retry plans anew. The XCom is a list of `ShardToRead`, to expand
+    `BackreadShardOperator` with.
+    """
+
+    template_fields = ("folder", "backread_conn_id")
+
+    def __init__(
+        self,
+        *,
+        folder: str,
+        resource: Resource = "messages",
+        shards: int | None = None,
+        workers: int | None = None,
+        **arguments: Any,
+    ) -> None:
+        if not is_template(folder):
+            absolute("folder", folder)
+        one_of("resource", resource, get_args(Resource))
+        for name, number in (("shards", shards), ("workers", workers)):
+            if number is not None and number < 1:
+                raise ValueError(f"{name} is 1 or more, or None, not {number}")
+        super().__init__(**arguments)
+        self.folder = folder
+        self.resource: Resource = resource
+        self.shards = shards
+        self.workers = workers
+
+    def read(self, context: Context, client: Client) -> list[ShardToRead]:
+        from backread import landing, plan
+
+        folder = _rendered(self.folder)
+        planned = plan(client, resource=self.resource, shards=self.shards, workers=self.workers)
+        run_id = landing.begin(folder, planned)
+        self.log.info("Planned: %r, in %s", planned, folder)
+        return [ShardToRead(folder=folder, run_id=run_id, shard=shard.index) for shard in planned]
+
+
+class BackreadShardOperator(ReadingOperator):
+    """Reads one shard of a plan into a Parquet file: what is mapped over the plan's XCom.
+
+    - ``shard``: an item of that XCom, by ``expand(shard=plan.output)``.
+    - All else as `ReadingOperator` and Airflow's BaseOperator.
+
+    It reads at its part of the connection's pace, and waits in its worker where the service asks
+    for a wait (429): begun again, it would read the shard from its start. So does a retry, into
+    another file, and what was left behind counts for nothing. The XCom is a dict, that of `Landed`,
+    for `BackreadCommitOperator`.
+    """
+
+    template_fields = ("shard", "backread_conn_id")
+
+    def __init__(self, *, shard: ShardToRead, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.shard = shard
+
+    def read(self, context: Context, client: Client) -> dict[str, Any]:
+        from backread import landing
+
+        folder, run_id, index = _named(self.shard)
+        shard = landing.load_shard(folder, run_id, index)
+        landed = landing.land(folder, shard, client=_at_its_pace(client, shard))
+        self.log.info(
+            "Landed shard %d of %d: %d rows, %s",
+            shard.index, shard.count, landed.rows, landed.report.certificate,
+        )  # fmt: skip
+        value: dict[str, Any] = json.loads(landed.to_json())
+        return value
+
+
+class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
+    """Commits a landed run: writes the manifest that names one file for each shard.
+
+    - ``landed``: the XComs of the mapped `BackreadShardOperator`, its ``output``.
+    - ``folder``: that of the plan; templated.
+    - ``require_certificate``: commits nothing and fails where the shards together earned no
+      certificate.
+    - All else as Airflow's BaseOperator.
+
+    ``outlets`` are `folder_asset` (folder) by default, unless the path is a template. The XCom is a
+    `CommitSummary`; each outlet's event has it as ``extra``. A retry changes nothing that is
+    committed. It asks the service for nothing.
+    """
+
+    template_fields = ("folder", "landed")
+    ui_color = "#dcebe6"
+
+    def __init__(
+        self,
+        *,
+        folder: str,
+        landed: Iterable[dict[str, Any]],
+        require_certificate: bool = False,
+        **arguments: Any,
+    ) -> None:
+        if not is_template(folder):
+            absolute("folder", folder)
+            arguments.setdefault("outlets", [folder_asset(folder)])
+        super().__init__(**arguments)
+        self.folder = folder
+        self.landed = landed
+        self.require_certificate = require_certificate
+
+    def execute(self, context: Context) -> CommitSummary:
+        from backread import landing
+
+        folder = _rendered(self.folder)
+        read = _landed(self.landed)
+        if self.require_certificate:
+            _require_certificate(folder, read)
+        summary = _summary(folder, landing.commit(folder, read[0].run_id, read))
+        self.log.info("Committed in %s: %s", folder, summary)
+        emit(context, self.outlets, folder, summary)
+        return summary
+
+
+def _rendered(folder: str) -> str:
+    try:
+        return absolute("folder", folder)
+    except ValueError as error:
+        raise AirflowFailException(str(error)) from None
+
+
+def _named(shard: Mapping[str, Any]) -> tuple[str, str, int]:
+    try:
+        return str(shard["folder"]), str(shard["run_id"]), int(shard["shard"])
+    except (KeyError, TypeError, ValueError):
+        raise AirflowFailException(
+            "shard is not an item of what BackreadPlanOperator gives; map it with "
+            "BackreadShardOperator.partial(...).expand(shard=plan.output)"
+        ) from None
+
+
+def _landed(values: Iterable[Mapping[str, Any]]) -> list[Landed]:
+    from backread.landing import Landed
+
+    try:
+        read = [Landed.from_json(json.dumps(value)) for value in values]
+    except (TypeError, ValueError):
+        read = []
+    if not read:
+        raise AirflowFailException(
+            "landed is not what a mapped BackreadShardOperator gives; give its output"
+        )
+    return read
+
+
+def _at_its_pace(client: Client, shard: Shard[Any]) -> Client:
+    settings = json.loads(shard.to_json())["settings"]
+    if settings["base_url"] != client.base_url:
+        raise AirflowFailException(
+            f"the run was planned at {settings['base_url']}, and the connection is of "
+            f"{client.base_url}: plan anew"
+        )
+    share = settings["options"]
+    return client.with_options(
+        max_concurrency=share["max_concurrency"], rate_limit=share["rate_limit"]
+    )
+
+
+def _require_certificate(folder: str, read: list[Landed]) -> None:
+    from backread import join_reports, landing
+
+    # As the commit chooses: the first of each shard.
+    chosen: dict[int, WalkReport] = {}
+    for each in read:
+        chosen.setdefault(each.shard, each.report)
+    plan = landing.load_plan(folder, read[0].run_id)
+    if any(shard.index not in chosen for shard in plan):
+        # The commit says which shards are missing, and commits nothing.
+        return
+    report = join_reports(plan, [chosen[shard.index] for shard in plan])
+    if report.certificate == "uncertified":
+        raise AirflowException(f"nothing was committed: the rows are uncertified: {report.reason}")
+
+
+def _summary(folder: str, committed: Committed) -> CommitSummary:
+    return CommitSummary(
+        folder=folder,
+        number=committed.number,
+        run_id=committed.run_id,
+        resource=committed.resource,
+        files=len(committed.files),
+        rows=committed.rows,
+        requests=committed.report.requests,
+        certificate=committed.report.certificate,
+        lists_by_certificate=committed.report.lists_by_certificate,
+        uncertified_lists=len(committed.report.uncertified_users),
+    )

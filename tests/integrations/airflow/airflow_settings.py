@@ -1,0 +1,31 @@
+"""The settings of an Airflow that is alone on its machine, as environment variables."""
+
+from __future__ import annotations
+
+import secrets
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+__all__ = ["settings"]
+
+
+def settings(home: Path) -> dict[str, str]:
+    """For a home; whoever starts components adds where the API server is."""
+    return {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "6",
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
+        # Without a key the database would hold passwords in clear.
+        "AIRFLOW__CORE__FERNET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+        "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "AIRFLOW__API__SECRET_KEY": secrets.token_hex(32),
+    }

@@ -1,0 +1,226 @@
+"""A whole Airflow on loopback: API server, scheduler, DAG processor, triggerer, each a process.
+
+``Airflow`` starts them, speaks with the API as a user's browser does, and ends them with all that
+they started: each leads a process group of its own, and the tasks' groups are found below it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Airflow", "running", "until"]
+
+COMPONENTS = {
+    "api-server": ["api-server", "--host", "127.0.0.1", "--workers", "1"],
+    "scheduler": ["scheduler", "--skip-serve-logs"],
+    "dag-processor": ["dag-processor"],
+    "triggerer": ["triggerer", "--skip-serve-logs"],
+}
+SECONDS = 180.0
+"""What anything may take, on a machine that has much else to do."""
+
+Json = Any
+
+
+def until(wanted: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
+    """Asks until there is an answer that is true, and gives it."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if answer := wanted():
+            return answer
+        time.sleep(0.2)
+    raise AssertionError(f"in {seconds:.0f} s there was never: {what}")
+
+
+class Airflow:
+    """The running components, by their API."""
+
+    def __init__(self, home: Path, url: str) -> None:
+        self.home = home
+        self.url = url
+        self._token = ""
+
+    def ask(self, method: str, path: str, body: Json = None) -> Json:
+        """One request of the public API; its JSON."""
+        if not self._token and path != "/auth/token":
+            self._token = self.ask("GET", "/auth/token")["access_token"]
+        request = urllib.request.Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                text = answer.read()
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{method} {path}: {error.code} {error.read()!r}") from None
+        return json.loads(text) if text else None
+
+    def is_up(self) -> bool:
+        """Whether all components said within the last moments that they are well."""
+        try:
+            health = self.ask("GET", "/api/v2/monitor/health")
+        except (OSError, AssertionError):
+            return False
+        return all(each["status"] == "healthy" for each in health.values() if each is not None)
+
+    def connection(self, conn_id: str, **fields: Json) -> Json:
+        """A connection as the form sends it; ``extra`` as a dict."""
+        extra = json.dumps(fields.pop("extra", {}))
+        return {"connection_id": conn_id, "conn_type": "backread", "extra": extra, **fields}
+
+    def connect(self, conn_id: str, lane: Any, **extra: Json) -> None:
+        """Makes a connection of a mock's lane, in Airflow's database."""
+        body = self.connection(
+            conn_id, host=lane.url, password=lane.secret, extra={"vendor": lane.vendor, **extra}
+        )
+        self.ask("POST", "/api/v2/connections", body)
+
+    def trigger(self, dag_id: str) -> str:
+        """Starts a run, once the DAG is known; gives the run's id."""
+        until(lambda: self._known(dag_id), f"a DAG {dag_id}; import errors: {self._errors()}")
+        started = self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None})
+        return str(started["dag_run_id"])
+
+    def _known(self, dag_id: str) -> bool:
+        return dag_id in [each["dag_id"] for each in self.ask("GET", "/api/v2/dags")["dags"]]
+
+    def _errors(self) -> list[str]:
+        found = self.ask("GET", "/api/v2/importErrors")["import_errors"]
+        return [each["stack_trace"] for each in found]
+
+    def tasks(self, dag_id: str, run_id: str) -> dict[str, Json]:
+        """The task instances of a run, by their id and, if mapped, index."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances"
+        return {
+            each["task_id"] + (f"[{each['map_index']}]" if each["map_index"] >= 0 else ""): each
+            for each in self.ask("GET", path)["task_instances"]
+        }
+
+    def success_of(self, dag_id: str, run_id: str) -> dict[str, Json]:
+        """Waits for the end of a run, which must be a success; gives its task instances."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}"
+        try:
+            until(
+                lambda: self.ask("GET", path)["state"] in ("success", "failed"),
+                f"an end of {dag_id} {run_id}",
+            )
+            tasks = self.tasks(dag_id, run_id)
+            assert {each["state"] for each in tasks.values()} == {"success"}
+        except AssertionError:
+            print(self.logs(dag_id))
+            raise
+        return tasks
+
+    def value(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> Json:
+        """A task's XCom."""
+        path = (
+            f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}"
+            f"/xcomEntries/return_value?map_index={map_index}&deserialize=true"
+        )
+        return self.ask("GET", path)["value"]
+
+    def events(self, dag_id: str) -> list[Json]:
+        """The asset events of a DAG's tasks."""
+        found = self.ask("GET", f"/api/v2/assets/events?source_dag_id={dag_id}")
+        return list(found["asset_events"])
+
+    def logs(self, dag_id: str) -> str:
+        """All that the tasks of a DAG logged."""
+        files = sorted((self.home / "logs" / f"dag_id={dag_id}").rglob("*.log*"))
+        return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+@contextmanager
+def running(home: Path, environment: Mapping[str, str]) -> Iterator[Airflow]:
+    """All components, until the block ends."""
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    settings = {
+        **environment,
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "AIRFLOW__API__BASE_URL": url,
+    }
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for name, arguments in COMPONENTS.items():
+            more = ["--port", str(port)] if name == "api-server" else []
+            with (home / f"{name}.out").open("wb") as output:
+                started.append(
+                    subprocess.Popen(
+                        [sys.executable, "-m", "airflow", *arguments, *more],
+                        env=settings,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
+                )
+        airflow = Airflow(home, url)
+
+        def is_up() -> bool:
+            ended = [each.args for each in started if each.poll() is not None]
+            assert not ended, f"{ended} ended; {home} has what they wrote"
+            return airflow.is_up()
+
+        until(is_up, "all components healthy")
+        yield airflow
+    finally:
+        _end(started)
+
+
+def _end(started: list[subprocess.Popen[bytes]]) -> None:
+    """Ends the components, the last first, and what is left of their children."""
+    families = {process.pid: _below(process.pid) for process in started}
+    for process in reversed(started):
+        process.send_signal(signal.SIGTERM)
+    for process in started:
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for pid in {pid for family in families.values() for pid in family}:
+        if _is_ours(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _below(pid: int) -> list[int]:
+    """The process and all below it, by /proc."""
+    parents: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            rest = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents.setdefault(int(rest[1]), []).append(int(status.parent.name))
+    found = [pid]
+    for each in found:
+        found += parents.get(each, [])
+    return found
+
+
+def _is_ours(pid: int) -> bool:
+    """Whether a process is there still and is Airflow's, and not a later one of the same id."""
+    try:
+        return b"airflow" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

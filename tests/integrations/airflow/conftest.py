@@ -1,0 +1,75 @@
+"""Airflow for the tests in this folder: a home of its own, a database, a service to read.
+
+``airflow_home`` is an empty home with a migrated database; nothing of the user's is read or
+written. ``service`` is a mock server; each test opens a lane, which has a connection of its own.
+Airflow reads its settings when it is imported, so they stand in the environment before that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from airflow_settings import settings
+
+from backread.testing import Lane, MockServer, World
+
+HOME = Path(tempfile.mkdtemp(prefix="backread-airflow-"))
+for variable in [name for name in os.environ if name.startswith(("AIRFLOW_", "BACKREAD_"))]:
+    del os.environ[variable]
+os.environ.update(settings(HOME))
+
+Connect = Callable[..., str]
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def airflow_home() -> Path:
+    """The home, with a database."""
+    (HOME / "dags").mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "airflow", "db", "migrate"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return HOME
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[MockServer]:
+    """A service of 60 users."""
+    with MockServer(World(seed=7, users=60, messages_per_user=(0, 30))) as running:
+        yield running
+
+
+@pytest.fixture
+def lane(service: MockServer) -> Iterator[Lane]:
+    """A lane of the service, for this test alone."""
+    with service.lane() as opened:
+        yield opened
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
+    """Makes the connection ``backread_default``, or another, of a lane; gives its id."""
+
+    def connect(lane: Lane, conn_id: str = "backread_default", **extra: object) -> str:
+        connection = {
+            "conn_type": "backread",
+            "host": lane.url,
+            "password": lane.secret,
+            "extra": {"vendor": lane.vendor, **extra},
+        }
+        monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(connection))
+        return conn_id
+
+    return connect

@@ -1,0 +1,303 @@
+"""The operators and the sensor in one process, by ``DAG.test``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.models.asset import AssetEvent
+from airflow.sdk.exceptions import AirflowException
+from airflow.utils.session import create_session
+from dag_files import run_dag, states
+from held import messages_landed, messages_of, mirror_holds
+
+from backread import Mirror, landing, plan
+from backread.errors import LandingError
+from backread.integrations.airflow import BackreadCommitOperator
+from backread.testing import Lane
+from conftest import Connect
+
+Run = Callable[[str, str], Any]
+
+
+@pytest.fixture
+def run(airflow_home: Path) -> Run:
+    return lambda name, body: run_dag(airflow_home, name, body)
+
+
+def value_of(done: Any, task_id: str) -> Any:
+    [instance] = [each for each in done.get_task_instances() if each.task_id == task_id]
+    return instance.xcom_pull(task_ids=task_id)
+
+
+def extras_of(dag_id: str) -> list[tuple[str, Any]]:
+    """The URI and the extra of each asset event of a DAG."""
+    with create_session() as session:
+        events = session.query(AssetEvent).filter_by(source_dag_id=dag_id).all()
+        return [(event.asset.uri, event.extra) for event in events]
+
+
+def test_sync(run: Run, lane: Lane, connect: Connect, tmp_path: Path) -> None:
+    connect(lane)
+    done = run("sync", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats/")')
+    assert states(done) == {"chats": "success"}
+    assert mirror_holds(tmp_path / "chats", lane.world)
+    summary = value_of(done, "chats")
+    assert (summary["users"], summary["messages"]) == (60, lane.world.total_messages)
+    assert summary["certificate"] == "snapshot"
+    assert extras_of("sync") == [(f"file://{tmp_path}/chats", summary)]
+
+
+def test_folder_and_mode_are_templates_and_an_alias_gets_the_asset(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path
+) -> None:
+    conn_id = connect(lane, "chat_service")
+    done = run(
+        "templates",
+        f"""
+        BackreadSyncOperator(
+            task_id="chats",
+            mirror="{tmp_path}/{{{{ dag.dag_id }}}}",
+            mode="{{{{ 'full' if dag_run.run_type == 'manual' else 'incremental' }}}}",
+            backread_conn_id="{{{{ var.value.get('conn', '{conn_id}') }}}}",
+            outlets=[AssetAlias("chats")],
+        )
+        """,
+    )
+    assert states(done) == {"chats": "success"}
+    assert value_of(done, "chats")["mode"] == "full"
+    assert mirror_holds(tmp_path / "templates", lane.world)
+    [(uri, extra)] = extras_of("templates")
+    assert uri == f"file://{tmp_path}/templates"
+    assert extra["mode"] == "full"
+
+
+def test_rows_without_a_certificate_fail_a_task_that_requires_one(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path
+) -> None:
+    connect(lane)
+    lane.dialect = "total=null"
+    done = run(
+        "uncertified",
+        f"""
+        BackreadSyncOperator(task_id="strict", mirror="{tmp_path}/a", require_certificate=True)
+        BackreadSyncOperator(task_id="lenient", mirror="{tmp_path}/b")
+        """,
+    )
+    assert states(done) == {"strict": "failed", "lenient": "success"}
+    assert [uri for uri, _ in extras_of("uncertified")] == [f"file://{tmp_path}/b"]
+    # What was read is kept all the same.
+    assert mirror_holds(tmp_path / "a", lane.world)
+
+
+def test_short_waits_are_waited_out(run: Run, lane: Lane, connect: Connect, tmp_path: Path) -> None:
+    connect(lane)
+    lane.fault(f"messages user={lane.world.user_ids()[-1]}: status(429, retry_after=1) x1")
+    done = run("short", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats")')
+    assert states(done) == {"chats": "success"}
+    assert value_of(done, "chats")["resumed"]
+    assert mirror_holds(tmp_path / "chats", lane.world)
+
+
+def test_a_service_that_only_asks_for_waits_is_given_up(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path
+) -> None:
+    connect(lane, max_concurrency=1)
+    lane.fault("messages: status(429, retry_after=0)")
+    done = run("given_up_sync", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a")')
+    assert states(done) == {"chats": "failed"}
+    # The first comes after the users, which are something new; then six with nothing.
+    assert lane.counts()["messages"] == 7
+
+
+def test_waits_with_something_read_between_them_are_not_counted(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path
+) -> None:
+    connect(lane, max_concurrency=1)
+    for user_id in lane.world.user_ids()[::6]:
+        lane.fault(f"messages user={user_id}: status(429, retry_after=0) x1")
+    done = run("between", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a")')
+    assert states(done) == {"chats": "success"}
+    assert mirror_holds(tmp_path / "a", lane.world)
+
+
+def test_a_shard_goes_on_where_it_was_after_each_wait(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path
+) -> None:
+    connect(lane, max_concurrency=1)
+    for user_id in lane.world.user_ids()[::6]:
+        lane.fault(f"messages user={user_id}: status(429, retry_after=0) x1")
+    done = run(
+        "shard_waits",
+        f"""
+        plan = BackreadPlanOperator(task_id="plan", folder="{tmp_path}", shards=1)
+        shards = BackreadShardOperator.partial(task_id="shard").expand(shard=plan.output)
+        BackreadCommitOperator(task_id="commit", folder="{tmp_path}", landed=shards.output)
+        """,
+    )
+    assert set(states(done).values()) == {"success"}
+    assert messages_landed(tmp_path) == messages_of(lane.world)
+    # Each list once, and each of those that were refused once more.
+    assert lane.counts()["messages"] == 70
+
+
+def test_a_refused_secret_fails_at_once(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connect(lane)
+    lane.fault("users: status(401)")
+    done = run(
+        "refused", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a", retries=3)'
+    )
+    assert states(done) == {"chats": "failed"}
+    shown = capsys.readouterr().out
+    assert "401: it did not take the secret" in shown
+    assert lane.secret not in shown
+
+
+def test_a_task_that_took_too_long_keeps_what_it_committed(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connect(lane)
+    lane.fault(f"messages user={lane.world.user_ids()[-1]}: stall()")
+    sync = f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/chats"'
+    late = run("late", f"{sync}, execution_timeout=timedelta(seconds=5))")
+    assert states(late) == {"chats": "failed"}
+    assert "AirflowTaskTimeout" in capsys.readouterr().out
+    lane.clear_faults()
+    before = lane.counts()["messages"]
+    again = run("again", f"{sync})")
+    assert states(again) == {"chats": "success"}
+    assert value_of(again, "chats")["resumed"]
+    assert lane.counts()["messages"] - before < 60
+    assert mirror_holds(tmp_path / "chats", lane.world)
+
+
+def test_plan_shards_commit(run: Run, lane: Lane, connect: Connect, tmp_path: Path) -> None:
+    connect(lane, rate_limit=2_000)
+    done = run(
+        "by_shards",
+        f"""
+        plan = BackreadPlanOperator(task_id="plan", folder="{tmp_path}", shards=2)
+        shards = BackreadShardOperator.partial(task_id="shard").expand(shard=plan.output)
+        BackreadCommitOperator(
+            task_id="commit", folder="{tmp_path}", landed=shards.output, require_certificate=True
+        )
+        """,
+    )
+    assert set(states(done).values()) == {"success"}
+    assert messages_landed(tmp_path) == messages_of(lane.world)
+    summary = value_of(done, "commit")
+    assert (summary["files"], summary["rows"]) == (2, lane.world.total_messages)
+    assert extras_of("by_shards") == [(f"file://{tmp_path}", summary)]
+
+
+def test_nothing_is_committed_without_a_certificate_that_is_required(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path
+) -> None:
+    connect(lane)
+    lane.dialect = "total=null"
+    done = run(
+        "doubtful",
+        f"""
+        plan = BackreadPlanOperator(task_id="plan", folder="{tmp_path}", shards=1)
+        shards = BackreadShardOperator.partial(task_id="shard").expand(shard=plan.output)
+        BackreadCommitOperator(
+            task_id="commit", folder="{tmp_path}", landed=shards.output, require_certificate=True
+        )
+        """,
+    )
+    assert states(done) == {"plan": "success", "shard[0]": "success", "commit": "failed"}
+    assert not list(tmp_path.glob("manifests/*"))
+
+
+def test_a_missing_shard_is_named_and_the_first_landing_of_each_is_judged(
+    lane: Lane, tmp_path: Path
+) -> None:
+    with lane.client() as client:
+        run_id = landing.begin(tmp_path, plan(client, shards=2))
+        sure = [
+            landing.land(tmp_path, landing.load_shard(tmp_path, run_id, index), client=client)
+            for index in range(2)
+        ]
+        lane.dialect = "total=null"
+        shard = landing.load_shard(tmp_path, run_id, 1)
+        doubtful = landing.land(tmp_path, shard, client=client)
+
+    def commit(*landed: landing.Landed) -> Any:
+        task = BackreadCommitOperator(
+            task_id="commit",
+            folder=str(tmp_path),
+            landed=[json.loads(each.to_json()) for each in landed],
+            require_certificate=True,
+            outlets=[],
+        )
+        return task.execute({"outlet_events": {}})
+
+    with pytest.raises(LandingError, match="not landed: 1; land them"):
+        commit(sure[0])
+    with pytest.raises(AirflowException, match="nothing was committed"):
+        commit(sure[0], doubtful, sure[1])
+    assert commit(*sure, doubtful)["certificate"] != "uncertified"
+
+
+def write_now(lane: Lane) -> int:
+    """A new message, of this moment; its user."""
+    user_id, now = lane.world.user_ids()[3], datetime.now(UTC).isoformat(timespec="milliseconds")
+    [message_id] = lane.world.add_messages(user_id, 1)
+    lane.world.edit_message(user_id, message_id, created_at=now)
+    lane.world.edit_user(user_id, online_at=now)
+    return user_id
+
+
+@pytest.mark.parametrize("how", ["deferrable=True", 'mode="reschedule"', 'mode="poke"'])
+def test_the_sensor_finds_a_message_after_a_time(
+    run: Run, lane: Lane, connect: Connect, how: str
+) -> None:
+    connect(lane)
+    since = datetime.now(UTC) - timedelta(hours=1)
+    user_id = write_now(lane)
+    done = run(
+        f"since_{how.partition('=')[0]}_{'poke' in how}",
+        f'NewMessagesSensor(task_id="wait", since="{since.isoformat()}", {how})',
+    )
+    assert states(done) == {"wait": "success"}
+    assert value_of(done, "wait")["user_id"] == user_id
+
+
+@pytest.mark.parametrize("how", ["deferrable=True", "deferrable=False"])
+def test_the_sensor_finds_what_a_mirror_does_not_hold(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path, how: str
+) -> None:
+    connect(lane)
+    mirror = Mirror(tmp_path / "chats")
+    with lane.client() as client:
+        mirror.sync(client)
+    sensor = (
+        f'NewMessagesSensor(task_id="wait", mirror="{tmp_path}/chats", {how}, '
+        "poke_interval=0.2, timeout=2, soft_fail=True)"
+    )
+    name = how.replace("=", "_")
+    if "False" in how:
+        # Of a deferred task the time is kept by the scheduler, which is not here.
+        assert states(run(f"nothing_{name}", sensor)) == {"wait": "skipped"}
+    query = "select user_id from conversations order by last_message_at desc limit 1"
+    [(user_id,)] = mirror.sql(query).fetchall()
+    lane.world.add_messages(user_id, 1)
+    done = run(f"something_{name}", sensor)
+    assert states(done) == {"wait": "success"}
+    assert value_of(done, "wait")["user_id"] == user_id
+
+
+def test_the_trigger_gives_up_where_the_service_refuses(
+    run: Run, lane: Lane, connect: Connect
+) -> None:
+    connect(lane)
+    # The first look is the worker's.
+    lane.fault("users offset=0 attempt=2: status(401)")
+    sensor = 'NewMessagesSensor(task_id="wait", deferrable=True, poke_interval=0.2)'
+    assert states(run("given_up", sensor)) == {"wait": "failed"}

@@ -1,0 +1,171 @@
+"""What is wrong is said when the DAG is parsed, or by the first thing that a task does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers_manager import ProvidersManager
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+from airflow.sdk.serde import serialize
+
+from backread import Client, landing, plan
+from backread.integrations.airflow import (
+    BackreadCommitOperator,
+    BackreadHook,
+    BackreadPlanOperator,
+    BackreadShardOperator,
+    BackreadSyncOperator,
+    NewMessagesSensor,
+    NewMessagesTrigger,
+    folder_asset,
+)
+from backread.testing import Lane, MockServer
+from conftest import Connect
+
+MIRROR = "/srv/chats"
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "said"),
+    [
+        (BackreadSyncOperator, {"mirror": "chats/"}, "an absolute path, not 'chats/'"),
+        (BackreadSyncOperator, {"mirror": ""}, "path or URI"),
+        (BackreadSyncOperator, {"mirror": "s3://bucket/chats"}, "a path that DuckDB"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "mode": "ful"}, "'incremental' or 'full'"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "max_staleness": -1}, "max_staleness"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "longest_wait": -1}, "longest_wait"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "on_rate_limit": "raise"}, "'reschedule' or"),
+        (BackreadPlanOperator, {"folder": "landing"}, "an absolute path"),
+        (BackreadPlanOperator, {"folder": MIRROR, "resource": "chats"}, "'users' or 'messages'"),
+        (BackreadPlanOperator, {"folder": MIRROR, "shards": 0}, "shards"),
+        (BackreadCommitOperator, {"folder": "landing", "landed": []}, "an absolute path"),
+        (NewMessagesSensor, {"mirror": MIRROR, "since": "2026-01-01"}, "not both"),
+        (NewMessagesSensor, {"since": "yesterday"}, "'yesterday' is no time"),
+        (NewMessagesSensor, {"mirror": "chats"}, "an absolute path"),
+        (NewMessagesSensor, {"mode": "reschedule"}, "give mirror or since"),
+        (NewMessagesSensor, {"max_requests": 1}, "max_requests"),
+    ],
+)
+def test_arguments_are_refused_where_the_dag_is_parsed(
+    kind: Any, arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        kind(task_id="task", **arguments)
+
+
+@pytest.mark.parametrize("argument", ["on_rate_limit", "longest_wait", "deferrable"])
+def test_plans_and_shards_have_no_reschedule(argument: str) -> None:
+    """After it they would read from their start."""
+    given: dict[str, Any] = {argument: "reschedule"}
+    with pytest.raises(TypeError, match=argument):
+        BackreadPlanOperator(task_id="task", folder=MIRROR, **given)
+    with pytest.raises(TypeError, match=argument):
+        BackreadShardOperator.partial(task_id="task", **given)
+
+
+def test_durations_may_be_timedeltas() -> None:
+    task = BackreadSyncOperator(
+        task_id="task", mirror=MIRROR, max_staleness=timedelta(days=1), longest_wait=timedelta(1)
+    )
+    assert (task.max_staleness, task.longest_wait) == (86_400, 86_400)
+
+
+def test_a_mirror_s_asset_is_the_task_s_outlet() -> None:
+    task = BackreadSyncOperator(task_id="task", mirror=f"{MIRROR}/")
+    assert task.outlets == [folder_asset(MIRROR)]
+    assert folder_asset(MIRROR).uri == "file:///srv/chats"
+    assert folder_asset("s3://bucket/chats/").uri == "s3://bucket/chats"
+    assert BackreadSyncOperator(task_id="other", mirror="{{ var.value.x }}").outlets == []
+    with pytest.raises(ValueError, match="absolute"):
+        folder_asset("chats")
+
+
+def test_a_connection_that_is_not_there(airflow_home: Path) -> None:
+    with pytest.raises(AirflowFailException, match="no connection 'nowhere'; make one"):
+        BackreadHook("nowhere").get_conn()
+
+
+def test_a_connection_that_lacks_something(
+    airflow_home: Path, lane: Lane, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(lane, "odd", timeout="soon")
+    with pytest.raises(AirflowFailException, match="'odd': the field timeout: it must be a number"):
+        BackreadHook("odd").get_conn()
+    connect(lane, "odd", timeout=-1)
+    with pytest.raises(AirflowFailException, match=r"'odd': .*timeout"):
+        BackreadHook("odd").get_conn()
+    assert BackreadHook("odd").test_connection()[0] is False
+
+
+def test_options_go_before_the_connection_s(
+    airflow_home: Path, lane: Lane, connect: Connect
+) -> None:
+    connect(lane, timeout=5, max_retries=1)
+    with BackreadHook(max_retries=3).get_conn() as client:
+        assert client.users.page(limit=1).total == 60
+        assert "max_retries" not in repr(client)
+
+
+def test_a_shard_of_something_else_is_refused() -> None:
+    task = BackreadShardOperator(task_id="task", shard={"folder": MIRROR})  # type: ignore[typeddict-item]
+    with pytest.raises(AirflowFailException, match=r"expand\(shard=plan.output\)"):
+        task.read({}, None)  # type: ignore[arg-type]
+
+
+def test_a_shard_has_its_part_of_the_pace_and_keeps_to_its_service(
+    lane: Lane, service: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with lane.client(rate_limit=100, max_concurrency=8) as client:
+        run_id = landing.begin(tmp_path, plan(client, shards=2))
+        shard = {"folder": str(tmp_path), "run_id": run_id, "shard": 0}
+        task = BackreadShardOperator(task_id="task", shard=shard)  # type: ignore[arg-type]
+        changes: list[dict[str, object]] = []
+        changed = Client.with_options
+        monkeypatch.setattr(
+            Client,
+            "with_options",
+            lambda self, **each: changes.append(each) or changed(self, **each),
+        )
+        assert task.read({}, client)["rows"] > 0
+    assert changes == [{"max_concurrency": 4, "rate_limit": 50.0}]
+    with (
+        Client("http://127.0.0.1:1", "mock_other", "acme") as other,
+        pytest.raises(AirflowFailException, match="plan anew"),
+    ):
+        task.read({}, other)
+
+
+def test_the_trigger_travels_without_the_secret() -> None:
+    trigger = NewMessagesTrigger(
+        backread_conn_id="chats", mark={"since": None, "watched": []}, poke_interval=1,
+        max_requests=12,
+    )  # fmt: skip
+    path, arguments = trigger.serialize()
+    assert path == "backread.integrations.airflow.trigger.NewMessagesTrigger"
+    serialize(arguments)
+    assert arguments.keys() == {"backread_conn_id", "mark", "poke_interval", "max_requests"}
+    assert NewMessagesTrigger(**arguments).serialize() == (path, arguments)
+
+
+def test_airflow_knows_the_provider(airflow_home: Path) -> None:
+    assert "backread" in ProvidersManager().providers
+    hook = ProvidersManagerTaskRuntime().hooks["backread"]
+    assert hook is not None
+    assert (hook.hook_name, hook.connection_testable) == ("backread", True)
+
+
+def test_the_provider_s_description_costs_no_import_of_airflow() -> None:
+    program = (
+        "import sys\n"
+        "from backread.integrations.airflow.provider_info import get_provider_info\n"
+        "get_provider_info()\n"
+        "assert not [name for name in sys.modules if name.partition('.')[0] == 'airflow']\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env=dict(os.environ))

@@ -1,0 +1,154 @@
+"""A connection of Airflow's as a client's arguments; Airflow itself is not needed for that."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backread.errors import ConfigurationError
+from backread.integrations.airflow.connection import FIELDS, read_settings
+from backread.integrations.airflow.provider_info import get_provider_info
+from documents import IN_CHECKOUT, ROOT, Document
+
+SECRET = "told-to-nobody"
+URL = "https://chat.example.com/api"
+ENVIRONMENT = {
+    "BACKREAD_BASE_URL": URL,
+    "BACKREAD_API_SECRET": SECRET,
+    "BACKREAD_VENDOR": "acme",
+}
+
+
+def connection(**fields: Any) -> SimpleNamespace:
+    """A connection that lacks nothing, but for what is given as None."""
+    whole: dict[str, Any] = {
+        "conn_id": "chats",
+        "conn_type": "backread",
+        "host": URL,
+        "schema": None,
+        "login": None,
+        "password": SECRET,
+        "port": None,
+        "extra": {"vendor": "acme"},
+    }
+    whole |= fields
+    if isinstance(whole["extra"], dict):
+        whole["extra"] = json.dumps(whole["extra"])
+    return SimpleNamespace(**whole)
+
+
+@pytest.mark.parametrize(
+    ("fields", "url"),
+    [
+        ({}, URL),
+        ({"host": "chat.example.com"}, "https://chat.example.com"),
+        ({"host": "chat.example.com", "schema": "api"}, URL),
+        ({"host": "chat.example.com", "schema": "https"}, "https://chat.example.com"),
+        ({"host": "127.0.0.1", "schema": "http", "port": 8000}, "http://127.0.0.1:8000"),
+        (
+            {"host": "https://chat.example.com/api", "port": 8443},
+            "https://chat.example.com:8443/api",
+        ),
+        (
+            {"host": "https://chat.example.com:1/api", "port": 8443},
+            "https://chat.example.com:1/api",
+        ),
+        ({"host": f" {URL}/ "}, f"{URL}/"),
+    ],
+)
+def test_the_base_url_comes_from_host_port_and_schema(fields: dict[str, Any], url: str) -> None:
+    assert read_settings(connection(**fields), {}).base_url == url
+
+
+def test_fields_may_be_text_as_in_a_uri() -> None:
+    extra = {
+        "vendor": "acme",
+        "timeout": "5.5",
+        "max_retries": "2",
+        "rate_limit": 10,
+        "allow_http": "True",
+        "ca_bundle": "",
+        "deadline": None,
+    }
+    settings = read_settings(connection(extra=extra), {})
+    assert settings.vendor == "acme"
+    assert settings.options == {
+        "timeout": 5.5,
+        "max_retries": 2,
+        "rate_limit": 10.0,
+        "allow_http": True,
+    }
+
+
+def test_what_is_left_out_comes_from_the_environment() -> None:
+    settings = read_settings(connection(host=None, password=None, extra=None), ENVIRONMENT)
+    assert (settings.base_url, settings.api_secret, settings.vendor) == (None, None, None)
+    assert settings.masked == (SECRET,)
+
+
+def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host() -> None:
+    with pytest.raises(ConfigurationError, match="'chats' has no password; give the API secret"):
+        read_settings(connection(password=None), ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"conn_type": "http"}, "of the type 'http', not 'backread'"),
+        ({"host": None}, "no host"),
+        ({"host": "http://[chat", "port": 1}, "host is no address"),
+        ({"password": None, "login": SECRET}, "in the login, where it does not belong"),
+        ({"extra": None}, "no vendor"),
+        ({"extra": "{vendor"}, "not JSON"),
+        ({"extra": "[1]"}, "no JSON object"),
+        ({"extra": {"vendor": "a", "rate_limt": 3}}, "unknown fields in its extra: rate_limt"),
+        ({"extra": {"vendor": 3}}, "vendor: it must be text"),
+        ({"extra": {"vendor": "a", "timeout": "soon"}}, "timeout: it must be a number"),
+        ({"extra": {"vendor": "a", "timeout": True}}, "timeout: it must be a number"),
+        ({"extra": {"vendor": "a", "max_retries": 1.5}}, "max_retries: it must be a whole number"),
+        ({"extra": {"vendor": "a", "max_retries": "inf"}}, "max_retries: it must be a whole"),
+        ({"extra": {"vendor": "a", "allow_http": "perhaps"}}, "allow_http: it must be true"),
+    ],
+)
+def test_what_is_wrong_is_named_and_no_secret_with_it(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_settings(connection(**fields), {})
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("the connection 'chats'")
+    assert SECRET not in str(caught.value)
+
+
+def test_the_password_of_a_proxy_is_masked_too() -> None:
+    extra = {"vendor": "acme", "proxy": "http://me:p%40ss@proxy.example.com:3128"}
+    settings = read_settings(connection(extra=extra), {})
+    assert settings.masked == (SECRET, "p@ss")
+    assert SECRET not in repr(settings)
+    assert "p%40ss" not in repr(settings)
+
+
+def test_the_form_has_every_field() -> None:
+    [kind] = get_provider_info()["connection-types"]
+    assert kind["conn-fields"].keys() == FIELDS.keys()
+    assert kind["conn-fields"]["proxy"]["schema"]["format"] == "password"
+    assert kind["ui-field-behaviour"]["relabeling"]["password"] == "API secret"
+
+
+def test_neither_the_provider_nor_backread_imports_airflow() -> None:
+    program = (
+        "import sys, backread.integrations.airflow\n"
+        "from backread.integrations.airflow import provider_info\n"
+        "provider_info.get_provider_info()\n"
+        "print([name for name in sys.modules if name.partition('.')[0] in ('airflow', 'duckdb')])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.skipif(not IN_CHECKOUT, reason="the pages are in the checkout only")
+def test_the_page_has_every_field() -> None:
+    assert list(Document(ROOT / "docs" / "airflow.md").table("field")) == list(FIELDS)
