@@ -1,0 +1,51 @@
+"""backread on Apache Spark (PySpark 4.0 or later): the data source ``backread``, landing, merging.
+
+`register` makes ``spark.read.format("backread")`` and ``spark.readStream.format("backread")`` work
+in a session; `land` reads the service into immutable Parquet files that one manifest names;
+`newest` and `merge_into_delta` make one row a key of landed runs. PySpark is imported when one of
+them is first used; ``pip install "backread[spark]"`` brings it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from backread.integrations.spark.executors import check
+    from backread.integrations.spark.landing_job import land
+    from backread.integrations.spark.merging import merge_into_delta, newest
+    from backread.integrations.spark.source import BackreadDataSource, register
+
+__all__ = ["BackreadDataSource", "check", "land", "merge_into_delta", "newest", "register"]
+
+_ELSEWHERE = {
+    "BackreadDataSource": "source",
+    "check": "executors",
+    "land": "landing_job",
+    "merge_into_delta": "merging",
+    "newest": "merging",
+    "register": "source",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(f"{__name__}.{_ELSEWHERE[name]}")
+    except ModuleNotFoundError as error:
+        if error.name not in ("pyspark", "pyarrow"):
+            raise
+        raise ImportError(
+            f"backread on Spark needs {error.name}, which is not installed; run: "
+            'pip install "backread[spark]"',
+            name=error.name,
+        ) from None
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

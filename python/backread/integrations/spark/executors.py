@@ -1,0 +1,123 @@
+"""What the executors have: cores, backread, and the secret."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from backread import __version__
+from backread.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark import SparkContext  # type: ignore[import-not-found, unused-ignore]
+    from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
+
+__all__ = ["check", "context", "described", "slots"]
+
+
+def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = None) -> None:
+    """Asks the session's executors whether they can read the service; sends it nothing.
+
+    A job of one small task for each core looks for backread, in the version of the driver, and for
+    the secret: in ``secret_file``, or else in ``BACKREAD_API_SECRET``. Executors that come later
+    are not asked, nor those whose cores are all busy.
+
+    `ConfigurationError` that names the machines where something is missing.
+    """
+    file = None if secret_file is None else os.fspath(secret_file)
+    ask = _question(__version__, file)
+    tasks = slots(spark, dynamic=True) or 1
+    with described(context(spark), "backread: has each executor the secret?") as spark_context:
+        answers = spark_context.parallelize(range(tasks), tasks).mapPartitions(ask).collect()
+    wrong = sorted({(host, problem) for host, problem in answers if problem})
+    if wrong:
+        hosts = ", ".join(sorted({host for host, _ in wrong}))
+        raise ConfigurationError(f"the executors on {hosts} cannot read the service: {wrong[0][1]}")
+
+
+def slots(spark: SparkSession, *, dynamic: bool = False) -> int | None:
+    """How many tasks run at once; None in Spark Connect, and where executors come and go.
+
+    With ``dynamic`` those that are there now count.
+    """
+    try:
+        spark_context = context(spark)
+    except ConfigurationError:
+        return None
+    settings = spark_context.getConf()
+    if settings.get("spark.dynamicAllocation.enabled", "false") == "true" and not dynamic:
+        return None
+    # Executors that were asked for may not have come yet.
+    asked = int(settings.get("spark.executor.instances", "0"))
+    asked *= int(settings.get("spark.executor.cores", "1"))
+    return max(1, asked, int(spark_context.defaultParallelism))
+
+
+def context(spark: SparkSession) -> SparkContext:
+    """The session's context; `ConfigurationError` in Spark Connect, which has none."""
+    try:
+        return spark.sparkContext
+    except Exception:
+        raise ConfigurationError(
+            "this needs a session that has executors of its own, and Spark Connect gives none; "
+            "use the driver's session, or read with format('backread')"
+        ) from None
+
+
+class described:  # noqa: N801
+    """Names the jobs of a block in Spark's pages."""
+
+    def __init__(self, spark_context: SparkContext, text: str) -> None:
+        self._context = spark_context
+        self._text = text
+
+    def __enter__(self) -> SparkContext:
+        self._before = self._context.getLocalProperty("spark.job.description")
+        self._context.setJobDescription(self._text)
+        return self._context
+
+    def __exit__(self, *_: object) -> None:
+        self._context.setJobDescription(self._before)
+
+
+def _question(version: str, secret_file: str | None) -> Any:
+    # A function within a function travels whole, so it can tell where backread is not installed.
+    def ask(_: Iterable[int]) -> Iterator[tuple[str, str]]:
+        import os
+        import socket
+        import sys
+
+        host = socket.gethostname()
+        try:
+            import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: F401
+
+            import backread
+
+            found = backread.__version__
+        except ImportError as error:
+            advice = 'pip install "backread[spark]", or name another interpreter by PYSPARK_PYTHON'
+            yield host, f"{error} for {sys.executable}, which runs its tasks; there: {advice}"
+            return
+        if found != version:
+            yield host, f"they have backread {found}, and the driver has {version}"
+        elif secret_file is None:
+            missing = not os.environ.get("BACKREAD_API_SECRET")
+            yield (
+                host,
+                "BACKREAD_API_SECRET is not set there; set it in the environment that executors "
+                "are started in, or name a file that holds the secret: secret_file"
+                if missing
+                else "",
+            )
+        else:
+            try:
+                with open(secret_file, encoding="utf-8") as file:  # noqa: PTH123
+                    empty = not file.read().strip()
+                yield host, f"secret_file {secret_file} is empty" if empty else ""
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or "it is not text"
+                yield host, f"secret_file {secret_file} cannot be read: {reason}"
+
+    return ask

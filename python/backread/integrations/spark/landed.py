@@ -1,0 +1,221 @@
+"""Reading what was landed: one committed run, or a stream of them, a partition for each file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
+from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ignore]
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+
+from backread import landing
+from backread.errors import BackreadError, ConfigurationError, LandingError
+from backread.integrations.spark.columns import RUN, arrow_schema, conform
+from backread.integrations.spark.one_error import one_error
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType  # type: ignore[import-not-found, unused-ignore]
+
+    from backread.integrations.spark.options import LandedOptions, Resource
+    from backread.landing import Committed
+
+__all__ = ["LandedReader", "LandedStreamReader", "RefusedStreamReader"]
+
+
+class FilePartition(InputPartition):  # type: ignore[misc, unused-ignore]
+    """One file of a committed run."""
+
+    def __init__(self, run: Committed, file: str) -> None:
+        super().__init__(file)
+        # All that the file needs: lists of users could be long.
+        report = replace(run.report, uncertified_users=(), lists_by_certificate={})
+        self.run = replace(run, files=(file,), report=report)
+
+
+class LandedReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
+    """Reads one committed run: that of option ``run``, or the newest of the resource."""
+
+    def __init__(self, options: LandedOptions, wanted: StructType) -> None:
+        self.options = _placed(options)
+        self.target = arrow_schema(wanted)
+
+    def partitions(self) -> list[InputPartition]:
+        with one_error():
+            return _partitions([self._run()])
+
+    def _run(self) -> Committed:
+        folder, resource, number = self.options.landing, self.options.resource, self.options.run
+        runs = _runs(folder, resource)
+        if not runs:
+            raise LandingError(f"the landing folder {folder} has no committed run of {resource}")
+        if number is None:
+            return runs[-1]
+        for run in runs:
+            if run.number == number:
+                return run
+        latest = ", ".join(str(run.number) for run in runs[-10:])
+        raise LandingError(
+            f"the landing folder {folder} has no run {number} of {resource}; its latest: {latest}"
+        )
+
+    def read(self, partition: FilePartition) -> Iterator[pyarrow.RecordBatch]:
+        return _read(self.options.landing, partition, self.target)
+
+
+class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
+    """The offset is the number of the last run that was read; 0 stands before the first.
+
+    Runs are committed once and never change, so a batch that is read again after a crash is the
+    same to the row.
+    """
+
+    def __init__(self, options: LandedOptions, wanted: StructType) -> None:
+        self.options = _placed(options)
+        self.target = arrow_schema(wanted)
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {RUN: 0}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        with one_error():
+            return _partitions(self._between(start[RUN], end[RUN]))
+
+    def _between(self, first: int, last: int) -> list[Committed]:
+        """The runs after ``first``, up to ``last``."""
+        if last < first:
+            raise LandingError(
+                f"the landing folder {self.options.landing} has no run after number {last}, and "
+                f"this query has read up to number {first}; bring the folder back as it was, or "
+                "begin again with a new checkpoint"
+            )
+        committed = landing.runs(self.options.landing)
+        known = {run.number for run in committed}
+        lost = [number for number in range(first + 1, last + 1) if number not in known]
+        # A query that begins takes what is there.
+        if lost and first > 0:
+            raise LandingError(
+                f"the landing folder {self.options.landing} no longer has the runs "
+                f"{', '.join(map(str, lost[:10]))}, which this query has not read; bring their "
+                "manifests back, or begin again with a new checkpoint"
+            )
+        wanted = [run for run in committed if first < run.number <= last]
+        return [run for run in wanted if run.resource == self.options.resource]
+
+    def read(self, partition: FilePartition) -> Iterator[pyarrow.RecordBatch]:
+        return _read(self.options.landing, partition, self.target)
+
+    def _newest(self) -> int:
+        with one_error():
+            return max((run.number for run in landing.runs(self.options.landing)), default=0)
+
+
+try:
+    from pyspark.sql.streaming.datasource import (  # type: ignore[import-not-found, unused-ignore]
+        ReadLimit,
+        ReadMaxFiles,
+        SupportsTriggerAvailableNow,
+    )
+except ModuleNotFoundError:  # Before 4.2 Spark asks for the latest offset alone.
+
+    class LandedStreamReader(_Runs):
+        """As `_Runs`: all that is there in one trigger."""
+
+        def __init__(self, options: LandedOptions, wanted: StructType) -> None:
+            super().__init__(options, wanted)
+            if options.max_runs_per_trigger is not None:
+                raise ConfigurationError("option max_runs_per_trigger needs PySpark 4.2 or later")
+
+        _highest = 0
+
+        def latestOffset(self) -> dict[str, int]:  # noqa: N802
+            # A folder that is away for a moment must not lead back: rows would come twice.
+            self._highest = max(self._highest, self._newest())
+            return {RUN: self._highest}
+
+else:
+
+    class LandedStreamReader(_Runs, SupportsTriggerAvailableNow):  # type: ignore[no-redef, misc, unused-ignore]
+        """As `_Runs`, so many runs in one trigger at most, and under availableNow those of now."""
+
+        _last: int | None = None
+
+        def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+            if self.options.max_runs_per_trigger is None:
+                return super().getDefaultReadLimit()
+            # Spark knows limits of its own alone, and hands this one back as it is.
+            return ReadMaxFiles(self.options.max_runs_per_trigger)
+
+        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+            self._last = self._newest()
+
+        def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+            last = self._newest() if self._last is None else self._last
+            if isinstance(limit, ReadMaxFiles):
+                after = [run.number for run in _runs(self.options.landing, self.options.resource)]
+                after = [number for number in after if start[RUN] < number <= last]
+                if len(after) > limit.max_files:
+                    last = after[limit.max_files - 1]
+            # A folder that was emptied is found out by partitions().
+            return {RUN: max(last, start[RUN])}
+
+        def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
+            return {RUN: self._newest()}
+
+
+class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
+    """Raises one error at the first question that a query asks of its source."""
+
+    def __init__(self, error: BackreadError) -> None:
+        self.error = error
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return self._refuse()
+
+    def latestOffset(self) -> dict[str, int]:  # noqa: N802
+        return self._refuse()
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        return self._refuse()
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        return self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        with one_error():
+            raise self.error
+
+
+def _placed(options: LandedOptions) -> LandedOptions:
+    """The options with a folder that executors find, which are in folders of their own."""
+    if "://" in options.landing:
+        return options
+    return replace(options, landing=os.path.abspath(options.landing))  # noqa: PTH100
+
+
+def _runs(folder: str, resource: Resource) -> list[Committed]:
+    return [run for run in landing.runs(folder) if run.resource == resource]
+
+
+def _partitions(runs: list[Committed]) -> list[InputPartition]:
+    return [FilePartition(run, file) for run in runs for file in run.files]
+
+
+def _read(
+    folder: str, partition: FilePartition, target: pyarrow.Schema
+) -> Iterator[pyarrow.RecordBatch]:
+    columns = [name for name in target.names if name != RUN]
+    with one_error():
+        batches = landing.dataset(folder, partition.run).to_batches(columns=columns)
+        filled = (batch for batch in batches if batch.num_rows)
+        yield from conform((_numbered(batch, partition.run.number) for batch in filled), target)
+
+
+def _numbered(batch: Any, number: int) -> Any:
+    numbers = pyarrow.repeat(pyarrow.scalar(number, pyarrow.int64()), batch.num_rows)
+    return batch.append_column(RUN, numbers)

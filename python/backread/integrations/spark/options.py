@@ -1,0 +1,207 @@
+"""The options of the data source: text, as Spark hands it on, turned into what is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from backread.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from backread import Client
+
+__all__ = ["LandedOptions", "ServiceOptions", "parse_options"]
+
+Resource: TypeAlias = Literal["users", "messages"]
+
+TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
+SECRETS = ("api_secret", "secret", "secret_key", "api_key", "token", "password", "authorization")
+
+
+def _text(given: str) -> str:
+    if not given.strip():
+        raise ValueError("some text")
+    return given
+
+
+def _whole(given: str) -> int:
+    try:
+        return int(given)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _number(given: str) -> float:
+    try:
+        return float(given)
+    except ValueError:
+        raise ValueError("a number") from None
+
+
+def _seconds(given: str) -> float | None:
+    if given.strip().lower() == "none":
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise ValueError("seconds, or none for no bound") from None
+
+
+def _at_least_one(given: str) -> int:
+    if (number := _whole(given)) < 1:
+        raise ValueError("1 or more")
+    return number
+
+
+def _boolean(given: str) -> bool:
+    lowered = given.strip().lower()
+    if lowered not in TRUE + FALSE:
+        raise ValueError("true or false")
+    return lowered in TRUE
+
+
+def _choice(*words: str) -> Callable[[str], str]:
+    def choose(given: str) -> str:
+        if given.strip().lower() not in words:
+            raise ValueError(" or ".join(words))
+        return given.strip().lower()
+
+    return choose
+
+
+# What Spark's options say for the arguments of `Client` of the same names.
+CLIENT: dict[str, Callable[[str], Any]] = {
+    "base_url": _text,
+    "vendor": _text,
+    "timeout": _seconds,
+    "deadline": _seconds,
+    "max_retries": _whole,
+    "max_concurrency": _whole,
+    "rate_limit": _number,
+    "on_rate_limit": _choice("wait", "raise"),
+    "max_response_bytes": _whole,
+    "proxy": _text,
+    "ca_bundle": _text,
+    "allow_http": _boolean,
+    "user_agent": _text,
+}
+RESOURCE = {"resource": _choice("users", "messages")}
+SERVICE: dict[str, Callable[[str], Any]] = {
+    **RESOURCE,
+    **CLIENT,
+    "shards": _at_least_one,
+    "workers": _at_least_one,
+    "strict": _boolean,
+    "secret_file": _text,
+}
+LANDED: dict[str, Callable[[str], Any]] = {
+    **RESOURCE,
+    "landing": _text,
+    "run": _at_least_one,
+    "max_runs_per_trigger": _at_least_one,
+}
+# Spark gives all keys in lower case, and its own are written likeThis.
+NAMES = {name.replace("_", ""): name for name in {**SERVICE, **LANDED}}
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """Reading from the service: what to read, by which client, in how many shards."""
+
+    resource: Resource = "messages"
+    shards: int | None = None
+    workers: int | None = None
+    strict: bool = False
+    secret_file: str | None = None
+    client: Mapping[str, Any] = field(default_factory=dict)
+
+    def make_client(self) -> Client:
+        """A client for the plan, with the secret of the file or of the environment.
+
+        `ConfigurationError` where there is none, and for options that make no sense.
+        """
+        from backread import Client
+
+        secret = None if self.secret_file is None else _secret_in(self.secret_file)
+        try:
+            return Client(api_secret=secret, **self.client)
+        finally:
+            # Tools that print a traceback print the local variables of its frames.
+            del secret
+
+
+@dataclass(frozen=True, slots=True)
+class LandedOptions:
+    """Reading what was landed: from which folder, which run, how many runs in one trigger."""
+
+    landing: str
+    resource: Resource = "messages"
+    run: int | None = None
+    max_runs_per_trigger: int | None = None
+
+
+def parse_options(given: Mapping[str, str]) -> ServiceOptions | LandedOptions:
+    """The options of one read; those with ``landing`` are about landed runs.
+
+    Keys are taken in any case, with underscores or without. `ConfigurationError` for the first that
+    is unknown, does not fit or holds a secret; its text shows no value of a key that may be one.
+    """
+    values: dict[str, Any] = {}
+    landed = any(_plain(key) == "landing" for key in given)
+    for key, text in given.items():
+        name = NAMES.get(_plain(key))
+        if name is None:
+            raise ConfigurationError(_unknown(key))
+        parse = (LANDED if landed else SERVICE).get(name)
+        if parse is None:
+            other = "reading the service" if landed else "reading landed runs, with option landing"
+            raise ConfigurationError(f"option {name} is for {other}; leave it out")
+        try:
+            values[name] = parse(text)
+        except ValueError as error:
+            raise ConfigurationError(f"option {name} must be {error}, not {text!r:.80}") from None
+    if landed:
+        return LandedOptions(**values)
+    if "@" in values.get("proxy", ""):
+        raise ConfigurationError(
+            "option proxy may hold no password, for Spark shows its options; leave it out and set "
+            "HTTPS_PROXY in the environment of the driver and of each executor"
+        )
+    client = {name: values.pop(name) for name in CLIENT if name in values}
+    return ServiceOptions(**values, client=client)
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", "").replace("-", "").lower()
+
+
+def _unknown(key: str) -> str:
+    if _plain(key) in map(_plain, SECRETS):
+        return (
+            f"option {key} is refused, for Spark shows its options in plans, logs and pages; set "
+            "BACKREAD_API_SECRET in the environment of the driver and of each executor, or name a "
+            "file that all of them can read with option secret_file"
+        )
+    if key.lower() == "path":
+        return "load() takes no path; option landing names the folder of landed runs"
+    near = get_close_matches(_plain(key), NAMES, n=1, cutoff=0.6)
+    if near:
+        return f"there is no option {key}; did you mean {NAMES[near[0]]}?"
+    return f"there is no option {key}; there are {', '.join(sorted({**SERVICE, **LANDED}))}"
+
+
+def _secret_in(file: str) -> str:
+    try:
+        secret = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise ConfigurationError(
+            f"secret_file {file} cannot be read on the driver: {reason}; it must be there and on "
+            "each executor, and hold the API secret alone"
+        ) from None
+    if not secret:
+        raise ConfigurationError(f"secret_file {file} is empty; put the API secret in it")
+    return secret

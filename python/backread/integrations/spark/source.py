@@ -1,0 +1,169 @@
+"""The data source ``backread``: reading the service in shards, and what was landed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
+from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ignore]
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+
+from backread import plan
+from backread.errors import BackreadError, ConfigurationError
+from backread.integrations.spark.columns import arrow_schema, conform, spark_schema, wanted_schema
+from backread.integrations.spark.executors import check as check_executors
+from backread.integrations.spark.executors import slots
+from backread.integrations.spark.landed import (
+    LandedReader,
+    LandedStreamReader,
+    RefusedStreamReader,
+)
+from backread.integrations.spark.one_error import one_error
+from backread.integrations.spark.options import LandedOptions, ServiceOptions, parse_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
+    from pyspark.sql.types import StructType  # type: ignore[import-not-found, unused-ignore]
+
+    from backread import Shard
+
+__all__ = ["BackreadDataSource", "register"]
+
+
+def register(spark: SparkSession, *, check: bool = True, **options: object) -> None:
+    """Makes the format ``backread`` known to the session, for reading and for streams.
+
+    ``options`` are those of the data source, such as ``base_url="…"`` or ``secret_file="…"``: each
+    read of the session takes them that does not say otherwise. Where ``workers`` is not among them
+    it is the number of cores that the session has, unless executors come and go by themselves
+    (``spark.dynamicAllocation.enabled``).
+
+    With ``check`` a small job asks the executors whether they have backread and the secret, as
+    `check` does; a session of Spark Connect does without.
+
+    Raises `ConfigurationError` for options that are unknown or do not fit, and for an executor that
+    cannot read the service.
+    """
+    given = {name: _as_text(value) for name, value in options.items() if value is not None}
+    parsed = parse_options(given)
+    if isinstance(parsed, LandedOptions):
+        raise ConfigurationError("option landing is for one read; give it there")
+    if check and slots(spark, dynamic=True) is not None:
+        check_executors(spark, secret_file=parsed.secret_file)
+    # Not before: where the check ran, executors have come.
+    if parsed.workers is None and (cores := slots(spark)) is not None:
+        given["workers"] = str(cores)
+    spark.dataSource.register(
+        type("BackreadDataSource", (BackreadDataSource,), {"defaults": given})
+    )
+
+
+class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
+    """``format("backread")``: the service, or with option ``landing`` what was landed of it.
+
+    `register` is the usual way to it. By itself, ``spark.dataSource.register(BackreadDataSource)``
+    does the same without its options and its check.
+    """
+
+    defaults: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def name(cls) -> str:
+        return "backread"
+
+    def schema(self) -> StructType:
+        """The columns of the resource, as ``docs/spark.md`` lists them; asks nobody."""
+        with one_error():
+            options = self._parsed()
+            return spark_schema(options.resource, landed=isinstance(options, LandedOptions))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads the service: one partition a shard. With option ``landing``: one committed run."""
+        with one_error():
+            options = self._parsed()
+            if isinstance(options, LandedOptions):
+                if options.max_runs_per_trigger is not None:
+                    raise ConfigurationError("option max_runs_per_trigger is for readStream")
+                return LandedReader(options, _wanted(schema, options))
+            return ServiceReader(options, _wanted(schema, options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Reads the committed runs of a landing folder, in their order; one partition a file."""
+        try:
+            options = self._parsed()
+            if not isinstance(options, LandedOptions):
+                raise ConfigurationError(
+                    "a stream is read from landed runs, for the service's lists move while they "
+                    "are read: land() them into a folder, and name it with option landing"
+                )
+            if options.run is not None:
+                raise ConfigurationError("option run is for one read; a stream reads every run")
+            return LandedStreamReader(options, _wanted(schema, options))
+        except BackreadError as error:
+            # Spark 4.3 loses an error that is raised here.
+            return RefusedStreamReader(error)
+
+    def _parsed(self) -> ServiceOptions | LandedOptions:
+        given = dict(self.options)
+        if not any(key.lower() == "landing" for key in given):
+            said = {key.replace("_", "").lower() for key in given}
+            given |= {
+                key: text
+                for key, text in self.defaults.items()
+                if key.replace("_", "").lower() not in said
+            }
+        return parse_options(given)
+
+
+class ShardPartition(InputPartition):  # type: ignore[misc, unused-ignore]
+    """One shard, on its way to an executor; it holds no secret."""
+
+    def __init__(self, shard: Shard[Any]) -> None:
+        super().__init__(shard.index)
+        self.shard = shard
+
+
+class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
+    """Plans on the driver, each time a query is planned, and reads each shard on an executor."""
+
+    def __init__(self, options: ServiceOptions, wanted: StructType) -> None:
+        self.options = options
+        self.target = arrow_schema(wanted)
+
+    def partitions(self) -> list[InputPartition]:
+        options = self.options
+        with one_error(), options.make_client() as client:
+            shards = plan(
+                client,
+                resource=options.resource,
+                shards=options.shards,
+                workers=options.workers,
+                strict=options.strict,
+            )
+            return [ShardPartition(shard) for shard in shards]
+
+    def read(self, partition: ShardPartition) -> Iterator[pyarrow.RecordBatch]:
+        with one_error():
+            listing = partition.shard.read(
+                strict=self.options.strict, secret_file=self.options.secret_file
+            )
+            batches = pyarrow.RecordBatchReader.from_stream(listing)
+            try:
+                yield from conform(batches, self.target)
+            except pyarrow.ArrowException as error:
+                # Arrow has the text alone of the error that ended the stream.
+                raise BackreadError(str(error).removeprefix("External error: ")) from None
+
+
+def _wanted(schema: StructType, options: ServiceOptions | LandedOptions) -> StructType:
+    full = spark_schema(options.resource, landed=isinstance(options, LandedOptions))
+    return wanted_schema(schema, full)
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,59 @@
+"""What tells rows and runs apart, looked at without a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import ConfigurationError, LandingError, landing, plan
+from backread.integrations.spark.columns import KEYS, spark_schema
+from backread.integrations.spark.landed import LandedStreamReader
+from backread.integrations.spark.merging import _key
+from backread.integrations.spark.options import LandedOptions
+from backread.testing import MockServer, World
+
+
+@pytest.mark.parametrize("resource", ["users", "messages"])
+def test_the_key_is_that_of_the_rows(resource: Any) -> None:
+    columns = spark_schema(resource, landed=True).names
+    assert _key(columns) == KEYS[resource]
+    assert _key([name.upper() for name in columns]) == tuple(
+        name.upper() for name in KEYS[resource]
+    )
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["id", "body", "run"],
+        # Of users or of messages, nobody knows.
+        ["id", "run"],
+        ["id", "created_at", "run"],
+        ["id", "name", "sender_type", "run"],
+        ["user_id", "id", "body"],
+        ["name", "run"],
+    ],
+)
+def test_rows_whose_key_is_not_there_are_refused(columns: list[str]) -> None:
+    with pytest.raises(ConfigurationError, match=r"these rows have no (user_id|run|id)"):
+        _key(columns)
+
+
+def test_a_stream_never_goes_back(tmp_path: Path) -> None:
+    folder = tmp_path / "landed"
+    with MockServer(World(seed=1, users=3)) as server, server.client() as client:
+        for _ in range(2):
+            shards = plan(client, resource="users")
+            landing.begin(folder, shards)
+            landing.commit(folder, shards.plan_id, [landing.land(folder, each) for each in shards])
+    options = LandedOptions(landing=str(folder), resource="users")
+    reader = LandedStreamReader(options, spark_schema("users", landed=True))
+    assert len(reader.partitions({"run": 0}, {"run": 2})) == 2
+    folder.rename(tmp_path / "away")
+    # As a restarted query finds it; the offset must not be committed.
+    with pytest.raises(LandingError, match="read up to number 2; bring the folder back"):
+        reader._between(2, 0)
+    with pytest.raises(LandingError, match="no longer has the runs 2"):
+        reader._between(1, 2)

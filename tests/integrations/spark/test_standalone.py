@@ -1,0 +1,94 @@
+"""A standalone master with two workers, whose executors have the secret in a file alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import clusters
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from backread import ConfigurationError, landing
+from backread.integrations.spark import check, land, register
+from backread.testing import MockServer, World
+from conftest import SECRET, held, rows
+
+WORLD = World(seed=13, users=60, messages_per_user=(0, 120))
+
+
+@pytest.fixture(scope="module")
+def spark(
+    environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
+    place = tmp_path_factory.mktemp("standalone")
+    bare = {name: value for name, value in environment.items() if name != "BACKREAD_API_SECRET"}
+    with clusters.standalone(place, bare) as address:
+        session = clusters.start(address, place)
+        yield session
+        session.stop()
+
+
+@pytest.fixture
+def server(serve: Callable[..., MockServer]) -> MockServer:
+    return serve(WORLD.copy())
+
+
+@pytest.fixture
+def secret_file(tmp_path: Path) -> str:
+    file = tmp_path / "secret"
+    file.write_text(f"{SECRET}\n")
+    return str(file)
+
+
+def test_executors_without_the_secret_are_one_error_before_anything_is_sent(
+    spark: SparkSession, server: MockServer, secret_file: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET is not set there"):
+        register(spark, base_url=server.url)
+    with pytest.raises(ConfigurationError, match="secret_file /nowhere cannot be read"):
+        check(spark, secret_file="/nowhere")
+    with (
+        server.client() as client,
+        pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET is not set there"),
+    ):
+        land(spark, tmp_path, client)
+    assert server.calls().count == 0
+    check(spark, secret_file=secret_file)
+    # Unasked, they say it themselves.
+    register(spark, base_url=server.url, check=False)
+    with pytest.raises(PySparkException) as caught:
+        spark.read.format("backread").load().collect()
+    assert "ConfigurationError: shard 0 of 1 travels without the API secret" in str(caught.value)
+    assert server.calls("messages").count == 0
+
+
+@pytest.mark.parametrize("way", ["read", "land"])
+def test_an_executor_that_is_killed_costs_no_row(
+    spark: SparkSession, server: MockServer, secret_file: str, tmp_path: Path, way: str
+) -> None:
+    register(spark, base_url=server.url, secret_file=secret_file)
+    with server.client() as client:
+        expected = held(client)
+    server.forget()
+    server.fault("messages: latency(100)")
+    got: list[Any] = []
+
+    def work() -> None:
+        if way == "read":
+            frame = spark.read.format("backread").options(shards=6, max_concurrency=2).load()
+            got.append(rows(frame))
+            return
+        with server.client(max_concurrency=2) as client:
+            run = land(spark, tmp_path / "landed", client, shards=6, secret_file=secret_file)
+        got.append(rows(landing.dataset(tmp_path / "landed", run).to_table()))
+
+    working = threading.Thread(target=work)
+    working.start()
+    clusters.until(lambda: server.calls("messages").count >= 8, "the shards are being read")
+    clusters.kill(spark)
+    working.join()
+    assert got == [expected]

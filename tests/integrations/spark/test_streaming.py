@@ -1,0 +1,141 @@
+"""A stream over landed runs: killed with its driver in the middle of a batch, and started again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import clusters
+import deltalake
+import pyarrow.parquet
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from backread import Client, landing, plan
+from backread.integrations.spark import merge_into_delta, register
+from backread.testing import MockServer, World
+from conftest import held, rows
+
+WORLD = World(seed=14, users=40, messages_per_user=(0, 60))
+
+
+def land_here(client: Client, folder: Path, resource: Any = "messages") -> landing.Committed:
+    """A committed run, without Spark."""
+    planned = plan(client, resource=resource, shards=2)
+    run_id = landing.begin(folder, planned)
+    return landing.commit(folder, run_id, [landing.land(folder, shard) for shard in planned])
+
+
+def change(world: World) -> None:
+    """New users, new messages, and an edit."""
+    world.add_users(2)
+    for user_id in world.user_ids()[:5]:
+        world.add_messages(user_id, 3)
+    for user_id in world.user_ids():
+        if ids := world.message_ids(user_id):
+            world.edit_message(user_id, ids[0], body=f"edited at {world.total_messages}")
+            break
+
+
+@pytest.mark.parametrize("resource", ["users", "messages"])
+def test_a_table_holds_each_key_once_with_what_is_newest(
+    spark: SparkSession, serve: Callable[..., MockServer], tmp_path: Path, resource: str
+) -> None:
+    register(spark, check=False)
+    server = serve(WORLD.copy())
+    merge = merge_into_delta(tmp_path / "table")
+    source = spark.read.format("backread").option("landing", str(tmp_path / "landing"))
+    expected: dict[tuple[int, int], dict[str, Any]] = {}
+    for number in (1, 2):
+        with server.client() as client:
+            run = land_here(client, tmp_path / "landing", resource)
+            for row in held(client, resource):
+                key = row.get("user_id", 0), row["id"]
+                before = expected.get(key)
+                if before is None or {**before, "run": 0} != {**row, "run": 0}:
+                    expected[key] = {**row, "run": number}
+        frame = source.option("resource", resource).option("run", run.number).load()
+        for attempt in (1, 2):
+            merge(frame, attempt)
+        change(server.world)
+    found = deltalake.DeltaTable(tmp_path / "table").to_pyarrow_table()
+    assert rows(found) == [expected[key] for key in sorted(expected)]
+    assert {row["run"] for row in rows(found)} == {1, 2}
+    # What is older does not come back.
+    merge(source.option("resource", resource).option("run", 1).load(), 3)
+    assert rows(deltalake.DeltaTable(tmp_path / "table").to_pyarrow_table()) == rows(found)
+
+
+def test_a_driver_that_is_killed_goes_on_without_loss_or_repetition(
+    environment: dict[str, str], serve: Callable[..., MockServer], tmp_path: Path
+) -> None:
+    server = serve(WORLD.copy())
+    runs: list[landing.Committed] = []
+    expected: dict[tuple[int, int], dict[str, Any]] = {}
+
+    def land_one() -> None:
+        with server.client() as client:
+            runs.append(land_here(client, tmp_path / "landing"))
+            expected.update({(row["user_id"], row["id"]): row for row in held(client)})
+            # Runs of another resource have numbers too, and no rows for these queries.
+            land_here(client, tmp_path / "landing", "users")
+        change(server.world)
+
+    for _ in range(2):
+        land_one()
+    # The second batch of each query is the run 3; run 2 is one of users.
+    command = [sys.executable, str(Path(__file__).with_name("stream_driver.py")), str(tmp_path)]
+    log = (tmp_path / "log").open("wb")
+    driver = subprocess.Popen(
+        [*command, "stall"], env=environment, stdout=log, stderr=log, start_new_session=True
+    )
+    try:
+        said = [tmp_path / "merged", tmp_path / "written"]
+        clusters.until(
+            lambda: all(file.exists() for file in said) or driver.poll() is not None,
+            "both queries are in their second batch",
+        )
+        assert driver.poll() is None, (tmp_path / "log").read_text()
+    finally:
+        clusters.end(driver)
+
+    land_one()
+    done = subprocess.run(command, env=environment, stdout=log, stderr=log, timeout=600)
+    assert done.returncode == 0, (tmp_path / "log").read_text()
+
+    every = rows(pyarrow.parquet.read_table(tmp_path / "all"))
+    assert Counter(row["run"] for row in every) == {run.number: run.rows for run in runs}
+    assert len({(row["run"], row["user_id"], row["id"]) for row in every}) == len(every)
+    wanted = [expected[key] for key in sorted(expected)]
+    one_each = rows(pyarrow.parquet.read_table(tmp_path / "newest"))
+    assert [{name: row[name] for name in row if name != "run"} for row in one_each] == wanted
+    table = rows(deltalake.DeltaTable(tmp_path / "table").to_pyarrow_table())
+    assert [{name: row[name] for name in row if name != "run"} for row in table] == wanted
+
+
+def test_runs_that_are_gone_end_the_query(
+    spark: SparkSession, serve: Callable[..., MockServer], tmp_path: Path
+) -> None:
+    register(spark, check=False)
+    server = serve(World(seed=1, users=3, messages_per_user=(1, 2)))
+
+    def read_on() -> None:
+        stream = spark.readStream.format("backread").option("landing", str(tmp_path / "landing"))
+        writer = stream.load().writeStream.format("parquet").option("path", str(tmp_path / "sink"))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    with server.client() as client:
+        first = land_here(client, tmp_path / "landing")
+        read_on()
+        for _ in range(2):
+            land_here(client, tmp_path / "landing")
+    (tmp_path / "landing" / "manifests" / "00000002.json").unlink()
+    with pytest.raises(PySparkException, match="no longer has the runs 2, which this query"):
+        read_on()
+    assert spark.read.parquet(str(tmp_path / "sink")).count() == first.rows
