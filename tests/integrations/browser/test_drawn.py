@@ -1,0 +1,208 @@
+"""What is drawn in a notebook, in a browser: it runs nothing, asks nobody, and can be read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+
+from backread.display.progress_bar import progress_html
+from backread.mirror import Conversation, SyncReport
+from backread.models import Page, WalkReport
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from strangers import ADDRESSES, HOSTILE, stranger, written
+
+LEAST_CONTRAST = 4.5
+"""What WCAG 2 asks of text."""
+
+# A page as a notebook in a light and in a dark theme, and one that leaves it to the browser.
+THEMES = {
+    "light": "body { background: #fff; color: rgba(0, 0, 0, .87) }",
+    "dark": "body { background: #111; color: #e0e0e0 }",
+    "system light": ":root { color-scheme: light dark }",
+    "system dark": ":root { color-scheme: light dark }",
+}
+# JupyterLab's rules for tables and links, as far as they could get in the way.
+LAB = """
+.lab table { border: none; font-size: 12px; table-layout: fixed; margin-bottom: 1em }
+.lab td, .lab th, .lab tr { text-align: right; vertical-align: middle; white-space: normal }
+.lab tbody tr:nth-child(odd) { background: rgb(200, 200, 40) }
+.lab a:link { color: rgb(100, 181, 246) }
+"""
+
+CONTRASTS = """
+const parts = (colour) => {
+  const numbers = colour.match(/[\\d.]+/g).map(Number);
+  return numbers.length < 4 ? [...numbers, 1] : numbers;
+};
+const over = (above, below) => above.slice(0, 3).map(
+  (value, index) => value * above[3] + below[index] * (1 - above[3]));
+const luminance = (colour) => {
+  const [red, green, blue] = colour.map((value) => {
+    const part = value / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+};
+const page = arguments[0];
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const holder = walker.currentNode.parentElement;
+  if (!walker.currentNode.data.trim() || holder.tagName === "STYLE") continue;
+  const chain = [];
+  for (let each = holder; each; each = each.parentElement) chain.unshift(getComputedStyle(each));
+  let behind = page, opacity = 1;
+  for (const style of chain) {
+    opacity *= Number(style.opacity);
+    behind = over(parts(style.backgroundColor), behind);
+  }
+  const ink = parts(chain.at(-1).color);
+  ink[3] *= opacity;
+  const [first, second] = [luminance(over(ink, behind)), luminance(behind)];
+  const ratio = (Math.max(first, second) + 0.05) / (Math.min(first, second) + 0.05);
+  found.push([ratio, walker.currentNode.data.trim().slice(0, 40)]);
+}
+return found;
+"""
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+REPORT = WalkReport(3, 2, 10, 10, 0, 10, 10, 1, 0, "linked", NOW, NOW, None)
+SYNCED = SyncReport(
+    7, "full", True, 9, 20, 50, 3, 2, 4, 1, 12, 4, "snapshot", None,
+    {"snapshot": 19, "uncertified": 1}, (42,), NOW, NOW, 3.5,
+)  # fmt: skip
+
+
+def talk(count: int = 60) -> Conversation:
+    """Messages of everything hostile there is."""
+    messages = (
+        written(number, HOSTILE[number % len(HOSTILE)], ADDRESSES[number % len(ADDRESSES)])
+        for number in range(count)
+    )
+    return Conversation(stranger(HOSTILE[0]), tuple(messages))
+
+
+def drawings() -> list[str]:
+    things: list[Any] = [
+        talk(),
+        stranger(HOSTILE[1], ADDRESSES[0]),
+        *talk(8),
+        Page(99, 0, 60, tuple(talk())),
+        Page(99, 0, 2, tuple(stranger(text) for text in HOSTILE)),
+        REPORT,
+        replace(REPORT, certificate="uncertified", reason=HOSTILE[1]),
+        replace(REPORT, started_at=None, ended_at=None),
+        SYNCED,
+    ]
+    bars = [progress_html(HOSTILE[2], part, [HOSTILE[1]], live=True) for part in (None, 0.4)]
+    return [*(thing._repr_html_() for thing in things), *bars]
+
+
+@pytest.fixture
+def shown(browser: Chrome, tmp_path: Path) -> Callable[..., Chrome]:
+    """Shows drawings in a page of a theme, as a notebook would: all in one document."""
+
+    def show(theme: str, pieces: list[str]) -> Chrome:
+        scheme = "dark" if "dark" in theme else "light"
+        media = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+        outputs = "".join(f"<div class=lab>{piece}</div>" for piece in pieces)
+        page = tmp_path / "notebook.html"
+        page.write_text(
+            "<!doctype html><html lang=en><meta charset=utf-8><title>t</title>"
+            f"<style>{THEMES[theme]}{LAB}</style><body>{outputs}</body></html>",
+            encoding="utf-8",
+        )
+        browser.get(page.as_uri())
+        return browser
+
+    return show
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_text_can_be_read(shown: Callable[..., Chrome], theme: str) -> None:
+    browser = shown(theme, drawings())
+    browser.execute_script("for (const each of document.querySelectorAll('details')) each.open = 1")
+    ground = {"light": [255, 255, 255], "dark": [17, 17, 17], "system light": [255, 255, 255],
+              "system dark": [18, 18, 18]}[theme]  # fmt: skip
+    contrasts = browser.execute_script(CONTRASTS, ground)
+    assert len(contrasts) > 1_000
+    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+
+
+def test_nothing_runs_and_nobody_is_asked(shown: Callable[..., Chrome]) -> None:
+    browser = shown("light", drawings())
+    assert browser.execute_script("return window.hit") is None
+    for forbidden in ("script", "img", "iframe", "svg", "object", "link[href]", "form", "[onload]"):
+        assert browser.execute_script(
+            "return document.querySelectorAll('body ' + arguments[0]).length", forbidden
+        ) == 0, forbidden  # fmt: skip
+    asked = browser.execute_script(
+        "return performance.getEntriesByType('resource').map(e => e.name)"
+    )
+    assert asked == []
+    schemes = browser.execute_script("return [...document.links].map(each => each.protocol)")
+    assert set(schemes) == {"http:", "https:"}
+    browser.execute_script(
+        "for (const each of document.links) each.dispatchEvent(new Event('mouseover'))"
+    )
+    assert browser.execute_script("return window.hit") is None
+
+
+def test_a_link_leads_where_it_says(shown: Callable[..., Chrome]) -> None:
+    browser = shown("light", [talk()._repr_html_()])
+    said = browser.execute_script(
+        "return [...document.links].map(each => [each.host, each.parentElement.innerText])"
+    )
+    assert said
+    for host, text in said:
+        assert f"({host})".lower() in text.lower()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_nothing_sticks_out(shown: Callable[..., Chrome], width: int) -> None:
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser = shown(
+        "light",
+        [
+            talk()._repr_html_(),
+            Page(9, 0, 9, tuple(talk(9)))._repr_html_(),
+            stranger("w" * 700)._repr_html_(),
+        ],
+    )
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        widest = browser.execute_script("return document.documentElement.scrollWidth")
+        assert widest <= width
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_user_is_on_the_left(shown: Callable[..., Chrome]) -> None:
+    browser = shown("dark", [talk()._repr_html_()])
+    places = browser.execute_script(
+        """const middle = document.querySelector('.br-talk').getBoundingClientRect();
+        return ['user', 'operator'].map(side => {
+            const bubble = document.querySelector(`.br-${side} .br-bubble`).getBoundingClientRect();
+            return [bubble.left - middle.left, middle.right - bubble.right];
+        })"""
+    )
+    [user, operator] = places
+    assert user[0] < user[1]
+    assert operator[0] > operator[1]
+
+
+def test_a_strangers_style_reaches_nothing_else(shown: Callable[..., Chrome]) -> None:
+    plain = "<table id=other><tr><td>left alone</td></tr></table>"
+    style = "const s = getComputedStyle(document.querySelector('#other td'));"
+    question = f"{style} return [s.color, s.padding, s.textAlign, s.borderTopWidth, s.fontWeight]"
+    before = shown("light", [plain]).execute_script(question)
+    assert shown("light", [plain, *drawings()]).execute_script(question) == before
