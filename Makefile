@@ -24,12 +24,12 @@ export PYTHONUTF8 := 1
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-long fuzz sanitize audit
+	test-python test-wheel test-integrations test-browser test-extras test-airflow test-spark test-workers test-long notebook fuzz sanitize audit
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
-	@echo "make test-integrations  the mock's page in headless Chromium, which Debian brings"
+	@echo "make test-integrations  what needs a browser, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
 	@echo "make test-long  120,000 simulated walks over lists that change, and 1,000,000 requests with faults"
 	@echo "make fuzz     any bytes as pages, as waits, as URLs, for five minutes each; needs cargo-fuzz"
 	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
@@ -37,6 +37,7 @@ help:
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
 	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest"
 	@echo "make audit    what is known against the crates and the extras; asks GitHub and PyPI"
+	@echo "make notebook the example notebook run anew, with what its cells show"
 	@echo "make bench    what the import costs, the size of the wheel, and all that follow"
 	@echo "make bench-decode  decoding by the clock, and in instructions; needs valgrind"
 	@echo "make bench-mock  how fast the mock is, next to others; needs wrk"
@@ -79,15 +80,27 @@ test-rust: $(STAMPS)/venv
 	cargo test --locked --no-default-features
 	cargo test --locked --no-default-features --features mock
 
+# Two at a time, each file in one of them.
 test-python: $(STAMPS)/wheel $(STAMPS)/tools
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-wheel: $(STAMPS)/wheel
 	$(BIN)/python tools/check_wheel.py $(WHEELS)
 
-test-integrations: $(STAMPS)/wheel $(STAMPS)/integrations
+# Each of these has an environment of its own, kept below ~/.cache/backread/integrations.
+INTEGRATIONS := airflow spark workers
+test-integrations: $(STAMPS)/wheel
+	$(BIN)/python tools/run_steps.py test-extras test-browser $(INTEGRATIONS:%=test-%)
+
+test-extras: $(STAMPS)/wheel
+	$(BIN)/python tools/resolve_extras.py $(WHEELS)
+
+test-browser: $(STAMPS)/wheel $(STAMPS)/integrations
 	$(BIN)/python tools/find_chromium.py
-	$(BIN)/python -m pytest tests/integrations
+	$(BIN)/python -m pytest tests/integrations/browser
+
+$(INTEGRATIONS:%=test-%): test-%: $(STAMPS)/wheel
+	$(BIN)/python tools/run_integration.py $* $(WHEELS)
 
 # WALKS=1000000 make test-long walks longer, and SOAK_REQUESTS=10000000 soaks longer.
 WALKS ?= 120000
@@ -96,6 +109,9 @@ test-long: $(STAMPS)/wheel $(STAMPS)/tools
 	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --no-default-features --lib \
 		walk::tests::always -- --nocapture
 	$(BIN)/python tests/soak.py $(SOAK_REQUESTS)
+
+notebook: $(STAMPS)/wheel $(STAMPS)/tools
+	$(BIN)/python tools/execute_notebook.py examples/notebook/chats.ipynb
 
 audit: $(CARGO_DENY) $(STAMPS)/audit
 	$(CARGO_DENY) --all-features --locked check advisories
