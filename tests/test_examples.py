@@ -50,6 +50,15 @@ def test_unanswered(backread_server: Any, tmp_path: Path) -> None:
     assert waiting == sorted(waiting, key=lambda line: line[:16])
 
 
+def test_processes_land_every_message(backread_server: Any, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    program = EXAMPLES / "many-workers" / "processes.py"
+    done = run(program, "landed", folder=tmp_path, **settings_of(backread_server))
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = f"{backread_server.world.total_messages} messages in 8 files"
+    assert done.stdout.splitlines() == [rows, "certificate: linked"]
+
+
 @pytest.fixture
 def response_times(tmp_path: Path) -> Path:
     """The project away from the checkout, as somebody who copied it has it."""
