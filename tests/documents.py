@@ -27,8 +27,18 @@ from backread.testing import MockServer
 ROOT = Path(__file__).resolve().parent.parent
 # The wheel check takes the tests and README.md along, and nothing else of the checkout.
 IN_CHECKOUT = (ROOT / "Makefile").is_file()
-FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# ```python spark is run by the tests in tests/integrations/spark, where Spark is.
+FENCE = re.compile(r"^```(\S*)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ELSEWHERE = {"airflow", "spark"}
+"""The folders of tests/integrations that run blocks."""
 TEST = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
+BEHIND = {
+    "to_arrow": {"pyarrow"},
+    "to_pandas": {"pandas", "pyarrow"},
+    "to_polars": {"polars"},
+    "scan_polars": {"polars", "pyarrow"},
+}
+"""What calls need without an import that shows."""
 SECONDS = 120
 """What a block may take, on a machine that has much else to do."""
 
@@ -41,10 +51,16 @@ class Block:
     language: str
     code: str
     line: int
+    place: str | None = None
 
     @property
     def kind(self) -> str:
-        """``make``, ``mock``, ``shell``, ``pytest``, ``python``, ``output``, ``json``, ``none``."""
+        """``make``, ``mock``, ``shell``, ``pytest``, ``python``, ``output``, ``json``, ``none``.
+
+        Or where it is run, for one that says so.
+        """
+        if self.place is not None:
+            return self.place
         if self.language == "sh":
             commands = self.code.splitlines()
             if all(command.startswith("make ") for command in commands):
@@ -67,8 +83,9 @@ class Block:
     def require_imports(self) -> None:
         """In the checkout all packages must be there; the wheel check skips what it lacks."""
         wanted = set(re.findall(r"^(?:import|from) (\w+)", self.code, re.MULTILINE))
-        if ".to_pandas()" in self.code:
-            wanted |= {"pandas", "pyarrow"}
+        for call, packages in BEHIND.items():
+            if f".{call}(" in self.code:
+                wanted |= packages
         missing = sorted(name for name in wanted if importlib.util.find_spec(name) is None)
         if missing and IN_CHECKOUT:
             pytest.fail(f"not installed: {', '.join(missing)}")
@@ -103,7 +120,9 @@ class Document:
     def blocks(self) -> list[Block]:
         """Its fenced blocks, in order."""
         return [
-            Block(self.page, match[1], match[2], self.text.count("\n", 0, match.start()) + 2)
+            Block(
+                self.page, match[1], match[3], self.text.count("\n", 0, match.start()) + 2, match[2]
+            )
             for match in FENCE.finditer(self.text)
         ]
 

@@ -1,7 +1,7 @@
 """The pages in docs/ keep their word: each fenced block runs, and each table agrees with the code.
 
-A ``text`` block is what the tests of the block before it print; how its lines are broken, and what
-else is printed, is left out of account.
+A ``text`` block is what the block before it prints, or what its tests print; how its lines are
+broken, and what else is printed, is left out of account.
 """
 
 from __future__ import annotations
@@ -21,9 +21,19 @@ import backread
 from backread import Client, pytest_plugin
 from backread.models import Certificate, WalkReport
 from backread.testing import Dialect, JournalEntry, Lane, MockServer, World
-from documents import ROOT, Block, Document, Outcome, enter, of_kind, run_shell, run_tests
+from documents import (
+    ELSEWHERE,
+    ROOT,
+    Block,
+    Document,
+    Outcome,
+    enter,
+    of_kind,
+    run_shell,
+    run_tests,
+)
 
-PAGES = [Document(page) for page in sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [Document(page) for page in sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCKS = [block for page in PAGES for block in page.blocks]
 
 if not PAGES:
@@ -31,6 +41,7 @@ if not PAGES:
 
 CERTIFICATES = Document(ROOT / "docs/certificates.md")
 TESTING, MOCK = Document(ROOT / "docs/testing.md"), Document(ROOT / "docs/mock.md")
+SHARDING = Document(ROOT / "docs/sharding.md")
 PROBE = Document(ROOT / "docs/probe.md")
 
 
@@ -47,7 +58,7 @@ def server() -> Iterator[MockServer]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.page.name)
 def test_every_block_has_a_runner(page: Document) -> None:
-    page.check({"shell", "pytest", "python", "output", "json"})
+    page.check({"shell", "pytest", "python", "output", "json"} | ELSEWHERE)
 
 
 @pytest.mark.parametrize(
@@ -84,20 +95,39 @@ def test_tests_pass(block: Block, outcomes: dict[str, Outcome]) -> None:
     assert set(outcome.passed) == set(block.tests)
 
 
-@of_kind(BLOCKS, "output")
+def after(block: Block) -> Block | None:
+    """The output that stands below a block, if any does."""
+    following = [each for each in BLOCKS if each.page == block.page and each.line > block.line][:1]
+    return next((each for each in following if each.kind == "output"), None)
+
+
+def agrees(output: Block | None, printed: str) -> bool:
+    return output is None or " ".join(output.code.split()) in " ".join(printed.split())
+
+
+@of_kind(BLOCKS, "pytest")
 def test_output_is_what_is_printed(block: Block, outcomes: dict[str, Outcome]) -> None:
-    before = [each for each in BLOCKS if each.page == block.page and each.line < block.line][-1]
-    printed = outcomes[before.module].printed.split()
-    assert " ".join(block.code.split()) in " ".join(printed)
+    assert agrees(after(block), outcomes[block.module].printed)
+
+
+@of_kind(BLOCKS, "output")
+def test_output_follows_what_prints(block: Block) -> None:
+    [before] = [each for each in BLOCKS if after(each) == block]
+    assert before.kind in ("pytest", "python")
 
 
 @of_kind(BLOCKS, "python")
 def test_python_runs(
-    block: Block, server: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    block: Block,
+    server: MockServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     block.require_imports()
     enter(tmp_path, monkeypatch, server)
     block.execute(block.code)
+    assert agrees(after(block), capsys.readouterr().out)
 
 
 @of_kind(BLOCKS, "shell")
@@ -172,6 +202,15 @@ def test_each_fault_is_what_its_row_says(backread_mock: Lane, fault: str) -> Non
             client.users.page(limit=99)
         assert type(caught.value).__name__ == outcome
     assert backread_mock.calls("users").count == (1 + RETRIES if again == "yes" else 1)
+
+
+def test_every_argument_of_plan_has_a_row() -> None:
+    arguments = inspect.signature(backread.plan).parameters.values()
+    defaults = {each.name: repr(each.default).replace("'", '"') for each in arguments}
+    rows = SHARDING.table("argument of `plan`")
+    assert {name: default.strip("`") for name, (default, *_) in rows.items()} == {
+        name: default for name, default in defaults.items() if name != "client"
+    }
 
 
 def test_every_finding_has_a_row() -> None:
@@ -264,4 +303,4 @@ def test_the_arguments_of_the_marker_are_those_it_takes() -> None:
 def test_readme_leads_here() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for page in PAGES:
-        assert f"(docs/{page.page.name})" in text
+        assert f"({page.page.relative_to(ROOT).as_posix()})" in text

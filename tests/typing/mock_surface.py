@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import assert_type
 
-from backread import AsyncClient, Client
+from backread import AsyncClient, Client, ServiceProfile
+from backread.profile import Difference
 from backread.pytest_plugin import (
     backread_async_client,
     backread_client,
@@ -17,6 +18,7 @@ from backread.pytest_plugin import (
     backread_server,
 )
 from backread.testing import (
+    About,
     Audit,
     Calls,
     Clock,
@@ -24,13 +26,17 @@ from backread.testing import (
     Fault,
     JournalEntry,
     Lane,
+    Learned,
     LostRow,
     MockServer,
     Rate,
+    Record,
     RepeatedRow,
     UnexpectedRequestError,
     World,
     WorldSnapshot,
+    learn,
+    record,
 )
 from backread.typed_dicts import MessageDict, UserDict
 
@@ -185,3 +191,35 @@ def faults_dialects_and_rates() -> None:
     assert_type(Rate.read("10/s"), Rate)
     assert_type(rate.per_second, float)
     assert_type(rate.burst, int)
+
+
+def the_service(client: Client, folder: Path) -> None:
+    made = record(
+        client,
+        folder,
+        users=None,
+        spread=False,
+        messages_per_user=9,
+        probe=True,
+        key=b"of many bytes",
+        replace=True,
+    )
+    assert_type(made, Record)
+    assert_type(Record("record/").folder, Path)
+    assert_type(made.about, About)
+    assert_type(made.about.recorded_at, datetime)
+    assert_type(made.about.certificates, dict[str, int])
+    assert_type(made.about.kept_names, tuple[str, ...])
+    assert_type(made.profile, ServiceProfile | None)
+    assert_type(made.learned, Learned | None)
+    assert_type(made.dialect, Dialect)
+    assert_type(made.world(), World)
+    profile = client.probe()
+    learned = learn(profile, total_users=5)
+    assert_type(learned.dialect, Dialect)
+    assert_type(learned.left_out, dict[str, str])
+    assert_type(Dialect.from_profile(profile), Dialect)
+    found = profile.differences(profile)
+    assert_type(found, list[Difference])
+    assert_type(found[0].path, str)
+    assert_type(found[0].note, str | None)

@@ -24,6 +24,7 @@ from backread import (
     DeadlineExceededError,
     DecodeError,
     IncompleteError,
+    LandingError,
     Listing,
     Message,
     Mirror,
@@ -33,11 +34,13 @@ from backread import (
     OtherSender,
     Page,
     PermissionDeniedError,
+    Plan,
     RateLimitError,
     RequestTimeoutError,
     ResponseTooLargeError,
     ServerError,
     ServiceProfile,
+    Shard,
     StatusError,
     SyncReport,
     TransportError,
@@ -46,8 +49,12 @@ from backread import (
     UserAttribute,
     UserSender,
     WalkReport,
+    join_reports,
+    landing,
+    plan,
+    progress,
 )
-from backread.mirror import Conversation, SyncProgress
+from backread.mirror import Conversation, MirrorTable, SyncProgress
 from backread.models import Certificate
 from backread.profile import FieldProfile, Follows, LimitAnswer, ListOrder, ListProfile, PastEnd
 from backread.typed_dicts import (
@@ -194,6 +201,7 @@ def sync_listing(listing: Listing[User]) -> None:
     listing.to_arrow()
     listing.to_polars()
     listing.to_pandas()
+    listing.to_pandas(dtype_backend="pyarrow")
     assert_type(wider(listing), list[User | Message])
 
 
@@ -214,6 +222,7 @@ async def async_listing(listing: AsyncListing[Message]) -> None:
     await listing.to_arrow()
     await listing.to_polars()
     await listing.to_pandas()
+    await listing.to_pandas(dtype_backend="pyarrow")
 
 
 def a_page(page: Page[User]) -> None:
@@ -231,6 +240,7 @@ def a_page(page: Page[User]) -> None:
     page.to_arrow()
     page.to_polars()
     page.to_pandas()
+    page.to_pandas(dtype_backend=None)
     assert_type(Page[int](99, 0, None, (1, 2)), Page[int])
     Page[User](99, 0, None, (), "users")
 
@@ -391,15 +401,37 @@ def the_mirror(client: Client) -> None:
     assert_type(mirror.sync(client, max_staleness=timedelta(days=7)), SyncReport)
     assert_type(mirror.sync(client, max_staleness=None, profile=client.probe()), SyncReport)
     assert_type(mirror.profile, ServiceProfile | None)
-    assert_type(mirror.sync(client, mode="incremental", on_progress=progress), SyncReport)
+    assert_type(
+        mirror.sync(client, mode="incremental", on_progress=told, progress=True), SyncReport
+    )
     mirror.sql("SELECT count(*) FROM messages")
+    table = mirror.table("messages")
+    assert_type(table, MirrorTable)
+    assert_type(table.columns, list[str])
+    assert_type(table.num_rows, int)
+    assert_type(table.__arrow_c_stream__(), object)
+    assert_type(table.__arrow_c_schema__(), object)
+    table.to_arrow()
+    table.to_polars()
+    table.scan_polars()
+    table.to_pandas(dtype_backend="pyarrow")
     conversation = mirror.conversation(42)
     assert_type(conversation, Conversation)
     assert_type(conversation.user, User)
     assert_type([message.id for message in conversation], list[int])
+    assert_type(conversation[0], Message)
+    assert_type(conversation[-20:], Conversation)
 
 
-def progress(state: SyncProgress) -> None:
+async def shown(client: Client, awaited: AsyncClient) -> None:
+    assert_type(progress(client.users.list()), Listing[User])
+    assert_type(progress(client.messages.all()), Listing[Message])
+    assert_type(progress(client.users.list(as_dict=True)), Listing[UserDict])
+    assert_type(progress(awaited.messages.all()), AsyncListing[Message])
+    assert_type(await progress(awaited.users.list()).to_list(), list[User])
+
+
+def told(state: SyncProgress) -> None:
     assert_type(state.users, int)
     assert_type(state.users_total, int | None)
     assert_type(state.messages, int)
@@ -415,6 +447,34 @@ def a_sync_report(report: SyncReport) -> None:
     assert_type(report.ended_at, datetime)
     assert_type(report.lists_by_certificate, dict[str, int])
     assert_type(report.uncertified_users, tuple[int, ...])
+
+
+def a_plan(client: Client) -> None:
+    messages = plan(client)
+    assert_type(messages, Plan[Message])
+    assert_type(messages[0], Shard[Message])
+    assert_type(messages[0].read(), Listing[Message])
+    assert_type(plan(client, resource="messages", shards=4, workers=2), Plan[Message])
+    users = plan(client, resource="users", strict=True)
+    assert_type(users[0].read(secret_file="secret").to_list(), list[User])
+    report = join_reports(users, [shard.read().report for shard in users])
+    assert_type(report, WalkReport)
+    assert_type(WalkReport.from_json(report.to_json()), WalkReport)
+
+
+def a_landing(client: Client) -> None:
+    shards = plan(client)
+    run_id = landing.begin("landed", shards)
+    assert_type(run_id, str)
+    landed = [landing.land("landed", landing.load_shard("landed", run_id, 0))]
+    assert_type(landed, list[landing.Landed])
+    run = landing.commit("landed", run_id, landed)
+    assert_type(run, landing.Committed)
+    assert_type(landing.runs(Path("landed")), list[landing.Committed])
+    try:
+        landing.load_plan("landed", run_id)
+    except LandingError as error:
+        assert_type(error.attempts, tuple[Attempt, ...])
 
 
 def a_probe(client: Client) -> None:
