@@ -33,6 +33,7 @@ ELSEWHERE = {"airflow", "spark"}
 """The folders of tests/integrations that run blocks."""
 TEST = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
 BEHIND = {
+    "land": {"pyarrow"},
     "to_arrow": {"pyarrow"},
     "to_pandas": {"pandas", "pyarrow"},
     "to_polars": {"polars"},

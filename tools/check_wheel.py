@@ -3,7 +3,8 @@
 Usage: ``python tools/check_wheel.py FOLDER``; the folder holds one wheel. For each CPython of 3.11
 to 3.14 on the machine (as ``python3.X`` on PATH, or below pyenv's versions), and for the one
 that runs this, a new environment gets the wheel with the extras ``cli`` and ``mirror``, and pytest;
-then the fast part of the suite, copied out of the checkout, runs in it. Exit code 1 if any failed.
+then the fast part of the suite, copied out of the checkout, runs in it. As many go at once as the
+machine has cores; what each printed follows when it ended. Exit code 1 if any failed.
 """
 
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,8 +57,14 @@ def find_interpreters() -> dict[str, Path]:
     return found
 
 
-def check(wheel: Path, version: str, interpreter: Path, folder: Path) -> bool:
-    """Runs the fast part of the suite under one interpreter; True if it passed."""
+def check(wheel: Path, version: str, interpreter: Path) -> tuple[bool, str]:
+    """Runs the fast part of the suite under one interpreter; whether it passed, and its output."""
+    with tempfile.TemporaryDirectory(prefix="backread-wheel-") as folder:
+        return check_in(Path(folder), wheel, version, interpreter)
+
+
+def check_in(folder: Path, wheel: Path, version: str, interpreter: Path) -> tuple[bool, str]:
+    """Does so in a folder of its own."""
     environment = folder / "environment"
     python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     suite = folder / "suite"
@@ -74,12 +82,21 @@ def check(wheel: Path, version: str, interpreter: Path, folder: Path) -> bool:
         [str(python), "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider"],
     ]
     started = time.monotonic()
+    output = f"\nPython {version}: {wheel.name}\n"
     for command in commands:
-        if subprocess.run(command, cwd=suite, env=clean).returncode != 0:
-            print(f"Python {version}: failed at {' '.join(command[1:4])}", flush=True)
-            return False
-    print(f"Python {version}: well, in {time.monotonic() - started:.1f} s", flush=True)
-    return True
+        done = subprocess.run(
+            command,
+            cwd=suite,
+            env=clean,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+        )
+        output += done.stdout
+        if done.returncode != 0:
+            return False, f"{output}Python {version}: failed at {' '.join(command[1:4])}"
+    return True, f"{output}Python {version}: well, in {time.monotonic() - started:.1f} s"
 
 
 def main(wheels: Path) -> int:
@@ -93,10 +110,13 @@ def main(wheels: Path) -> int:
         if version not in interpreters:
             print(f"Python {version}: not on this machine, so not checked")
     well = True
-    for version, interpreter in sorted(interpreters.items()):
-        print(f"\nPython {version}: {built[0].name}", flush=True)
-        with tempfile.TemporaryDirectory(prefix="backread-wheel-") as folder:
-            well &= check(built[0].resolve(), version, interpreter, Path(folder))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        wheel = built[0].resolve()
+        checks = [pool.submit(check, wheel, *found) for found in sorted(interpreters.items())]
+        for done in as_completed(checks):
+            passed, output = done.result()
+            print(output, flush=True)
+            well &= passed
     return 0 if well else 1
 
 
