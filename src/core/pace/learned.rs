@@ -23,6 +23,9 @@ const FASTEST: f64 = 1e6;
 const TRUST: f64 = 0.9;
 /// What is proven and what is refuted are so close, as a logarithm, that no search is needed.
 const NARROW: f64 = 0.2;
+/// Falls by this power of e are doubted: what is measured over a wait is less than what is allowed
+/// where the wait overfills the bucket.
+const DOUBTFUL: f64 = 1.4;
 /// How far they are taken to be apart, as a logarithm, where one contradicts the other.
 const CONFLICT: f64 = 0.1;
 /// A rate is kept for so many times what the next refusal would cost, within these seconds.
@@ -74,8 +77,27 @@ impl Learned {
         let scarce = log
             .between()
             .filter(|(count, _)| *count + 1.0 < 0.8 * burst.least());
+        let slowest = FEWEST / 4.0 / waited.max(1.0);
         if let Some((count, span)) = scarce {
+            let at_once = log.lasted() * self.rate < 1.0;
+            if at_once && self.trust > 0.0 {
+                // Perhaps the burst is smaller than it seemed; more likely so if it was spread.
+                let length = if burst.is_spread() { 1.0 } else { 8.0 };
+                return Self {
+                    trust: 0.0,
+                    rate: (count / span).min(most).max(slowest),
+                    at: now,
+                    climb: Climb::over(length, STRIDE / 2.0),
+                    refused: self.rate,
+                    ..self
+                };
+            }
             refuted = refuted.min((count + 1.0) / span).max(proven);
+        } else if self.trust == 0.0 {
+            // Nothing was saved up, so the rate is to blame, or a bucket that was full before.
+            refuted = refuted
+                .min((log.taken_recently() + 1.0) / log.lasted())
+                .max(proven);
         } else if log.taken_recently() < 1.5 * burst.at(self.rate) {
             // It came too soon to be a matter of the rate.
             return Self {
@@ -91,10 +113,7 @@ impl Learned {
             (proven, refuted) = (log.proven(burst), log.refuted(burst));
         }
         refuted = refuted.min(2.0 * self.rate.max(proven).max(burst.fastest()));
-        let rate = proven
-            .min(refuted)
-            .min(most)
-            .max(FEWEST / 4.0 / waited.max(1.0));
+        let rate = proven.min(refuted).min(most).max(slowest);
         let width = match proven < refuted {
             true => (refuted / rate).ln().max(0.0),
             false => CONFLICT,
@@ -110,13 +129,21 @@ impl Learned {
             let length = (60.0 / (rate * refuted).sqrt()).clamp(3.0, 8.0);
             (rate, Climb::over(length, width))
         };
+        let fell = (self.rate / rate).ln();
+        let climb = match scarce.is_none() && fell > DOUBTFUL {
+            true => Climb::over(8.0, fell / 2.0),
+            false => climb.slower_than(self.climb),
+        };
         Self {
             burst,
-            trust: (self.trust * 1.5).min(TRUST),
+            trust: match scarce {
+                Some(_) => TRUST,
+                None => (self.trust * 1.5).min(TRUST),
+            },
             spaced: self.spaced,
             rate,
             at: now,
-            climb: climb.slower_than(self.climb),
+            climb,
             refused: self.rate,
         }
     }

@@ -11,6 +11,8 @@ const MOST_MARKS: usize = 160;
 const MOST_OLD_MARKS: usize = 48;
 /// By so much may requests be further apart, or closer, where they arrive than where they are sent.
 const JITTER: f64 = 0.004;
+/// Requests that are further apart, in seconds, were not sent as fast as they could be.
+const APART: f64 = 0.001;
 /// Seconds that a rate is measured over, at least.
 const SHORTEST_SPAN: f64 = 0.05;
 
@@ -35,6 +37,11 @@ impl Burst {
     /// No rate is likely to be higher: it came over a tenth of a second at least.
     pub fn fastest(self) -> f64 {
         self.count / (self.over + 0.1)
+    }
+
+    /// Whether it came one after another, and so may be more than would have come at once.
+    pub fn is_spread(self) -> bool {
+        self.over > self.count * APART
     }
 
     /// The rate at which a service that takes this burst takes `count` within `span` seconds; none

@@ -308,36 +308,58 @@ mod services {
 
 mod properties {
     use proptest::prelude::*;
-    use proptest::test_runner::RngSeed;
 
     use super::super::simulation::*;
     use super::*;
 
+    /// Each got 2 to 8 % once: what came before the first refusal was taken for a burst.
     #[test]
-    #[ignore = "gets 3 % of what is possible: a refusal in whole seconds each few requests"]
-    fn a_bucket_of_one_token_that_fills_fast_is_made_use_of() {
-        let outcome = run(Run {
+    fn small_buckets_that_fill_fast_are_made_use_of() {
+        let first = Run {
             limiter: Limiter::Bucket {
                 per_second: 1532.2993034565036,
                 burst: 1.0,
             },
-            says: Says::WholeSeconds,
             latency: 0.054486959261581695,
             max_concurrency: 12,
             rate_limit: Some(416.31925989900714),
             seed: 4369854647490624681,
             seconds: 30.0,
             ..Run::default()
-        });
-        assert!(outcome.taken >= 0.1 * outcome.allowed);
+        };
+        let second = Run {
+            limiter: Limiter::Bucket {
+                per_second: 1686.8330620066595,
+                burst: 13.0,
+            },
+            latency: 0.006530505616729593,
+            max_concurrency: 28,
+            rate_limit: None,
+            seed: 4834509670221671511,
+            ..first
+        };
+        let third = Run {
+            limiter: Limiter::Bucket {
+                per_second: 1718.2337396041705,
+                burst: 9.0,
+            },
+            latency: 0.001637983330422019,
+            max_concurrency: 4,
+            seed: 4549998426217511900,
+            ..second
+        };
+        for set in [first, second, third] {
+            let outcome = run(set);
+            assert!(
+                outcome.share() >= 0.3,
+                "{:.1} % of {set:?}",
+                outcome.share() * 100.0
+            );
+        }
     }
 
     proptest! {
-        // The same draws each time: others may find what the ignored test above shows.
-        #![proptest_config(ProptestConfig {
-            rng_seed: RngSeed::Fixed(7),
-            ..ProptestConfig::with_cases(64)
-        })]
+        #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
         fn the_bounds_of_the_user_are_kept_and_nobody_waits_for_ever(
