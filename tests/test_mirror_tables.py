@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -142,6 +143,48 @@ def test_a_lazy_frame_reads_what_its_query_needs(mirror: Mirror) -> None:
     counts = lazy.group_by("user_id").len()
     assert "PROJECT 1/20 COLUMNS" in counts.explain()
     assert counts.collect()["len"].sum() == whole.height
+
+
+def test_a_query_may_have_a_lazy_frame_at_several_places(mirror: Mirror) -> None:
+    polars = load("polars")
+    load("pyarrow")
+    column = polars.col
+    lazy = mirror.table("messages").scan_polars()
+    whole = mirror.table("messages").to_polars()
+
+    def queries(frame: Any) -> list[Any]:
+        keys = frame.select("user_id", "id")
+        senders = [frame.filter(column("sender_type") == each) for each in ("user", "operator")]
+        return [
+            keys.join(frame.group_by("user_id").len(), on="user_id"),
+            keys.join(frame.select("user_id", "id", "body"), on=["user_id", "id"]),
+            polars.concat(senders).select("user_id", "id"),
+        ]
+
+    for engine in ("in-memory", "streaming"):
+        for query, held in zip(queries(lazy), queries(whole.lazy()), strict=True):
+            expected = held.collect().sort(polars.all())
+            assert query.collect(engine=engine).sort(polars.all()).equals(expected)
+    # One that is left in the middle is in nobody's way.
+    batches = iter(lazy.collect_batches(chunk_size=3))
+    assert next(batches).height
+    with ThreadPoolExecutor(4) as pool:
+        heights = pool.map(lambda _: lazy.collect().height, range(4))
+        assert list(heights) == [whole.height] * 4
+
+
+def test_a_lazy_frame_says_what_it_cannot_read(mirror: Mirror) -> None:
+    polars = load("polars")
+    load("pyarrow")
+    messages = mirror.table("messages")
+
+    def count(lazy: Any) -> int:
+        rows: int = lazy.with_row_index().select(polars.col("index").max() + 1).collect().item()
+        return rows
+
+    with pytest.raises(ValueError, match=r"write x.to_polars\(\).lazy\(\) in place of"):
+        count(messages.scan_polars())
+    assert count(messages.to_polars().lazy()) == messages.num_rows
 
 
 def test_a_lazy_frame_keeps_to_its_snapshot(server: MockServer, tmp_path: Path) -> None:

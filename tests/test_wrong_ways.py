@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -147,11 +146,58 @@ def test_a_table_of_the_mirror_is_not_iterated() -> None:
             wrong(table)
 
 
-def test_a_stream_that_polars_scans_is_there_once(backread_mock: Lane) -> None:
-    """Why docs/how-to/polars.md says LazyFrame instead."""
+@pytest.mark.filterwarnings("ignore:.*unstable")
+def test_a_stream_that_polars_would_have_only_once_says_what_to_write(
+    server: MockServer, source: Any
+) -> None:
     polars = load("polars")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        lazy = polars.scan_arrow_c_stream(backread_mock.client().users.list())
-    assert lazy.collect().height == backread_mock.world.total_users
-    assert lazy.collect().height == 0
+    before = server.counts()
+    lazily = r"x.scan_polars\(\)" if hasattr(source, "scan_polars") else r"polars.LazyFrame\(x\)"
+    with pytest.raises(TypeError, match=rf"no rows when it is collected again; write {lazily}"):
+        polars.scan_arrow_c_stream(source)
+    assert server.counts() == before
+
+
+@pytest.mark.filterwarnings("ignore:.*unstable")
+def test_why_that_is_refused(server: MockServer) -> None:
+    """Where this fails, polars has mended it, and `refuse_misread` may go."""
+    polars, pyarrow = load("polars"), load("pyarrow")
+    with server.client() as client:
+        reader = pyarrow.RecordBatchReader.from_stream(client.users.list())
+        lazy = polars.scan_arrow_c_stream(reader)
+        assert [lazy.collect().height for _ in range(2)] == [server.world.total_users, 0]
+
+
+def test_what_polars_reads_lazily_is_whole_each_time(source: Any) -> None:
+    polars = load("polars")
+    expected = source.to_polars().height
+    ways = [polars.LazyFrame(source), polars.DataFrame(source).lazy(), source.to_polars().lazy()]
+    if hasattr(source, "scan_polars"):
+        load("pyarrow")
+        ways.append(source.scan_polars())
+    for lazy in ways:
+        # Less than all of it, and a query that ends in the middle: the rest is not what is left.
+        assert lazy.filter(polars.col("id") < 0).collect().height == 0
+        assert lazy.head(3).collect().height == 3
+        for engine in ("in-memory", "streaming"):
+            assert lazy.collect(engine=engine).height == expected
+            assert polars.concat([lazy, lazy]).collect(engine=engine).height == 2 * expected
+        frames = polars.collect_all([lazy, lazy.select(polars.len()), lazy.tail(2)])
+        assert [each.height for each in frames] == [expected, 1, 2]
+
+
+def test_what_duckdb_was_given_is_whole_each_time(source: Any) -> None:
+    duckdb = load("duckdb")
+    expected = source.to_polars().height
+    with duckdb.connect() as connection:
+        relation = connection.sql("FROM source")
+        connection.register("registered", source)
+        connection.execute("CREATE VIEW seen AS FROM source")
+        assert len(relation.limit(3).fetchall()) == 3
+        for _ in range(2):
+            counted = [relation.aggregate("count(*)").fetchall()]
+            for name in ("registered", "seen"):
+                counted.append(connection.sql(f"SELECT count(*) FROM {name}").fetchall())
+            assert counted == [[(expected,)]] * 3
+        both = connection.sql("SELECT count(*) FROM (FROM relation UNION ALL FROM seen)")
+        assert both.fetchall() == [(2 * expected,)]

@@ -21,8 +21,8 @@ __all__ = [
     "no_array",
     "pandas_frame",
     "polars_frame",
+    "refuse_misread",
     "refuse_rows",
-    "refuse_series",
     "require",
 ]
 
@@ -62,16 +62,25 @@ def check_dtype_backend(dtype_backend: object) -> None:
         raise ValueError(f"dtype_backend is 'pyarrow' or None, not {dtype_backend!r}")
 
 
-def refuse_series(source: object) -> None:
-    """TypeError where ``polars.from_arrow`` takes the stream: it would be one column of structs.
+def refuse_misread(source: object) -> None:
+    """TypeError for the ways of polars that take the stream, and make something else of it.
 
-    That function and ``polars.DataFrame`` ask an object for the same thing, so what tells them
-    apart is who asks. ``polars.Series``, asked for by name, is given what it wants.
+    ``polars.from_arrow`` makes one column of structs. ``polars.scan_arrow_c_stream`` keeps the one
+    stream: what it collects a second time is what the first time left, or nothing, without an
+    error. These functions and ``polars.DataFrame`` ask an object for the same thing, so what tells
+    them apart is who asks. ``polars.Series``, asked for by name, is given what it wants.
     """
-    if _asked_by(sys._getframe(1).f_back, "polars", "from_arrow"):
+    frame = sys._getframe(1).f_back
+    if _asked_by(frame, "polars", "from_arrow"):
         raise TypeError(
             f"polars.from_arrow(x) makes a {type(source).__name__} one column of structs; "
             f"write polars.DataFrame(x) or {_own(source, 'to_polars')}"
+        )
+    if _asked_by(frame, "polars", "scan_arrow_c_stream"):
+        lazily = "x.scan_polars()" if hasattr(source, "scan_polars") else "polars.LazyFrame(x)"
+        raise TypeError(
+            f"polars.scan_arrow_c_stream(x) reads a {type(source).__name__} once, and has no rows "
+            f"when it is collected again; write {lazily}"
         )
 
 

@@ -15,8 +15,8 @@ from backread._frames import (
     no_array,
     pandas_frame,
     polars_frame,
+    refuse_misread,
     refuse_rows,
-    refuse_series,
 )
 
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ class _BaseListing(Generic[T_co]):
         Whatever takes such an object takes the listing as it is: ``polars.DataFrame(listing)``,
         ``pyarrow.table(listing)``, ``pandas.DataFrame.from_arrow(listing)``. The columns are the
         interface's fields, typed; ``as_dict`` plays no part. Reading it blocks. TypeError for
-        ``polars.from_arrow(listing)``, which would make one column of structs of it.
+        ``polars.from_arrow(listing)``, which would make one column of structs of it, and for
+        ``polars.scan_arrow_c_stream(listing)``, which would be empty at its second collect.
         """
-        refuse_series(self)
+        refuse_misread(self)
         return self._begin().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:

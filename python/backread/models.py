@@ -186,11 +186,12 @@ class Page(Generic[T_co]):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as columns; each call gives a new stream.
 
-        TypeError for ``polars.from_arrow(page)``, which would make one column of structs of it.
+        TypeError for ``polars.from_arrow(page)``, which would make one column of structs of it,
+        and for ``polars.scan_arrow_c_stream(page)``, which would be empty at its second collect.
         """
-        from backread._frames import refuse_series
+        from backread._frames import refuse_misread
 
-        refuse_series(self)
+        refuse_misread(self)
         return self._table().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:

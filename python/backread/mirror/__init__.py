@@ -4,7 +4,7 @@ Layers, each of which imports only those before it::
 
     engine, report, schema, progress <- known <- source <- lock, manifest, merge, migrate, service
     service <- database, store <- runs, gone <- commit, finish, publish <- synchronize
-    engine, manifest, schema <- views <- snapshot <- conversation, table
+    lazy, engine, manifest, schema <- views <- snapshot <- conversation, table
     all of them <- mirror
 
 The folder holds ``mirror.duckdb`` (the tables and the state of the sync, opened by the writer

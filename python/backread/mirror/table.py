@@ -11,10 +11,11 @@ from backread._frames import (
     no_array,
     pandas_frame,
     polars_frame,
-    refuse_series,
+    refuse_misread,
     require,
 )
 from backread.mirror.engine import named_errors
+from backread.mirror.lazy import lazy_frame
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -78,9 +79,10 @@ class MirrorTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as columns, in bounded memory; each call gives a new stream.
 
-        TypeError for ``polars.from_arrow(table)``, which would make one column of structs of it.
+        TypeError for ``polars.from_arrow(table)``, which would make one column of structs of it,
+        and for ``polars.scan_arrow_c_stream(table)``, which would be empty at its second collect.
         """
-        refuse_series(self)
+        refuse_misread(self)
         relation = self._relation()
         with named_errors(self._mirror.folder):
             stream: object = relation.__arrow_c_stream__(requested_schema)
@@ -123,7 +125,7 @@ class MirrorTable:
         return polars_frame(self)
 
     def scan_polars(self) -> polars.LazyFrame:
-        """A ``polars.LazyFrame`` that reads the columns and rows that its query needs.
+        """A ``polars.LazyFrame`` that reads the columns and rows that its query needs, each time.
 
         It keeps to the snapshot that is the newest now. The files of that snapshot stay for at
         least 15 minutes after a sync replaced them, so make a new one for each query of a program
@@ -131,9 +133,9 @@ class MirrorTable:
         """
         require("polars", "scan_polars")
         require("pyarrow", "scan_polars")
+        cursor = self._reader.cursor()
         with named_errors(self._mirror.folder):
-            frame: polars.LazyFrame = self._relation().pl(lazy=True)
-            return frame
+            return lazy_frame(cursor, self._name)
 
     def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
         """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
