@@ -97,6 +97,7 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(
     [
         ([], "folder"),
         (["record", "--users", "0"], "--users"),
+        (["record", "--users", "3", "--all"], "--all keeps every user, and --users 3 at most 3"),
         (["record", "--key-file", "nowhere"], "--key-file nowhere cannot be read"),
         (["record", "--key-file", "short"], "--key-file short has 5 bytes"),
         (["other"], "other holds other files"),
@@ -120,6 +121,35 @@ def test_wrong_usage_is_one_line_and_sends_nothing(
     assert done.code == 2
     assert problem in done.line.lower()
     assert sent(server) == before
+
+
+@pytest.mark.parametrize(
+    ("folder", "problem"),
+    [
+        ("file", "file is a file; name a folder"),
+        ("file/record", "file is a file; name a folder"),
+        ("held", "held holds other files; name a folder of its own"),
+        # Too long for the folder that it is written in.
+        ("n" * 240, f"{'n' * 240} cannot be made: "),
+    ],
+)
+def test_a_folder_that_will_not_do_costs_no_probe(
+    backread: Command,
+    server: MockServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+    problem: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    Path("held").mkdir()
+    Path("held/thesis.txt").touch()
+    before = sent(server)
+    done = backread("mock", "record", folder)
+    assert (done.code, problem in done.line) == (2, True), done.line
+    assert sent(server) == before
+    assert {each.name for each in tmp_path.iterdir()} == {"file", "held"}
 
 
 def test_what_stands_before_the_name_is_refused(backread: Command, tmp_path: Path) -> None:

@@ -430,6 +430,15 @@ def test_a_failure_leaves_nothing_behind(server: MockServer, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_made_costs_no_request(server: MockServer, tmp_path: Path) -> None:
+    before = sum(server.counts().values())
+    # Too long for the folder beside it that is written in.
+    with pytest.raises(OSError, match=r"n cannot be made: .*; name another folder"):
+        recorded(server, tmp_path / ("n" * 240), probe=True)
+    assert sum(server.counts().values()) == before
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failure_in_the_middle_keeps_the_record_of_before(tmp_path: Path) -> None:
     with MockServer(World(users=30, messages_per_user=(1, 2))) as server:
         made = recorded(server, tmp_path / "record")

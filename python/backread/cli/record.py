@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["learn", "read_profile", "record"]
 
 KEY_VARIABLE = "BACKREAD_RECORD_KEY"
+USERS = 1_000
+"""So many are kept where nothing else is asked for, as by `backread.testing.record`."""
 SHOWN_NAMES = 40
 
 
@@ -27,8 +29,15 @@ def record(
     connection: Connection,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False)],
     users: Annotated[
-        int, typer.Option("--users", min=1, metavar="NUMBER", help="Users to keep, at the most.")
-    ] = 1_000,
+        int | None,
+        typer.Option(
+            "--users",
+            min=1,
+            metavar="NUMBER",
+            help="Users to keep, at the most.",
+            show_default=str(USERS),
+        ),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Keep every user.")] = False,
     first: Annotated[
         bool,
@@ -61,8 +70,14 @@ def record(
     equal fakes. Names of fields and attributes stay, and are printed: look at them.
     """
     from backread.testing import record as make
+    from backread.testing.recording.recorder import check_folder
 
+    if every and users is not None:
+        raise UnusableArgumentError(
+            f"--all keeps every user, and --users {users} at most {users}: leave out one of them"
+        )
     key = _key(key_file)
+    check_folder(folder, replace)
     with connection.client() as client:
         if probe:
             sys.stderr.write(
@@ -73,7 +88,7 @@ def record(
         made = make(
             client,
             folder,
-            users=None if every else users,
+            users=None if every else USERS if users is None else users,
             spread=not first,
             messages_per_user=messages_per_user,
             probe=probe,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from backread.models import WalkReport
     from backread.profile import ServiceProfile
 
-__all__ = ["record"]
+__all__ = ["check_folder", "record"]
 
 USERS = 1_000
 READERS = 8
@@ -80,9 +80,10 @@ def record(
       that they know is in the record. By default it is random, and forgotten.
     - ``replace``: whether a record that is in ``folder`` already gives way to the new one.
 
-    FileExistsError where something else is there, ValueError where an argument makes no sense; else
-    the errors of `backread.errors`, and OSError where a file cannot be written. What is written
-    appears whole or not at all.
+    FileExistsError where something else is there, ValueError where an argument makes no sense, both
+    before anything is sent, as is OSError where the folder cannot be made; else the errors of
+    `backread.errors`, and OSError where a file cannot be written. What is written appears whole or
+    not at all.
     """
     from backread._client import Client
 
@@ -98,10 +99,11 @@ def record(
         # Tools that print a traceback print the local variables of its frames.
         del key
     _refuse_other(target, replace)
-    profile = client.probe() if probe else None
-    if profile is not None:
-        profile = replaced(profile, measured_at=fakes.moment(profile.measured_at))
+    # Before anything is sent: a folder that cannot be made costs no request.
     with _placed(target) as unfinished:
+        profile = client.probe() if probe else None
+        if profile is not None:
+            profile = replaced(profile, measured_at=fakes.moment(profile.measured_at))
         about = _read(client, unfinished, fakes, profile, users, spread, messages_per_user)
         if profile is not None:
             (unfinished / PROFILE).write_text(profile.to_json(indent=2) + "\n", encoding="utf-8")
@@ -250,14 +252,22 @@ def _messages(
 # --- the folder -----------------------------------------------------------------------------------
 
 
+def check_folder(folder: Path, replace: bool) -> None:
+    """What `record` raises where a record cannot be made there; nothing is sent or left behind."""
+    _refuse_other(folder, replace)
+    place = folder.absolute()
+    _make(_beside(place, secrets.token_hex(8), "unfinished"), place).rmdir()
+
+
 def _refuse_other(folder: Path, replace: bool) -> None:
     """FileExistsError where a folder holds what a new record must not take the place of."""
+    for each in (folder, *folder.parents):
+        if each.is_file():
+            raise FileExistsError(f"{each} is a file; name a folder")
     try:
         held = next(folder.iterdir(), None)
     except FileNotFoundError:
         return
-    except NotADirectoryError:
-        raise FileExistsError(f"{folder} is a file; name a folder") from None
     if held is None:
         return
     try:
@@ -276,10 +286,8 @@ def _placed(folder: Path) -> Iterator[Path]:
     place = folder.absolute()
     # By chance, not by process: what a killed recording leaves behind is in nobody's way.
     mark = secrets.token_hex(8)
-    unfinished = place.with_name(f".{place.name}.{mark}.unfinished")
-    former = place.with_name(f".{place.name}.{mark}.former")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    unfinished.mkdir()
+    unfinished = _make(_beside(place, mark, "unfinished"), place)
+    former = _beside(place, mark, "former")
     try:
         yield unfinished
         if place.exists():
@@ -291,6 +299,20 @@ def _placed(folder: Path) -> Iterator[Path]:
             _put_back(former, place)
         else:
             shutil.rmtree(former, ignore_errors=True)
+
+
+def _beside(place: Path, mark: str, what: str) -> Path:
+    return place.with_name(f".{place.name}.{mark}.{what}")
+
+
+def _make(unfinished: Path, place: Path) -> Path:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.mkdir()
+    except OSError as error:
+        why = f"{place} cannot be made: {error.strerror}; name another folder"
+        raise type(error)(why) from error
+    return unfinished
 
 
 def _put_back(former: Path, place: Path) -> None:
