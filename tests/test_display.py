@@ -149,6 +149,22 @@ def test_a_long_message_is_cut_and_says_so() -> None:
     assert "996,000 more characters in conversation[1].body" in html
 
 
+@pytest.mark.parametrize("text", ["\u200b\u2060\ufeff", " \n\t ", "\u3164\u115f", "\u202e\u2067"])
+def test_text_that_cannot_be_seen_says_so(text: str) -> None:
+    html = Conversation(stranger(text), (written(0, text), written(1, f"{text}.")))._repr_html_()
+    drawn = check(html).text
+    assert f"{len(text)} characters, none to be seen" in drawn
+    assert drawn.count("none to be seen") == 1
+    # The name of the sender is of the same kind.
+    assert "<bdi>user</bdi>" in html
+
+
+def test_control_characters_can_be_seen() -> None:
+    html = Conversation(stranger("Ada"), (written(0, "\x1c\x1f\x85"),))._repr_html_()
+    assert "none to be seen" not in html
+    assert "␜␟\ufffd" in html
+
+
 # --- reports --------------------------------------------------------------------------------------
 
 
@@ -188,7 +204,7 @@ def test_fields_are_there_by_their_names() -> None:
     for thing in (REPORT, SYNCED):
         html = thing._repr_html_()
         for name in thing.__dataclass_fields__:
-            assert f'<th scope="row">{name}</th>' in html
+            assert f">{name}</th>" in html
 
 
 def test_a_listing_says_how_it_is_read_and_asks_nothing(backread_mock: Any) -> None:

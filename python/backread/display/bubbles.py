@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from backread.display.markup import Html, followed, link, safe, shortened
+from backread.display.markup import Html, followed, link, safe, shortened, tall
 from backread.display.records import sender_name
 from backread.display.style import TALK
-from backread.display.words import amount, line
+from backread.display.words import amount, line, unseen
 
 if TYPE_CHECKING:
     from backread.mirror.conversation import Conversation
@@ -31,7 +31,9 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 def conversation_html(conversation: Conversation) -> str:
     """The talk as bubbles, times in UTC; no picture is fetched, and nothing else."""
     user, messages = conversation.user, conversation.messages
-    name = f"<b><bdi>{safe(shortened(user.name, LONGEST_NAME))}</bdi></b> " if user.name else ""
+    name = ""
+    if not unseen(user.name or ""):
+        name = f"<b><bdi>{safe(shortened(user.name or '', LONGEST_NAME))}</bdi></b> "
     facts = [f"user {user.id}", amount(len(messages), "message"), *_span(messages), "times in UTC"]
     parts = [
         f'<div class="br-head">{name}<span class="br-quiet">{safe(" · ".join(facts))}</span></div>'
@@ -74,7 +76,14 @@ def _message(
     kind = ' <span class="br-quiet">automatic invitation</span>' if side == "automatic" else ""
     who = f'<div class="br-who"><bdi>{safe(name)}</bdi>{kind}</div>' if named else ""
     body = message.body or ""
-    content = f'<div class="br-body" dir="auto">{safe(body[:LONGEST_BODY])}</div>' if body else ""
+    content = ""
+    if not unseen(body):
+        shown = body[:LONGEST_BODY]
+        # What scrolls is reached by keys as well.
+        place = ' class="br-body br-tall" tabindex="0"' if tall(shown) else ' class="br-body"'
+        content = f'<div{place} dir="auto">{safe(shown)}</div>'
+    elif body:
+        content = f'<span class="br-quiet">{amount(len(body), "character")}, none to be seen</span>'
     if len(body) > LONGEST_BODY:
         content += (
             f'<span class="br-quiet">… {len(body) - LONGEST_BODY:,} more characters in '
@@ -106,7 +115,8 @@ def _side(message: Message) -> str:
 
 
 def _name(message: Message) -> str:
-    name = sender_name(message.sender) or message.sender_type or "unknown"
+    names = (sender_name(message.sender), message.sender_type or "")
+    name = next((each for each in names if not unseen(each)), "unknown")
     return shortened(name, LONGEST_NAME)
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "sheet",
     "shortened",
     "table_rows",
+    "tall",
     "text_of",
 ]
 
@@ -30,6 +31,10 @@ _ADDRESS = re.compile(
     r"https?://[^\s\x00-\x20\x7f-\x9f\u200b-\u206f\ufeff\"'<>\\^`{|}]+", re.IGNORECASE
 )
 _HOST = re.compile(r"[a-z0-9.-]+(:\d+)?|\[[0-9a-f:.]+\](:\d+)?", re.IGNORECASE)
+
+MOST_CHARACTERS = 1_500
+MOST_LINES = 25
+LONGEST_WORD = 20
 
 
 class Html(str):
@@ -101,6 +106,11 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def tall(text: str) -> bool:
+    """Whether it would push all else out of sight, and so has to scroll within its own place."""
+    return len(text) > MOST_CHARACTERS or text.count("\n") > MOST_LINES
+
+
 def cell(value: Any) -> Html:
     """What stands in a cell; a dash where there is nothing."""
     if isinstance(value, Html):
@@ -109,13 +119,22 @@ def cell(value: Any) -> Html:
 
 
 def table_rows(rows: Iterable[tuple[str, Any]]) -> Html:
-    """A line for each name and value."""
-    return Html(
-        "".join(
-            f'<tr><th scope="row">{safe(name)}</th><td dir="auto">{cell(value)}</td></tr>'
-            for name, value in rows
-        )
-    )
+    """A line for each name and value; text that is tall scrolls."""
+    return Html("".join(f"<tr>{_name(name)}{_held(value)}</tr>" for name, value in rows))
+
+
+def _name(name: str) -> str:
+    # Names of a service's own choice may be of any length; others are not broken within a word.
+    words = max(map(len, name.split()), default=0) <= LONGEST_WORD
+    kind = ' class="br-words"' if words else ""
+    return f'<th scope="row"{kind}>{safe(name)}</th>'
+
+
+def _held(value: Any) -> str:
+    if isinstance(value, str) and not isinstance(value, Html) and tall(value):
+        # What scrolls is reached by keys as well.
+        return f'<td><div class="br-tall" dir="auto" tabindex="0">{safe(value)}</div></td>'
+    return f'<td dir="auto">{cell(value)}</td>'
 
 
 def sheet(caption: str, rows: Iterable[tuple[str, Any]]) -> Html:

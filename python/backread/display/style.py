@@ -13,6 +13,7 @@ _BASE = """
 .backread{color:inherit;font-family:inherit;line-height:1.45;max-width:100%;\
 overflow-wrap:anywhere}
 .backread .br-quiet{font-weight:400;opacity:.75}
+.backread .br-tall{border-bottom:1px dashed rgba(128,128,128,.8);max-height:26.8em;overflow:auto}
 .backread.backread a:link,.backread.backread a:visited{color:inherit;text-decoration:underline}
 """
 
@@ -27,6 +28,7 @@ text-align:start}}
 border-top:1px solid rgba(128,128,128,.3);max-width:44em;overflow-wrap:anywhere;\
 padding:.2em .7em;text-align:left;vertical-align:top;white-space:pre-wrap}}
 .backread.backread th{{font-weight:600;min-width:6em}}
+.backread.backread th.br-words{{overflow-wrap:break-word}}
 .backread.backread thead th{{min-width:0;white-space:nowrap}}
 .backread.backread tbody th{{opacity:.8}}
 .backread.backread .br-page td{{white-space:pre}}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-__all__ = ["amount", "counts", "duration", "line", "moment", "plain", "visible"]
+__all__ = ["amount", "counts", "duration", "line", "moment", "plain", "unseen", "visible"]
 
 # Characters that steer a terminal, shown as the pictures that Unicode has of them.
 _PICTURES: dict[int, int | str | None] = {
@@ -17,10 +18,21 @@ _PICTURES: dict[int, int | str | None] = {
 _TURNS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _PLAIN = _PICTURES | {0x2028: "\n", 0x2029: "\n"} | dict.fromkeys(_TURNS)
 
+# Blanks, and what Unicode has fonts leave out where they do not know it.
+_UNSEEN = re.compile(
+    r"[\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]*"
+)
+
 
 def visible(text: str) -> str:
     """Text whose control characters show as pictures, but for tabs and ends of lines."""
     return text.replace("\r\n", "\n").translate(_PICTURES)
+
+
+def unseen(text: str) -> bool:
+    """Whether nothing of it can be seen: it is empty, blank, or of characters without a shape."""
+    return _UNSEEN.fullmatch(visible(text)) is not None
 
 
 def plain(text: str) -> str:

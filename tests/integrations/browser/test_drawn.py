@@ -186,6 +186,42 @@ def test_nothing_sticks_out(shown: Callable[..., Chrome], width: int) -> None:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.parametrize("text", ["😀" * 10_000, "w" * 3_000, "line\n" * 3_000])
+def test_a_long_text_leaves_room_for_the_rest(shown: Callable[..., Chrome], text: str) -> None:
+    long = written(1, text, "https://files.example.com/a.pdf")
+    pieces = [Conversation(stranger("Ada"), (long,)), replace(long, extra={}, sender=None)]
+    browser = shown("light", [each._repr_html_() for each in pieces])
+    heights = browser.execute_script(
+        "return [...document.querySelectorAll('.lab')].map(each => each.offsetHeight)"
+    )
+    assert max(heights) < 900
+    ends = """for (const each of document.querySelectorAll('.br-tall')) each.scrollTop = 1e9;
+        return [...document.querySelectorAll('.br-tall')].map(each => each.scrollTop)"""
+    assert min(browser.execute_script(ends)) > 0
+
+
+def test_names_of_fields_are_not_broken_within_a_word(shown: Callable[..., Chrome]) -> None:
+    metrics = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser = shown("light", [written(1, "w" * 700)._repr_html_(), SYNCED._repr_html_()])
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        browser.execute_script("document.querySelectorAll('details').forEach(e => e.open = true)")
+        lines = browser.execute_script(
+            """const range = document.createRange(), found = {};
+            for (const each of document.querySelectorAll('tbody th')) {
+                range.selectNodeContents(each);
+                found[each.innerText] = range.getClientRects().length;
+            }
+            return found"""
+        )
+        widest = browser.execute_script("return document.documentElement.scrollWidth")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    for name in ("read_by_operator", "auto_invitation", "lists_by_certificate", "messages_updated"):
+        assert lines[name] == 1, name
+    assert widest <= 400
+
+
 def test_the_user_is_on_the_left(shown: Callable[..., Chrome]) -> None:
     browser = shown("dark", [talk()._repr_html_()])
     places = browser.execute_script(
