@@ -437,7 +437,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(lane: Lane) -> None
         with pytest.raises(TypeError, match=r"takes a Client or None, not str"):
             shard.read("other")  # type: ignore[arg-type]
     awaited = AsyncClient(lane.url, lane.secret, lane.vendor)
-    with pytest.raises(TypeError, match=r"asyncio.to_thread\(plan, client\)"):
+    with pytest.raises(TypeError, match=r"write await asyncio.to_thread\(plan, client\)"):
         plan(awaited)  # type: ignore[call-overload]
     asyncio.run(awaited.aclose())
     proxied = Client(lane.url, lane.secret, lane.vendor, proxy="http://me:word@127.0.0.1:9")
@@ -447,6 +447,14 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(lane: Lane) -> None
     assert lane.calls().count == sent
     with pytest.raises(AttributeError, match="frozen"):
         shard.index = 3  # type: ignore[misc]
+
+
+def test_where_one_awaits_it_goes_as_the_refusal_says(lane: Lane) -> None:
+    async def planned() -> Plan[Any]:
+        with lane.client() as client:
+            return await asyncio.to_thread(plan, client, shards=3)
+
+    assert len(asyncio.run(planned())) == 3
 
 
 def test_planning_loads_nothing_that_is_not_needed(backread_server: MockServer) -> None:

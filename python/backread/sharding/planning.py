@@ -146,7 +146,7 @@ def plan(
     if not isinstance(client, Client):
         raise TypeError(
             f"plan takes a Client, not {type(client).__name__}; where you await, make a Client "
-            "with the same arguments and call asyncio.to_thread(plan, client)"
+            "with the same arguments and write await asyncio.to_thread(plan, client)"
         )
     if resource not in get_args(Resource):
         raise ValueError(f"resource is 'users' or 'messages', not {resource!r}; nothing was sent")
