@@ -76,6 +76,23 @@ def test_a_frame_of_pandas_says_what_to_write(server: MockServer, source: Any) -
     assert server.counts() == before
 
 
+def test_a_series_of_pandas_says_what_to_write(server: MockServer, source: Any) -> None:
+    pandas = load("pandas")
+    before = server.counts()
+    with pytest.raises(TypeError, match=r"write .*x.to_pandas\(\)"):
+        pandas.Series(source)
+    assert server.counts() == before
+
+
+def test_rows_that_are_handed_to_pandas_one_by_one_are_objects(server: MockServer) -> None:
+    pandas = load("pandas")
+    with server.client() as client:
+        listing = client.users.list()
+        names = pandas.Series([user.name for user in listing])
+        frame = pandas.DataFrame((user.id, user.name) for user in listing)
+    assert len(names) == len(frame) == server.world.total_users
+
+
 SPARK = """
 def createDataFrame(data):
     return _createFromLocal(data)

@@ -85,8 +85,18 @@ def refuse_misread(source: object) -> None:
 
 
 def refuse_rows(source: object) -> None:
-    """TypeError where Spark iterates: it reads all of it, and then finds no types in models."""
-    if _asked_by(sys._getframe(1).f_back, "pyspark", "createDataFrame"):
+    """TypeError where Spark or pandas iterate: they read all of it, and make no columns of models.
+
+    Spark finds no types in them, and ``pandas.Series`` holds them as objects. It does not look for
+    ``__array__`` first where the length is not known.
+    """
+    frame = sys._getframe(1).f_back
+    if _asked_by(frame, "pandas", "__init__"):
+        raise TypeError(
+            f"pandas.Series(x) makes objects of the rows of a {type(source).__name__}; write "
+            "x.to_pandas(), or x.to_list() for the objects"
+        )
+    if _asked_by(frame, "pyspark", "createDataFrame"):
         raise TypeError(
             f"spark.createDataFrame(x) finds no types in the rows of a {type(source).__name__}; "
             "write spark.createDataFrame(x.to_arrow())"
