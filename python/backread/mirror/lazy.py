@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found, unused-ignore]
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation, Expression
-    from pyarrow import RecordBatchReader  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 __all__ = ["lazy_frame"]
 
 
 def lazy_frame(cursor: DuckDBPyConnection, table: str) -> polars.LazyFrame:
     """Reads what a query needs, at each collect anew; one query may scan it at several places."""
-    from duckdb.polars_io import duckdb_source
-
-    schema = cursor.table(table).pl(lazy=True).collect_schema()
-    relation = cast("DuckDBPyRelation", _Scanned(cursor, table))
-    frame: polars.LazyFrame = duckdb_source(relation, schema)
-    return frame
+    frame: polars.LazyFrame = cursor.table(table).pl(lazy=True)
+    try:
+        # What pl(lazy=True) makes its frame by; polars.defer would hold all that a scan reads.
+        from duckdb.polars_io import duckdb_source
+    except ImportError:
+        return frame
+    scanned = cast("DuckDBPyRelation", _Scanned(cursor, table))
+    return cast("polars.LazyFrame", duckdb_source(scanned, frame.collect_schema()))
 
 
 class _Scanned:
-    """The part of a relation that DuckDB's source for polars uses, on a new cursor at each use.
+    """A relation whose every use is on a new cursor.
 
     A connection has one reader, and refuses a second one while that is open; polars scans side by
     side where a query has a table twice, and does not close what it leaves in the middle.
@@ -43,14 +44,8 @@ class _Scanned:
             )
         return self._new().project(columns)
 
-    def limit(self, rows: int) -> DuckDBPyRelation:
-        return self._new().limit(rows)
-
-    def filter(self, predicate: Expression) -> DuckDBPyRelation:
-        return self._new().filter(predicate)
-
-    def to_arrow_reader(self, *batch_size: int) -> RecordBatchReader:
-        return self._new().to_arrow_reader(*batch_size)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._new(), name)
 
     def _new(self) -> DuckDBPyRelation:
         with self._lock:
