@@ -21,7 +21,7 @@ def lazy_frame(cursor: DuckDBPyConnection, table: str) -> polars.LazyFrame:
     except ImportError:
         return frame
     scanned = cast("DuckDBPyRelation", _Scanned(cursor, table))
-    return cast("polars.LazyFrame", duckdb_source(scanned, frame.collect_schema()))
+    return duckdb_source(scanned, frame.collect_schema())
 
 
 class _Scanned:
