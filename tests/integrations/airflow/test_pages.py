@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from airflow.dag_processing.dagbag import DagBag
 from dag_files import states
+from moved import DagBag
 
 from backread import Mirror, landing
 from backread.testing import Lane

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from backread.errors import ConfigurationError
 
-__all__ = ["CONNECTION_TYPE", "FIELDS", "Settings", "read_settings"]
+__all__ = ["CONNECTION_TYPE", "FIELDS", "STANDARD_FIELDS", "Settings", "read_settings"]
 
 CONNECTION_TYPE = "backread"
 
@@ -100,7 +100,13 @@ def _truth(value: Any) -> bool:
 
 
 FIELDS: dict[str, Field] = {
-    "vendor": Field("Vendor", "The vendor word of the service's media type.", "string", _text),
+    "vendor": Field(
+        "Vendor",
+        "Required: the word for <vendor> in the service's media type, "
+        "application/vnd.<vendor>.v1+json.",
+        "string",
+        _text,
+    ),
     "timeout": Field("Timeout", "Seconds for one attempt; 30 if empty.", "number", _number),
     "deadline": Field(
         "Deadline", "Seconds for a whole call with its retries; none if empty.", "number", _number
@@ -131,6 +137,14 @@ FIELDS: dict[str, Field] = {
     ),
 }
 """The fields of the form, which stand in the connection's extra under these names."""
+
+STANDARD_FIELDS: dict[str, Any] = {
+    # The port is shown: Airflow 3.3.1 and 3.3.2 test no connection without one.
+    "hidden-fields": ["login", "schema", "extra"],
+    "relabeling": {"host": "Base URL", "password": "API secret"},
+    "placeholders": {"host": "https://chat.example.com/api", "port": "443"},
+}
+"""What the form makes of the fields that every connection has."""
 
 
 def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> Settings:

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.sdk import BaseHook  # type: ignore[import-not-found, unused-ignore]
-from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
-    AirflowFailException,
-    AirflowNotFoundException,
-)
 from airflow.sdk.log import mask_secret  # type: ignore[import-not-found, unused-ignore]
 
 from backread import AsyncClient, Client
+from backread._arguments import ClientOptions
 from backread.errors import BackreadError, ConfigurationError
-from backread.integrations.airflow.connection import CONNECTION_TYPE, Settings, read_settings
+from backread.integrations.airflow.connection import (
+    CONNECTION_TYPE,
+    FIELDS,
+    STANDARD_FIELDS,
+    Settings,
+    read_settings,
+)
+from backread.integrations.airflow.names import AirflowFailException, AirflowNotFoundException
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    from backread._arguments import ClientOptions
 
 __all__ = ["BackreadHook"]
 
 C = TypeVar("C", Client, AsyncClient)
 
 SECONDS_TO_TEST = 15.0
+
+OF_THE_CONNECTION = {"base_url": "host", "api_secret": "password", "vendor": "field vendor"}
 
 
 class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
@@ -36,7 +42,8 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
       URL, its password the API secret; its extra has the vendor word and the options of `Client`.
       What it leaves out comes from ``BACKREAD_BASE_URL``, ``BACKREAD_API_SECRET`` (only where the
       connection names no host) and ``BACKREAD_VENDOR``.
-    - ``options``: options of `Client`, which go before those of the connection.
+    - ``options``: options of `Client`, which go before those of the connection; TypeError for any
+      other.
 
     The secret and the password of a proxy are masked in Airflow's logs. A connection that is not
     there, lacks something or is malformed is an ``AirflowFailException``: a retry would not mend
@@ -52,6 +59,7 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
         self, backread_conn_id: str = default_conn_name, **options: Unpack[ClientOptions]
     ) -> None:
         super().__init__()
+        _check_names(options)
         self.backread_conn_id = backread_conn_id
         self._options = options
 
@@ -84,6 +92,27 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
         except (BackreadError, AirflowFailException) as error:
             return False, str(error)
 
+    # Airflow 3.1 asks the hook for its form; later ones read the provider's description.
+    @classmethod
+    def get_ui_field_behaviour(cls) -> dict[str, Any]:
+        """What the connection's form makes of the fields that every connection has."""
+        return {name.replace("-", "_"): value for name, value in STANDARD_FIELDS.items()}
+
+    @classmethod
+    def get_connection_form_widgets(cls) -> dict[str, Any]:
+        """The fields of the connection's form that stand in its extra, by their names."""
+        import wtforms  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+        kinds = {"integer": wtforms.IntegerField, "boolean": wtforms.BooleanField}
+        return {
+            name: (
+                wtforms.PasswordField
+                if field.format == "password"
+                else kinds.get(field.kind, wtforms.StringField)
+            )(field.label, description=field.description)
+            for name, field in FIELDS.items()
+        }
+
     def _found(self, backread_conn_id: str) -> Any:
         try:
             return self.get_connection(backread_conn_id)
@@ -109,6 +138,21 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
             )
         except ConfigurationError as error:
             raise AirflowFailException(_named(error, self.backread_conn_id)) from None
+
+
+def _check_names(options: Iterable[str]) -> None:
+    """TypeError for the first that is no option of a client: what is misspelt is found at once."""
+    known = ClientOptions.__annotations__
+    for name in options:
+        if name in known:
+            continue
+        if (field := OF_THE_CONNECTION.get(name)) is not None:
+            hint = f"it is the connection's {field}"
+        elif close := get_close_matches(name, known, 1):
+            hint = f"did you mean {close[0]!r}?"
+        else:
+            hint = f"it has {', '.join(known)}"
+        raise TypeError(f"BackreadHook has no option {name!r}: {hint}")
 
 
 def _mask(settings: Settings) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from backread.integrations.airflow.connection import CONNECTION_TYPE, FIELDS
+from backread.integrations.airflow.connection import CONNECTION_TYPE, FIELDS, STANDARD_FIELDS
 
 __all__ = ["get_provider_info"]
 
@@ -33,14 +33,7 @@ def get_provider_info() -> dict[str, Any]:
                 "connection-type": CONNECTION_TYPE,
                 "hook-class-name": f"{PACKAGE}.hook.BackreadHook",
                 "hook-name": name,
-                "ui-field-behaviour": {
-                    "hidden-fields": ["login", "port", "schema", "extra"],
-                    "relabeling": {"host": "Base URL", "password": "API secret"},
-                    "placeholders": {
-                        "host": "https://chat.example.com/api",
-                        "vendor": "the vendor word of application/vnd.<vendor>.v1+json",
-                    },
-                },
+                "ui-field-behaviour": STANDARD_FIELDS,
                 "conn-fields": {key: field.form() for key, field in FIELDS.items()},
             }
         ],

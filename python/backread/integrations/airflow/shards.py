@@ -7,12 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
-from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
-    AirflowException,
-    AirflowFailException,
-)
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
+from backread.integrations.airflow.names import AirflowException, AirflowFailException
 from backread.integrations.airflow.reading import Context, ReadingOperator, one_of
 from backread.sharding.shard import Resource
 

@@ -6,12 +6,8 @@ from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
-from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
-    AirflowException,
-    AirflowFailException,
-)
-
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
+from backread.integrations.airflow.names import AirflowException, AirflowFailException
 from backread.integrations.airflow.reading import Context, ResumingOperator, one_of, seconds
 from backread.mirror.report import Mode
 

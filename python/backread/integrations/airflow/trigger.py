@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
-    AirflowFailException,
-)
 from airflow.triggers.base import (  # type: ignore[import-not-found, unused-ignore]
     BaseTrigger,
     TriggerEvent,
@@ -22,6 +19,7 @@ from backread.errors import (
 )
 from backread.integrations.airflow.hook import BackreadHook
 from backread.integrations.airflow.look import Mark, look
+from backread.integrations.airflow.names import AirflowFailException
 
 __all__ = ["FAILURES", "SECONDS_A_REQUEST", "NewMessagesTrigger"]
 
