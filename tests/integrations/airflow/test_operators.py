@@ -6,18 +6,24 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 from airflow.models.asset import AssetEvent
-from airflow.sdk.exceptions import AirflowException
 from airflow.utils.session import create_session
 from dag_files import run_dag, states
 from held import messages_landed, messages_of, mirror_holds
+from moved import TaskDeferred
 
 from backread import Mirror, landing, plan
 from backread.errors import LandingError
-from backread.integrations.airflow import BackreadCommitOperator
+from backread.integrations.airflow import BackreadCommitOperator, BackreadSyncOperator
+from backread.integrations.airflow.names import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+)
 from backread.testing import Lane
 from conftest import Connect
 
@@ -123,6 +129,73 @@ def test_waits_with_something_read_between_them_are_not_counted(
     done = run("between", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a")')
     assert states(done) == {"chats": "success"}
     assert mirror_holds(tmp_path / "a", lane.world)
+
+
+@pytest.mark.parametrize("how", ["deferrable=True", "deferrable=False"])
+def test_a_wait_beyond_the_bound_fails_the_task(
+    run: Run,
+    lane: Lane,
+    connect: Connect,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    how: str,
+) -> None:
+    connect(lane)
+    lane.fault(f"messages user={lane.world.user_ids()[-1]}: status(429, retry_after=7200)")
+    name = f"bound_{'True' in how}"
+    body = f"""
+    BackreadSyncOperator(
+        task_id="chats", mirror="{tmp_path}/a", give_up_after=timedelta(hours=1), retries=3, {how}
+    )
+    """
+    assert states(run(name, body)) == {"chats": "failed"}
+    assert "given up: the service asks for a wait of 7200 s" in capsys.readouterr().out
+    lane.clear_faults()
+    before = lane.counts()["messages"]
+    done = run(name, body)
+    assert states(done) == {"chats": "success"}
+    assert value_of(done, "chats")["resumed"]
+    assert lane.counts()["messages"] - before < 60
+
+
+class Rescheduled:
+    """What a task instance says of the reschedules before it."""
+
+    def __init__(self, first: datetime | None) -> None:
+        self.first = first
+
+    def get_first_reschedule_date(self, context: Any) -> datetime | None:
+        return self.first
+
+
+def test_the_bound_counts_from_the_first_of_all_reschedules(
+    airflow_home: Path, lane: Lane, connect: Connect, tmp_path: Path
+) -> None:
+    connect(lane)
+    lane.fault("users: status(429, retry_after=600)")
+    now = datetime.now(UTC)
+
+    def task(**arguments: Any) -> BackreadSyncOperator:
+        return BackreadSyncOperator(
+            task_id="chats", mirror=str(tmp_path / "a"), give_up_after=3600, **arguments
+        )
+
+    soon, late = now - timedelta(minutes=40), now - timedelta(minutes=55)
+    with pytest.raises(AirflowRescheduleException):
+        task().execute({"ti": Rescheduled(soon)})
+    with pytest.raises(AirflowFailException, match="given up"):
+        task().execute({"ti": Rescheduled(late)})
+    with pytest.raises(TaskDeferred) as deferred:
+        task(deferrable=True).resume({"ti": Rescheduled(None)}, began=soon.isoformat())
+    assert deferred.value.kwargs == {"began": soon.isoformat()}
+    with pytest.raises(AirflowFailException, match="given up"):
+        task(deferrable=True).resume({"ti": Rescheduled(None)}, began=late.isoformat())
+    lane.clear_faults()
+    lane.fault("users: status(429, retry_after=4294967296)")
+    unbound = BackreadSyncOperator(task_id="chats", mirror=str(tmp_path / "a"), give_up_after=None)
+    with pytest.raises(AirflowRescheduleException) as rescheduled:
+        unbound.execute({"ti": Rescheduled(late)})
+    assert rescheduled.value.reschedule_date < now + timedelta(days=366)
 
 
 def test_a_shard_goes_on_where_it_was_after_each_wait(
@@ -291,6 +364,25 @@ def test_the_sensor_finds_what_a_mirror_does_not_hold(
     done = run(f"something_{name}", sensor)
     assert states(done) == {"wait": "success"}
     assert value_of(done, "wait")["user_id"] == user_id
+
+
+def test_the_sensor_waits_as_long_as_the_service_asks(
+    run: Run, lane: Lane, connect: Connect
+) -> None:
+    connect(lane)
+    lane.fault("users: status(429, retry_after=3) x1")
+    since = datetime.now(UTC) - timedelta(hours=1)
+    write_now(lane)
+    began = monotonic()
+    done = run(
+        "asked",
+        f'NewMessagesSensor(task_id="wait", since="{since.isoformat()}", poke_interval=0.2, '
+        "timeout=60)",
+    )
+    assert states(done) == {"wait": "success"}
+    assert monotonic() - began >= 3
+    # Without the wait there would have been some ten more.
+    assert lane.counts()["users"] <= 3
 
 
 def test_the_trigger_gives_up_where_the_service_refuses(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -11,9 +12,7 @@ from typing import Any
 
 import pytest
 from airflow.providers_manager import ProvidersManager
-from airflow.sdk.exceptions import AirflowFailException
-from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
-from airflow.sdk.serde import serialize
+from moved import ProvidersManagerTaskRuntime, serialize
 
 from backread import Client, landing, plan
 from backread.integrations.airflow import (
@@ -26,6 +25,7 @@ from backread.integrations.airflow import (
     NewMessagesTrigger,
     folder_asset,
 )
+from backread.integrations.airflow.names import AirflowFailException
 from backread.testing import Lane, MockServer
 from conftest import Connect
 
@@ -41,6 +41,7 @@ MIRROR = "/srv/chats"
         (BackreadSyncOperator, {"mirror": MIRROR, "mode": "ful"}, "'incremental' or 'full'"),
         (BackreadSyncOperator, {"mirror": MIRROR, "max_staleness": -1}, "max_staleness"),
         (BackreadSyncOperator, {"mirror": MIRROR, "longest_wait": -1}, "longest_wait"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "give_up_after": -1}, "give_up_after"),
         (BackreadSyncOperator, {"mirror": MIRROR, "on_rate_limit": "raise"}, "'reschedule' or"),
         (BackreadPlanOperator, {"folder": "landing"}, "an absolute path"),
         (BackreadPlanOperator, {"folder": MIRROR, "resource": "chats"}, "'users' or 'messages'"),
@@ -111,6 +112,19 @@ def test_options_go_before_the_connection_s(
     with BackreadHook(max_retries=3).get_conn() as client:
         assert client.users.page(limit=1).total == 60
         assert "max_retries" not in repr(client)
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("timout", "'timout': did you mean 'timeout'?"),
+        ("colour", "'colour': it has timeout, deadline,"),
+        ("api_secret", "'api_secret': it is the connection's password"),
+    ],
+)
+def test_a_misspelt_option_of_the_hook_is_refused_at_once(option: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"BackreadHook has no option {hint}")):
+        BackreadHook("chats", **{option: 5})  # type: ignore[misc]
 
 
 def test_a_shard_of_something_else_is_refused() -> None:

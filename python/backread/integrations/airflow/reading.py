@@ -9,12 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
-from airflow.sdk.configuration import conf  # type: ignore[import-not-found, unused-ignore]
-from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
-    AirflowException,
-    AirflowFailException,
-    AirflowRescheduleException,
-)
 
 from backread.errors import (
     AuthenticationError,
@@ -24,6 +18,12 @@ from backread.errors import (
 )
 from backread.integrations.airflow.assets import is_template
 from backread.integrations.airflow.hook import BackreadHook
+from backread.integrations.airflow.names import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    conf,
+)
 
 if TYPE_CHECKING:
     from backread import Client
@@ -37,6 +37,9 @@ UNNAMED_WAIT = 60.0
 
 FRUITLESS_WAITS = 5
 """After so many 429s, with nothing new read between them, the next one ends the attempt."""
+
+LONGEST_RESCHEDULE = 365 * 86_400.0
+"""No wait is longer, whatever a service asks for: beyond it, dates end."""
 
 Context = Mapping[str, Any]
 
@@ -107,19 +110,25 @@ class ResumingOperator(ReadingOperator):
     - ``on_rate_limit``: ``"reschedule"`` gives the worker back where the service asks for a wait
       (429) of more than ``longest_wait`` (seconds or a timedelta; 60); shorter ones are waited out,
       and the attempt fails after the sixth in a row with nothing new read between them. A
-      reschedule is no failure and costs no retry; the task goes on where it was. There is no bound
-      on how often: give the DAG a ``dagrun_timeout``. ``"wait"`` waits out all of them in the
-      worker, as far as the connection's ``deadline`` and ``max_retries`` allow.
+      reschedule is no failure and costs no retry; the task goes on where it was. ``"wait"`` waits
+      out all of them in the worker, as far as the connection's ``deadline`` and ``max_retries``
+      allow.
+    - ``give_up_after``: fails the task, whatever ``retries`` says, instead of a reschedule that
+      would end so long after the attempt began (seconds or a timedelta; 7 days, as a sensor's
+      ``timeout``). None is no bound but the DAG's ``dagrun_timeout``.
     - ``deferrable``: such a wait is left to the triggerer, and not to the scheduler; the default is
       Airflow's option ``[operators] default_deferrable``.
     - All else as `ReadingOperator`.
     """
+
+    _began: datetime
 
     def __init__(
         self,
         *,
         on_rate_limit: OnRateLimit = "reschedule",
         longest_wait: float | timedelta = 60.0,
+        give_up_after: float | timedelta | None = timedelta(days=7),
         deferrable: bool | None = None,
         **arguments: Any,
     ) -> None:
@@ -127,11 +136,19 @@ class ResumingOperator(ReadingOperator):
         one_of("on_rate_limit", on_rate_limit, get_args(OnRateLimit))
         self.on_rate_limit = on_rate_limit
         self.longest_wait = seconds("longest_wait", longest_wait)
+        self.give_up_after = (
+            None if give_up_after is None else seconds("give_up_after", give_up_after)
+        )
         self.deferrable = default_deferrable() if deferrable is None else deferrable
         self._progressed = False
 
-    def resume(self, context: Context, event: Any = None) -> Any:
-        """Goes on after a wait that was left to the triggerer."""
+    def execute(self, context: Context) -> Any:
+        self._began = datetime.now(UTC)
+        return self._read(context)
+
+    def resume(self, context: Context, event: Any = None, began: str | None = None) -> Any:
+        """Goes on after a wait that was left to the triggerer, in an attempt that began then."""
+        self._began = datetime.now(UTC) if began is None else datetime.fromisoformat(began)
         return self._read(context)
 
     def _read(self, context: Context) -> Any:
@@ -147,14 +164,23 @@ class ResumingOperator(ReadingOperator):
                     fruitless = 0 if self._progressed else fruitless + 1
                     if fruitless > FRUITLESS_WAITS:
                         raise
-                    self._wait(UNNAMED_WAIT if error.retry_after is None else error.retry_after)
+                    asked = UNNAMED_WAIT if error.retry_after is None else error.retry_after
+                    self._wait(context, asked)
 
-    def _wait(self, wait: float) -> None:
+    def _wait(self, context: Context, wait: float) -> None:
         if wait <= self.longest_wait:
             self.log.info("The service asks for a wait of %.1f s (429), waited out here", wait)
             time.sleep(wait)
             return
-        until = datetime.now(UTC) + timedelta(seconds=wait)
+        began = self._beginning(context)
+        until = datetime.now(UTC) + timedelta(seconds=min(wait, LONGEST_RESCHEDULE))
+        bound = self.give_up_after
+        if bound is not None and (until - began).total_seconds() > bound:
+            raise AirflowFailException(
+                f"given up: the service asks for a wait of {wait:.0f} s (429), which ends later "
+                f"than give_up_after={bound:.0f} s after {began:%Y-%m-%d %H:%M:%S} UTC, when this "
+                "task began; what was committed is kept, and the next run goes on from there"
+            )
         self.log.info("The service asks for a wait of %.1f s (429): going on at %s", wait, until)
         self._reading = False
         if not self.deferrable:
@@ -164,7 +190,16 @@ class ResumingOperator(ReadingOperator):
             DateTimeTrigger,
         )
 
-        self.defer(trigger=DateTimeTrigger(moment=until), method_name="resume")
+        self.defer(
+            trigger=DateTimeTrigger(moment=until),
+            method_name="resume",
+            kwargs={"began": began.isoformat()},
+        )
+
+    def _beginning(self, context: Context) -> datetime:
+        """When the attempt began, whose reschedules Airflow counts, and deferrals hand on."""
+        before: datetime | None = context["ti"].get_first_reschedule_date(context)
+        return self._began if before is None else min(before, self._began)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -11,15 +11,20 @@ from airflow.sdk import (  # type: ignore[import-not-found, unused-ignore]
     BaseSensorOperator,
     PokeReturnValue,
 )
-from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
-    AirflowException,
-    AirflowFailException,
-)
 
 from backread.errors import RateLimitError
 from backread.integrations.airflow.assets import absolute, is_template
 from backread.integrations.airflow.hook import BackreadHook
-from backread.integrations.airflow.look import LEAST_REQUESTS, Mark, News, look, mark_of, moment
+from backread.integrations.airflow.look import (
+    LEAST_REQUESTS,
+    Look,
+    Mark,
+    News,
+    look,
+    mark_of,
+    moment,
+)
+from backread.integrations.airflow.names import AirflowException, AirflowFailException
 from backread.integrations.airflow.reading import Context, default_deferrable, plain_failures
 from backread.integrations.airflow.trigger import SECONDS_A_REQUEST, NewMessagesTrigger
 
@@ -85,18 +90,30 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
         self.backread_conn_id = backread_conn_id
         self.max_requests = max_requests
         self._mark: Mark | None = None
+        self._asked_wait = 0.0
 
     def poke(self, context: Context) -> Any:
         """One look; what it found is the sensor's XCom."""
         with plain_failures(self.backread_conn_id):
             if self._mark is None:
                 self._mark = self._first_mark()
+            self._asked_wait = 0.0
             try:
-                news = asyncio.run(self._look(self._mark))
+                news = self._look(self._mark)
             except RateLimitError as error:
-                self.log.info("%s; looking again after poke_interval", error)
+                self._asked_wait = error.retry_after or 0.0
+                wait = max(self.poke_interval, self._asked_wait)
+                self.log.info("The service asks for a wait (429): looking again in %.0f s", wait)
                 news = None
         return PokeReturnValue(is_done=news is not None, xcom_value=news)
+
+    def _get_next_poke_interval(
+        self, started_at: Any, run_duration: Callable[[], float], poke_count: int
+    ) -> float:
+        # Airflow's own, which both modes ask; a wait that the service asks for may be longer.
+        usual: float = super()._get_next_poke_interval(started_at, run_duration, poke_count)
+        left: float = max(0.0, self.timeout - run_duration())
+        return max(usual, min(self._asked_wait, left))
 
     def execute(self, context: Context) -> Any:
         if not self.deferrable:
@@ -134,11 +151,17 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
         except ValueError as error:
             raise AirflowFailException(f"since or mirror: {error}") from None
 
-    async def _look(self, mark: Mark) -> News | None:
+    def _look(self, mark: Mark) -> News | None:
         hook = BackreadHook(
             self.backread_conn_id, on_rate_limit="raise", deadline=SECONDS_A_REQUEST
         )
-        async with await hook.aget_async_client() as client:
-            found = await look(client, mark, self.max_requests)
+        # Not from within a loop: the worker of Airflow 3.1 finds no connection there.
+        client = hook.get_async_client()
+
+        async def looked() -> Look:
+            async with client:
+                return await look(client, mark, self.max_requests)
+
+        found = asyncio.run(looked())
         self._mark = found.mark
         return found.news
