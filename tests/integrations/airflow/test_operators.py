@@ -232,6 +232,19 @@ def test_a_refused_secret_fails_at_once(
     assert lane.secret not in shown
 
 
+def test_a_folder_that_cannot_be_made_is_one_error(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connect(lane)
+    (tmp_path / "file").touch()
+    done = run("no_folder", f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/file/a")')
+    assert states(done) == {"chats": "failed"}
+    shown = capsys.readouterr().out
+    assert "cannot be made" in shown
+    assert "choose another or change permissions" in shown
+    assert "NotADirectoryError" not in shown
+
+
 def test_a_task_that_took_too_long_keeps_what_it_committed(
     run: Run, lane: Lane, connect: Connect, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,11 @@ from backread.integrations.airflow.connection import (
     Settings,
     read_settings,
 )
-from backread.integrations.airflow.names import AirflowFailException, AirflowNotFoundException
+from backread.integrations.airflow.names import (
+    IS_31,
+    AirflowFailException,
+    AirflowNotFoundException,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -77,6 +81,9 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
             connection = await self.aget_connection(self.backread_conn_id)
         except AirflowNotFoundException:
             raise self._not_found() from None
+        if IS_31:
+            # Its triggerer never answers a thread that asks it to mask; on the loop it masks alone.
+            return self._client(AsyncClient, connection)
         # Masking asks Airflow's supervisor and waits for it, which a loop must not.
         return await asyncio.to_thread(self._client, AsyncClient, connection)
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-try:
-    from airflow.sdk.configuration import conf  # type: ignore[import-not-found, unused-ignore]
-    from airflow.sdk.exceptions import (  # type: ignore[import-not-found, unused-ignore]
-        AirflowException,
-        AirflowFailException,
-        AirflowNotFoundException,
-        AirflowRescheduleException,
-    )
-except ImportError:
-    # Only there: later ones warn of these.
-    from airflow.configuration import conf  # type: ignore[import-not-found, no-redef, unused-ignore]
-    from airflow.exceptions import (  # type: ignore[import-not-found, no-redef, unused-ignore]
-        AirflowException,
-        AirflowFailException,
-        AirflowNotFoundException,
-        AirflowRescheduleException,
-    )
+from importlib import import_module
+from typing import Any
 
 __all__ = [
+    "IS_31",
     "AirflowException",
     "AirflowFailException",
     "AirflowNotFoundException",
     "AirflowRescheduleException",
     "conf",
 ]
+
+try:
+    conf: Any = import_module("airflow.sdk.configuration").conf
+    _exceptions: Any = import_module("airflow.sdk.exceptions")
+    IS_31 = False
+except ModuleNotFoundError:
+    # Only there: later ones warn of these.
+    conf = import_module("airflow.configuration").conf
+    _exceptions = import_module("airflow.exceptions")
+    IS_31 = True
+
+AirflowException: Any = _exceptions.AirflowException
+AirflowFailException: Any = _exceptions.AirflowFailException
+AirflowNotFoundException: Any = _exceptions.AirflowNotFoundException
+AirflowRescheduleException: Any = _exceptions.AirflowRescheduleException

@@ -12,6 +12,7 @@ from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ig
 
 from backread.errors import (
     AuthenticationError,
+    BackreadError,
     ConfigurationError,
     PermissionDeniedError,
     RateLimitError,
@@ -204,11 +205,16 @@ class ResumingOperator(ReadingOperator):
 
 @contextmanager
 def plain_failures(backread_conn_id: str) -> Iterator[None]:
-    """Makes errors that no retry would mend fail the task at once, with their text alone."""
+    """Makes errors that no retry would mend fail the task at once, with their text alone.
+
+    Other errors of backread's pass, without what led to them: the log has one exception.
+    """
     try:
         yield
     except (AuthenticationError, ConfigurationError, PermissionDeniedError) as error:
         raise AirflowFailException(f"the connection {backread_conn_id!r}: {error}") from None
+    except BackreadError as error:
+        raise error from None
 
 
 def default_deferrable() -> bool:
