@@ -141,6 +141,16 @@ def test_commits_at_once_get_numbers_of_their_own(lane: Lane, tmp_path: Path) ->
     assert landing.runs(tmp_path) == sorted(runs, key=lambda run: run.number)
 
 
+def test_runs_after_a_number_are_had_without_reading_the_others(lane: Lane, tmp_path: Path) -> None:
+    runs = []
+    for _ in range(3):
+        planned, landed = land_all(lane, tmp_path, shards=1)
+        runs.append(landing.commit(tmp_path, planned.plan_id, landed))
+    (tmp_path / "manifests" / "00000001.json").write_text("damaged")
+    assert landing.runs(tmp_path, after=1) == runs[1:]
+    assert landing.runs(tmp_path, after=3) == []
+
+
 def test_a_reading_that_fails_leaves_nothing(lane: Lane, tmp_path: Path) -> None:
     with lane.client(max_retries=0) as client:
         planned = plan(client, shards=2)

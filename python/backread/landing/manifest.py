@@ -94,11 +94,15 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
             return committed
 
 
-def runs(folder: Folder) -> list[Committed]:
-    """The committed runs, in the order of their commits; none where there is no such folder."""
+def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
+    """The committed runs, in the order of their commits; none where there is no such folder.
+
+    With ``after`` those alone whose number is greater: the manifests of the others are not read.
+    """
     storage = Storage(folder)
-    names = [name for name in storage.names(MANIFESTS) if MANIFEST.fullmatch(name)]
-    return [_read(storage, f"{MANIFESTS}/{name}") for name in names]
+    found = [MANIFEST.fullmatch(name) for name in storage.names(MANIFESTS)]
+    newer = [name for name in found if name is not None and int(name[1]) > after]
+    return [_read(storage, f"{MANIFESTS}/{name[0]}") for name in newer]
 
 
 def dataset(folder: Folder, run: Committed) -> Any:

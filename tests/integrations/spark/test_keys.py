@@ -41,6 +41,25 @@ def test_rows_whose_key_is_not_there_are_refused(columns: list[str]) -> None:
         _key(columns)
 
 
+def test_a_stream_reads_no_manifest_that_is_behind_it(tmp_path: Path) -> None:
+    with MockServer(World(seed=1, users=3)) as server, server.client() as client:
+        for _ in range(3):
+            shards = plan(client, resource="users")
+            landing.begin(tmp_path, shards)
+            landing.commit(
+                tmp_path, shards.plan_id, [landing.land(tmp_path, each) for each in shards]
+            )
+    # Whoever opens these ends in an error.
+    for number in (1, 2):
+        (tmp_path / "manifests" / f"{number:08}.json").write_text("damaged")
+    options = LandedOptions(landing=str(tmp_path), resource="users")
+    reader = LandedStreamReader(options, spark_schema("users", landed=True))
+    if hasattr(reader, "reportLatestOffset"):
+        assert reader.latestOffset({"run": 2}, reader.getDefaultReadLimit()) == {"run": 3}
+        assert reader.reportLatestOffset() == {"run": 3}
+    assert len(reader.partitions({"run": 2}, {"run": 3})) == 1
+
+
 def test_a_stream_never_goes_back(tmp_path: Path) -> None:
     folder = tmp_path / "landed"
     with MockServer(World(seed=1, users=3)) as server, server.client() as client:

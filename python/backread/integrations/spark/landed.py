@@ -94,7 +94,7 @@ class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
                 f"this query has read up to number {first}; bring the folder back as it was, or "
                 "begin again with a new checkpoint"
             )
-        committed = landing.runs(self.options.landing)
+        committed = landing.runs(self.options.landing, after=first)
         known = {run.number for run in committed}
         lost = [number for number in range(first + 1, last + 1) if number not in known]
         # A query that begins takes what is there.
@@ -104,15 +104,16 @@ class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
                 f"{', '.join(map(str, lost[:10]))}, which this query has not read; bring their "
                 "manifests back, or begin again with a new checkpoint"
             )
-        wanted = [run for run in committed if first < run.number <= last]
+        wanted = [run for run in committed if run.number <= last]
         return [run for run in wanted if run.resource == self.options.resource]
 
     def read(self, partition: FilePartition) -> Iterator[pyarrow.RecordBatch]:
         return _read(self.options.landing, partition, self.target)
 
-    def _newest(self) -> int:
+    def _since(self, number: int) -> list[Committed]:
+        """The runs of all resources that came after that one; the manifests before are not read."""
         with one_error():
-            return max((run.number for run in landing.runs(self.options.landing)), default=0)
+            return landing.runs(self.options.landing, after=number)
 
 
 try:
@@ -135,7 +136,7 @@ except ModuleNotFoundError:  # Before 4.2 Spark asks for the latest offset alone
 
         def latestOffset(self) -> dict[str, int]:  # noqa: N802
             # A folder that is away for a moment must not lead back: rows would come twice.
-            self._highest = max(self._highest, self._newest())
+            self._highest = _last(self._since(self._highest), self._highest)
             return {RUN: self._highest}
 
 else:
@@ -143,7 +144,9 @@ else:
     class LandedStreamReader(_Runs, SupportsTriggerAvailableNow):  # type: ignore[no-redef, misc, unused-ignore]
         """As `_Runs`, so many runs in one trigger at most, and under availableNow those of now."""
 
-        _last: int | None = None
+        _bounded = False
+        _bound: int | None = None
+        _highest = 0
 
         def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
             if self.options.max_runs_per_trigger is None:
@@ -152,20 +155,25 @@ else:
             return ReadMaxFiles(self.options.max_runs_per_trigger)
 
         def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-            self._last = self._newest()
+            self._bounded, self._bound = True, None
 
         def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-            last = self._newest() if self._last is None else self._last
+            new = self._since(start[RUN])
+            self._highest = max(self._highest, start[RUN])
+            if self._bounded:
+                if self._bound is None:
+                    self._bound = _last(new, start[RUN])
+                new = [run for run in new if run.number <= self._bound]
             if isinstance(limit, ReadMaxFiles):
-                after = [run.number for run in _runs(self.options.landing, self.options.resource)]
-                after = [number for number in after if start[RUN] < number <= last]
-                if len(after) > limit.max_files:
-                    last = after[limit.max_files - 1]
+                ours = [run for run in new if run.resource == self.options.resource]
+                if len(ours) > limit.max_files:
+                    new = ours[: limit.max_files]
             # A folder that was emptied is found out by partitions().
-            return {RUN: max(last, start[RUN])}
+            return {RUN: _last(new, start[RUN])}
 
         def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
-            return {RUN: self._newest()}
+            self._highest = _last(self._since(self._highest), self._highest)
+            return {RUN: self._highest}
 
 
 class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
@@ -200,6 +208,10 @@ def _placed(options: LandedOptions) -> LandedOptions:
 
 def _runs(folder: str, resource: Resource) -> list[Committed]:
     return [run for run in landing.runs(folder) if run.resource == resource]
+
+
+def _last(runs: list[Committed], otherwise: int) -> int:
+    return runs[-1].number if runs else otherwise
 
 
 def _partitions(runs: list[Committed]) -> list[InputPartition]:
