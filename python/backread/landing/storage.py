@@ -97,6 +97,12 @@ class Storage:
             size: int | None = found.size if found.is_file else None
             return size
 
+    def is_there(self) -> bool:
+        """Whether there is such a folder; in an object store, whether anything is in it."""
+        with self.named("it", "looked for"):
+            found = self.filesystem.get_file_info(self._root)
+            return bool(found.type == require("pyarrow.fs").FileType.Directory)
+
     def names(self, name: str) -> list[str]:
         """The names of the files in a folder below this one, sorted; none if it is not there."""
         selector = require("pyarrow.fs").FileSelector(self.path(name), allow_not_found=True)

@@ -82,6 +82,7 @@ def test_an_executor_that_is_killed_costs_no_row(spark: SparkSession, server: Mo
         ({"Max_Concurency": "4"}, "did you mean max_concurrency?"),
         ({"resource": "chats"}, "option resource must be users or messages, not 'chats'"),
         ({"shards": "many"}, "option shards must be a whole number, not 'many'"),
+        ({"workers": "99999"}, "option workers must be 1 to 10000, not '99999'"),
         ({"landing": "/x", "shards": "2"}, "option shards is for reading the service"),
         ({"run": "2"}, "option run is for reading landed runs"),
         ({"api_secret": SECRET}, "option api_secret is refused, for Spark shows its options"),
@@ -160,6 +161,7 @@ def test_what_an_executor_meets_is_told_in_its_own_words(
     [
         ({}, "a stream is read from landed runs"),
         ({"landing": "/x", "run": "2"}, "option run is for one read; a stream reads every run"),
+        ({"landing": "/nowhere"}, "the landing folder /nowhere is not there; land a first run"),
     ],
 )
 def test_a_stream_of_what_is_no_landing_is_one_error(
@@ -172,6 +174,24 @@ def test_a_stream_of_what_is_no_landing_is_one_error(
     with pytest.raises(PySparkException) as caught:
         query.awaitTermination()
     assert text in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_to_write_is_one_error(spark: SparkSession, server: MockServer, mode: str) -> None:
+    with pytest.raises(AnalysisException) as caught:
+        spark.range(1).write.format("backread").mode(mode).save()
+    assert "ConfigurationError: backread only reads" in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_to_write_a_stream_is_one_error(
+    spark: SparkSession, server: MockServer, tmp_path: Path
+) -> None:
+    writer = spark.readStream.format("rate").load().writeStream.format("backread")
+    with pytest.raises(PySparkException) as caught:
+        writer.option("checkpointLocation", str(tmp_path / "c")).start().awaitTermination()
+    assert "ConfigurationError: backread only reads" in str(caught.value)
     assert "Traceback" not in str(caught.value)
 
 

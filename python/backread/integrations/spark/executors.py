@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backread import __version__
 from backread.errors import ConfigurationError
+from backread.sharding.planning import MOST_SHARDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,9 +39,10 @@ def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = N
 
 
 def slots(spark: SparkSession, *, dynamic: bool = False) -> int | None:
-    """How many tasks run at once; None in Spark Connect, and where executors come and go.
+    """How many tasks run at once, but no more than a plan knows.
 
-    With ``dynamic`` those that are there now count.
+    None in Spark Connect, and where executors come and go: with ``dynamic`` those that are there
+    now count.
     """
     try:
         spark_context = context(spark)
@@ -52,7 +54,7 @@ def slots(spark: SparkSession, *, dynamic: bool = False) -> int | None:
     # Executors that were asked for may not have come yet.
     asked = int(settings.get("spark.executor.instances", "0"))
     asked *= int(settings.get("spark.executor.cores", "1"))
-    return max(1, asked, int(spark_context.defaultParallelism))
+    return min(MOST_SHARDS, max(1, asked, int(spark_context.defaultParallelism)))
 
 
 def context(spark: SparkSession) -> SparkContext:

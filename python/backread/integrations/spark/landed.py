@@ -18,6 +18,7 @@ from backread import landing
 from backread.errors import BackreadError, ConfigurationError, LandingError
 from backread.integrations.spark.columns import RUN, arrow_schema, conform
 from backread.integrations.spark.one_error import one_error
+from backread.landing.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType  # type: ignore[import-not-found, unused-ignore]
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from backread.integrations.spark.options import LandedOptions, Resource
     from backread.landing import Committed
 
-__all__ = ["LandedReader", "LandedStreamReader", "RefusedStreamReader"]
+__all__ = ["LandedReader", "LandedStreamReader", "RefusedStreamReader", "require_folder"]
 
 
 class FilePartition(InputPartition):  # type: ignore[misc, unused-ignore]
@@ -174,6 +175,15 @@ else:
         def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
             self._highest = _last(self._since(self._highest), self._highest)
             return {RUN: self._highest}
+
+
+def require_folder(landing_folder: str) -> None:
+    """`LandingError` where there is no such folder: a query would wait for ever without a word."""
+    if not Storage(landing_folder).is_there():
+        raise LandingError(
+            f"the landing folder {landing_folder} is not there; land a first run, or is this "
+            "another name than that of the one that was landed in?"
+        )
 
 
 class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]

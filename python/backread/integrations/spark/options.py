@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from backread.errors import ConfigurationError
+from backread.sharding.planning import MOST_SHARDS
 
 if TYPE_CHECKING:
     from backread import Client
@@ -56,6 +57,12 @@ def _at_least_one(given: str) -> int:
     return number
 
 
+def _shards(given: str) -> int:
+    if not 1 <= (number := _whole(given)) <= MOST_SHARDS:
+        raise ValueError(f"1 to {MOST_SHARDS}")
+    return number
+
+
 def _boolean(given: str) -> bool:
     lowered = given.strip().lower()
     if lowered not in TRUE + FALSE:
@@ -92,8 +99,8 @@ RESOURCE = {"resource": _choice("users", "messages")}
 SERVICE: dict[str, Callable[[str], Any]] = {
     **RESOURCE,
     **CLIENT,
-    "shards": _at_least_one,
-    "workers": _at_least_one,
+    "shards": _shards,
+    "workers": _shards,
     "strict": _boolean,
     "secret_file": _text,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ignore]
@@ -22,6 +22,7 @@ from backread.integrations.spark.landed import (
     LandedReader,
     LandedStreamReader,
     RefusedStreamReader,
+    require_folder,
 )
 from backread.integrations.spark.one_error import one_error
 from backread.integrations.spark.options import LandedOptions, ServiceOptions, parse_options
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from backread import Shard
 
 __all__ = ["BackreadDataSource", "register"]
+
+READ_ONLY = (
+    "backread only reads: the service takes no data; write the frame in another format, such as "
+    "parquet"
+)
 
 
 def register(spark: SparkSession, *, check: bool = True, **options: object) -> None:
@@ -103,10 +109,22 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
                 )
             if options.run is not None:
                 raise ConfigurationError("option run is for one read; a stream reads every run")
-            return LandedStreamReader(options, _wanted(schema, options))
+            reader = LandedStreamReader(options, _wanted(schema, options))
+            require_folder(reader.options.landing)
+            return reader
         except BackreadError as error:
             # Spark 4.3 loses an error that is raised here.
             return RefusedStreamReader(error)
+
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
+        """`ConfigurationError`: there is nothing to write to."""
+        with one_error():
+            raise ConfigurationError(READ_ONLY)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802
+        """`ConfigurationError`: there is nothing to write to."""
+        with one_error():
+            raise ConfigurationError(READ_ONLY)
 
     def _parsed(self) -> ServiceOptions | LandedOptions:
         given = dict(self.options)
