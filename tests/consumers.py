@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from backread.testing import World
+
 Rows = list[tuple[int, datetime, str]]
 
 
@@ -203,6 +205,20 @@ KINDS = {
     },
 }
 TEXT = {"users": "name", "messages": "body"}
+
+
+def sent(world: World, resource: str) -> Rows:
+    """What a consumer should have of the world's rows."""
+    rows = [world.user(each) for each in world.user_ids()]
+    if resource == "messages":
+        rows = [
+            world.message(user["id"], each)
+            for user in rows
+            for each in world.message_ids(user["id"])
+        ]
+    return [
+        (row["id"], datetime.fromisoformat(row["created_at"]), row[TEXT[resource]]) for row in rows
+    ]
 
 
 @pytest.fixture(params=CONSUMERS, ids=lambda consumer: type(consumer).__name__)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import pytest
 
 import consumers
-from backread.testing import Lane, World
+from backread.testing import Lane
 from canned import envelope, message, paged, users
-from consumers import KINDS, TEXT, Rows, load
+from consumers import KINDS, TEXT, load, sent
 from scripted_server import answer
 
 consumer = consumers.consumer
 
 each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
-
-
-def sent(world: World, resource: str) -> Rows:
-    rows = [world.user(each) for each in world.user_ids()]
-    if resource == "messages":
-        rows = [
-            world.message(user["id"], each)
-            for user in rows
-            for each in world.message_ids(user["id"])
-        ]
-    return [
-        (row["id"], datetime.fromisoformat(row["created_at"]), row[TEXT[resource]]) for row in rows
-    ]
 
 
 @each_resource

@@ -6,7 +6,6 @@ import pickle
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,7 +14,7 @@ import pytest
 import consumers
 from backread import MirrorError
 from backread.testing import MockServer, World
-from consumers import KINDS, TEXT, Rows, load
+from consumers import KINDS, TEXT, load, sent
 from mirrors import BatchSource, batch, data_files, sync
 
 pytest.importorskip("duckdb")
@@ -45,19 +44,6 @@ def mirror(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirr
     server.world.edit_user(talkative, name="Renamed")
     sync(made, server)
     return made
-
-
-def sent(world: World, resource: str) -> Rows:
-    rows = [world.user(each) for each in world.user_ids()]
-    if resource == "messages":
-        rows = [
-            world.message(user["id"], each)
-            for user in rows
-            for each in world.message_ids(user["id"])
-        ]
-    return [
-        (row["id"], datetime.fromisoformat(row["created_at"]), row[TEXT[resource]]) for row in rows
-    ]
 
 
 @each_resource
