@@ -26,6 +26,7 @@ class SharedOptions(TypedDict, total=False):
     rate_limit: float | None
     on_rate_limit: Literal["wait", "raise"]
     max_response_bytes: int
+    outage_patience: Duration
 
 
 class ChangedOptions(SharedOptions, total=False):

@@ -106,6 +106,7 @@ class NativeClient:
         rate_limit: float | None,
         on_rate_limit: str,
         max_response_bytes: int,
+        outage_patience: float | None,
         proxy: str | None,
         ca_bundle: str | None,
         allow_http: bool,
@@ -121,6 +122,7 @@ class NativeClient:
         rate_limit: float | None,
         on_rate_limit: str,
         max_response_bytes: int,
+        outage_patience: float | None,
         traceparent: bool,
     ) -> NativeClient: ...
     def on_clock(self, clock: Clock) -> NativeClient: ...
@@ -234,6 +236,7 @@ class SyncPace:
     lists_total: int | None
     lists_done: int
     pace: float
+    outage_seconds: float
 
 @final
 class ArrowTable:

@@ -47,6 +47,7 @@ class _BaseClient:
         rate_limit: float | None = None,
         on_rate_limit: Literal["wait", "raise"] = "wait",
         max_response_bytes: int = 64 * 1024 * 1024,
+        outage_patience: Duration = 60.0,
         proxy: str | None = None,
         ca_bundle: str | os.PathLike[str] | None = None,
         allow_http: bool = False,
@@ -62,6 +63,7 @@ class _BaseClient:
                 "rate_limit": rate_limit,
                 "on_rate_limit": on_rate_limit,
                 "max_response_bytes": max_response_bytes,
+                "outage_patience": seconds("outage_patience", outage_patience),
                 "proxy": WITHHELD if isinstance(proxy, str) and "@" in proxy else proxy,
                 "ca_bundle": None if ca_bundle is None else os.fspath(ca_bundle),
                 "allow_http": allow_http,
@@ -115,8 +117,8 @@ class _BaseClient:
         One with another max_concurrency or rate_limit has a pace of its own, which knows nothing of
         what this one has learned or waits for.
 
-        Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit and
-        max_response_bytes, and besides: with ``traceparent=True`` requests tell the service which
+        Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit,
+        max_response_bytes and outage_patience, and also: with ``traceparent=True`` requests tell the service which
         trace of OpenTelemetry's they belong to (W3C Trace Context), which they never do else.
 
         TypeError for any other: what belongs to the connections needs a new client.
@@ -134,7 +136,7 @@ class _BaseClient:
         traceparent = bool(options.pop("traceparent", self._traceparent))
         if traceparent:
             _need_opentelemetry()
-        for name in ("timeout", "deadline"):
+        for name in ("timeout", "deadline", "outage_patience"):
             options[name] = seconds(name, options[name])
         client = object.__new__(type(self))
         client._options = options
@@ -186,6 +188,10 @@ class Client(_BaseClient):
     - ``on_rate_limit``: ``"wait"`` obeys Retry-After up to the deadline; ``"raise"`` raises
       `RateLimitError` at the first 429.
     - ``max_response_bytes``: the largest decoded body, in bytes.
+    - ``outage_patience``: how long a call waits while the whole service is down (connection errors,
+      502, 503, 504), in which time one request at a time probes and no retries are used up. Seconds
+      or a timedelta; 0 disables it. A sync waits for 600 seconds unless this is changed from 60,
+      and a client of a mock does not wait at all unless it is changed, or the clock is virtual.
     - ``proxy``: the URL of an http or https proxy; ``None`` takes those of the environment.
       ``ca_bundle``: a PEM file of certificates to trust besides the system's, and besides those of
       ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. ``user_agent``: replaces ours.

@@ -17,12 +17,24 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
     Attempt: TypeAlias = tuple[
-        str, int, int | None, tuple[str, str] | None, float, float, float, float | None
+        str,
+        int,
+        int | None,
+        tuple[str, str] | None,
+        float,
+        float,
+        float,
+        float | None,
+        list[tuple[bool, float]],
     ]
-    """request, number, status, (class of error, text), began, seconds taken, waited, again in."""
+    """request, number, status, (class of error, text), began, seconds taken, waited, again in,
+    outages: (True, seconds it had lasted) where one was found, (False, its length) where it ended.
+    """
 
 LOGGER = logging.getLogger("backread.http")
 NANOSECONDS = 1_000_000_000
+OUTAGE_BEGAN = "%s has stopped answering, %.1f s ago: requests wait, and one at a time probes"
+OUTAGE_ENDED = "%s answers again, after an outage of %.1f s"
 
 
 def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
@@ -48,8 +60,8 @@ def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
 class Operation:
     """One call of a client's, or one walk: its log records, and its span with one for each request.
 
-    A request that is sent once more is logged at INFO, all others at DEBUG. Neither records nor
-    spans hold headers or bodies.
+    Retries, and the begin and the end of an outage, are logged at INFO, all other requests at DEBUG.
+    Neither records nor spans hold headers or bodies.
     """
 
     __slots__ = ("_base_url", "_process", "span", "trace_headers", "tracer")
@@ -100,7 +112,12 @@ class Operation:
             self.end(None)
 
     def _log(self, attempt: Attempt) -> None:
-        request, number, status, error, began, taken, waited, again_in = attempt
+        request, number, status, error, began, taken, waited, again_in, outages = attempt
+        for is_new, length in outages:
+            if is_new:
+                LOGGER.info(OUTAGE_BEGAN, self._base_url, length)
+            else:
+                LOGGER.info(OUTAGE_ENDED, self._base_url, length)
         level = logging.DEBUG if again_in is None else logging.INFO
         if not LOGGER.isEnabledFor(level):
             return
@@ -137,7 +154,7 @@ class Operation:
             return
         from opentelemetry import trace
 
-        request, number, status, error, began, taken, _, _ = attempt
+        request, number, status, error, began, taken, _, _, _ = attempt
         attributes: dict[str, AttributeValue] = {
             "http.request.method": "GET",
             "url.full": self._base_url + request,

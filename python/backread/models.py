@@ -281,6 +281,8 @@ class WalkReport:
       ``rows_gone`` (404) and ``rows_moved``; ``rows_short``, rows that the last total counts and
       the walk does not hold (``None`` without a total); ``proving_requests``, those that a plain
       loop would not have sent: at most 16 and 8 for each page of the list.
+    - ``outage_seconds``: how long the service was down while the walk ran; see ``outage_patience``
+      of `Client`.
     """
 
     requests: int
@@ -305,6 +307,7 @@ class WalkReport:
     rows_moved: int = 0
     rows_short: int | None = None
     proving_requests: int = 0
+    outage_seconds: float = 0.0
 
     def to_json(self) -> str:
         """The report as JSON, times in ISO 8601; `from_json` reads it."""

@@ -22,6 +22,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
     let shared = report.clone();
     let feed = Feed::with_room(AT_ONCE, move |outlet: Outlet<WalkedPage>| async move {
         let client = client.counted();
+        let down_before = client.outage_time();
         let now = || Timestamp::by(client.clock());
         let mut summary = Summary::new(matches!(users, Users::Listed));
         shared.set(WalkReport {
@@ -46,6 +47,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
                 Err(error) => {
                     shared.update(|report| {
                         report.requests = client.sent();
+                        report.outage_seconds = client.outage_seconds_since(down_before);
                         report.evidence.rows_short = None;
                         report.doubt("a request failed".to_owned());
                         report.end(now());
@@ -76,6 +78,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
         let cut = settings.max_items.filter(|_| room == 0);
         let incomplete = shared.update(|report| {
             report.requests = client.sent();
+            report.outage_seconds = client.outage_seconds_since(down_before);
             summary.end(cut, report, now());
             let doubted = report.certificate == Certificate::Uncertified;
             (settings.strict && doubted && cut.is_none()).then(|| Box::new(report.clone()))

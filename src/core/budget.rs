@@ -26,6 +26,11 @@ impl Budget {
             .map(|(_, end)| end.saturating_duration_since(clock.now()))
     }
 
+    /// When the call must have ended; `None` without a deadline.
+    pub fn end(&self) -> Option<Instant> {
+        self.limit.map(|(_, end)| end)
+    }
+
     pub fn deadline(&self) -> Option<Duration> {
         self.limit.map(|(length, _)| length)
     }

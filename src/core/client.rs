@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
 use self::failure::{decode_failure, status_failure, unreadable};
 use self::sending::Request;
 use super::budget::Budget;
-use super::config::{Options, Origin, Settings};
+use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin, Settings};
 use super::error::{Attempt, Error};
 use super::interface::{Endpoint, Limit, List, Natural, Resource};
 use super::json::{self, Fault, Text};
 use super::observer::Observer;
+use super::outage::Outages;
 use super::pace::Pace;
 use super::page::{Page, Row};
 use super::process::PerProcess;
@@ -31,6 +33,7 @@ pub struct Client {
     /// Made with the client; whoever needs one first takes it.
     unused: Arc<ArcSwapOption<Transport>>,
     pace: Arc<PerProcess<Arc<Pace>>>,
+    outages: Arc<PerProcess<Arc<Outages>>>,
     closed: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
     observer: Option<Arc<Observer>>,
@@ -69,6 +72,7 @@ impl Client {
             driven: Arc::default(),
             unused: Arc::default(),
             pace: Arc::default(),
+            outages: Arc::default(),
             closed: Arc::default(),
             sent: Arc::default(),
             observer: None,
@@ -116,6 +120,7 @@ impl Client {
     pub fn at_its_own_pace(&self) -> Self {
         Self {
             pace: Arc::default(),
+            outages: Arc::default(),
             ..self.clone()
         }
     }
@@ -134,6 +139,29 @@ impl Client {
             sent: Arc::default(),
             ..self.clone()
         }
+    }
+
+    /// The same client, as patient in an outage as a sync is unless the user said otherwise.
+    pub fn patient(&self) -> Self {
+        let mut options = (*self.options).clone();
+        if options.outage_patience == OUTAGE_PATIENCE {
+            options.outage_patience = OUTAGE_PATIENCE_OF_A_SYNC;
+        }
+        Self {
+            options: Arc::new(options),
+            ..self.clone()
+        }
+    }
+
+    /// How long the service has been down so far, in all outages that this client has seen.
+    pub fn outage_time(&self) -> Duration {
+        self.outages()
+            .map_or(Duration::ZERO, |outages| outages.total())
+    }
+
+    /// Seconds that the service has been down since it had been down for `before`.
+    pub fn outage_seconds_since(&self, before: Duration) -> f64 {
+        self.outage_time().saturating_sub(before).as_secs_f64()
     }
 
     /// Requests sent by this client and its clones, retries among them.
@@ -273,6 +301,27 @@ impl Client {
             },
             Arc::clone,
         )
+    }
+
+    fn outages(&self) -> Result<Arc<Outages>, Error> {
+        let make = || Ok(Arc::new(Outages::new(self.clock.clone())));
+        self.outages.with(make, Arc::clone)
+    }
+
+    /// How long a call waits in an outage; zero where it does not.
+    fn outage_patience(&self) -> Duration {
+        let Options {
+            max_retries,
+            outage_patience,
+            ..
+        } = *self.options;
+        // A mock that fails for ever must not hold a test suite up, unless its clock leaps.
+        let default = [OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC].contains(&outage_patience);
+        let of_a_mock = default && self.origin.is_mock() && !self.clock.is_virtual();
+        match max_retries == 0 || of_a_mock {
+            true => Duration::ZERO,
+            false => outage_patience,
+        }
     }
 
     async fn read<T>(

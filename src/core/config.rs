@@ -79,7 +79,13 @@ pub struct Options {
     pub on_rate_limit: OnRateLimit,
     /// Of one answer, decoded.
     pub max_response_bytes: u64,
+    /// How long a call waits while the whole service is down; zero disables it.
+    pub outage_patience: Duration,
 }
+
+/// What a call waits for unless it is told otherwise, and what a sync does then.
+pub const OUTAGE_PATIENCE: Duration = Duration::from_secs(60);
+pub const OUTAGE_PATIENCE_OF_A_SYNC: Duration = Duration::from_secs(600);
 
 impl Default for Options {
     fn default() -> Self {
@@ -91,6 +97,7 @@ impl Default for Options {
             rate_limit: None,
             on_rate_limit: OnRateLimit::Wait,
             max_response_bytes: 64 * 1024 * 1024,
+            outage_patience: OUTAGE_PATIENCE,
         }
     }
 }
@@ -141,6 +148,13 @@ impl Origin {
 
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.url)
+    }
+
+    /// Whether the secret is one of the mock's.
+    pub fn is_mock(&self) -> bool {
+        self.api_secret
+            .expose_secret()
+            .starts_with(MOCK_SECRET_PREFIX)
     }
 
     /// Host and port, for messages.
@@ -211,6 +225,17 @@ pub fn duration(name: &str, seconds: f64) -> Result<Duration, Error> {
             "{name} must be more than 0 seconds and finite, not {seconds}; None sets no limit"
         ))),
     }
+}
+
+/// A number of seconds given as `name`; it may be 0 and must be given.
+pub fn patience(name: &str, seconds: Option<f64>) -> Result<Duration, Error> {
+    let length = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    length.ok_or_else(|| {
+        let given = seconds.map_or_else(|| "None".to_owned(), |seconds| seconds.to_string());
+        Error::configuration(format!(
+            "{name} must be 0 or more seconds and finite, not {given}; 0 disables it"
+        ))
+    })
 }
 
 const UNPRINTABLE: &str = "has a blank, a line break or a character that is not ASCII (of a host, \

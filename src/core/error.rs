@@ -41,6 +41,8 @@ pub enum ErrorKind {
     Connect(String),
     /// No secure connection, and waiting does not make one: certificates, versions of TLS.
     Insecure(String),
+    /// A proxy answered 407 to CONNECT; another attempt might lock the account.
+    ProxyPassword,
     Timeout(Duration),
     TruncatedBody(String),
     ResponseTooLarge {
@@ -69,6 +71,10 @@ pub enum ErrorKind {
     /// The walk was begun by another process: a fork came between.
     OtherProcess,
 }
+
+const PROXY_ADVICE: &str = "the proxy wants a user name and password, or others than it was given; \
+                            give them in proxy= or HTTPS_PROXY, as in \
+                            http://user:password@host:port";
 
 /// How far an answer is from what the interface says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +184,12 @@ impl fmt::Display for ErrorKind {
                 "no answer: {reason}; check base_url, the network and the proxy"
             ),
             Self::Insecure(reason) => write!(formatter, "no secure connection to {reason}"),
+            Self::ProxyPassword => {
+                write!(
+                    formatter,
+                    "the proxy refused the connection with 407: {PROXY_ADVICE}"
+                )
+            }
             Self::Timeout(timeout) => write!(
                 formatter,
                 "no whole answer within {} s; raise timeout= if the service is this slow",
@@ -267,10 +279,7 @@ impl fmt::Display for StatusFailure {
             403 => "the secret may not read this",
             404 => "there is no such user or message, or base_url is not the service's",
             406 => "it does not know the media type; check vendor or BACKREAD_VENDOR",
-            407 => {
-                "the proxy wants a user name and password; give them in proxy= or HTTPS_PROXY, as \
-                 in http://user:password@host:port"
-            }
+            407 => PROXY_ADVICE,
             429 => "it asks for fewer requests; call again later or set rate_limit=",
             300..=399 => "a redirect that is not followed; check base_url",
             500..=599 => "it failed; call again later",

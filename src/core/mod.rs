@@ -1,5 +1,5 @@
 //! The client, without Python: `error, encoding, json, model, flat, page, list_state <- config, budget,
-//! observer, retry, pace, stars <- transport <- client <- walk <- crawl <- all_messages, planned_users, sync`, with `probe`
+//! observer, retry, outage, pace, stars <- transport <- client <- walk <- crawl <- all_messages, planned_users, sync`, with `probe`
 //! above `client`; `columns` knows what is read alone, and `batches` puts the two together. Imports go
 //! only downwards; below all of them is the crate's `clock`.
 
@@ -19,6 +19,7 @@ pub mod json;
 pub mod list_state;
 pub mod model;
 pub mod observer;
+pub mod outage;
 pub mod pace;
 pub mod page;
 pub mod planned_users;

@@ -27,6 +27,17 @@ pub struct Observed {
     pub seconds_waited: f64,
     /// When the request is sent once more, if it is.
     pub again_in: Option<Duration>,
+    /// The outage that it was the first to probe, or that it ended.
+    pub outages: Vec<OutageNote>,
+}
+
+/// What an attempt told of an outage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutageNote {
+    /// One has begun, so long before this attempt.
+    Began { before: Duration },
+    /// This attempt was answered: it is over.
+    Ended { lasted: Duration },
 }
 
 /// An error as logs and traces may hold it: no part of a body is in it.
@@ -42,7 +53,9 @@ impl Trouble {
     pub fn of(kind: &ErrorKind) -> Option<Self> {
         let class = match kind {
             ErrorKind::Status(_) => return None,
-            ErrorKind::Connect(_) | ErrorKind::Insecure(_) => "ConnectError",
+            ErrorKind::Connect(_) | ErrorKind::Insecure(_) | ErrorKind::ProxyPassword => {
+                "ConnectError"
+            }
             ErrorKind::Timeout(_) => "RequestTimeoutError",
             ErrorKind::TruncatedBody(_) => "TruncatedBodyError",
             ErrorKind::ResponseTooLarge { .. } => "ResponseTooLargeError",
@@ -97,7 +110,7 @@ impl Observer {
     }
 
     pub fn put(&self, attempt: Observed) {
-        let again = attempt.again_in.is_some();
+        let urgent = attempt.again_in.is_some() || !attempt.outages.is_empty();
         let mut kept = self.kept();
         if kept.attempts.len() == MOST_KEPT {
             kept.attempts.pop_front();
@@ -105,7 +118,7 @@ impl Observer {
         }
         kept.attempts.push_back(attempt);
         drop(kept);
-        if again && let Some(ring) = &*lock(&self.bell) {
+        if urgent && let Some(ring) = &*lock(&self.bell) {
             ring();
         }
     }
@@ -146,6 +159,7 @@ mod tests {
                 seconds_taken: 0.0,
                 seconds_waited: 0.0,
                 again_in: None,
+                outages: Vec::new(),
             });
         }
         let (attempts, left_out) = observer.take();

@@ -2,6 +2,7 @@
 //! list has moved since, and by id whoever those did not show.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -40,6 +41,7 @@ pub fn planned_users(client: Client, planned: PlannedUsers, settings: WalkSettin
             missing: planned.ids.iter().map(|id| signed(*id)).collect(),
             planned: planned.ids.iter().map(|id| signed(*id)).collect(),
             report: WalkReport::start(Timestamp::by(client.clock())),
+            down_before: client.outage_time(),
             end: None,
             client,
             settings,
@@ -88,6 +90,8 @@ struct Search {
     /// Those that no answer has shown yet.
     missing: HashSet<i64>,
     report: WalkReport,
+    /// How long the service had been down before.
+    down_before: Duration,
     /// Where the list ends, as far as pages have said.
     end: Option<u64>,
     shared: SharedReport,
@@ -277,6 +281,7 @@ impl Search {
         };
         let short = self.missing.len() as u64;
         self.report.requests = self.client.sent();
+        self.report.outage_seconds = self.client.outage_seconds_since(self.down_before);
         self.report.evidence.rows_short = Some(short);
         if failed.is_some() {
             self.report.doubt("a request failed".to_owned());

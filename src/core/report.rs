@@ -70,6 +70,8 @@ pub struct WalkReport {
     pub lists_by_certificate: BTreeMap<&'static str, u64>,
     pub uncertified_users: Vec<i64>,
     pub evidence: Evidence,
+    /// How long the service was down while the walk ran.
+    pub outage_seconds: f64,
 }
 
 /// What a walk saw of its list's order and size, and what the proof cost.
@@ -136,6 +138,7 @@ impl WalkReport {
             lists_by_certificate: BTreeMap::new(),
             uncertified_users: Vec::new(),
             evidence: Evidence::default(),
+            outage_seconds: 0.0,
         }
     }
 

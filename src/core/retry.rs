@@ -78,17 +78,23 @@ pub fn is_transient(failure: &ErrorKind) -> bool {
     }
 }
 
+/// The wait that the service asked for, if it did.
+pub fn asked(failure: &ErrorKind) -> Option<Duration> {
+    match failure {
+        ErrorKind::Status(failure) => failure.retry_after.filter(|wait| !wait.is_zero()),
+        _ => None,
+    }
+}
+
 /// Decides on a failure that is transient, or on a success whose body was not JSON.
 pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
-    let asked = match failure {
-        ErrorKind::Status(failure) => {
-            if failure.status == 429 && situation.on_rate_limit == OnRateLimit::Raise {
-                return Verdict::GiveUp;
-            }
-            failure.retry_after.filter(|wait| !wait.is_zero())
-        }
-        _ => None,
-    };
+    if let ErrorKind::Status(failure) = failure
+        && failure.status == 429
+        && situation.on_rate_limit == OnRateLimit::Raise
+    {
+        return Verdict::GiveUp;
+    }
+    let asked = asked(failure);
     if situation.retries_done >= situation.max_retries {
         return Verdict::GiveUp;
     }

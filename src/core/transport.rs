@@ -25,6 +25,8 @@ const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
 // The same as of all requests, in words that tell the two apart.
 const ALL_ENCODINGS: &str = "gzip, br, zstd";
+// How hyper-util words a 407 to CONNECT; its error has no public type.
+const PROXY_REFUSAL: &str = "proxy authorization required";
 /// No service of this interface has its users as that.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
 
@@ -57,10 +59,28 @@ impl Headers {
     }
 }
 
+/// Why a request got no answer.
+#[derive(Debug)]
+pub struct Failed {
+    pub kind: ErrorKind,
+    /// The protocol says that the service has not begun to process it: it can be sent again at once.
+    pub not_processed: bool,
+}
+
+impl From<ErrorKind> for Failed {
+    fn from(kind: ErrorKind) -> Self {
+        Self {
+            kind,
+            not_processed: false,
+        }
+    }
+}
+
 /// A pool of connections to one origin.
 pub struct Transport {
     http: reqwest::Client,
     origin: Arc<Origin>,
+    answered: connections::Answered,
 }
 
 impl fmt::Debug for Transport {
@@ -75,7 +95,11 @@ impl fmt::Debug for Transport {
 impl Transport {
     pub fn new(origin: Arc<Origin>) -> Result<Self, Error> {
         let http = build(builder(&origin)?)?;
-        Ok(Self { http, origin })
+        Ok(Self {
+            http,
+            origin,
+            answered: connections::Answered::default(),
+        })
     }
 
     /// Sends one GET and reads its answer, of at most `max_bytes` once decoded.
@@ -84,7 +108,7 @@ impl Transport {
         endpoint: &Endpoint,
         trace: &[(&'static str, String)],
         max_bytes: u64,
-    ) -> Result<Answer, ErrorKind> {
+    ) -> Result<Answer, Failed> {
         let request = traced(self.http.get(self.origin.address(endpoint)), trace);
         self.send(request, Decoding::Done, max_bytes).await
     }
@@ -95,7 +119,7 @@ impl Transport {
         question: &Question,
         trace: &[(&'static str, String)],
         max_bytes: u64,
-    ) -> Result<Answer, ErrorKind> {
+    ) -> Result<Answer, Failed> {
         let decoding = match question.twist {
             Twist::Undecoded => Decoding::Left,
             _ => Decoding::Done,
@@ -112,14 +136,16 @@ impl Transport {
         request: RequestBuilder,
         decoding: Decoding,
         max_bytes: u64,
-    ) -> Result<Answer, ErrorKind> {
-        let response = request.send().await.map_err(|error| {
-            match handshake::lasting_failure(&error, &self.origin.host()) {
+    ) -> Result<Answer, Failed> {
+        let response = request.send().await.map_err(|error| Failed {
+            not_processed: self.answered.not_processed(&error),
+            kind: match handshake::lasting_failure(&error, &self.origin.host()) {
                 Some(reason) => ErrorKind::Insecure(reason),
-                None => send_failure(error),
-            }
+                None => send_failure(&error),
+            },
         })?;
-        read(response, decoding, max_bytes).await
+        self.answered.note(&response);
+        Ok(read(response, decoding, max_bytes).await?)
     }
 }
 
@@ -342,20 +368,23 @@ async fn read_body(mut response: Response, body: &mut Body, limit: u64) -> Resul
     }
 }
 
-fn send_failure(error: reqwest::Error) -> ErrorKind {
+fn send_failure(error: &reqwest::Error) -> ErrorKind {
     if error.is_redirect() {
-        return ErrorKind::Transport(root_cause(&error));
+        return ErrorKind::Transport(root_cause(error));
     }
     if error.is_builder() {
-        return ErrorKind::Transport(format!("the request cannot be made: {}", chain(&error)));
+        return ErrorKind::Transport(format!("the request cannot be made: {}", chain(error)));
     }
-    if handshake::cause::<hyper::Error>(&error).is_some_and(hyper::Error::is_parse_too_large) {
+    if root_cause(error) == PROXY_REFUSAL {
+        return ErrorKind::ProxyPassword;
+    }
+    if handshake::cause::<hyper::Error>(error).is_some_and(hyper::Error::is_parse_too_large) {
         return ErrorKind::Transport(
             "the answer's status line and headers are larger than any service needs; check base_url"
                 .to_owned(),
         );
     }
-    ErrorKind::Connect(chain(&error))
+    ErrorKind::Connect(chain(error))
 }
 
 fn configuration(what: &str, error: &reqwest::Error) -> Error {
@@ -395,6 +424,7 @@ fn chain(error: &reqwest::Error) -> String {
     }
 }
 
+mod connections;
 mod environment;
 mod handshake;
 mod roots;

@@ -94,6 +94,7 @@ pub fn options(
     rate_limit: Option<f64>,
     on_rate_limit: &str,
     max_response_bytes: Whole<'_>,
+    outage_patience: Option<f64>,
 ) -> PyResult<Options> {
     let length = |name: &str, seconds: Option<f64>| {
         seconds
@@ -110,5 +111,7 @@ pub fn options(
         on_rate_limit: config::on_rate_limit(on_rate_limit)
             .map_err(|error| to_python(py, &error))?,
         max_response_bytes: max_response_bytes.count(py, "max_response_bytes")?,
+        outage_patience: config::patience("outage_patience", outage_patience)
+            .map_err(|error| to_python(py, &error))?,
     })
 }

@@ -48,8 +48,8 @@ impl From<Client> for NativeClient {
 impl NativeClient {
     #[new]
     #[pyo3(signature = (*, base_url, api_secret, vendor, timeout, deadline, max_retries,
-        max_concurrency, rate_limit, on_rate_limit, max_response_bytes, proxy, ca_bundle,
-        allow_http, user_agent))]
+        max_concurrency, rate_limit, on_rate_limit, max_response_bytes, outage_patience, proxy,
+        ca_bundle, allow_http, user_agent))]
     fn new(
         py: Python<'_>,
         base_url: Option<Bound<'_, PyString>>,
@@ -62,6 +62,7 @@ impl NativeClient {
         rate_limit: Option<f64>,
         on_rate_limit: &str,
         max_response_bytes: Whole<'_>,
+        outage_patience: Option<f64>,
         proxy: Option<Bound<'_, PyString>>,
         ca_bundle: Option<PathBuf>,
         allow_http: bool,
@@ -85,6 +86,7 @@ impl NativeClient {
             rate_limit,
             on_rate_limit,
             max_response_bytes,
+            outage_patience,
         )?;
         prepare(py)?;
         Client::new(settings, options)
@@ -93,7 +95,7 @@ impl NativeClient {
     }
 
     #[pyo3(signature = (*, timeout, deadline, max_retries, max_concurrency, rate_limit,
-        on_rate_limit, max_response_bytes, traceparent))]
+        on_rate_limit, max_response_bytes, outage_patience, traceparent))]
     fn with_options(
         &self,
         py: Python<'_>,
@@ -104,6 +106,7 @@ impl NativeClient {
         rate_limit: Option<f64>,
         on_rate_limit: &str,
         max_response_bytes: Whole<'_>,
+        outage_patience: Option<f64>,
         traceparent: bool,
     ) -> PyResult<Self> {
         let options = options(
@@ -115,6 +118,7 @@ impl NativeClient {
             rate_limit,
             on_rate_limit,
             max_response_bytes,
+            outage_patience,
         )?;
         let client = self.client.with_options(options);
         let client = client.map_err(|error| to_python(py, &error))?;

@@ -40,7 +40,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     attributes.set_item("attempts", attempts(py, &error.attempts)?)?;
     let class = match &error.kind {
         ErrorKind::InvalidArgument(_) | ErrorKind::Configuration(_) => "ConfigurationError",
-        ErrorKind::Connect(_) | ErrorKind::Insecure(_) => "ConnectError",
+        ErrorKind::Connect(_) | ErrorKind::Insecure(_) | ErrorKind::ProxyPassword => "ConnectError",
         ErrorKind::Timeout(_) => "RequestTimeoutError",
         ErrorKind::TruncatedBody(_) => "TruncatedBodyError",
         ErrorKind::ResponseTooLarge { .. } => "ResponseTooLargeError",

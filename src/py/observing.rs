@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyModule, PyTuple};
 
 use super::kept::{kept, name};
 use crate::core::client::Client;
-use crate::core::observer::{Observed, Observer};
+use crate::core::observer::{Observed, Observer, OutageNote};
 
 static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 static OBSERVING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -204,6 +204,14 @@ pub fn prepare(py: Python<'_>) -> PyResult<()> {
 fn shown<'py>(py: Python<'py>, attempt: &Observed) -> PyResult<Bound<'py, PyTuple>> {
     let began = attempt.began.duration_since(UNIX_EPOCH).unwrap_or_default();
     let error = attempt.error.as_ref();
+    let outages: Vec<(bool, f64)> = attempt
+        .outages
+        .iter()
+        .map(|note| match note {
+            OutageNote::Began { before } => (true, before.as_secs_f64()),
+            OutageNote::Ended { lasted } => (false, lasted.as_secs_f64()),
+        })
+        .collect();
     (
         &attempt.request,
         attempt.number,
@@ -213,6 +221,7 @@ fn shown<'py>(py: Python<'py>, attempt: &Observed) -> PyResult<Bound<'py, PyTupl
         attempt.seconds_taken,
         attempt.seconds_waited,
         attempt.again_in.map(|wait| wait.as_secs_f64()),
+        outages,
     )
         .into_pyobject(py)
 }

@@ -215,6 +215,11 @@ impl SyncPace {
     fn pace(&self) -> f64 {
         self.0.pace
     }
+
+    #[getter]
+    fn outage_seconds(&self) -> f64 {
+        self.0.outage_seconds
+    }
 }
 
 /// What belongs into one transaction; a table without rows is None.

@@ -82,6 +82,7 @@ def construction() -> None:
         rate_limit=None,
         on_rate_limit="raise",
         max_response_bytes=64 * 1024 * 1024,
+        outage_patience=timedelta(minutes=1),
         proxy=None,
         ca_bundle=Path("bundle.pem"),
         allow_http=False,
@@ -95,6 +96,7 @@ def construction() -> None:
         rate_limit=2.5,
         on_rate_limit="wait",
         max_response_bytes=1024,
+        outage_patience=0,
         traceparent=True,
     )
     assert_type(changed, Client)

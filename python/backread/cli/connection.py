@@ -62,6 +62,15 @@ class Connection:
         float | None,
         _option("--rate-limit", "Requests per second.", minimum=0, metavar="NUMBER"),
     ] = None
+    outage_patience: Annotated[
+        float | None,
+        _option(
+            "--outage-patience",
+            "How long to wait while the whole service is down [60; sync: 600].",
+            minimum=0,
+            metavar="SECONDS",
+        ),
+    ] = None
     proxy: Annotated[
         str | None, _option("--proxy", "A proxy; otherwise the environment's.", metavar="URL")
     ] = field(default=None, repr=False)  # it may hold a password

@@ -74,6 +74,7 @@ OPTIONS = {
     "max_retries": "--max-retries",
     "max_concurrency": "--max-concurrency",
     "rate_limit": "--rate-limit",
+    "outage_patience": "--outage-patience",
     "proxy": "--proxy",
     "ca_bundle": "--ca-bundle",
     "allow_http": "--allow-http",

@@ -72,9 +72,10 @@ def commit(
         increments = counts | read | {"requests": spent.requests}
         store.again(
             f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
-            "seconds = seconds + ? WHERE run_id = ?",
+            "seconds = seconds + ?, outage_seconds = outage_seconds + ? WHERE run_id = ?",
             *increments.values(),
             spent.seconds,
+            spent.outage_seconds,
             run.run_id,
         )
     run.users += read["users"]

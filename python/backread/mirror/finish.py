@@ -27,14 +27,15 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
         store.rows(
             f"""
             UPDATE runs SET state = 'finished', ended_at = ?, requests = requests + ?,
-                seconds = seconds + ?, deleted = deleted + ?,
+                seconds = seconds + ?, outage_seconds = outage_seconds + ?,
+                deleted = deleted + ?,
                 certificate = coalesce(certificate, 'uncertified'),
                 rejects = (SELECT count(*) FROM rejects WHERE run_id = {run.run_id}),
                 lists_by_certificate = {_counted(run, "certificate")},
                 lists_by_kind = {_counted(run, "kind")}
             WHERE run_id = {run.run_id}
             """,
-            [now, spent.requests, spent.seconds, deleted],
+            [now, spent.requests, spent.seconds, spent.outage_seconds, deleted],
         )
     run.requests += spent.requests
     return report_of(store, run.run_id)

@@ -47,6 +47,13 @@ STEPS = (
             "CREATE TABLE unpublished_messages (user_id BIGINT, id BIGINT)",
         ),
     ),
+    Step(
+        3,
+        (
+            "ALTER TABLE runs ADD COLUMN outage_seconds DOUBLE",
+            "UPDATE runs SET outage_seconds = 0",
+        ),
+    ),
 )
 
 

@@ -72,7 +72,7 @@ class SyncReport:
     - ``rows_asked``: rows that a ``linked`` list did not show and that were asked for by id (only
       in mode ``full``).
     - ``resumptions``: how often the run was taken up again. ``error``: what stopped it the last
-      time, null where nothing did.
+      time, null where nothing did. ``outage_seconds``: how long the service was down meanwhile.
     """
 
     run_id: int
@@ -98,6 +98,7 @@ class SyncReport:
     rows_asked: int = 0
     resumptions: int = 0
     error: str | None = None
+    outage_seconds: float = 0.0
 
     def _repr_html_(self) -> str:
         from backread.display.reports import sync_report_html

@@ -56,10 +56,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a part of a run cost; ``seconds`` are those of the machine's clock."""
+    """What a part of a run cost; ``seconds`` are those of the machine's clock.
+
+    ``outage_seconds`` are those of the client's, during which the service was down.
+    """
 
     requests: int
     seconds: float
+    outage_seconds: float
 
 
 LONGEST = 100 * 365 * 86_400
@@ -105,8 +109,8 @@ def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> None:
     store.rows(
         "INSERT INTO runs (run_id, mode, state, started_at, resumptions, seconds, requests, "
         "users, messages, users_added, users_updated, messages_added, messages_updated, "
-        "deleted, rejects, rows_asked) "
-        "VALUES (?, ?, 'unfinished', ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+        "deleted, rejects, rows_asked, outage_seconds) "
+        "VALUES (?, ?, 'unfinished', ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
         [run_id, mode, now],
     )
 
@@ -218,9 +222,9 @@ def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> 
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     with store.transaction():
         store.rows(
-            "UPDATE runs SET error = ?, requests = requests + ?, seconds = seconds + ? "
-            "WHERE run_id = ?",
-            [text, spent.requests, spent.seconds, run.run_id],
+            "UPDATE runs SET error = ?, requests = requests + ?, seconds = seconds + ?, "
+            "outage_seconds = outage_seconds + ? WHERE run_id = ?",
+            [text, spent.requests, spent.seconds, spent.outage_seconds, run.run_id],
         )
 
 

@@ -31,7 +31,7 @@ __all__ = [
     "create_table",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised whenever the tables change; a mirror of a higher one is refused."""
 
 BUCKETS = 4096
@@ -210,6 +210,7 @@ RUNS: tuple[Column, ...] = (
     ("rows_asked", "BIGINT"),
     # When the sweep of the users was committed; a resumed run does not repeat it.
     ("users_swept_at", "TIMESTAMPTZ"),
+    ("outage_seconds", "DOUBLE"),
 )
 
 SIDE_TABLES: dict[str, tuple[Column, ...]] = {"lists": LISTS, "rejects": REJECTS, "runs": RUNS}

@@ -91,6 +91,7 @@ class _Sync:
         # How far the reading of each phase has come.
         self._progress: dict[Phase, ReadingProgress] = {}
         self._requests = 0
+        self._outage_seconds = 0.0
         self._since = monotonic()
 
     def run(self, source: Source) -> SyncReport:
@@ -138,6 +139,7 @@ class _Sync:
                 with named_errors(self._store.folder):
                     commit(self._store, self._run, batch, service, asked=asked, spent=spent)
                 self._requests += spent.requests
+                self._outage_seconds += spent.outage_seconds
                 self._since += spent.seconds
                 self._tell(phase)
         finally:
@@ -147,7 +149,12 @@ class _Sync:
     def _spent(self) -> Spent:
         """What was spent since the last commit: what the next one adds to the run."""
         requests = sum(each.requests for each in self._progress.values())
-        return Spent(requests - self._requests, monotonic() - self._since)
+        outage_seconds = sum(each.outage_seconds for each in self._progress.values())
+        return Spent(
+            requests - self._requests,
+            monotonic() - self._since,
+            outage_seconds - self._outage_seconds,
+        )
 
     def _tell(self, phase: Phase) -> None:
         if self._options.on_progress is None:

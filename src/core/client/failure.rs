@@ -6,7 +6,7 @@ use crate::core::budget::Budget;
 use crate::core::error::{ErrorKind, Misfit, StatusFailure};
 use crate::core::json::Fault;
 use crate::core::retry;
-use crate::core::transport::{Answer, Headers};
+use crate::core::transport::{Answer, Failed, Headers};
 
 const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 
@@ -15,6 +15,17 @@ pub(super) struct Failure {
     pub kind: ErrorKind,
     pub status: Option<u16>,
     pub transient: bool,
+    /// The protocol says that the service has not begun to process the request.
+    pub not_processed: bool,
+}
+
+impl From<Failed> for Failure {
+    fn from(failed: Failed) -> Self {
+        Self {
+            not_processed: failed.not_processed,
+            ..failed.kind.into()
+        }
+    }
 }
 
 impl From<ErrorKind> for Failure {
@@ -27,6 +38,7 @@ impl From<ErrorKind> for Failure {
             transient: retry::is_transient(&kind),
             status,
             kind,
+            not_processed: false,
         }
     }
 }
@@ -44,6 +56,7 @@ pub(super) fn unreadable(status: u16, headers: &Headers, mut fault: Fault) -> Fa
         status: Some(status),
         transient: fault.misfit == Misfit::NotJson,
         kind: decode_failure(fault),
+        not_processed: false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Client;
 use super::sending::Request;
 use crate::core::error::{Attempt, ErrorKind};
-use crate::core::observer::{Observed, Trouble};
+use crate::core::observer::{Observed, OutageNote, Trouble};
 
 impl Client {
     /// Tells of the last of these attempts.
@@ -15,6 +15,7 @@ impl Client {
         attempts: &[Attempt],
         failure: Option<&ErrorKind>,
         again_in: Option<Duration>,
+        outages: Vec<OutageNote>,
     ) {
         let (Some(observer), Some(last)) = (&self.observer, attempts.last()) else {
             return;
@@ -30,6 +31,7 @@ impl Client {
             seconds_taken: last.seconds_taken,
             seconds_waited: last.seconds_waited,
             again_in,
+            outages,
         });
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::Client;
 use super::failure::{Failure, past_deadline};
 use crate::clock::Elapsed;
@@ -11,13 +13,17 @@ use crate::core::budget::Budget;
 use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::interface::Endpoint;
 use crate::core::observer::Observer;
+use crate::core::outage::{self, Down, Outages, Pass, Patience};
+use crate::core::pace::{Admission, Pace};
 use crate::core::process::chance;
 use crate::core::question::Question;
 use crate::core::retry::{self, Load, Situation, Verdict};
-use crate::core::transport::{Answer, Transport};
+use crate::core::transport::{Answer, Failed, Transport};
 
 // How long all are held back at most by a refusal that says nothing of a wait.
 const LONGEST_UNTOLD_HOLD: Duration = Duration::from_secs(1);
+// How often a request that the service did not process is sent again at once.
+const MOST_RESENT: u32 = 2;
 
 /// What is sent; its display is path and query, relative to the base URL.
 pub(super) enum Request<'a> {
@@ -34,6 +40,153 @@ impl fmt::Display for Request<'_> {
     }
 }
 
+/// A call: one request and all the attempts that it takes.
+struct Call<'a> {
+    client: &'a Client,
+    request: &'a Request<'a>,
+    budget: &'a Budget,
+    attempts: Vec<Attempt>,
+    /// Retries that count: none of those in an outage, and none that the service did not process.
+    retries: u32,
+    resent: u32,
+    patience: Patience,
+    /// The last failure, while the call waits.
+    failure: Option<ErrorKind>,
+    wait_began: Instant,
+}
+
+/// What became of an attempt that failed and may be made again.
+struct Next {
+    verdict: Verdict,
+    /// What it would be without an outage.
+    usual: Verdict,
+    down: Option<Down>,
+}
+
+impl Call<'_> {
+    fn error(&self, kind: ErrorKind) -> Error {
+        Error::new(kind).during(self.request.to_string(), self.attempts.clone())
+    }
+
+    /// The deadline came first, or would have; the failure that was to be waited out is its cause.
+    fn out_of_time(&self, wait: Option<Duration>) -> Error {
+        let error = self.error(past_deadline(self.budget, wait));
+        match &self.failure {
+            Some(failure) => error.because(self.error(failure.clone())),
+            None => error,
+        }
+    }
+
+    fn waits_for_outages(&self) -> bool {
+        !self.patience.is_none()
+    }
+
+    /// Waits while there is an outage that this call is not to probe.
+    async fn pass<'o>(&mut self, outages: &'o Outages) -> Result<Pass<'o>, Error> {
+        if !self.waits_for_outages() {
+            return Ok(Pass::Open);
+        }
+        let passed = outages.pass(&mut self.patience, self.budget.end()).await;
+        passed.map_err(|late| self.out_of_time(late.wait))
+    }
+
+    /// Waits for this call's turn; an outage may begin while it does.
+    async fn turn<'t>(
+        &mut self,
+        mut pass: Pass<'t>,
+        outages: &'t Outages,
+        pace: &'t Pace,
+    ) -> Result<(Pass<'t>, Admission<'t>), Error> {
+        loop {
+            let remaining = self.budget.remaining(&self.client.clock);
+            let admission = pace.admit(remaining).await;
+            let place = admission.map_err(|wait| self.out_of_time(Some(wait)))?;
+            if !self.waits_for_outages() || !pass.is_open() || !outages.is_on() {
+                return Ok((pass, place));
+            }
+            drop(place);
+            pass = self.pass(outages).await?;
+        }
+    }
+
+    /// What to do after a failure that may pass by itself.
+    fn decide(
+        &mut self,
+        failure: &Failure,
+        number: u64,
+        pass: Pass<'_>,
+        outages: &Outages,
+    ) -> Next {
+        let Client { options, clock, .. } = self.client;
+        let usual = retry::decide(
+            &failure.kind,
+            Situation {
+                retries_done: self.retries,
+                max_retries: options.max_retries,
+                on_rate_limit: options.on_rate_limit,
+                remaining: self.budget.remaining(clock),
+                chance: chance(),
+            },
+        );
+        let asked = retry::asked(&failure.kind);
+        // Without an answer nothing says that an outage is over.
+        let silent = failure.status.is_none() && outages.is_on();
+        let down = (self.waits_for_outages() && (outage::is_sign(&failure.kind) || silent))
+            .then(|| outages.fail(number, pass, &mut self.patience, asked))
+            .flatten();
+        let verdict = match (down, usual) {
+            (None, _) => usual,
+            // The service asked for a wait that the deadline does not allow.
+            (_, Verdict::PastDeadline { .. }) if asked.is_some() => usual,
+            _ if self.patience.is_over(clock.now()) => Verdict::GiveUp,
+            (Some(down), _) => Verdict::Retry {
+                wait: down.next_probe,
+            },
+        };
+        Next {
+            verdict,
+            usual,
+            down,
+        }
+    }
+
+    /// Waits before the next attempt, which may have its pass already, or ends the call.
+    async fn wait<'o>(
+        &mut self,
+        next: Next,
+        held: bool,
+        outages: &'o Outages,
+    ) -> Result<Option<Pass<'o>>, Error> {
+        let clock = &self.client.clock;
+        let mut verdict = next.verdict;
+        if let (Some(down), Verdict::Retry { wait }) = (next.down, verdict) {
+            if down.scheduled && !held {
+                clock.record(wait);
+            }
+            let pass = self.pass(outages).await?;
+            if self.patience.was_tried() {
+                return Ok(Some(pass));
+            }
+            // Others were answered before anybody probed: it was this request alone that failed.
+            verdict = next.usual;
+        }
+        match verdict {
+            Verdict::Retry { wait } => {
+                self.retries += 1;
+                if !held {
+                    clock.sleep(wait).await;
+                }
+                Ok(None)
+            }
+            Verdict::PastDeadline { wait } => Err(self.out_of_time(Some(wait))),
+            Verdict::GiveUp => {
+                let kind = self.failure.take().unwrap_or(ErrorKind::Aborted);
+                Err(self.error(kind))
+            }
+        }
+    }
+}
+
 impl Client {
     /// The one loop that sends requests: admission, attempt, verdict, wait.
     pub(super) async fn send<T>(
@@ -42,69 +195,80 @@ impl Client {
         budget: &Budget,
         judge: impl Fn(Answer) -> Result<(u16, T), Failure>,
     ) -> Result<(T, Vec<Attempt>), Error> {
-        let mut attempts = Vec::new();
-        let fail = |kind: ErrorKind, attempts: &Vec<Attempt>| {
-            Error::new(kind).during(request.to_string(), attempts.clone())
-        };
-        let (transport, pace) = (self.transport()?, self.pace()?);
+        let (transport, pace, outages) = (self.transport()?, self.pace()?, self.outages()?);
         let clock = &self.clock;
         let _call = clock.call();
-        let mut wait_began = clock.now();
+        let mut call = Call {
+            client: self,
+            request,
+            budget,
+            attempts: Vec::new(),
+            retries: 0,
+            resent: 0,
+            patience: Patience::new(self.outage_patience()),
+            failure: None,
+            wait_began: clock.now(),
+        };
+        let mut passed = None;
         loop {
             // Each time: a client may be closed while its calls wait.
             if self.is_closed() {
-                return Err(fail(ErrorKind::Closed, &attempts));
+                return Err(call.error(ErrorKind::Closed));
             }
-            let admission = pace.admit(budget.remaining(&self.clock)).await;
-            let place =
-                admission.map_err(|wait| fail(past_deadline(budget, Some(wait)), &attempts))?;
+            let pass = match passed.take() {
+                Some(pass) => pass,
+                None => call.pass(&outages).await?,
+            };
+            let (pass, place) = call.turn(pass, &outages, &pace).await?;
             let began = place.sent();
-            let seconds_waited = began.duration_since(wait_began).as_secs_f64();
+            let seconds_waited = began.duration_since(call.wait_began).as_secs_f64();
+            let mut notes = pass.notes();
             self.sent.fetch_add(1, Ordering::Relaxed);
+            let number = outages.send();
             let outcome = self.attempt(&transport, request, budget, &judge).await;
             let ended = clock.now();
+            call.wait_began = ended;
             let failure = outcome.as_ref().err();
-            attempts.push(Attempt {
-                status: match (&outcome, failure) {
-                    (Ok((status, _)), _) => Some(*status),
-                    (_, Some(failure)) => failure.status,
-                    _ => None,
-                },
+            let status = match &outcome {
+                Ok((status, _)) => Some(*status),
+                Err(failure) => failure.status,
+            };
+            call.attempts.push(Attempt {
+                status,
                 error: failure.map(|failure| failure.kind.to_string()),
                 seconds_taken: ended.duration_since(began).as_secs_f64(),
                 seconds_waited,
             });
+            if status.is_some_and(|status| !outage::STATUSES.contains(&status)) {
+                notes.extend(outages.answer(number));
+            }
             let failure = match outcome {
                 Ok((_, value)) => {
                     place.answered(ended);
-                    self.observe(request, &attempts, None, None);
-                    return Ok((value, attempts));
+                    self.observe(request, &call.attempts, None, None, notes);
+                    return Ok((value, call.attempts));
                 }
                 Err(failure) => failure,
             };
+            if failure.not_processed && call.resent < MOST_RESENT {
+                call.resent += 1;
+                drop(place);
+                let at_once = Some(Duration::ZERO);
+                self.observe(request, &call.attempts, Some(&failure.kind), at_once, notes);
+                continue;
+            }
             if !failure.transient {
                 if failure.status.is_some() {
                     place.answered(ended);
                 }
-                self.observe(request, &attempts, Some(&failure.kind), None);
-                return Err(fail(failure.kind, &attempts));
+                self.observe(request, &call.attempts, Some(&failure.kind), None, notes);
+                return Err(call.error(failure.kind));
             }
-            let verdict = retry::decide(
-                &failure.kind,
-                Situation {
-                    retries_done: attempts
-                        .len()
-                        .saturating_sub(1)
-                        .try_into()
-                        .unwrap_or(u32::MAX),
-                    max_retries: self.options.max_retries,
-                    on_rate_limit: self.options.on_rate_limit,
-                    remaining: budget.remaining(&self.clock),
-                    chance: chance(),
-                },
-            );
+            // What is sent alone, to probe an outage, says nothing of the pace.
+            let alone = !pass.is_open();
+            let next = call.decide(&failure, number, pass, &outages);
             // The pace is told before the place is given back, or the next in line would slip through.
-            let held = match (retry::load(&failure.kind), verdict) {
+            let held = match (retry::load(&failure.kind), next.verdict) {
                 (Load::Refused { asked: Some(_) }, Verdict::Retry { wait }) => {
                     clock.record(wait);
                     match failure.status {
@@ -114,13 +278,17 @@ impl Client {
                     }
                     true
                 }
+                (Load::Unknown, _) => {
+                    drop(place);
+                    false
+                }
+                _ if alone => {
+                    drop(place);
+                    false
+                }
                 // What was not asked for is this call's wait, and not everybody's.
                 (Load::Refused { asked: None }, Verdict::Retry { wait }) => {
                     place.refused(wait.min(LONGEST_UNTOLD_HOLD), false);
-                    false
-                }
-                (Load::Unknown, _) => {
-                    drop(place);
                     false
                 }
                 (Load::Over | Load::Refused { .. }, _) => {
@@ -128,24 +296,19 @@ impl Client {
                     false
                 }
             };
-            let again_in = match verdict {
+            let again_in = match next.verdict {
                 Verdict::Retry { wait } => Some(wait),
                 Verdict::GiveUp | Verdict::PastDeadline { .. } => None,
             };
-            self.observe(request, &attempts, Some(&failure.kind), again_in);
-            match verdict {
-                Verdict::GiveUp => return Err(fail(failure.kind, &attempts)),
-                Verdict::PastDeadline { wait } => {
-                    let cause = fail(failure.kind, &attempts);
-                    return Err(fail(past_deadline(budget, Some(wait)), &attempts).because(cause));
-                }
-                Verdict::Retry { wait } => {
-                    wait_began = clock.now();
-                    if !held {
-                        clock.sleep(wait).await;
-                    }
-                }
-            }
+            self.observe(
+                request,
+                &call.attempts,
+                Some(&failure.kind),
+                again_in,
+                notes,
+            );
+            call.failure = Some(failure.kind);
+            passed = call.wait(next, held, &outages).await?;
         }
     }
 
@@ -167,8 +330,8 @@ impl Client {
         let (limit, by_deadline) = budget.attempt_limit(self.options.timeout, &self.clock);
         let answer = match self.clock.exchange(limit, get).await {
             Ok(answer) => answer,
-            Err(Elapsed) if by_deadline => Err(past_deadline(budget, None)),
-            Err(Elapsed) => Err(ErrorKind::Timeout(limit.unwrap_or_default())),
+            Err(Elapsed) if by_deadline => Err(Failed::from(past_deadline(budget, None))),
+            Err(Elapsed) => Err(ErrorKind::Timeout(limit.unwrap_or_default()).into()),
         }
         .map_err(Failure::from)?;
         judge(answer)

@@ -11,6 +11,8 @@ use crate::clock::virtual_start;
 use crate::core::error::ErrorKind;
 use crate::core::retry::OnRateLimit;
 
+mod outages;
+
 const SECRET: &str = "Zm9vYmFyYmF6";
 /// An answer that is held back for ever, by the server's clock.
 const STALL: &str = "stall";

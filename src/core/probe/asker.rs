@@ -310,7 +310,9 @@ fn tells_of_rate(name: &str) -> bool {
 /// What an error means for one finding; its own text may quote an answer, so it is left out.
 fn missed(error: Error) -> Missed {
     let reason = match &error.kind {
-        ErrorKind::Connect(_) | ErrorKind::Insecure(_) => "no answer came".to_owned(),
+        ErrorKind::Connect(_) | ErrorKind::Insecure(_) | ErrorKind::ProxyPassword => {
+            "no answer came".to_owned()
+        }
         ErrorKind::Timeout(_) => "no whole answer came within the timeout".to_owned(),
         ErrorKind::TruncatedBody(_) => "the answer's body ended early".to_owned(),
         ErrorKind::ResponseTooLarge { limit } => {

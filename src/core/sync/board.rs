@@ -27,6 +27,8 @@ pub struct Progress {
     pub lists_done: u64,
     /// Requests a second over the last few seconds.
     pub pace: f64,
+    /// How long the service has been down while this ran.
+    pub outage_seconds: f64,
 }
 
 /// What the parts of a run tell each other.
@@ -88,7 +90,7 @@ impl Board {
         self.page_rows.fetch_min(applied.max(1), Ordering::Relaxed);
     }
 
-    pub fn progress(&self, requests: u64, now: Instant) -> Progress {
+    pub fn progress(&self, requests: u64, outage_seconds: f64, now: Instant) -> Progress {
         let lists = self.lists.load(Ordering::Relaxed);
         let users_total = self.users_total();
         let estimate = users_total.and_then(|total| u64::try_from(total).ok());
@@ -102,6 +104,7 @@ impl Board {
             lists_total,
             lists_done: self.lists_done.load(Ordering::Relaxed),
             pace: self.pace(requests, now),
+            outage_seconds,
         }
     }
 
@@ -148,28 +151,28 @@ mod tests {
         let board = Board::default();
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        assert_eq!(board.progress(0, start).pace, 0.0);
+        assert_eq!(board.progress(0, 0.0, start).pace, 0.0);
         for second in 1..=20 {
             board.sample(second * 100, at(second));
         }
-        assert_eq!(board.progress(2_000, at(20)).pace, 100.0);
+        assert_eq!(board.progress(2_000, 0.0, at(20)).pace, 100.0);
         // Five seconds in which nothing is sent, and it has stopped.
         for second in 21..=26 {
             board.sample(2_000, at(second));
         }
-        assert_eq!(board.progress(2_000, at(26)).pace, 0.0);
+        assert_eq!(board.progress(2_000, 0.0, at(26)).pace, 0.0);
     }
 
     #[test]
     fn the_lists_are_as_many_as_the_users_until_these_are_known() {
         let board = Board::default();
         let now = Instant::now();
-        assert_eq!(board.progress(0, now).lists_total, None);
+        assert_eq!(board.progress(0, 0.0, now).lists_total, None);
         board.set_users_total(Some(5_000));
         board.set_lists(99);
-        assert_eq!(board.progress(0, now).lists_total, Some(5_000));
+        assert_eq!(board.progress(0, 0.0, now).lists_total, Some(5_000));
         board.set_lists(4_990);
         board.set_users_known();
-        assert_eq!(board.progress(0, now).lists_total, Some(4_990));
+        assert_eq!(board.progress(0, 0.0, now).lists_total, Some(4_990));
     }
 }

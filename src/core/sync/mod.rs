@@ -49,13 +49,15 @@ enum Source {
 pub struct SyncRun {
     batches: Feed<Batch>,
     client: Client,
+    /// How long the service had been down before.
+    down_before: Duration,
     board: Arc<Board>,
 }
 
 impl SyncRun {
     /// Reads all users, and the messages of all whose lists are not done.
     pub fn new(client: Client, known: Known, mode: Mode, max_staleness: Option<Duration>) -> Self {
-        let client = client.counted();
+        let client = client.counted().patient();
         let board = Arc::new(Board::default());
         if let Some(limit) = known.largest_page {
             board.note_page_rows(limit.get().into());
@@ -74,7 +76,7 @@ impl SyncRun {
 
     /// Asks for these rows one by one.
     pub fn ask(client: Client, keys: Vec<RowKey>) -> Self {
-        let client = client.counted();
+        let client = client.counted().patient();
         let reader = client.clone();
         let feed = Feed::new(move |outlet| ask_all(reader, keys, outlet));
         Self::under_way(client, Source::Rows(feed), Arc::default())
@@ -88,6 +90,7 @@ impl SyncRun {
         };
         Self {
             batches: Feed::new(move |outlet| gathering.run(outlet)),
+            down_before: client.outage_time(),
             client,
             board,
         }
@@ -105,8 +108,11 @@ impl SyncRun {
 
     /// How far the run has come, and how fast it goes now.
     pub fn progress(&self) -> Progress {
-        self.board
-            .progress(self.client.sent(), self.client.clock().now())
+        self.board.progress(
+            self.client.sent(),
+            self.client.outage_seconds_since(self.down_before),
+            self.client.clock().now(),
+        )
     }
 
     pub fn stop(&self) {

@@ -161,6 +161,7 @@ pub async fn resume_into<T: Send>(
     wrap: impl Fn(WalkedPage) -> T + Send,
 ) -> Result<(), Error> {
     let now = || Timestamp::by(client.clock());
+    let down_before = client.outage_time();
     let settings = WalkSettings {
         lanes: settings.lanes.min(client.options().max_concurrency),
         ..settings
@@ -172,6 +173,7 @@ pub async fn resume_into<T: Send>(
     let mut under_way = FuturesUnordered::new();
     let mut answered = VecDeque::new();
     loop {
+        sweep.report.outage_seconds = client.outage_seconds_since(down_before);
         report.set(sweep.report.clone());
         while let Some(page) = sweep.give() {
             if page.rows.is_empty() {
@@ -218,6 +220,7 @@ pub async fn resume_into<T: Send>(
         if let Some(error) = sweep.failed.take() {
             sweep.note_short();
             sweep.report.doubt("a request failed".to_owned());
+            sweep.report.outage_seconds = client.outage_seconds_since(down_before);
             sweep.report.end(now());
             report.set(sweep.report);
             return Err(error);

@@ -135,6 +135,12 @@ FIELDS: dict[str, Field] = {
     "max_response_bytes": Field(
         "Largest answer", "The most bytes of one answer; 64 MiB if empty.", "integer", _count
     ),
+    "outage_patience": Field(
+        "Outage patience",
+        "Seconds to wait while the whole service is down; 600 if empty, 0 disables it.",
+        "number",
+        _number,
+    ),
 }
 """The fields of the form, which stand in the connection's extra under these names."""
 

@@ -34,6 +34,9 @@ __all__ = ["BackreadHook"]
 
 C = TypeVar("C", Client, AsyncClient)
 
+OUTAGE_PATIENCE = 600.0
+"""Seconds that a task waits while the whole service is down: it has more time than a person."""
+
 SECONDS_TO_TEST = 15.0
 
 OF_THE_CONNECTION = {"base_url": "host", "api_secret": "password", "vendor": "field vendor"}
@@ -141,7 +144,7 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
                 settings.base_url,
                 settings.api_secret,
                 settings.vendor,
-                **{**settings.options, **self._options},
+                **{"outage_patience": OUTAGE_PATIENCE, **settings.options, **self._options},
             )
         except ConfigurationError as error:
             raise AirflowFailException(_named(error, self.backread_conn_id)) from None

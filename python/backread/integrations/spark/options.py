@@ -90,6 +90,7 @@ CLIENT: dict[str, Callable[[str], Any]] = {
     "rate_limit": _number,
     "on_rate_limit": _choice("wait", "raise"),
     "max_response_bytes": _whole,
+    "outage_patience": _number,
     "proxy": _text,
     "ca_bundle": _text,
     "allow_http": _boolean,

@@ -1,0 +1,298 @@
+//! An outage of the whole service: who waits, who probes, and what it costs, in virtual time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use tokio::time::Instant;
+
+use super::*;
+
+const BUSY: &str = "503 Service Unavailable";
+
+/// A service that answers each request by its path, its number and the time since it began.
+struct Service {
+    url: String,
+    clock: Clock,
+    began: Instant,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Service {
+    async fn start(answers: impl Fn(&str, usize, f64) -> String + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let clock = Clock::switchable();
+        clock.make_virtual(virtual_start());
+        let (began, sent) = (clock.now(), Arc::new(AtomicUsize::new(0)));
+        let (time, count, answers) = (clock.clone(), Arc::clone(&sent), Arc::new(answers));
+        tokio::spawn(async move {
+            loop {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let (time, count, answers) =
+                    (time.clone(), Arc::clone(&count), Arc::clone(&answers));
+                tokio::spawn(async move {
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        head.push(socket.read_u8().await.unwrap());
+                    }
+                    let head = String::from_utf8(head).unwrap();
+                    let path = head.split(' ').nth(1).unwrap();
+                    let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+                    let answer = answers(path, number, (time.now() - began).as_secs_f64());
+                    socket.write_all(answer.as_bytes()).await.unwrap();
+                });
+            }
+        });
+        Self {
+            url,
+            clock,
+            began,
+            sent,
+        }
+    }
+
+    /// Down from its second request until so many seconds have passed.
+    async fn down_for(seconds: f64) -> Self {
+        Self::start(move |_, number, now| match number > 1 && now < seconds {
+            true => answer(BUSY, "", "down"),
+            false => fine(),
+        })
+        .await
+    }
+
+    fn client(&self, options: Options) -> Client {
+        let settings = Settings {
+            base_url: Some(self.url.clone()),
+            api_secret: Some(SECRET.into()),
+            vendor: Some("acme".to_owned()),
+            ..Settings::default()
+        };
+        let client = Client::new(settings, options).unwrap();
+        client.on_clock(self.clock.clone())
+    }
+
+    /// A client whose first request has been answered.
+    async fn client_that_was_answered(&self, options: Options) -> Client {
+        let client = self.client(options);
+        user(&client).await.unwrap();
+        client
+    }
+
+    fn sent(&self) -> usize {
+        self.sent.load(Ordering::SeqCst)
+    }
+
+    fn seconds(&self) -> f64 {
+        (self.clock.now() - self.began).as_secs_f64()
+    }
+}
+
+fn fine() -> String {
+    answer("200 OK", "", r#"{"id": 42}"#)
+}
+
+fn patience(seconds: u64) -> Options {
+    Options {
+        outage_patience: Duration::from_secs(seconds),
+        ..Options::default()
+    }
+}
+
+#[tokio::test]
+async fn an_outage_is_waited_out_by_one_request_that_probes() {
+    let service = Service::down_for(20.0).await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let before = client.outage_time();
+    let calls = (0..16).map(|_| client.user(Natural::from(42)));
+    let read: Vec<_> = futures_util::future::join_all(calls)
+        .await
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    // 16 that were under way, each again, and probes after 0.5, 1, 2, 4, 5 and 5 seconds.
+    assert!(service.sent() <= 1 + 16 + 1 + 8 + 16, "{}", service.sent());
+    assert!(
+        (20.0..26.5).contains(&service.seconds()),
+        "{}",
+        service.seconds()
+    );
+    let most = read.iter().map(|read| read.sent.attempts.len()).max();
+    assert!(most <= Some(10), "{most:?}");
+    let down = client.outage_seconds_since(before);
+    assert!((19.0..26.5).contains(&down), "{down}");
+}
+
+#[tokio::test]
+async fn a_probe_comes_after_half_a_second_then_twice_as_long_up_to_five() {
+    let service = Service::down_for(40.0).await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let read = client.user(Natural::from(42)).await.unwrap();
+    let [_, first, probes @ ..] = read.sent.attempts.as_slice() else {
+        panic!("{:?}", read.sent.attempts);
+    };
+    assert!(first.seconds_waited <= 0.2, "the usual retry: {first:?}");
+    let expected = [0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0, 5.0];
+    for (probe, expected) in probes.iter().zip(expected) {
+        let waited = probe.seconds_waited / expected;
+        assert!((0.8..=1.2).contains(&waited), "{probe:?}, {expected}");
+    }
+    assert!(probes.len() > expected.len(), "more than max_retries");
+}
+
+#[tokio::test]
+async fn patience_ends() {
+    let service = Service::down_for(f64::INFINITY).await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let began = service.seconds();
+    let error = user(&client).await.unwrap_err();
+    assert_eq!(error.status(), Some(503));
+    let waited = service.seconds() - began;
+    assert!((60.0..61.0).contains(&waited), "{waited}");
+    // A later call has patience of its own.
+    user(&client).await.unwrap_err();
+    let waited = service.seconds() - began;
+    assert!((120.0..121.0).contains(&waited), "{waited}");
+}
+
+#[tokio::test]
+async fn without_patience_and_without_retries_each_request_fails_for_itself() {
+    let no_retries = Options {
+        max_retries: 0,
+        ..patience(60)
+    };
+    for (options, attempts) in [(patience(0), 6), (no_retries, 1)] {
+        let service = Service::down_for(f64::INFINITY).await;
+        let client = service.client_that_was_answered(options).await;
+        let error = user(&client).await.unwrap_err();
+        assert_eq!(error.attempts.len(), attempts);
+        assert_eq!(client.outage_time(), Duration::ZERO);
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_never_answered_has_no_outage() {
+    let service = Service::start(|_, _, _| answer(BUSY, "", "")).await;
+    let error = user(&service.client(patience(60))).await.unwrap_err();
+    assert_eq!(error.attempts.len(), 6);
+}
+
+#[tokio::test]
+async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_it_is_said() {
+    let mock = |options: Options, clock: Clock| {
+        let settings = Settings {
+            base_url: Some("http://127.0.0.1:9".to_owned()),
+            api_secret: Some("mock_secret".into()),
+            vendor: Some("acme".to_owned()),
+            ..Settings::default()
+        };
+        Client::new(settings, options).unwrap().on_clock(clock)
+    };
+    let leaping = Clock::switchable();
+    leaping.make_virtual(SystemTime::UNIX_EPOCH);
+    for (options, clock, expected) in [
+        (Options::default(), Clock::real(), 0),
+        (Options::default(), Clock::switchable(), 0),
+        (Options::default(), leaping, 60),
+        (patience(7), Clock::real(), 7),
+    ] {
+        let client = mock(options, clock);
+        assert_eq!(client.outage_patience(), Duration::from_secs(expected));
+        let of_a_sync = if expected == 60 { 600 } else { expected };
+        let sync = client.patient();
+        assert_eq!(sync.outage_patience(), Duration::from_secs(of_a_sync));
+    }
+}
+
+#[tokio::test]
+async fn one_request_that_fails_among_others_that_are_answered_spends_its_own_retries() {
+    let service = Service::start(|path, _, _| match path.ends_with("/13") {
+        true => answer(BUSY, "", ""),
+        false => fine(),
+    })
+    .await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let others = async {
+        // For longer than all retries of the one take.
+        for _ in 0..150 {
+            user(&client).await.unwrap();
+            service.clock.sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let (failed, ()) = tokio::join!(client.user(Natural::from(13)), others);
+    let error = failed.unwrap_err();
+    assert_eq!(error.attempts.len(), 6, "{error}");
+    assert!(client.outage_time() < Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_500_and_a_429_are_answers() {
+    for status in ["500 Internal Server Error", "429 Too Many Requests"] {
+        let service = Service::start(move |_, number, _| match number > 1 {
+            true => answer(status, "", ""),
+            false => fine(),
+        })
+        .await;
+        let client = service.client_that_was_answered(patience(60)).await;
+        let error = user(&client).await.unwrap_err();
+        assert_eq!(error.attempts.len(), 6);
+        assert_eq!(client.outage_time(), Duration::ZERO);
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_ends_an_outage_at_once_with_what_happened() {
+    let service = Service::down_for(f64::INFINITY).await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let hurried = client
+        .with_options(Options {
+            deadline: Some(Duration::from_secs(10)),
+            ..patience(60)
+        })
+        .unwrap();
+    let began = service.seconds();
+    let error = user(&hurried).await.unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::DeadlineExceeded { .. }));
+    let cause = error.cause.clone().unwrap();
+    assert_eq!(cause.status(), Some(503));
+    assert!(service.seconds() - began <= 10.0);
+}
+
+#[tokio::test]
+async fn a_wait_that_the_service_asks_for_comes_before_the_next_probe() {
+    let service = Service::start(|_, number, now| match number > 1 && now < 30.0 {
+        true => answer(BUSY, "Retry-After: 30\r\n", ""),
+        false => fine(),
+    })
+    .await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let calls = (0..8).map(|_| client.user(Natural::from(42)));
+    let read = futures_util::future::join_all(calls).await;
+    assert!(read.iter().all(Result::is_ok));
+    assert!(service.sent() <= 1 + 8 + 8, "{}", service.sent());
+    assert!(
+        (30.0..31.0).contains(&service.seconds()),
+        "{}",
+        service.seconds()
+    );
+}
+
+#[tokio::test]
+async fn a_probe_that_is_dropped_leaves_its_place_to_another() {
+    let service = Service::start(|_, number, now| match number {
+        1 => fine(),
+        _ if now < 10.0 => answer(BUSY, "", ""),
+        _ => fine(),
+    })
+    .await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let dropped = async {
+        let calls = futures_util::future::join_all((0..4).map(|_| client.user(Natural::from(42))));
+        let _ = service
+            .clock
+            .wait_for(calls, Some(service.clock.now() + Duration::from_secs(3)))
+            .await;
+    };
+    let (read, ()) = tokio::join!(client.user(Natural::from(42)), dropped);
+    read.unwrap();
+    assert!(service.seconds() < 17.0, "{}", service.seconds());
+}

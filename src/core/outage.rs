@@ -1,0 +1,337 @@
+//! An outage of the whole service is one event, not one for each request under way.
+//!
+//! It begins when two requests in a row fail with a connection error, 502, 503 or 504 and no request
+//! sent since the first of them was answered otherwise; one failure alone may be a single unhealthy
+//! backend, and is retried as usual. Until any other response comes, all requests wait, and one at a
+//! time probes: after `FIRST_PROBE`, then twice as long each time up to `LONGEST_PROBE`, with jitter so
+//! that clients do not return together, or when the service asked for it (Retry-After). An outage
+//! that ends before the first probe was none.
+//!
+//! A service that has never answered has no outage: a wrong address fails at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::error::ErrorKind;
+use super::observer::OutageNote;
+use super::process::chance;
+use crate::clock::Clock;
+
+/// How long an outage lasts until its first probe, and between later ones at most.
+const FIRST_PROBE: Duration = Duration::from_millis(500);
+const LONGEST_PROBE: Duration = Duration::from_secs(5);
+/// Ten years: an instant can hold it.
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+/// Probes come earlier or later by up to this part of their wait.
+const JITTER: f64 = 0.2;
+
+/// What all requests of a client know of the service being down.
+#[derive(Debug)]
+pub struct Outages {
+    state: Mutex<State>,
+    changed: Notify,
+    clock: Clock,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sent: u64,
+    /// The latest request that was answered; 0 before any was.
+    answered: u64,
+    /// The first of the failures since the last answer.
+    failure: Option<(u64, Instant)>,
+    current: Option<Outage>,
+    /// The length of those that are over.
+    past: Duration,
+}
+
+#[derive(Debug)]
+struct Outage {
+    began: Instant,
+    next_probe: Instant,
+    /// How long the wait for the probe after that is.
+    interval: Duration,
+    probing: bool,
+    /// Whether a probe was sent.
+    confirmed: Arc<AtomicBool>,
+}
+
+/// What one call knows of the outage that it met, if it met one.
+#[derive(Debug, Default)]
+pub struct Patience {
+    most: Duration,
+    met: Option<(Instant, Arc<AtomicBool>)>,
+}
+
+/// Leave to send a request.
+#[derive(Debug)]
+pub enum Pass<'a> {
+    /// There is no outage.
+    Open,
+    /// This one probes whether the outage is over.
+    Probe(Probe<'a>),
+    /// The patience of this call is over: one last attempt.
+    Last,
+}
+
+/// The one request that probes; where it is given up unanswered, another takes its place at once.
+#[derive(Debug)]
+pub struct Probe<'a> {
+    outages: &'a Outages,
+    outage: Arc<AtomicBool>,
+    /// Of the first probe: how long the outage had lasted by then.
+    first_after: Option<Duration>,
+}
+
+/// What a failure that is part of an outage means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Down {
+    /// Until the next probe.
+    pub next_probe: Duration,
+    /// Whether this failure set the time of the next probe.
+    pub scheduled: bool,
+}
+
+/// The deadline comes before the next probe, or came while another request probed: then without a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PastDeadline {
+    pub wait: Option<Duration>,
+}
+
+/// What proxies answer for a service that is down.
+pub const STATUSES: [u16; 3] = [502, 503, 504];
+
+/// Whether such a failure can be part of an outage.
+pub fn is_sign(failure: &ErrorKind) -> bool {
+    match failure {
+        ErrorKind::Connect(_) => true,
+        ErrorKind::Status(failure) => STATUSES.contains(&failure.status),
+        _ => false,
+    }
+}
+
+impl Pass<'_> {
+    /// Whether there is no outage.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+
+    /// What is told with the attempt: the first probe says that there is an outage.
+    pub fn notes(&self) -> Vec<OutageNote> {
+        match self {
+            Self::Probe(probe) => {
+                let began = |before| OutageNote::Began { before };
+                probe.first_after.map(began).into_iter().collect()
+            }
+            Self::Open | Self::Last => Vec::new(),
+        }
+    }
+}
+
+impl Patience {
+    /// The most that a call waits in one outage.
+    pub fn new(most: Duration) -> Self {
+        Self {
+            most: most.min(FOREVER),
+            met: None,
+        }
+    }
+
+    /// Whether the call waits for no outage.
+    pub fn is_none(&self) -> bool {
+        self.most.is_zero()
+    }
+
+    fn meet(&mut self, outage: &Outage, now: Instant) -> Instant {
+        let same = |met: &(Instant, Arc<AtomicBool>)| Arc::ptr_eq(&met.1, &outage.confirmed);
+        let (since, _) = match self.met.take_if(|met| same(met)) {
+            Some(met) => self.met.insert(met),
+            None => self.met.insert((now, Arc::clone(&outage.confirmed))),
+        };
+        *since + self.most
+    }
+
+    /// Whether the call has waited as long as it may.
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.met
+            .as_ref()
+            .is_some_and(|(since, _)| *since + self.most <= now)
+    }
+
+    /// Whether what the call met last was an outage indeed: a probe was sent in it.
+    pub fn was_tried(&self) -> bool {
+        self.met
+            .as_ref()
+            .is_some_and(|(_, confirmed)| confirmed.load(Ordering::Relaxed))
+    }
+}
+
+impl Outages {
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Notify::new(),
+            clock,
+        }
+    }
+
+    /// Waits while there is an outage, unless this request is to probe.
+    ///
+    /// # Errors
+    /// `PastDeadline` when the call's deadline, `end`, comes first; a wait beyond it is not begun.
+    pub async fn pass(
+        &self,
+        patience: &mut Patience,
+        end: Option<Instant>,
+    ) -> Result<Pass<'_>, PastDeadline> {
+        loop {
+            // Made before the state is looked at, so that no change is missed.
+            let changed = self.changed.notified();
+            let until = {
+                let now = self.clock.now();
+                let mut state = self.state();
+                let Some(outage) = &mut state.current else {
+                    return Ok(Pass::Open);
+                };
+                let patient_until = patience.meet(outage, now);
+                if patient_until <= now {
+                    return Ok(Pass::Last);
+                }
+                if !outage.probing && outage.next_probe <= now {
+                    outage.probing = true;
+                    let first = !outage.confirmed.swap(true, Ordering::Relaxed);
+                    return Ok(Pass::Probe(Probe {
+                        outages: self,
+                        outage: Arc::clone(&outage.confirmed),
+                        first_after: first.then(|| now.saturating_duration_since(outage.began)),
+                    }));
+                }
+                let until = if outage.probing {
+                    patient_until
+                } else {
+                    patient_until.min(outage.next_probe)
+                };
+                if end.is_some_and(|end| end <= now || (!outage.probing && end < until)) {
+                    let wait = (!outage.probing).then(|| until.saturating_duration_since(now));
+                    return Err(PastDeadline { wait });
+                }
+                until
+            };
+            let until = end.map_or(until, |end| until.min(end));
+            // Whichever comes first: the outage is looked at again.
+            let _ = self.clock.wait_for(changed, Some(until)).await;
+        }
+    }
+
+    /// Whether requests wait; one that was let through before an outage began waits after all.
+    pub fn is_on(&self) -> bool {
+        self.state().current.is_some()
+    }
+
+    /// A request is sent: its number.
+    pub fn send(&self) -> u64 {
+        let mut state = self.state();
+        state.sent += 1;
+        state.sent
+    }
+
+    /// A response came that no outage gives: the service is there, and an outage is over.
+    pub fn answer(&self, number: u64) -> Option<OutageNote> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        state.answered = state.answered.max(number);
+        state.failure = None;
+        let outage = state.current.take()?;
+        self.changed.notify_waiters();
+        if !outage.confirmed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let lasted = now.saturating_duration_since(outage.began);
+        state.past += lasted;
+        Some(OutageNote::Ended { lasted })
+    }
+
+    /// A request failed as in an outage, and the service may have asked for a wait: what it means if
+    /// there is an outage, which this may have begun.
+    pub fn fail(
+        &self,
+        number: u64,
+        pass: Pass<'_>,
+        patience: &mut Patience,
+        asked: Option<Duration>,
+    ) -> Option<Down> {
+        let now = self.clock.now();
+        let probed = matches!(pass, Pass::Probe(_));
+        drop(pass);
+        let mut state = self.state();
+        if state.answered == 0 {
+            return None;
+        }
+        let begins = state.current.is_none();
+        if begins {
+            // One that was sent later was answered meanwhile.
+            if state.answered > number {
+                return None;
+            }
+            let Some((_, began)) = state.failure else {
+                state.failure = Some((number, now));
+                return None;
+            };
+            state.current = Some(Outage {
+                began,
+                next_probe: now + jittered(FIRST_PROBE),
+                interval: 2 * FIRST_PROBE,
+                probing: false,
+                confirmed: Arc::default(),
+            });
+        }
+        let outage = state.current.as_mut()?;
+        patience.meet(outage, now);
+        if let Some(asked) = asked {
+            outage.next_probe = now + asked.min(FOREVER);
+        } else if probed {
+            outage.next_probe = now + jittered(outage.interval);
+        }
+        if probed {
+            outage.interval = (2 * outage.interval).min(LONGEST_PROBE);
+        }
+        Some(Down {
+            next_probe: outage.next_probe.saturating_duration_since(now),
+            scheduled: begins || probed || asked.is_some(),
+        })
+    }
+
+    /// How long the service has been down, all outages together.
+    pub fn total(&self) -> Duration {
+        let state = self.state();
+        let confirmed = |outage: &&Outage| outage.confirmed.load(Ordering::Relaxed);
+        let current = state.current.as_ref().filter(confirmed);
+        state.past
+            + current.map_or(Duration::ZERO, |outage| {
+                self.clock.now().saturating_duration_since(outage.began)
+            })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Probe<'_> {
+    fn drop(&mut self) {
+        if let Some(outage) = &mut self.outages.state().current
+            && Arc::ptr_eq(&outage.confirmed, &self.outage)
+        {
+            outage.probing = false;
+        }
+        self.outages.changed.notify_waiters();
+    }
+}
+
+fn jittered(wait: Duration) -> Duration {
+    wait.mul_f64(1.0 - JITTER + 2.0 * JITTER * chance())
+}
