@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from h2.errors import ErrorCodes
 from h2.events import RequestReceived
 from h2.exceptions import ProtocolError
 
@@ -22,7 +23,13 @@ class Http2Server:
 
     secret, vendor = "secret-of-the-service", "example"
 
-    def __init__(self, authority: Authority) -> None:
+    def __init__(
+        self, authority: Authority, *, answers: int | None = None, refuses: int = 0
+    ) -> None:
+        """Ends each connection with GOAWAY after so many ``answers``, as nginx does; resets the first
+        ``refuses`` streams of all with REFUSED_STREAM.
+        """
+        self._answers, self.refuses = answers, refuses
         self._context = authority.context("localhost")
         self._context.set_alpn_protocols(["h2"])
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -60,14 +67,26 @@ class Http2Server:
             speech = H2Connection(H2Configuration(client_side=False, header_encoding=None))
             speech.initiate_connection()
             secure.sendall(speech.data_to_send())
+            answered = 0
             while received := secure.recv(65536):
                 for event in speech.receive_data(received):
                     if isinstance(event, RequestReceived):
+                        answered += 1
+                        if self._answers is not None and answered > self._answers:
+                            # The streams above the last one that was answered were not processed.
+                            last = event.stream_id - 2
+                            speech.close_connection(last_stream_id=last)
+                            secure.sendall(speech.data_to_send())
+                            return
                         self._answer(speech, event)
                 secure.sendall(speech.data_to_send())
 
     def _answer(self, speech: H2Connection, event: RequestReceived) -> None:
         self.requests.append(list(event.headers))
+        if self.refuses > 0:
+            self.refuses -= 1
+            speech.reset_stream(event.stream_id, ErrorCodes.REFUSED_STREAM)
+            return
         path = dict(event.headers)[b":path"]
         body = user(42) if path.endswith(b"/42") else envelope(users(5))
         speech.send_headers(event.stream_id, [(":status", "200")])

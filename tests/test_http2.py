@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from backread import ConnectError
 from canned import ids
 
 # The authority of the tests, and the server's HTTP/2; the wheel is checked without them.
@@ -48,3 +49,28 @@ def test_the_secret_is_kept_out_of_the_tables_that_compress_headers(
         (authorization,) = [one for one in request if one[0] == b"authorization"]
         assert authorization[1] == f"Bearer {server.secret}".encode()
         assert isinstance(authorization, NeverIndexedHeaderTuple)
+
+
+def test_a_connection_that_ends_with_goaway_costs_no_retry(face: Any, authority: Authority) -> None:
+    """nginx ends one so after ``keepalive_requests``; what it did not process is sent again."""
+    with Http2Server(authority, answers=3) as server:
+        client = face.client(server, ca_bundle=authority.file, max_retries=0)
+        for _ in range(20):
+            assert face.call(client.users.get, 42).id == 42
+        face.close(client)
+    # 20 answers in threes, and a request that found the end of each connection.
+    assert server.connections == 7
+    assert len(server.requests) == 20
+
+
+def test_a_refused_stream_is_sent_again_at_most_twice(face: Any, authority: Authority) -> None:
+    with Http2Server(authority, refuses=2) as server:
+        client = face.client(server, ca_bundle=authority.file, max_retries=0)
+        assert face.call(client.users.get, 42).id == 42
+        assert len(server.requests) == 3
+        server.refuses = 3
+        with pytest.raises(ConnectError) as caught:
+            face.call(client.users.get, 42)
+        face.close(client)
+    assert [attempt.status for attempt in caught.value.attempts] == [None] * 3
+    assert [attempt.seconds_waited < 0.1 for attempt in caught.value.attempts] == [True] * 3

@@ -227,6 +227,18 @@ def test_no_failure_shows_the_password(
     assert secure.requests == []
 
 
+def test_a_refused_password_is_sent_to_a_proxy_once(
+    face: Any, secure: SecureServer, propose: Propose
+) -> None:
+    """More attempts might lock the account."""
+    proxy = propose(secure.server_port, refusal=NEEDS_PASSWORD)
+    client = face.client(secure, proxy=f"http://ada:{PASSWORD}@{proxy.address}")
+    with pytest.raises(ConnectError, match=r"407: the proxy wants .* proxy= or HTTPS_PROXY") as caught:
+        face.call(client.users.get, 42)
+    face.close(client)
+    assert len(caught.value.attempts) == len(proxy.requests) == 1
+
+
 def test_a_plain_proxy_that_wants_a_password_is_an_error_that_says_where_it_goes(
     face: Any, propose: Propose
 ) -> None:

@@ -26,7 +26,7 @@ const POOL_IDLE: Duration = Duration::from_secs(60);
 // The same as of all requests, in words that tell the two apart.
 const ALL_ENCODINGS: &str = "gzip, br, zstd";
 // How hyper-util words a 407 to CONNECT; its error has no public type.
-const PROXY_REFUSAL: &str = "proxy authorization required";
+const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
 /// No service of this interface has its users as that.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
 

@@ -1,0 +1,126 @@
+"""Outages: the whole service stops answering for a while, and one request probes for all of them."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import backread
+from backread.testing import Fault, Lane
+from canned import envelope, ids, message, paged, users
+from scripted_server import HANG_UP, Answer, Request, answer
+
+
+class Service:
+    """60 users with a message each; down for ``seconds`` once ``after`` requests were answered."""
+
+    def __init__(self, after: int, seconds: float, status: int = 502) -> None:
+        self._after, self._seconds, self._status = after, seconds, status
+        self._lock = threading.Lock()
+        self._answered = 0
+        self._until: float | None = None
+        self.refused = 0
+        self._users = paged(users(60))
+
+    def __call__(self, request: Request) -> Answer:
+        with self._lock:
+            if self._answered == self._after and self._until is None:
+                self._until = time.monotonic() + self._seconds
+            if self._until is not None and time.monotonic() < self._until:
+                self.refused += 1
+                return HANG_UP if self._status == 0 else answer(self._status)
+            self._answered += 1
+        if request.path == "/external/users":
+            return self._users(request)
+        return answer(200, envelope([message(int(request.path.split("/")[3]))], key="messages"))
+
+
+@pytest.mark.parametrize("status", [0, 502, 503, 504])
+def test_a_long_read_outlasts_an_outage(face: Any, scripted: Any, status: int) -> None:
+    service = Service(20, 1.2, status)
+    listing = face.client(scripted(service)).messages.all()
+    assert sorted(ids(face.collect(listing))) == list(range(1, 61))
+    # What was under way, 16 at most, and a second time the first of them; then some probes.
+    assert service.refused <= 16 + 1 + 4
+    assert listing.report.outage_seconds >= 1.0
+
+
+def test_it_is_logged_when_it_begins_and_when_it_ends(
+    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "backread")
+    server = scripted(Service(20, 1.2))
+    face.collect(face.client(server).messages.all())
+    said = [record.getMessage() for record in caplog.records]
+    [began] = [text for text in said if "has stopped answering" in text]
+    [ended] = [text for text in said if "answers again, after an outage of" in text]
+    assert said.index(began) < said.index(ended)
+    assert began.startswith(server.url) and server.secret not in began
+
+
+def test_a_report_keeps_how_long_it_was(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.on("users", offset=96).fail(Fault.reset(), times=9)
+    listing = face.client(m).users.list()
+    face.collect(listing)
+    report = listing.report
+    assert report.outage_seconds > 5
+    assert report.certificate == "linked"
+    assert report.requests == 3 + 9
+    assert backread.WalkReport.from_json(report.to_json()) == report
+    assert pickle.loads(pickle.dumps(report)) == report
+
+
+def test_a_fault_without_end_does_not_hold_a_test_suite_up(face: Any, backread_mock: Lane) -> None:
+    """On real time a fixture's client is not patient unless it is told so."""
+    m = backread_mock
+    client = face.client(m, max_retries=2)
+    face.call(client.users.page)
+    m.on("users").fail(Fault.status(503))
+    with pytest.raises(backread.ServerError) as caught:
+        face.call(client.users.page)
+    assert len(caught.value.attempts) == 3
+
+
+def test_patience_ends(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    client = face.client(m)
+    face.call(client.users.page)
+    m.on("users").fail(Fault.status(504))
+    before = m.clock.now
+    with pytest.raises(backread.ServerError):
+        face.call(client.users.page)
+    assert 60 <= (m.clock.now - before).total_seconds() < 62
+    impatient = client.with_options(outage_patience=0)
+    with pytest.raises(backread.ServerError) as caught:
+        face.call(impatient.users.page)
+    assert len(caught.value.attempts) == 6
+
+
+def test_a_dead_address_fails_as_before(face: Any, backread_mock: Lane) -> None:
+    """A service that has never answered has no outage: most likely its address is wrong."""
+    m = backread_mock
+    m.clock.virtual()
+    m.fault("any: status(503)")
+    with pytest.raises(backread.ServerError) as caught:
+        face.call(face.client(m, outage_patience=60).users.page)
+    assert len(caught.value.attempts) == 6
+
+
+def test_a_sync_says_how_long_it_waited(scripted: Any, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    mirror = backread.Mirror(tmp_path / "chats")
+    server = scripted(Service(20, 1.2))
+    with backread.Client(server.url, server.secret, server.vendor) as client:
+        report = mirror.sync(client)
+    assert report.messages == 60
+    assert report.outage_seconds >= 1.0
+    assert mirror.sql("select outage_seconds from runs").fetchall() == [(report.outage_seconds,)]
