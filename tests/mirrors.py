@@ -114,6 +114,7 @@ class Progress:
     lists_total: int | None = None
     lists_done: int = 0
     pace: float = 0.0
+    outage_seconds: float = 0.0
 
 
 def table(name: TableName, given: Sequence[Row]) -> pa.Table:

@@ -133,9 +133,9 @@ def test_step_that_fails_leaves_the_version_before(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_version1(mirror.folder)
-    [step] = migrate.STEPS
-    broken = migrate.Step(step.version, (*step.statements, "SELECT no_such_column FROM lists"))
-    monkeypatch.setattr(migrate, "STEPS", (broken,))
+    *steps, last = migrate.STEPS
+    broken = migrate.Step(last.version, (*last.statements, "SELECT no_such_column FROM lists"))
+    monkeypatch.setattr(migrate, "STEPS", (*steps, broken))
     with pytest.raises(MirrorError, match="no_such_column"):
         shown().sync_into(mirror.folder)
     assert version(mirror) == [("1",)]
@@ -155,10 +155,11 @@ def test_steps_are_one_for_each_version() -> None:
 
 def test_mirror_whose_version_is_newer_is_left_as_it_is(mirror: Mirror) -> None:
     make_version1(mirror.folder)
+    newer = str(SCHEMA_VERSION + 1)
     with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-        connection.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'").fetchall()
-    with pytest.raises(MirrorError, match=r"newer backread.*schema 3.*upgrade"):
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", [newer])
+    with pytest.raises(MirrorError, match=rf"newer backread.*schema {newer}.*upgrade"):
         shown().sync_into(mirror.folder)
-    assert version(mirror) == [("3",)]
+    assert version(mirror) == [(newer,)]
     # It can be read all the same.
     assert rows(mirror, "SELECT count(*) FROM users") == [(3,)]

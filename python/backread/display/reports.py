@@ -73,6 +73,8 @@ def sync_report_html(report: SyncReport) -> str:
         ("message lists read", counts(report.lists_by_kind) or None),
         ("took", f"{duration(report.seconds)}, {amount(report.requests, 'request')}"),
     ]
+    if report.outage_seconds:
+        rows.append(("service down", duration(report.outage_seconds)))
     if report.uncertified_users:
         unproved = f'<span class="br-mark br-unproved">! uncertified</span> {_ids(report)}'
         rows.insert(2, ("of the users", Html(unproved)))
