@@ -253,8 +253,7 @@ impl Client {
             if failure.not_processed && call.resent < MOST_RESENT {
                 call.resent += 1;
                 drop(place);
-                let at_once = Some(Duration::ZERO);
-                self.observe(request, &call.attempts, Some(&failure.kind), at_once, notes);
+                self.observe(request, &call.attempts, Some(&failure.kind), None, notes);
                 continue;
             }
             if !failure.transient {
