@@ -96,7 +96,7 @@ test-extras: $(STAMPS)/wheel
 	$(BIN)/python tools/resolve_extras.py $(WHEELS)
 
 test-browser: $(STAMPS)/wheel $(STAMPS)/integrations
-	$(BIN)/python tools/find_chromium.py
+	$(BIN)/python tools/find_packages.py browser
 	$(BIN)/python -m pytest tests/integrations/browser
 
 $(INTEGRATIONS:%=test-%): test-%: $(STAMPS)/wheel
