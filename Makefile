@@ -23,13 +23,13 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-browser test-extras test-airflow test-spark test-workers test-long notebook fuzz sanitize audit
+.PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
+	test-python test-wheel test-integrations test-browser test-extras test-airflow test-services test-spark test-workers test-long notebook fuzz sanitize audit
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
-	@echo "make test-integrations  what needs a browser, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
+	@echo "make test-integrations  what needs a browser, nginx, HAProxy, PostgreSQL, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
 	@echo "make test-long  120,000 simulated walks over lists that change, and 1,000,000 requests with faults"
 	@echo "make fuzz     any bytes as pages, as waits, as URLs, for five minutes each; needs cargo-fuzz"
 	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
@@ -44,6 +44,7 @@ help:
 	@echo "make bench-mirror  what the mirror loses and asks for, next to others; WRITE=--write updates docs/"
 	@echo "make bench-pace  how much of what a service allows is asked for; WRITE=--write updates docs/"
 	@echo "make bench-reliability  what is seen where things go wrong, next to others; ONLY=fork,size WRITE=--write"
+	@echo "make bench-bad-days  limits, outages and lists that change, by nginx, HAProxy and PostgreSQL; REPEAT=3 ONLY=limits,outages"
 	@echo "make bench-speed  how fast backread reads, next to others; ONLY=read,get ROUNDS=3 WRITE=--write"
 	@echo "make clean    remove what was built, $(VENV) included"
 	@echo
@@ -88,7 +89,7 @@ test-wheel: $(STAMPS)/wheel
 	$(BIN)/python tools/check_wheel.py $(WHEELS)
 
 # Each of these has an environment of its own, kept below ~/.cache/backread/integrations.
-INTEGRATIONS := airflow spark workers
+INTEGRATIONS := airflow services spark workers
 test-integrations: $(STAMPS)/wheel
 	$(BIN)/python tools/run_steps.py test-extras test-browser $(INTEGRATIONS:%=test-%)
 
@@ -96,10 +97,11 @@ test-extras: $(STAMPS)/wheel
 	$(BIN)/python tools/resolve_extras.py $(WHEELS)
 
 test-browser: $(STAMPS)/wheel $(STAMPS)/integrations
-	$(BIN)/python tools/find_chromium.py
+	$(BIN)/python tools/find_packages.py browser
 	$(BIN)/python -m pytest tests/integrations/browser
 
 $(INTEGRATIONS:%=test-%): test-%: $(STAMPS)/wheel
+	$(if $(filter services,$*),$(BIN)/python tools/find_packages.py services)
 	$(BIN)/python tools/run_integration.py $* $(WHEELS)
 
 # WALKS=1000000 make test-long walks longer, and SOAK_REQUESTS=10000000 soaks longer.
@@ -171,6 +173,10 @@ bench-pace: $(STAMPS)/wheel
 bench-reliability: $(STAMPS)/wheel target/reliability-peers/stamp
 	$(BIN)/python benches/reliability.py $(if $(ONLY),--only $(ONLY)) $(WRITE)
 
+bench-bad-days: $(STAMPS)/wheel $(STAMPS)/services
+	$(BIN)/python tools/find_packages.py services
+	$(BIN)/python benches/bad_days.py $(if $(ONLY),--only $(ONLY)) $(if $(REPEAT),--repeat $(REPEAT))
+
 clean:
 	rm -rf $(VENV) target fuzz/target .mypy_cache .pytest_cache .ruff_cache
 	find python tests tools benches \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
@@ -199,6 +205,10 @@ $(STAMPS)/tools: $(STAMPS)/venv constraints.txt pyproject.toml
 
 $(STAMPS)/integrations $(STAMPS)/bench $(STAMPS)/audit: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group $(@F)
+	@touch $@
+
+$(STAMPS)/services: $(STAMPS)/venv tests/integrations/services/constraints.txt pyproject.toml
+	$(PIP) install --constraint tests/integrations/services/constraints.txt --group test-services
 	@touch $@
 
 # The peers need other versions of what the tools need, so each has an environment of its own.

@@ -1,0 +1,36 @@
+"""nginx's ``limit_req``, as 429 and as 503, and a pool with an unhealthy upstream."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import scenarios
+
+SECONDS = 3.0
+
+
+@pytest.mark.parametrize("retry_after", [False, True], ids=["silent", "retry_after"])
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("rate", [10, 50, 500])
+def test_one_call_reads_everything_through_a_limit(
+    rate: int, status: int, retry_after: bool, folder: Path
+) -> None:
+    paced = scenarios.limited(folder, rate, status, retry_after=retry_after, seconds=SECONDS)
+    assert paced.read.error is None
+    assert paced.rejected_share < 0.2
+    # A second's wait is long at 500 a second.
+    assert paced.used > (0.25 if retry_after else 0.5)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_limit_without_burst_is_kept_too(status: int, folder: Path) -> None:
+    paced = scenarios.limited(folder, 50, status, retry_after=False, seconds=SECONDS, burst=0)
+    assert paced.read.error is None
+    assert paced.used > 0.3
+
+
+def test_an_unhealthy_upstream_does_not_end_the_read(folder: Path) -> None:
+    paced = scenarios.unhealthy_pool(folder, 600, unhealthy=True)
+    assert paced.read.error is None
+    assert paced.rejected_share == pytest.approx(1 / 3, abs=0.1)
