@@ -86,7 +86,9 @@ def test_the_deadline_is_over_all_attempts(face: Any, scripted: Any, failing: by
     began = time.monotonic()
     error = failure(face, server, DeadlineExceededError, deadline=1, max_retries=10_000)
     assert time.monotonic() - began < AT_ONCE
-    assert len(error.attempts) == len(server.requests) > 1
+    # The deadline may pass before the last attempt has sent its request.
+    assert len(error.attempts) - len(server.requests) in (0, 1)
+    assert len(error.attempts) > 1
     assert error.__cause__ is not None or error.wait is None
 
 
