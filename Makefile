@@ -29,7 +29,7 @@ export PYTHONUTF8 := 1
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
-	@echo "make test-integrations  what needs a browser, nginx, HAProxy, PostgreSQL, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
+	@echo "make test-integrations  what needs a browser, nginx, HAProxy, PostgreSQL, OpenAPI tools, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
 	@echo "make test-long  120,000 simulated walks over lists that change, and 1,000,000 requests with faults"
 	@echo "make fuzz     any bytes as pages, as waits, as URLs, for five minutes each; needs cargo-fuzz"
 	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
@@ -89,7 +89,7 @@ test-wheel: $(STAMPS)/wheel
 	$(BIN)/python tools/check_wheel.py $(WHEELS)
 
 # Each of these has an environment of its own, kept below ~/.cache/backread/integrations.
-INTEGRATIONS := airflow services spark workers
+INTEGRATIONS := airflow openapi services spark workers
 test-integrations: $(STAMPS)/wheel
 	$(BIN)/python tools/run_steps.py test-extras test-browser $(INTEGRATIONS:%=test-%)
 

@@ -19,7 +19,7 @@ class Admin(contextlib.AbstractContextManager["Admin"]):
 
     def __init__(self, server: MockServer) -> None:
         self.token = server.admin_token
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
 
     def send(
         self, method: str, path: str, body: object = None, *, token: str | None = None

@@ -57,7 +57,7 @@ class Caller:
             "Accept": f"application/vnd.{server.vendor}.v1+json",
         }
         port = urlsplit(server.url).port
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
     def __call__(self, target: str, method: str = "GET", **headers: str | None) -> Answer:
         sent = dict(self.headers)

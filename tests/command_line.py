@@ -14,7 +14,7 @@ import pytest
 
 from backread.testing import MockServer, World
 
-SECONDS = 60
+SECONDS = 120
 """What any of it may take."""
 
 COMMAND = [sys.executable, "-m", "backread"]

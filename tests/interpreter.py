@@ -8,7 +8,7 @@ import sys
 import textwrap
 from typing import Any
 
-SECONDS = 60
+SECONDS = 120
 """What any of it may take."""
 
 

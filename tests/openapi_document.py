@@ -60,7 +60,7 @@ class Document:
     def codes(self, path: str, status: int) -> set[str]:
         """The words that a refusal's body may carry."""
         response = self.resolve(self.paths[path]["get"]["responses"][str(status)])
-        _, narrowed = response["content"][JSON]["schema"]["allOf"]
+        _, narrowed = self.resolve(response["content"][JSON]["schema"])["allOf"]
         return set(narrowed["properties"]["error"]["properties"]["code"]["enum"])
 
     def problem(self, path: str, answer: Answer) -> str | None:

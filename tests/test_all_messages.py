@@ -378,7 +378,7 @@ def test_lists_are_read_side_by_side(face: Any, scripted: Any) -> None:
     def service(request: Request) -> bytes:
         if request.path == "/external/users":
             return paged(users(4))(request)
-        barrier.wait(timeout=10)
+        barrier.wait(timeout=60)
         return answer(200, envelope([message(1)], key="messages"))
 
     client = face.client(scripted(service), max_concurrency=4, max_retries=0)

@@ -6,6 +6,7 @@ import gzip
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from typing import Any
 
@@ -18,8 +19,10 @@ from backread import (
     ResponseTooLargeError,
     ServerError,
 )
+from backread.testing import World
 from canned import envelope, paged, user, users
 from scripted_server import HANG_UP, answer
+from waiting import AT_ONCE, PATIENCE, wait_for
 
 FINE = answer(200, user(42))
 AGES = 30
@@ -51,7 +54,7 @@ def test_the_timeout_is_for_the_whole_attempt(face: Any, scripted: Any, silence:
     )
     began = time.monotonic()
     error = failure(face, server, RequestTimeoutError, timeout=0.3, max_retries=0)
-    assert 0.3 <= time.monotonic() - began < 2
+    assert 0.3 <= time.monotonic() - began < AT_ONCE
     assert isinstance(error, TimeoutError)
     assert [one.status for one in error.attempts] == [None]
     assert error.attempts[0].seconds_taken >= 0.29
@@ -70,7 +73,7 @@ def test_the_deadline_ends_an_attempt_under_way(face: Any, scripted: Any) -> Non
     server = scripted(lambda request: server.stall())
     began = time.monotonic()
     error = failure(face, server, DeadlineExceededError, deadline=0.3)
-    assert 0.3 <= time.monotonic() - began < 2
+    assert 0.3 <= time.monotonic() - began < AT_ONCE
     assert isinstance(error, TimeoutError)
     assert error.wait is None
     assert len(error.attempts) == 1
@@ -81,9 +84,11 @@ def test_the_deadline_ends_an_attempt_under_way(face: Any, scripted: Any) -> Non
 def test_the_deadline_is_over_all_attempts(face: Any, scripted: Any, failing: bytes) -> None:
     server = scripted(lambda request: failing)
     began = time.monotonic()
-    error = failure(face, server, DeadlineExceededError, deadline=0.5, max_retries=10_000)
-    assert time.monotonic() - began < 2
-    assert len(error.attempts) == len(server.requests) > 1
+    error = failure(face, server, DeadlineExceededError, deadline=1, max_retries=10_000)
+    assert time.monotonic() - began < AT_ONCE
+    # The deadline may pass before the last attempt has sent its request.
+    assert len(error.attempts) - len(server.requests) in (0, 1)
+    assert len(error.attempts) > 1
     assert error.__cause__ is not None or error.wait is None
 
 
@@ -92,12 +97,12 @@ def test_the_deadline_is_over_the_pages_of_a_walk(face: Any, scripted: Any) -> N
         time.sleep(0.05)
         return paged(users(500))(request)
 
-    listing = face.client(scripted(slow), deadline=0.4).users.list(page_size=1)
+    listing = face.client(scripted(slow), deadline=1).users.list(page_size=1)
     began = time.monotonic()
     with pytest.raises(DeadlineExceededError, match="deadline="):
         face.collect(listing)
-    assert time.monotonic() - began < 2
-    assert 1 < listing.report.rows < 20
+    assert time.monotonic() - began < AT_ONCE
+    assert 1 < listing.report.rows < 50
     assert listing.report.certificate == "uncertified"
 
 
@@ -111,56 +116,58 @@ def test_the_deadline_is_over_the_lists_of_all_messages(face: Any, scripted: Any
     began = time.monotonic()
     with pytest.raises(DeadlineExceededError):
         face.collect(face.client(server, deadline=0.4).messages.all())
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < AT_ONCE
 
 
 def test_the_deadline_runs_while_a_call_waits_for_its_turn(scripted: Any) -> None:
     """One place, and another call has it: the deadline of the one that waits is kept."""
     from backread import Client
 
-    server = scripted(lambda request: server.stall())
-    client = Client(server.url, server.secret, server.vendor, max_concurrency=1, timeout=1.5)
-    client = client.with_options(max_retries=0)
+    go_on = threading.Event()
 
-    def hold() -> None:
-        with pytest.raises(RequestTimeoutError):
-            client.users.get(1)
+    def service(request: Any) -> bytes:
+        go_on.wait(PATIENCE)
+        return FINE
 
-    holder = threading.Thread(target=hold)
-    holder.start()
-    while not server.requests:
-        time.sleep(0.01)
-    began = time.monotonic()
-    with pytest.raises(DeadlineExceededError):
-        client.with_options(deadline=0.3).users.get(2)
-    took = time.monotonic() - began
-    holder.join()
-    client.close()
-    assert took < 1
+    server = scripted(service)
+    with (
+        Client(server.url, server.secret, server.vendor, max_concurrency=1, timeout=None) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        holder = pool.submit(client.users.get, 1)
+        try:
+            wait_for(lambda: server.requests)
+            with pytest.raises(DeadlineExceededError):
+                client.with_options(deadline=0.3).users.get(2)
+            assert not holder.done()
+        finally:
+            go_on.set()
+        assert holder.result(PATIENCE).id == 42
+    assert len(server.requests) == 1
 
 
-def in_thirty_seconds() -> dict[str, dict[str, str]]:
-    then = time.time() + 30
+def in_an_hour() -> dict[str, dict[str, str]]:
+    then = time.time() + 3600
     return {
-        "seconds": {"retry-after": "30"},
+        "seconds": {"retry-after": "3600"},
         "date": {"retry-after": formatdate(then, usegmt=True)},
-        "reset delta": {"x-ratelimit-reset": "30"},
+        "reset delta": {"x-ratelimit-reset": "3600"},
         "reset epoch": {"x-ratelimit-reset": str(int(then))},
-        "both": {"retry-after": "30", "x-ratelimit-reset": "5000"},
+        "both": {"retry-after": "3600", "x-ratelimit-reset": "9000"},
     }
 
 
-@pytest.mark.parametrize("form", in_thirty_seconds())
+@pytest.mark.parametrize("form", in_an_hour())
 def test_a_wait_past_the_deadline_fails_at_once_and_says_how_long_it_is(
     face: Any, scripted: Any, form: str
 ) -> None:
-    server = scripted(answer(429, b"slow down", in_thirty_seconds()[form]))
+    server = scripted(answer(429, b"slow down", in_an_hour()[form]))
     began = time.monotonic()
-    error = failure(face, server, DeadlineExceededError, deadline=10)
-    assert time.monotonic() - began < 2
-    assert 28 <= error.wait <= 30
+    error = failure(face, server, DeadlineExceededError, deadline=AGES)
+    assert time.monotonic() - began < AT_ONCE
+    assert 3600 - AT_ONCE <= error.wait <= 3600
     assert type(error.__cause__) is RateLimitError
-    assert 28 <= error.__cause__.retry_after <= 30
+    assert 3600 - AT_ONCE <= error.__cause__.retry_after <= 3600
     assert error.__cause__.body == b"slow down"
     assert [one.status for one in error.attempts] == [429]
     assert len(server.requests) == 1
@@ -168,9 +175,9 @@ def test_a_wait_past_the_deadline_fails_at_once_and_says_how_long_it_is(
 
 
 def test_a_503_may_ask_for_a_wait_too(face: Any, scripted: Any) -> None:
-    server = scripted(answer(503, b"", {"retry-after": "30"}))
-    error = failure(face, server, DeadlineExceededError, deadline=10)
-    assert error.wait == 30
+    server = scripted(answer(503, b"", {"retry-after": "3600"}))
+    error = failure(face, server, DeadlineExceededError, deadline=AGES)
+    assert error.wait == 3600
     assert type(error.__cause__) is ServerError
 
 
@@ -179,7 +186,7 @@ def test_the_wait_that_was_asked_for_is_kept(face: Any, scripted: Any) -> None:
     server = scripted(answer(429, b"", {"retry-after": "1"}), FINE)
     began = time.monotonic()
     assert face.call(face.client(server, deadline=20).users.get, 42).id == 42
-    assert 1 <= time.monotonic() - began < 5
+    assert time.monotonic() - began >= 1
 
 
 def test_the_wait_stands_in_the_attempts(face: Any, scripted: Any) -> None:
@@ -268,7 +275,7 @@ def test_a_page_of_a_walk_that_is_too_large_is_an_error_and_no_end(
 
 
 def test_no_more_requests_are_under_way_than_allowed(face: Any, scripted: Any) -> None:
-    lock = threading.Lock()
+    lock, all_came = threading.Lock(), threading.Event()
     under_way = most = 0
 
     def service(request: Any) -> bytes:
@@ -278,6 +285,9 @@ def test_no_more_requests_are_under_way_than_allowed(face: Any, scripted: Any) -
         with lock:
             under_way += 1
             most = max(most, under_way)
+            if most == 3:
+                all_came.set()
+        all_came.wait(AT_ONCE)
         time.sleep(0.03)
         with lock:
             under_way -= 1
@@ -294,20 +304,16 @@ def test_the_rate_limit_spaces_requests(face: Any, scripted: Any) -> None:
     began = time.monotonic()
     for _ in range(9):
         face.call(client.users.get, 42)
-    assert 0.39 <= time.monotonic() - began < 3
+    assert 0.39 <= time.monotonic() - began < AT_ONCE
 
 
-def test_the_rate_limit_is_over_all_lists(face: Any, scripted: Any) -> None:
-    def service(request: Any) -> bytes:
-        if request.path == "/external/users":
-            return paged(users(8))(request)
-        return answer(200, envelope([], key="messages"))
-
-    server = scripted(service)
-    began = time.monotonic()
-    face.collect(face.client(server, rate_limit=20).messages.all())
-    assert len(server.requests) == 9
-    assert 0.39 <= time.monotonic() - began < 3
+def test_the_rate_limit_is_over_all_lists(face: Any, backread_server: Any) -> None:
+    with backread_server.lane(world=World(users=8, messages_per_user=(0, 9))) as lane:
+        lane.clock.virtual()
+        start = lane.clock.now
+        face.collect(face.client(lane, rate_limit=20).messages.all())
+        assert lane.calls("any").count == 9
+        assert 0.4 <= (lane.clock.now - start).total_seconds() < 0.5
 
 
 def test_a_wait_that_one_call_was_asked_for_holds_the_others_back(scripted: Any) -> None:

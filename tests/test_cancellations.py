@@ -18,6 +18,7 @@ import pytest
 from backread import AsyncClient, BackreadError
 from canned import paged, user, users
 from scripted_server import answer
+from waiting import PATIENCE, eventually
 
 CANCELLATIONS = 10_000
 
@@ -72,6 +73,14 @@ def held() -> tuple[int, int]:
     return files, threads
 
 
+def check_held(before: tuple[int, int]) -> None:
+    """No more is held than before, except four connections, which have two ends each."""
+    gc.collect()
+    files, threads = held()
+    assert files <= before[0] + 2 * 4
+    assert threads <= before[1]
+
+
 @pytest.mark.slow
 def test_ten_thousand_cancellations_leave_nothing_behind(backread_server: Any) -> None:
     """No task, file, thread or memory, and no place among the requests under way."""
@@ -105,13 +114,11 @@ def test_ten_thousand_cancellations_leave_nothing_behind(backread_server: Any) -
         before, memory = held(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         await cancel(CANCELLATIONS)
         # Every place is free: as many calls at once as there may be.
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             read = await asyncio.gather(*(client.users.get(42) for _ in range(4)))
         assert [one.id for one in read] == [42] * 4
-        gc.collect()
-        files, threads = held()
-        assert files <= before[0] + 8
-        assert threads <= before[1]
+        # The mock, in this process too, closes its ends of the connections in its own time.
+        eventually(lambda: check_held(before))
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
         assert grown < 16 * 1024 * (1024 if sys.platform == "darwin" else 1)
         await client.aclose()
@@ -157,12 +164,12 @@ def test_a_call_that_is_cancelled_at_a_stage_gives_its_place_back(
             if stage == "connecting":
                 await asyncio.sleep(0)
             else:
-                assert await asyncio.to_thread(asked.wait, 10)
+                assert await asyncio.to_thread(asked.wait, PATIENCE)
             for task in tasks:
                 task.cancel()
             gathered = await asyncio.gather(*tasks, return_exceptions=True)
             assert all(isinstance(one, asyncio.CancelledError) for one in gathered)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             assert (await client.users.get(42)).id == 42
         await client.aclose()
         with pytest.raises(BackreadError, match="closed"):

@@ -182,7 +182,7 @@ def in_pairs(barrier: threading.Barrier, lock: threading.Lock, most: list[int]) 
             under_way += 1
             most.append(under_way)
         if 96 * 16 <= offset < 96 * 20:
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=60)
         with lock:
             under_way -= 1
         return answer(200, envelope(rows[offset : offset + 99], offset=offset, total=len(rows)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -153,9 +152,7 @@ def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted: Any, name: s
     left()
     print("left", flush=True)
     """
-    began = time.monotonic()
     done = run(code, server, "-W", "ignore::DeprecationWarning")
-    assert time.monotonic() - began < 30
     complaint = done.stderr
     if "mirror" in name and complaint.startswith("nanobind: leaked"):
         complaint = ""  # DuckDB's, wherever a daemon thread holds a connection

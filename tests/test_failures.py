@@ -163,7 +163,7 @@ def test_the_last_failure_is_raised_and_carries_every_attempt(face: Any, scripte
     assert [one.status for one in error.attempts] == [503, None, None, 500]
     assert all(one.error for one in error.attempts)
     assert all(one.seconds_taken >= 0 for one in error.attempts)
-    assert error.attempts[0].seconds_waited < 0.1
+    assert error.attempts[0].seconds_waited < 1
     assert "4 attempts" in str(error)
     assert len(server.requests) == 4
 

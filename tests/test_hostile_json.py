@@ -149,13 +149,13 @@ def test_of_a_key_that_comes_a_thousand_times_the_last_one_rules(face: Any, scri
 
 
 def test_many_keys_and_many_rows_take_no_time(face: Any, scripted: Any) -> None:
-    """What is read must not grow with the square of what was sent."""
+    """The processor's time for what is read must not grow with the square of what was sent."""
     keys = ", ".join(f'"key {number}": {number}' for number in range(20_000))
     server = served(scripted, keys)
-    began = time.monotonic()
+    began = time.process_time()
     for read in READS.values():
         assert read(face, face.client(server, max_retries=0)) == [42]
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize("made", [user, message])

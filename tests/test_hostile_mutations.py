@@ -22,6 +22,7 @@ from backread import AsyncClient, BackreadError, Client
 from backread.testing import MockServer, World
 from hostile import pack
 from scripted_server import Request, ScriptedServer
+from waiting import AT_ONCE
 
 DEADLINE = 2.0
 
@@ -150,7 +151,7 @@ def check(mutator: Mutator, mutations: list[Any], read: Any) -> None:
         # Any other error is a fault of ours.
         with contextlib.suppress(BackreadError):
             assert run() is not None
-        assert time.monotonic() - began < DEADLINE + 3
+        assert time.monotonic() - began < DEADLINE + AT_ONCE
 
 
 @pytest.mark.slow

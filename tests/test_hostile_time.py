@@ -22,6 +22,7 @@ from backread import (
 )
 from hostile import READS, head, serve, sized
 from scripted_server import answer
+from waiting import AT_ONCE
 
 TIMEOUT = 0.3
 PAUSE = 0.01
@@ -74,8 +75,8 @@ def test_a_drip_without_an_end_is_a_timeout(face: Any, scripted: Any, what: str)
     began = time.monotonic()
     with pytest.raises(RequestTimeoutError) as caught:
         face.call(client.users.get, 42)
-    assert TIMEOUT <= time.monotonic() - began < 2
-    assert caught.value.attempts[0].seconds_taken < 1
+    assert TIMEOUT <= time.monotonic() - began < AT_ONCE
+    assert caught.value.attempts[0].seconds_taken < AT_ONCE
 
 
 SILENCE: dict[str, Callable[[Any], Callable[[bytes], Any]]] = {
@@ -97,7 +98,7 @@ def test_silence_is_a_timeout_of_every_read(face: Any, scripted: Any, where: str
         began = time.monotonic()
         with pytest.raises(RequestTimeoutError):
             read(face, client)
-        assert TIMEOUT <= time.monotonic() - began < 2, name
+        assert TIMEOUT <= time.monotonic() - began < AT_ONCE, name
 
 
 @pytest.mark.parametrize("where", SILENCE)
@@ -110,7 +111,7 @@ def test_the_deadline_is_over_all_attempts_of_every_read(
         began = time.monotonic()
         with pytest.raises(DeadlineExceededError) as caught:
             read(face, client)
-        assert time.monotonic() - began < 2, name
+        assert time.monotonic() - began < AT_ONCE, name
         assert caught.value.attempts
 
 
@@ -132,7 +133,7 @@ def test_the_timeout_covers_the_connecting(face: Any) -> None:
         began = time.monotonic()
         with pytest.raises(RequestTimeoutError):
             face.call(face.client(Full, timeout=TIMEOUT, max_retries=0).users.get, 42)
-        assert TIMEOUT <= time.monotonic() - began < 2
+        assert TIMEOUT <= time.monotonic() - began < AT_ONCE
         for one in waiting:
             one.close()
 
@@ -144,7 +145,7 @@ def test_the_timeout_covers_the_greetings_of_tls(face: Any, scripted: Any) -> No
     began = time.monotonic()
     with pytest.raises(RequestTimeoutError):
         face.call(face.client(server, timeout=TIMEOUT, max_retries=0).users.get, 42)
-    assert TIMEOUT <= time.monotonic() - began < 2
+    assert TIMEOUT <= time.monotonic() - began < AT_ONCE
 
 
 def test_the_timeout_is_over_all_redirects_of_an_attempt(face: Any, scripted: Any) -> None:
@@ -156,7 +157,7 @@ def test_the_timeout_is_over_all_redirects_of_an_attempt(face: Any, scripted: An
     began = time.monotonic()
     with pytest.raises(RequestTimeoutError):
         face.call(face.client(server, timeout=TIMEOUT, max_retries=0).users.get, 42)
-    assert TIMEOUT <= time.monotonic() - began < 1
+    assert TIMEOUT <= time.monotonic() - began < AT_ONCE
     assert len(server.requests) < 5
 
 
@@ -200,13 +201,13 @@ def quickly(piece: bytes, start: bytes) -> Iterator[bytes]:
 def test_what_has_no_end_is_refused_before_the_timeout(face: Any, scripted: Any, what: str) -> None:
     make, kind = HUGE[what]
     server = scripted(lambda request: make())
-    client = face.client(server, timeout=20, max_retries=0, max_response_bytes=100_000)
+    client = face.client(server, timeout=60, max_retries=0, max_response_bytes=100_000)
     began = time.monotonic()
     for read in (READS["get"], READS["columns"]):
         with pytest.raises(kind) as caught:
             read(face, client)
         assert type(caught.value) is kind
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < AT_ONCE
 
 
 def test_an_error_whose_body_has_no_end_is_still_that_status(face: Any, scripted: Any) -> None:

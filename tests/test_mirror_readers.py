@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from backread.mirror import Mirror, SyncProgress
 
-SECONDS = 60
+SECONDS = 120
 
 # So many rows that most of them are still in the files when the first ones are there.
 COPIES = 50

@@ -20,7 +20,7 @@ from backread.mirror.service import Service
 
 HERE = "https://chat.example.com/api"
 THERE = "https://chat.example.org"
-SECONDS = 60
+SECONDS = 120
 
 
 @pytest.fixture

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import openapi_document
-from backread.testing import MockServer
+from backread.testing import MockServer, World
 from by_hand import MESSAGE_FIELDS, USER_FIELDS, Caller
+
+ACCEPTED = "application/vnd.{}.v1+json"
 
 
 @pytest.fixture
@@ -24,6 +26,43 @@ def test_the_document_is_served_to_all_and_is_that_of_the_wheel(ask: Caller) -> 
     answer = ask("/openapi.json", Authorization=None, Accept=None)
     assert answer.status == 200
     assert answer.json == openapi_document.load()
+
+
+def test_the_served_document_has_the_vendor_word_of_the_server() -> None:
+    def media_types(document: Any) -> set[str]:
+        answers = (each["get"]["responses"]["200"] for each in document["paths"].values())
+        return {media_type for answer in answers for media_type in answer["content"]}
+
+    assert media_types(openapi_document.load()) == {ACCEPTED.format("example"), "application/json"}
+    with MockServer(World(users=1), vendor="acme") as server:
+        ask = Caller(server)
+        served = ask("/openapi.json").json
+        ask.connection.close()
+    assert media_types(served) == {ACCEPTED.format("acme"), "application/json"}
+
+
+def test_a_sender_must_go_with_its_sender_type() -> None:
+    document = openapi_document.Document()
+    message = document.told["components"]["schemas"]["Message"]
+    messages = document.told["components"]["schemas"]["MessagePage"]["examples"][0]["messages"]
+    senders = {one["sender_type"]: one["sender"] for one in messages}
+    assert senders.keys() == {"user", "operator", "system"}
+    for sender_type in senders:
+        for of, sender in senders.items():
+            problem = document.misfit(
+                message, {**messages[0], "sender_type": sender_type, "sender": sender}
+            )
+            assert (problem is None) is (sender_type in (of, "system")), (sender_type, of)
+
+
+def test_each_example_of_the_document_fits_its_schema() -> None:
+    document = openapi_document.Document(closed=True)
+    seen = []
+    for name, schema in document.told["components"]["schemas"].items():
+        for example in schema.get("examples", ()):
+            assert document.misfit(schema, example) is None
+            seen.append(name)
+    assert {"User", "Message", "UserPage", "MessagePage"} <= set(seen)
 
 
 def test_the_document_is_openapi_and_has_the_four_operations() -> None:

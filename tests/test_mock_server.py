@@ -192,7 +192,7 @@ def test_405_for_all_but_get(ask: Caller, method: str, target: str) -> None:
     ],
 )
 def test_what_is_not_http_is_told_so(server: MockServer, sent: bytes, status: int) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(sent)
         assert connection.recv(12) == b"HTTP/1.1 %d" % status
 

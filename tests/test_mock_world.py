@@ -57,12 +57,12 @@ def test_a_larger_world_keeps_the_rows_of_a_smaller_one() -> None:
 
 
 def test_a_world_of_millions_costs_nothing_to_make() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     world = World(seed=1, users=10_000_000, messages_per_user=(0, 500))
     with MockServer(world) as server:
         ask = Caller(server)
         page = ask("/external/users?offset=9999990&limit=99").json
-        took = time.monotonic() - began
+        took = time.process_time() - began
         ask.connection.close()
     assert (page["total"], len(page["users"])) == (10_000_000, 10)
     assert took < 1

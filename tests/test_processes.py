@@ -10,7 +10,6 @@ import pickle
 import signal
 import textwrap
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -179,7 +178,7 @@ def test_a_pool_of_forked_processes(backread_server: Any) -> None:
                 print(pool.map(read, ids) == ids)
             process = multiprocessing.get_context("fork").Process(target=read, args=(ids[0],))
             process.start()
-            process.join(30)
+            process.join(60)
             print(process.exitcode)
         """,
         backread_server,
@@ -314,10 +313,8 @@ def test_the_interpreter_exits_cleanly_with_work_in_flight(scripted: Any, name: 
     left()
     print("left", flush=True)
     """
-    began = time.monotonic()
     done = run(code, server)
     check_silent(done, "left")
-    assert time.monotonic() - began < 20
 
 
 def test_a_client_can_be_used_in_an_exit_handler(backread_server: Any) -> None:

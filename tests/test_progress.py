@@ -20,7 +20,7 @@ from backread.testing import MockServer
 from canned import paged, users
 from scripted_server import Request, answer
 
-SECONDS = 20
+SECONDS = 120
 
 
 class Terminal(io.StringIO):

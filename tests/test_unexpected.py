@@ -117,12 +117,12 @@ def test_what_carries_no_secret_may_be_of_another_test() -> None:
 def test_what_has_no_path_and_what_is_no_http_is_said() -> None:
     with MockServer() as server:
         for sent in (b"GET users HTTP/1.1\r\nconnection: close\r\n\r\n", b"hello\r\n\r\n"):
-            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
                 connection.sendall(sent)
                 with connection.makefile("rb") as answer:
                     assert answer.read().startswith(b"HTTP/1.1 40")
         # What is no HTTP is noted once it is answered.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while len(server.unexpected) < 2 and time.monotonic() < deadline:
             time.sleep(0.001)
         text = str(UnexpectedRequestError(server.unexpected, server.vendor))

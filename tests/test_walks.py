@@ -15,6 +15,7 @@ from backread import AsyncClient, Client, IncompleteError
 from backread.models import Page, WalkReport
 from canned import envelope, ids, message, offsets, paged, user, users, walk
 from scripted_server import answer
+from waiting import wait_for
 
 
 def test_a_list_on_one_page_is_a_snapshot_of_one_request(face: Any, scripted: Any) -> None:
@@ -279,6 +280,7 @@ def test_few_pages_are_fetched_ahead_of_a_slow_reader(face: Any, scripted: Any) 
 
     def look(read: int) -> None:
         nonlocal most_ahead
+        wait_for(lambda: len(server.requests) - read >= 2)
         time.sleep(0.01)
         most_ahead = max(most_ahead, len(server.requests) - read)
 

@@ -15,6 +15,7 @@ use super::rate::{Bucket, Rate};
 use super::routes::{Route, Target};
 use super::rule::Rule;
 use super::rules::Rules;
+use super::service::media_type;
 use super::world::{View, World};
 use crate::clock::Clock;
 
@@ -91,7 +92,7 @@ impl Lane {
         Self {
             name,
             secret,
-            media_type: format!("application/vnd.{vendor}.v1+json"),
+            media_type: media_type(&vendor),
             before: ArcSwap::from_pointee(world.view()),
             seed: habits.seed.unwrap_or(world.seed()),
             world,

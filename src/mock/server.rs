@@ -15,11 +15,8 @@ use super::admin::Admin;
 use super::connection::converse;
 use super::exchange::{Answer, Call, Responder};
 use super::lane::{Habits, Lane, Parts};
-use super::service::Service;
+use super::service::{DEFAULT_VENDOR, Service};
 use super::world::World;
-
-/// The vendor word of a server that was given none.
-pub const DEFAULT_VENDOR: &str = "example";
 
 /// The name of the lane that a server's own secret leads to.
 pub const MAIN_LANE: &str = "main";

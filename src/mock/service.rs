@@ -18,8 +18,11 @@ use super::routes::Target;
 use super::world::World;
 use super::world::draw::blend;
 
-/// The interface as an OpenAPI 3.1 document, answered at `/openapi.json`.
+/// The interface as an OpenAPI 3.1 document, for the vendor word [`DEFAULT_VENDOR`].
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");
+
+/// The vendor word of a server that is not given one, and of [`OPENAPI`].
+pub const DEFAULT_VENDOR: &str = "example";
 
 /// How many closed lanes are remembered, for requests that come late.
 const REMEMBERED: usize = 16;
@@ -30,6 +33,8 @@ type Lanes = HashMap<Vec<u8>, Arc<Lane>>;
 #[derive(Debug)]
 pub struct Service {
     vendor: String,
+    /// What `/openapi.json` answers: [`OPENAPI`] with this vendor's media type.
+    openapi: Bytes,
     main: Arc<Lane>,
     lanes: ArcSwap<Lanes>,
     changing: Mutex<()>,
@@ -44,8 +49,10 @@ impl Service {
     #[must_use]
     pub fn new(vendor: String, main: Arc<Lane>) -> Self {
         let lanes = HashMap::from([(authorization(&main), Arc::clone(&main))]);
+        let openapi = OPENAPI.replace(&media_type(DEFAULT_VENDOR), &media_type(&vendor));
         Self {
             vendor,
+            openapi: openapi.into(),
             main,
             lanes: ArcSwap::from_pointee(lanes),
             changing: Mutex::new(()),
@@ -140,7 +147,7 @@ impl Service {
 
     fn openapi(&self) -> Answer {
         self.main.counters.count(Target::OpenApi.route(), 200);
-        Answer::json(200, Bytes::from_static(OPENAPI.as_bytes()))
+        Answer::json(200, Bytes::clone(&self.openapi))
     }
 }
 
@@ -167,6 +174,11 @@ impl Responder for Service {
     fn malformed(&self) {
         self.main.malformed();
     }
+}
+
+/// The media type that requests accept.
+pub fn media_type(vendor: &str) -> String {
+    format!("application/vnd.{vendor}.v1+json")
 }
 
 fn authorization(lane: &Lane) -> Vec<u8> {

@@ -55,7 +55,7 @@ fn started(users: u64) -> (MockServer, Arc<World>) {
 fn connect(server: &MockServer) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", server.port()));
     let stream = stream.unwrap_or_else(|error| unreachable!("{error}"));
-    let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(60)));
     stream
 }
 

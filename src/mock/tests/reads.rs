@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{connect, exchange, get, request, right_headers, started};
+use super::{ACCEPT, connect, exchange, get, request, right_headers, started};
 use crate::mock::routes::Route;
+use crate::mock::server::{MockServer, Options};
 
 #[test]
 fn the_four_reads_answer_as_documented() {
@@ -67,6 +68,24 @@ fn the_interface_is_described_without_a_secret() {
     let reply = exchange(&mut connect(&server), &request("GET", "/openapi.json", &[]));
     assert_eq!(reply.status, 200);
     assert_eq!(reply.json().get("openapi"), Some(&json!("3.1.0")));
+    assert_eq!(reply.body.matches(ACCEPT).count(), 4);
+}
+
+#[test]
+fn the_served_document_has_the_media_type_of_the_servers_vendor() {
+    let options = Options {
+        vendor: Some("acme".into()),
+        ..Options::default()
+    };
+    let (_, world) = started(3);
+    let server = MockServer::start(world, options);
+    let server = server.unwrap_or_else(|error| unreachable!("{error}"));
+    let reply = exchange(&mut connect(&server), &request("GET", "/openapi.json", &[]));
+    assert_eq!(
+        reply.body.matches("application/vnd.acme.v1+json").count(),
+        4
+    );
+    assert!(!reply.body.contains(ACCEPT));
 }
 
 #[test]

@@ -31,7 +31,7 @@ FLAGS = [
     "--no-proxy-server",
     "--window-size=1280,900",
 ]
-SECONDS_TO_LOAD = 20
+SECONDS_TO_LOAD = 60
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from backread.errors import NotFoundError, RateLimitError
 from backread.testing import MockServer, World
 
-SECONDS = 10
+SECONDS = 60
 
 
 class Page:

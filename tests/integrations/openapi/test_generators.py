@@ -1,0 +1,146 @@
+"""Clients that two generators make from the document read the mock."""
+
+from __future__ import annotations
+
+import http
+import importlib
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread.testing import Lane, MockServer
+from conftest import program, run
+
+PLAIN_FIELDS = [
+    "id",
+    "body",
+    "read_by_user",
+    "read_by_operator",
+    "file_url",
+    "auto_invitation",
+    "sender_type",
+]
+SENDER_FIELDS = {
+    "user": {"id", "name", "email"},
+    "operator": {"id", "forename", "surname", "email", "picture_thumb_url"},
+}
+UNKNOWN_USER = 41
+
+
+@pytest.fixture
+def lane(service: MockServer) -> Iterator[Lane]:
+    """A lane whose senders are of all kinds, known and unknown, with fields nobody knows."""
+    with service.lane(dialect="sender_type=others extra_fields=some") as opened:
+        yield opened
+
+
+def check_message(message: Any, sent: Any) -> None:
+    """A message of a generated client has what the mock sent, its sender included."""
+    assert {name: getattr(message, name) for name in PLAIN_FIELDS} == {
+        name: sent[name] for name in PLAIN_FIELDS
+    }
+    assert message.created_at == datetime.fromisoformat(sent["created_at"])
+    # openapi-generator wraps what may be one of several types.
+    sender = getattr(message.sender, "actual_instance", message.sender)
+    fields = sender if isinstance(sender, dict) else sender.to_dict()
+    if (documented := SENDER_FIELDS.get(sent["sender_type"])) is None:
+        assert fields == sent["sender"]
+    else:
+        assert type(sender).__name__ == f"{sent['sender_type'].title()}Sender"
+        assert {name: fields[name] for name in documented} == {
+            name: sent["sender"][name] for name in documented
+        }
+
+
+def check_senders(messages: list[Any]) -> None:
+    """What was compared had every kind of sender, and both forms of what may be null."""
+    senders = {message["sender_type"] for message in messages}
+    assert senders > {"user", "operator"}
+    assert {message["file_url"] is None for message in messages} == {True, False}
+    pictures = {
+        message["sender"]["picture_thumb_url"] is None
+        for message in messages
+        if message["sender_type"] == "operator"
+    }
+    assert pictures == {True, False}
+
+
+def test_a_client_of_openapi_generator_reads_every_message(
+    lane: Lane, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program("java")
+    tool = Path(sys.executable).with_name("openapi-generator-cli")
+    package = ["--package-name", "by_openapi_generator"]
+    run(tool, "generate", "-i", document, "-g", "python", "-o", tmp_path, *package, cwd=tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    generated: Any = importlib.import_module("by_openapi_generator")
+
+    compared = []
+    settings = generated.Configuration(host=lane.url, access_token=lane.secret)
+    with generated.ApiClient(settings) as connection, lane.client() as client:
+        calls = generated.DefaultApi(connection)
+        users = calls.list_users(limit=99)
+        assert users.total == len(users.users) == lane.world.total_users
+        assert calls.list_users(offset=7, limit=3).users == users.users[7:10]
+        for user, sent_user in zip(users.users, client.users.list(as_dict=True), strict=True):
+            assert (user.id, user.name) == (sent_user["id"], sent_user["name"])
+            assert user.user_attributes == calls.get_user(user.id).user_attributes
+            messages = calls.list_messages(user.id, limit=99).messages
+            sent = list(client.messages.list(user.id, as_dict=True))
+            for message, raw in zip(messages, sent, strict=True):
+                check_message(message, raw)
+            compared += sent
+            if messages:
+                assert calls.get_message(user.id, messages[-1].id) == messages[-1]
+        with pytest.raises(generated.exceptions.NotFoundException) as refused:
+            calls.get_user(UNKNOWN_USER)
+    assert refused.value.data.error.code == "unknown_user"
+    check_senders(compared)
+
+
+def test_a_client_of_openapi_python_client_reads_every_message(
+    lane: Lane, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = Path(sys.executable).with_name("openapi-python-client")
+    name = "by_openapi_python_client"
+    config = tmp_path / "config.yaml"
+    config.write_text("post_hooks: []", encoding="utf-8")
+    options = ["--meta", "none", "--fail-on-warning", "--config", config]
+    folder = ["--output-path", tmp_path / name]
+    run(tool, "generate", "--path", document, *options, *folder, cwd=tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    generated: Any = importlib.import_module(name)
+    calls = importlib.import_module(f"{name}.api.default")
+    list_users, get_user, list_messages, get_message = (
+        importlib.import_module(f"{calls.__name__}.{call}").sync_detailed
+        for call in ("list_users", "get_user", "list_messages", "get_message")
+    )
+
+    compared = []
+    # It sends no Accept unless it is told to.
+    accept = {"Accept": f"application/vnd.{lane.vendor}.v1+json"}
+    connection = generated.AuthenticatedClient(lane.url, token=lane.secret, headers=accept)
+    with connection, lane.client() as client:
+        users = list_users(client=connection, limit=99).parsed
+        assert users.total == len(users.users) == lane.world.total_users
+        assert list_users(client=connection, offset=7, limit=3).parsed.users == users.users[7:10]
+        for user, sent_user in zip(users.users, client.users.list(as_dict=True), strict=True):
+            assert user.to_dict().keys() == sent_user.keys()
+            assert (user.id, user.name) == (sent_user["id"], sent_user["name"])
+            assert get_user(user.id, client=connection).parsed == user
+            messages = list_messages(user.id, client=connection, limit=99).parsed.messages
+            sent = list(client.messages.list(user.id, as_dict=True))
+            for message, raw in zip(messages, sent, strict=True):
+                check_message(message, raw)
+            compared += sent
+            if messages:
+                one = get_message(user.id, messages[-1].id, client=connection).parsed
+                assert one == messages[-1]
+        refused = get_user(UNKNOWN_USER, client=connection)
+    assert refused.status_code is http.HTTPStatus.NOT_FOUND
+    assert refused.parsed.error.code == "unknown_user"
+    check_senders(compared)
