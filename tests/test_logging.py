@@ -90,7 +90,7 @@ def test_a_record_is_of_when_its_request_ended(log: pytest.LogCaptureFixture) ->
     from backread._observing import Operation
 
     began = time.time() - 100
-    attempt = ("/external/users", 1, 200, None, began, 2.5, 0.0, None)
+    attempt = ("/external/users", 1, 200, None, began, 2.5, 0.0, None, [])
     Operation("http://127.0.0.1:1").tell([attempt], 0)
     (record,) = (record for record in log.records if record.name == "backread.http")
     assert record.created == pytest.approx(began + 2.5)

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -229,6 +230,8 @@ impl Asker {
         let cut_short = retries < options.max_retries;
         let options = Options {
             max_retries: options.max_retries.min(retries),
+            // Probes of an outage would not be bounded by the retries that are left.
+            outage_patience: Duration::ZERO,
             ..options.clone()
         };
         let client = self.client.with_options(options).map_err(Tried::Failed)?;
