@@ -11,6 +11,7 @@ use crate::core::budget::Budget;
 use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::interface::Endpoint;
 use crate::core::observer::Observer;
+use crate::core::pace::RefusedBy;
 use crate::core::process::chance;
 use crate::core::question::Question;
 use crate::core::retry::{self, Load, Situation, Verdict};
@@ -105,18 +106,25 @@ impl Client {
             );
             // The pace is told before the place is given back, or the next in line would slip through.
             let held = match (retry::load(&failure.kind), verdict) {
-                (Load::Refused { asked: Some(_) }, Verdict::Retry { wait }) => {
+                (Load::Refused { by, asked: Some(_) }, Verdict::Retry { wait }) => {
                     clock.record(wait);
-                    match failure.status {
-                        Some(429) => place.refused(wait, true),
-                        // It is down for a while, which says nothing of a rate.
-                        _ => place.held_back(wait),
-                    }
+                    place.refused(by, wait, true);
                     true
                 }
                 // What was not asked for is this call's wait, and not everybody's.
-                (Load::Refused { asked: None }, Verdict::Retry { wait }) => {
-                    place.refused(wait.min(LONGEST_UNTOLD_HOLD), false);
+                (Load::Refused { by, asked: None }, Verdict::Retry { wait }) => {
+                    place.refused(by, wait.min(LONGEST_UNTOLD_HOLD), false);
+                    false
+                }
+                // Given up, but it says as much of the service.
+                (
+                    Load::Refused {
+                        by: by @ RefusedBy::Unavailable,
+                        ..
+                    },
+                    _,
+                ) => {
+                    place.refused(by, Duration::ZERO, false);
                     false
                 }
                 (Load::Unknown, _) => {
