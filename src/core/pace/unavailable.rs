@@ -193,10 +193,16 @@ impl Unavailable {
         self.average(failed);
         match self.judgement {
             Judgement::Unrelated => {
-                if !self.is_excess(refusal, self.suspicious) {
+                let told = refusal.is_some_and(|refusal| refusal.told);
+                let suspicious = match told {
+                    true => MOST_SUSPICIOUS,
+                    false => self.suspicious,
+                };
+                if !self.is_excess(refusal, suspicious) {
                     return Finding::Nothing;
                 }
-                if refusal.is_some_and(|refusal| refusal.told) {
+                if told {
+                    // All wait anyway, so a trial would tell little and heeding them costs little.
                     self.heed();
                     self.judgement = self.too_fast(sent);
                     return Finding::Believed(self.excess());
