@@ -75,6 +75,8 @@ GOALS = [
 OTHERS = [
     Service(Rate(100, burst=20, says="headers"), 5),
     Service(Rate(100, burst=20, says="nothing"), 5),
+    Service(Rate(100, burst=20, says="nothing", status=503), 5),
+    Service(Rate(100, burst=20, status=503), 5),
     Service(Rate(5, burst=20), 5),
     Service(Rate(20, burst=10), 50),
     Service(Rate(100, burst=200), 5),
@@ -98,7 +100,8 @@ def measure(service: Service, seconds: float) -> Figures:
         seconds = time.perf_counter() - began
         statuses = server.statuses()
         assert rows >= users
-    return Figures(statuses[200], statuses.get(429, 0), seconds)
+    refused = statuses.get(429, 0) + statuses.get(503, 0)
+    return Figures(statuses[200], refused, seconds)
 
 
 def main() -> None:

@@ -15,16 +15,17 @@ from scripted_server import answer
 
 
 # Where nothing is said of the wait, the search may take most of these 400 requests.
+@pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
     ("says", "share"), [("retry_after", 0.6), ("headers", 0.6), ("nothing", 0.4)]
 )
 def test_what_a_service_allows_is_found_and_kept_to(
-    face: Any, backread_server: Any, says: Any, share: float
+    face: Any, backread_server: Any, says: Any, share: float, status: Any
 ) -> None:
     world = World(seed=3, users=380, messages_per_user=(1, 2))
     with backread_server.lane(world=world) as m:
         m.clock.virtual()
-        m.rate = Rate(20, burst=10, says=says)
+        m.rate = Rate(20, burst=10, says=says, status=status)
         start = m.clock.now
         client = face.client(m, max_retries=20)
         rows = face.collect(client.messages.all())
@@ -32,7 +33,33 @@ def test_what_a_service_allows_is_found_and_kept_to(
         statuses = m.statuses()
     assert len({row.user_id for row in rows}) == 380
     assert statuses[200] >= share * (10 + 20 * seconds)
-    assert statuses[429] <= 0.1 * statuses[200]
+    assert statuses[status] <= 0.15 * statuses[200]
+
+
+def test_default_clients_read_everything_through_a_limit_signalled_by_503(
+    face: Any, backread_server: Any
+) -> None:
+    world = World(seed=3, users=150, messages_per_user=(1, 2))
+    rate = Rate(20, burst=6, says="nothing", status=503)
+    with backread_server.lane(world=world) as m:
+        m.clock.virtual()
+        m.rate = rate
+        rows = face.collect(face.client(m).messages.all())
+        statuses = m.statuses()
+    assert len({row.user_id for row in rows}) == 150
+    assert 0 < statuses[503] < 0.5 * statuses[200]
+
+
+def test_a_dead_backend_of_three_slows_nobody_down(face: Any, backread_mock: Lane) -> None:
+    m = backread_mock
+    m.clock.virtual()
+    m.on("messages").fail("status(503)", every=3)
+    start = m.clock.now
+    face.collect(face.client(m, max_retries=20).messages.all())
+    down = m.calls("messages", status=503).count
+    assert down > 50
+    # The retries' own short backoffs, and a trial of a lower pace.
+    assert (m.clock.now - start).total_seconds() < 20
 
 
 def test_no_herd_comes_back_when_a_wait_is_over(face: Any, backread_mock: Lane) -> None:

@@ -20,6 +20,9 @@ def test_a_rate_reads_back_from_its_text() -> None:
     assert (Rate(0.5).burst, Rate(7.9).burst) == (1, 7)
     assert (Rate(3).per_second, Rate(3).says) == (3.0, "retry_after")
     assert eval(repr(rate)) == rate
+    unavailable = Rate(10, burst=21, says="nothing", status=503)
+    assert str(unavailable) == "10/s burst=21 says=nothing status=503"
+    assert Rate.read(str(unavailable)) == unavailable != Rate(10, burst=21, says="nothing")
     assert len({rate, Rate.read(str(rate))}) == 1
 
 
@@ -31,6 +34,8 @@ def test_a_rate_out_of_bounds_is_a_value_error(arguments: dict[str, Any]) -> Non
         Rate(**arguments)
     with pytest.raises(ValueError, match="says"):
         Rate(1, says="loudly")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="status: must be 429 or 503"):
+        Rate(1, status=500)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="text: such as '10/s burst=20', not None"):
         Rate.read(None)  # type: ignore[arg-type]
 

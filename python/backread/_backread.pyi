@@ -393,8 +393,8 @@ class NativeLane:
 def read_dialect(text: str) -> tuple[str, dict[str, str], bool]:
     """The shortest text, every switch with its word, and whether all answers conform."""
 
-def read_rate(text: str) -> tuple[str, float, int, str]:
-    """The text in full, requests a second, burst, and what answers say of the wait."""
+def read_rate(text: str) -> tuple[str, float, int, str, int]:
+    """The text in full, requests a second, burst, what answers say of the wait, and the status."""
 
 def read_rules(text: str) -> list[str]:
     """The rules that a text holds, each in its shortest form."""

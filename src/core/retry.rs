@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::error::ErrorKind;
+use super::pace::RefusedBy;
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
@@ -50,8 +51,12 @@ pub enum Load {
     Unknown,
     /// It is too high.
     Over,
-    /// The service takes no more requests for now; the wait is the one that it asks for, if it does.
-    Refused { asked: Option<Duration> },
+    /// The service takes no more requests for now, or, if 503 says so, is down; the wait is the one
+    /// that it asks for, if it does.
+    Refused {
+        by: RefusedBy,
+        asked: Option<Duration>,
+    },
 }
 
 pub fn load(failure: &ErrorKind) -> Load {
@@ -62,11 +67,12 @@ pub fn load(failure: &ErrorKind) -> Load {
         };
     };
     let asked = failure.retry_after.filter(|wait| !wait.is_zero());
-    match (failure.status, asked) {
-        (429, asked) | (503, asked @ Some(_)) => Load::Refused { asked },
-        (503, None) => Load::Over,
-        _ => Load::Unknown,
-    }
+    let by = match failure.status {
+        429 => RefusedBy::TooManyRequests,
+        503 => RefusedBy::Unavailable,
+        _ => return Load::Unknown,
+    };
+    Load::Refused { by, asked }
 }
 
 /// What may be tried again: reads are idempotent (RFC 9110, 9.2.2), so all that may pass by itself.
@@ -161,7 +167,7 @@ fn seconds(value: &str) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::fs;
     use std::path::Path;
 
@@ -170,7 +176,7 @@ mod tests {
     use bytes::Bytes;
     use proptest::prelude::*;
 
-    fn status(status: u16, retry_after: Option<u64>) -> ErrorKind {
+    pub fn status(status: u16, retry_after: Option<u64>) -> ErrorKind {
         ErrorKind::Status(Box::new(StatusFailure {
             status,
             headers: Vec::new(),
@@ -273,6 +279,26 @@ mod tests {
             decide(&status(503, Some(1)), raise),
             Verdict::Retry { .. }
         ));
+    }
+
+    #[test]
+    fn only_429_503_and_silence_say_something_of_the_load() {
+        for (code, by) in [
+            (429, RefusedBy::TooManyRequests),
+            (503, RefusedBy::Unavailable),
+        ] {
+            for asked in [None, Some(30)] {
+                let refused = Load::Refused {
+                    by,
+                    asked: asked.map(Duration::from_secs),
+                };
+                assert_eq!(load(&status(code, asked)), refused);
+            }
+        }
+        for code in [404, 408, 500, 502, 504] {
+            assert_eq!(load(&status(code, None)), Load::Unknown, "{code}");
+        }
+        assert_eq!(load(&ErrorKind::Timeout(Duration::ZERO)), Load::Over);
     }
 
     #[test]

@@ -74,23 +74,26 @@ impl Lane {
                 seed: self.seed(),
             },
         };
-        let turn = self
-            .bucket()
-            .as_mut()
-            .map(|bucket| bucket.take(self.clock.now(), self.clock.wall()));
-        let (admitted, headers) =
-            turn.map_or((true, Vec::new()), |turn| (turn.admitted, turn.headers));
-        let manner = if admitted {
+        let (refusal, headers) = match self.bucket().as_mut() {
+            Some(bucket) => {
+                let turn = bucket.take(self.clock.now(), self.clock.wall());
+                let status = bucket.rate.status;
+                let refusal = (!turn.admitted).then(|| Refusal::rate_limited(status));
+                (refusal, turn.headers)
+            }
+            None => (None, Vec::new()),
+        };
+        let manner = if refusal.is_none() {
             self.rules.choose(self.seed(), &key)
         } else {
             Manner::default()
         };
-        let (answer, mut served) = match &manner.change {
-            _ if !admitted => (refused(&Refusal::rate_limited()), None),
-            Some(Change::Status { .. } | Change::Garbage(_)) => {
+        let (answer, mut served) = match (&refusal, &manner.change) {
+            (Some(refusal), _) => (refused(refusal), None),
+            (None, Some(Change::Status { .. } | Change::Garbage(_))) => {
                 (Answer::json(200, Chunks::default()), None)
             }
-            Some(Change::ContentType(_)) | None => self.look_up(&question),
+            (None, Some(Change::ContentType(_)) | None) => self.look_up(&question),
         };
         let whole = served.is_some() && manner.is_whole(answer.body.len() as u64);
         // Where it takes time, the client may be gone before the answer is.

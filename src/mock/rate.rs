@@ -18,7 +18,7 @@ pub enum Says {
     Nothing,
 }
 
-/// How many requests a lane answers; more get 429.
+/// How many requests a lane answers; more are refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Tokens that come back in a second.
@@ -26,6 +26,8 @@ pub struct Rate {
     /// Tokens that the bucket holds: how many requests may come at once.
     pub burst: u64,
     pub says: Says,
+    /// What a refused request is answered: 429, or 503 as nginx's `limit_req` answers.
+    pub status: u16,
 }
 
 /// The most tokens that a bucket holds, and that come back in a second.
@@ -51,11 +53,13 @@ impl Rate {
             per_second,
             burst,
             says,
+            status: 429,
         })
     }
 }
 
-/// `10/s burst=20 says=retry_after`; a burst is by default what comes in a second, and at least 1.
+/// `10/s burst=20 says=retry_after status=429`; a burst is by default what comes in a second, and at
+/// least 1.
 impl FromStr for Rate {
     type Err = String;
 
@@ -68,6 +72,7 @@ impl FromStr for Rate {
             .ok_or_else(|| format!("a rate begins as 10/s, not as {first:?}"))?;
         let mut burst = (per_second as u64).max(1);
         let mut says = Says::default();
+        let mut status = 429;
         for word in words {
             match word.split_once('=') {
                 Some(("burst", value)) => {
@@ -76,10 +81,22 @@ impl FromStr for Rate {
                         .map_err(|_| format!("burst: must be a whole number, not {value:?}"))?;
                 }
                 Some(("says", value)) => says = value.parse()?,
-                _ => return Err(format!("{word:?} is neither burst=N nor says=WORD")),
+                Some(("status", "429")) => status = 429,
+                Some(("status", "503")) => status = 503,
+                Some(("status", value)) => {
+                    return Err(format!("status: must be 429 or 503, not {value:?}"));
+                }
+                _ => {
+                    return Err(format!(
+                        "{word:?} is none of burst=N, says=WORD, status=CODE"
+                    ));
+                }
             }
         }
-        Self::new(per_second, burst, says)
+        Ok(Self {
+            status,
+            ..Self::new(per_second, burst, says)?
+        })
     }
 }
 
@@ -89,8 +106,13 @@ impl fmt::Display for Rate {
             per_second,
             burst,
             says,
+            status,
         } = self;
-        write!(formatter, "{per_second}/s burst={burst} says={says}")
+        write!(formatter, "{per_second}/s burst={burst} says={says}")?;
+        match status {
+            429 => Ok(()),
+            _ => write!(formatter, " status={status}"),
+        }
     }
 }
 
@@ -152,6 +174,7 @@ impl Bucket {
             per_second,
             burst,
             says,
+            ..
         } = self.rate;
         let passed = now.saturating_duration_since(self.filled).as_secs_f64();
         self.tokens = (self.tokens + passed * per_second).min(burst as f64);
@@ -187,7 +210,11 @@ mod tests {
 
     #[test]
     fn a_rate_reads_back_from_its_text() {
-        for text in ["10/s burst=20 says=headers", "0.5/s burst=1 says=nothing"] {
+        for text in [
+            "10/s burst=20 says=headers",
+            "0.5/s burst=1 says=nothing",
+            "10/s burst=21 says=nothing status=503",
+        ] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
         }
         assert_eq!("10/s".parse::<Rate>().unwrap().burst, 10);
@@ -199,6 +226,7 @@ mod tests {
             "NaN/s",
             "1/s burst=0",
             "1/s says=x",
+            "1/s status=500",
         ] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }

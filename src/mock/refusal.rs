@@ -104,9 +104,9 @@ impl Refusal {
         Self::new(404, "past_end", message)
     }
 
-    pub fn rate_limited() -> Self {
+    pub fn rate_limited(status: u16) -> Self {
         let message = "too many requests came with this secret; wait, then ask again".to_owned();
-        Self::new(429, "rate_limited", message)
+        Self::new(status, "rate_limited", message)
     }
 
     /// What a fault answers with that was given no body.

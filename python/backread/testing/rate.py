@@ -12,17 +12,20 @@ __all__ = ["Rate", "rate_text"]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Rate:
-    """A token bucket: so many requests a second, ``burst`` at once; more get 429.
+    """A token bucket: so many requests a second, ``burst`` at once; more get ``status``.
 
     ``burst`` is by default what comes in a second, and at least 1. ``says`` is what the answers
-    tell of the wait: ``"retry_after"`` (whole seconds, on a 429), ``"headers"`` (X-RateLimit-Limit,
-    -Remaining and -Reset on every answer, Reset as an epoch in seconds) or ``"nothing"``.
+    tell of the wait: ``"retry_after"`` (whole seconds, on a refusal), ``"headers"``
+    (X-RateLimit-Limit, -Remaining and -Reset on every answer, Reset as an epoch in seconds) or
+    ``"nothing"``. ``status`` is 429, or 503: ``Rate(10, burst=21, says="nothing", status=503)`` is
+    what nginx's ``limit_req rate=10r/s burst=20 nodelay`` does.
     ``str()`` gives the text for the command line. ValueError for what makes no sense.
     """
 
     per_second: float
     burst: int
     says: Literal["retry_after", "headers", "nothing"]
+    status: Literal[429, 503]
 
     def __init__(
         self,
@@ -30,11 +33,12 @@ class Rate:
         *,
         burst: int | None = None,
         says: Literal["retry_after", "headers", "nothing"] = "retry_after",
+        status: Literal[429, 503] = 429,
     ) -> None:
         if isinstance(per_second, str):
             raise TypeError(f"per_second: a number; Rate.read({per_second!r}) reads a text")
         room = "" if burst is None else f" burst={burst}"
-        self._take(f"{per_second}/s{room} says={says}")
+        self._take(f"{per_second}/s{room} says={says} status={status}")
 
     @classmethod
     def read(cls, text: str) -> Rate:
@@ -46,13 +50,15 @@ class Rate:
     def _take(self, text: str) -> None:
         if not isinstance(text, str):
             raise TypeError(f"text: such as '10/s burst=20', not {text!r}")
-        _, per_second, burst, says = read_rate(text)
+        _, per_second, burst, says, status = read_rate(text)
         object.__setattr__(self, "per_second", per_second)
         object.__setattr__(self, "burst", burst)
         object.__setattr__(self, "says", says)
+        object.__setattr__(self, "status", status)
 
     def __str__(self) -> str:
-        text, *_ = read_rate(f"{self.per_second}/s burst={self.burst} says={self.says}")
+        rate = f"{self.per_second}/s burst={self.burst} says={self.says} status={self.status}"
+        text, *_ = read_rate(rate)
         return text
 
 

@@ -14,7 +14,7 @@ use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::interface::Endpoint;
 use crate::core::observer::Observer;
 use crate::core::outage::{self, Down, Outages, Pass, Patience};
-use crate::core::pace::{Admission, Pace};
+use crate::core::pace::{Admission, Pace, RefusedBy};
 use crate::core::process::chance;
 use crate::core::question::Question;
 use crate::core::retry::{self, Load, Situation, Verdict};
@@ -268,13 +268,9 @@ impl Client {
             let next = call.decide(&failure, number, pass, &outages);
             // The pace is told before the place is given back, or the next in line would slip through.
             let held = match (retry::load(&failure.kind), next.verdict) {
-                (Load::Refused { asked: Some(_) }, Verdict::Retry { wait }) => {
+                (Load::Refused { by, asked: Some(_) }, Verdict::Retry { wait }) => {
                     clock.record(wait);
-                    match failure.status {
-                        Some(429) => place.refused(wait, true),
-                        // It is down for a while, which says nothing of a rate.
-                        _ => place.held_back(wait),
-                    }
+                    place.refused(by, wait, true);
                     true
                 }
                 (Load::Unknown, _) => {
@@ -286,8 +282,19 @@ impl Client {
                     false
                 }
                 // What was not asked for is this call's wait, and not everybody's.
-                (Load::Refused { asked: None }, Verdict::Retry { wait }) => {
-                    place.refused(wait.min(LONGEST_UNTOLD_HOLD), false);
+                (Load::Refused { by, asked: None }, Verdict::Retry { wait }) => {
+                    place.refused(by, wait.min(LONGEST_UNTOLD_HOLD), false);
+                    false
+                }
+                // Given up, but it says as much of the service.
+                (
+                    Load::Refused {
+                        by: by @ RefusedBy::Unavailable,
+                        ..
+                    },
+                    _,
+                ) => {
+                    place.refused(by, Duration::ZERO, false);
                     false
                 }
                 (Load::Over | Load::Refused { .. }, _) => {

@@ -34,6 +34,8 @@ const SHORTEST_PATIENCE: f64 = 5.0;
 const LONGEST_PATIENCE: f64 = 600.0;
 /// In this time it grows by this part of it, when it is put to the test.
 const TEST: f64 = 0.02;
+/// So many times what was learned is tried to see whether there is a limit at all.
+const LIFT: f64 = 4.0;
 const SHORTEST_LEG: Duration = Duration::from_secs(3);
 
 /// Turns as fast as the service is taken to allow them.
@@ -49,6 +51,10 @@ pub struct Learned {
     climb: Climb,
     /// The rate at the last refusal.
     refused: f64,
+    /// No refusal lowers it further at once: so much was known to pass.
+    lowest: f64,
+    /// Turns were left over when the last one was taken.
+    idle: bool,
 }
 
 impl Learned {
@@ -64,7 +70,59 @@ impl Learned {
             at: now,
             climb: Climb::in_strides(),
             refused: FASTEST,
+            lowest: 0.0,
+            idle: false,
         }
+    }
+
+    /// From this rate, at which nothing was refused.
+    pub fn starting_at(self, rate: f64, now: Instant) -> Self {
+        Self {
+            rate,
+            at: now,
+            spaced: Spacing::from(now),
+            burst: match self.burst.is_spread() {
+                true => Burst {
+                    count: 1.0,
+                    over: 0.0,
+                },
+                false => self.burst,
+            },
+            climb: Climb::from(rate),
+            lowest: rate / 2.0,
+            ..self
+        }
+    }
+
+    /// As it was, after something else limited the rate.
+    pub fn resumed(self, now: Instant) -> Self {
+        Self {
+            at: now,
+            spaced: Spacing::from(now),
+            ..self
+        }
+    }
+
+    /// From well above what was learned, in strides: to see whether there is a limit at all.
+    pub fn lifted(self, now: Instant) -> Self {
+        Self {
+            trust: 0.0,
+            rate: LIFT * self.rate,
+            at: now,
+            climb: Climb::in_strides(),
+            refused: FASTEST,
+            idle: false,
+            ..self
+        }
+    }
+
+    /// The rate that has been proven since, if it is far higher.
+    pub fn far_below(&self, log: &Log) -> Option<f64> {
+        Some(log.proven(self.burst)).filter(|proven| *proven > 2.0 * self.rate)
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.idle
     }
 
     /// After a later one: from what is proven towards what is refuted.
@@ -77,7 +135,11 @@ impl Learned {
         let scarce = log
             .between()
             .filter(|(count, _)| *count + 1.0 < 0.8 * burst.least());
-        let slowest = FEWEST / 4.0 / waited.max(1.0);
+        let lowest = match self.rate > 2.0 * self.lowest {
+            true => self.lowest,
+            false => self.lowest / 2.0,
+        };
+        let slowest = lowest.max(FEWEST / 4.0 / waited.max(1.0));
         if let Some((count, span)) = scarce {
             let at_once = log.lasted() * self.rate < 1.0;
             if at_once && self.trust > 0.0 {
@@ -89,6 +151,7 @@ impl Learned {
                     at: now,
                     climb: Climb::over(length, STRIDE / 2.0),
                     refused: self.rate,
+                    lowest,
                     ..self
                 };
             }
@@ -106,6 +169,7 @@ impl Learned {
                 at: now,
                 climb: self.climb.eased(),
                 refused: self.rate,
+                lowest,
                 ..self
             };
         } else if proven > refuted {
@@ -145,6 +209,8 @@ impl Learned {
             at: now,
             climb,
             refused: self.rate,
+            lowest,
+            idle: false,
         }
     }
 
@@ -161,6 +227,10 @@ impl Learned {
         }
     }
 
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// When the next turn comes, if it has not come yet.
     pub fn due(&self, now: Instant) -> Option<Instant> {
         self.spaced.due(now)
@@ -175,7 +245,8 @@ impl Learned {
         let depth = (burst * self.trust - 1.0).max(0.0);
         let saved = seconds(depth / self.rate);
         // A rate that nobody makes use of is not put to the test.
-        if !self.spaced.is_idle(now, saved + LATENESS) {
+        self.idle = self.spaced.is_idle(now, saved + LATENESS);
+        if !self.idle {
             let passed = now.saturating_duration_since(self.at);
             self.rate = self.climb.grown(self.rate, passed);
         }
@@ -209,6 +280,15 @@ impl Climb {
             leg: FOREVER,
             next: STRIDE,
         }
+    }
+
+    /// From a low rate in shorter strides, at first.
+    fn from(rate: f64) -> Self {
+        if rate >= STRIDE {
+            return Self::in_strides();
+        }
+        let length = SHORTEST_LEG.as_secs_f64();
+        Self::over(length, rate * length)
     }
 
     /// By this power of e in so many seconds.

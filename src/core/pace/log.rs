@@ -186,6 +186,16 @@ impl Log {
         self.mark(now);
     }
 
+    /// What was measured before says nothing of what follows.
+    pub fn restart(&mut self, now: Instant) {
+        self.marks.clear();
+        self.recent = 0;
+        self.gap = GAP;
+        self.last = None;
+        self.before = None;
+        self.mark(now);
+    }
+
     fn mark(&mut self, at: Instant) {
         let taken = self.sent.saturating_sub(self.refused) as f64;
         self.marks.push(Mark { at, taken });

@@ -1,16 +1,20 @@
 //! The pace that all requests of a client share: how many at once, how many a second.
 //!
-//! `window.rs` decides how many may be under way and `rate.rs` when the next one may go, both by
-//! what became of those before and without waiting; here is who waits, and for how long.
+//! `window.rs` decides how many may be under way, `rate.rs` when the next one may go, and
+//! `unavailable.rs` whether 503 means "too fast", all by what became of earlier requests, which
+//! `state.rs` tells them, and without waiting; here is who waits, and for how long.
 
 mod learned;
 mod log;
 mod rate;
+mod share;
 #[cfg(test)]
 mod simulation;
 mod spacing;
+mod state;
 #[cfg(test)]
 mod tests;
+mod unavailable;
 mod window;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,8 +23,9 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use self::rate::{Rate, Refusal, Turn, Why};
-use self::window::Window;
+pub use self::rate::RefusedBy;
+use self::rate::{Refusal, Turn, Why};
+use self::state::State;
 use crate::clock::{Clock, Elapsed};
 
 /// Admits requests one after another, as `max_concurrency`, `rate_limit` and the service allow.
@@ -29,19 +34,16 @@ pub struct Pace {
     places: Semaphore,
     /// One alone waits for the next turn; the others wait for the gate, in the order they came.
     gate: Semaphore,
-    state: Mutex<State>,
+    shared: Mutex<Shared>,
     clock: Clock,
 }
 
 #[derive(Debug)]
-struct State {
-    window: Window,
-    rate: Rate,
+struct Shared {
+    state: State,
     under_way: usize,
     /// The places there are, free or taken: more than the window has where it has just shrunk.
     places: usize,
-    /// Requests up to this number were sent before the window was last halved.
-    halved: u64,
 }
 
 /// A place among the requests under way; given back when dropped.
@@ -55,17 +57,15 @@ pub struct Admission<'a> {
 
 impl Pace {
     pub fn new(max_concurrency: usize, rate_limit: Option<f64>, clock: Clock) -> Self {
-        let window = Window::new(max_concurrency.min(Semaphore::MAX_PERMITS));
-        let places = window.size();
+        let state = State::new(max_concurrency.min(Semaphore::MAX_PERMITS), rate_limit);
+        let places = state.size();
         Self {
             places: Semaphore::new(places),
             gate: Semaphore::new(1),
-            state: Mutex::new(State {
-                window,
-                rate: Rate::new(rate_limit),
+            shared: Mutex::new(Shared {
+                state,
                 under_way: 0,
                 places,
-                halved: 0,
             }),
             clock,
         }
@@ -94,7 +94,7 @@ impl Pace {
 
     async fn place(&self, end: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, Elapsed> {
         loop {
-            let silent = self.state().window.silent_until(self.clock.now());
+            let silent = self.shared().state.silent_until(self.clock.now());
             let soonest = silent.into_iter().chain(end).min();
             let place = self.places.acquire();
             match self.clock.wait_for(place, soonest).await {
@@ -103,9 +103,9 @@ impl Pace {
                     return Err(Elapsed);
                 }
                 Err(Elapsed) => {
-                    let mut state = self.state();
-                    state.window.wait_no_longer(self.clock.now());
-                    self.fit(&mut state);
+                    let mut shared = self.shared();
+                    shared.state.wait_no_longer(self.clock.now());
+                    self.fit(&mut shared);
                 }
             }
         }
@@ -122,13 +122,13 @@ impl Pace {
             let now = self.clock.now();
             let passes = gate.is_some() || self.gate.available_permits() > 0;
             let (until, why) = {
-                let mut state = self.state();
-                match (state.rate.held(), passes) {
+                let mut shared = self.shared();
+                match (shared.state.held(), passes) {
                     // Behind others who wait; what holds them holds this one too.
                     (held, false) => (held.unwrap_or(now), Why::Held),
-                    (_, true) => match state.rate.turn(now) {
+                    (_, true) => match shared.state.turn(now) {
                         Turn::Come(number) => {
-                            state.under_way += 1;
+                            shared.under_way += 1;
                             return Ok((number, now));
                         }
                         Turn::Wait { until, why } => (until, why),
@@ -150,27 +150,18 @@ impl Pace {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As many places as the window has, as soon as those that are too many come back.
-    fn fit(&self, state: &mut State) {
-        let size = state.window.size();
-        if size > state.places {
-            self.places.add_permits(size - state.places);
-            state.places = size;
+    fn fit(&self, shared: &mut Shared) {
+        let size = shared.state.size();
+        if size > shared.places {
+            self.places.add_permits(size - shared.places);
+            shared.places = size;
         } else {
-            state.places -= self.places.forget_permits(state.places - size);
-        }
-    }
-}
-
-impl State {
-    fn overload(&mut self, number: u64) {
-        if number > self.halved {
-            self.halved = self.rate.sent();
-            self.window.halve();
+            shared.places -= self.places.forget_permits(shared.places - size);
         }
     }
 }
@@ -181,21 +172,20 @@ impl Admission<'_> {
         self.sent
     }
 
-    /// An answer came at `now`, whatever it was.
+    /// The service answered at `now`, and not by an error of its own.
     pub fn answered(self, now: Instant) {
         let latency = now.saturating_duration_since(self.sent);
-        let mut state = self.pace.state();
-        let under_way = state.under_way;
-        state.window.answer(latency, under_way, now);
+        let mut shared = self.pace.shared();
+        let under_way = shared.under_way;
+        shared.state.answered(self.number, latency, under_way, now);
     }
 
-    /// The service takes no more for now: all requests are held back until `wait` is over, which it
-    /// asked for if `told`.
-    pub fn refused(self, wait: Duration, told: bool) {
+    /// The service refused the request, or is down. If it stated the `wait`, which is what `told`
+    /// says, all requests are held back until it is over; else only by what is taken for a refusal.
+    pub fn refused(self, by: RefusedBy, wait: Duration, told: bool) {
         let now = self.pace.clock.now();
-        let mut state = self.pace.state();
-        state.overload(self.number);
-        state.rate.refuse(Refusal {
+        self.pace.shared().state.refused(Refusal {
+            by,
             number: self.number,
             sent: self.sent,
             now,
@@ -204,30 +194,22 @@ impl Admission<'_> {
         });
     }
 
-    /// The service asks for a wait that has nothing to do with the rate: it is everybody's.
-    pub fn held_back(self, wait: Duration) {
-        let now = self.pace.clock.now();
-        let mut state = self.pace.state();
-        state.overload(self.number);
-        state.rate.hold(now, wait);
-    }
-
     /// The service is overloaded, or seems to be: no answer came in time.
     pub fn overloaded(self) {
-        self.pace.state().overload(self.number);
+        self.pace.shared().state.overloaded(self.number);
     }
 }
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        let mut state = self.pace.state();
-        state.under_way -= 1;
-        self.pace.fit(&mut state);
-        if state.places > state.window.size()
+        let mut shared = self.pace.shared();
+        shared.under_way -= 1;
+        self.pace.fit(&mut shared);
+        if shared.places > shared.state.size()
             && let Some(permit) = self.permit.take()
         {
             permit.forget();
-            state.places -= 1;
+            shared.places -= 1;
         }
     }
 }

@@ -9,6 +9,12 @@ use tokio::time::Instant;
 use super::learned::Learned;
 use super::log::Log;
 use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
+use super::unavailable;
+
+/// No lower pace is tried, in requests a second.
+const SLOWEST_TRIAL: f64 = 1.0;
+/// A learned rate that is less than such a part of an earlier one has collapsed.
+const PARTS: f64 = 4.0;
 
 /// Turns under all that limits the rate.
 #[derive(Debug)]
@@ -23,6 +29,16 @@ pub struct Rate {
     /// A request was refused while others passed, once: it may have been for another reason.
     doubted: bool,
     learned: Option<Learned>,
+    /// The pace at which 503s are on trial.
+    trial: Option<Trial>,
+    /// A pace that is being measured.
+    measured: Option<Measured>,
+    /// What was learned without 503s.
+    kept: Option<Learned>,
+    /// What is known to pass, if 503s mean "too fast", in requests a second.
+    floor: f64,
+    /// What was learned from 503s, while it is lifted.
+    suspended: Option<Learned>,
 }
 
 /// A refusal, until it is waited out.
@@ -32,11 +48,38 @@ struct Episode {
     first: u64,
     refused_before: u64,
     told: bool,
+    by: RefusedBy,
+}
+
+/// A pace to try, and what to search from if 503s turn out to mean "too fast".
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    rate: f64,
+    spaced: Spacing,
+    search: Learned,
+}
+
+/// From when a pace is measured, and the last request before.
+#[derive(Debug, Clone, Copy)]
+struct Measured {
+    from: Instant,
+    sent: u64,
+    search: Learned,
+}
+
+/// The status by which a service refuses a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// 429.
+    TooManyRequests,
+    /// 503, which means "too fast" or "unhealthy".
+    Unavailable,
 }
 
 /// What is known when a request is refused.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Refusal {
+    pub by: RefusedBy,
     pub number: u64,
     pub sent: Instant,
     pub now: Instant,
@@ -79,6 +122,11 @@ impl Rate {
             settled: 0,
             doubted: false,
             learned: None,
+            trial: None,
+            measured: None,
+            kept: None,
+            floor: 0.0,
+            suspended: None,
         }
     }
 
@@ -96,6 +144,10 @@ impl Rate {
             let why = Why::Limit;
             return Turn::Wait { until, why };
         }
+        if let Some(until) = self.trial.and_then(|trial| trial.spaced.due(now)) {
+            let why = Why::Learned;
+            return Turn::Wait { until, why };
+        }
         if let Some(learned) = &mut self.learned {
             if let Some(until) = learned.due(now) {
                 let why = Why::Learned;
@@ -108,6 +160,11 @@ impl Rate {
         }
         if let Some(distance) = self.limit {
             self.spaced.take(now, distance, LATENESS);
+        }
+        if let Some(trial) = &mut self.trial {
+            trial
+                .spaced
+                .take(now, seconds(trial.rate.recip()), LATENESS);
         }
         Turn::Come(self.log.send(now))
     }
@@ -128,16 +185,25 @@ impl Rate {
         self.held = Some(self.held.map_or(until, |held| held.max(until)));
     }
 
+    /// A request was answered by a wait that says nothing of the rate so far.
+    pub fn hold_back(&mut self, refusal: Refusal) {
+        self.log.refuse(refusal.number, refusal.sent);
+        self.hold(refusal.now, refusal.wait);
+    }
+
     /// A request was refused: all wait.
     pub fn refuse(&mut self, refusal: Refusal) {
         let Refusal {
+            by,
             number,
             sent,
             now,
             wait,
             told,
         } = refusal;
-        self.log.refuse(number, sent);
+        if by == RefusedBy::TooManyRequests || !told {
+            self.log.refuse(number, sent);
+        }
         self.hold(now, wait);
         // What was sent before an earlier refusal was known is part of that.
         if number > self.settled {
@@ -147,28 +213,150 @@ impl Rate {
                 first: number,
                 refused_before: self.log.refused().saturating_sub(1),
                 told,
+                by,
             });
         }
+    }
+
+    /// These 503s may be refusals; the pace is measured from here on.
+    pub fn measure(&mut self, refusals: &[Refusal], now: Instant) {
+        for refusal in refusals.iter().filter(|refusal| !refusal.told) {
+            self.log.refuse(refusal.number, refusal.sent);
+        }
+        self.measured = Some(Measured {
+            from: now,
+            sent: self.log.sent(),
+            search: Learned::search(&self.log, 0.0, now),
+        });
+    }
+
+    /// What is learned from here on is learned from 503s.
+    pub fn keep(&mut self) {
+        self.kept = self.learned;
+    }
+
+    /// 503s may be refusals: a lower pace is tried, which is this part of the one measured.
+    pub fn suspect(&mut self, part: f64, heeded: bool, now: Instant) {
+        if !heeded {
+            self.keep();
+        }
+        let Some(measured) = self.measured.take() else {
+            return;
+        };
+        let span = now.saturating_duration_since(measured.from).as_secs_f64();
+        let before = (self.log.sent() - measured.sent) as f64 / span.max(0.001);
+        self.trial = Some(Trial {
+            rate: before,
+            spaced: Spacing::from(now),
+            search: measured.search,
+        });
+        self.slow_down(part, now);
+        self.log.restart(now);
+    }
+
+    /// The pace that is tried becomes this part of what it is.
+    pub fn slow_down(&mut self, part: f64, now: Instant) {
+        if let Some(trial) = &mut self.trial {
+            trial.rate = (trial.rate * part).max(SLOWEST_TRIAL);
+            trial.spaced = Spacing::from(now + seconds(trial.rate.recip()));
+        }
+    }
+
+    /// The pace that was tried is slow enough: the limit is searched from there if it is to be
+    /// found anew.
+    pub fn end_trial(&mut self, anew: bool, now: Instant) {
+        if let Some(trial) = self.trial.take() {
+            self.learned = match self.learned {
+                // A rate that was learned from 429 is in force already.
+                Some(learned)
+                    if self.kept.is_some() || !anew && learned.rate() < PARTS * trial.rate =>
+                {
+                    Some(learned.resumed(now))
+                }
+                _ => {
+                    self.floor = trial.rate;
+                    Some(trial.search.starting_at(trial.rate, now))
+                }
+            };
+            self.log.restart(now);
+        }
+    }
+
+    /// What was learned from 503s is dropped.
+    pub fn restore(&mut self, now: Instant) {
+        self.learned = self.kept;
+        self.trial = None;
+        self.suspended = None;
+        self.episode = None;
+        self.log.restart(now);
+    }
+
+    /// Searches anew, from above what was learned.
+    pub fn lift(&mut self, now: Instant) {
+        self.suspended = self.learned;
+        self.learned = self.learned.map(|learned| learned.lifted(now));
+        self.episode = None;
+        self.log.restart(now);
+    }
+
+    /// The search was refused: what was learned before holds again, unless it proved far more.
+    pub fn confirm(&mut self, now: Instant) {
+        let Some(suspended) = self.suspended.take() else {
+            return;
+        };
+        let proven = suspended.far_below(&self.log);
+        self.floor = proven.unwrap_or_else(|| suspended.rate()) / PARTS;
+        if proven.is_none() {
+            self.learned = Some(suspended.emptied(now, false));
+            self.episode = None;
+            self.log.restart(now);
+        }
+    }
+
+    /// What the learned rate is like.
+    pub fn state(&self) -> unavailable::Learned {
+        match self.learned {
+            Some(learned) if learned.rate() < self.floor => unavailable::Learned::Collapsed,
+            Some(learned) if !learned.is_idle() => unavailable::Learned::Limits,
+            _ => unavailable::Learned::Free,
+        }
+    }
+
+    #[cfg(test)]
+    pub fn learned(&self) -> Option<f64> {
+        self.learned.as_ref().map(Learned::rate)
     }
 
     /// A refusal has been waited out, and all that was sent before it has been answered, or nearly.
     fn conclude(&mut self, now: Instant) {
         let Some(episode) = self.episode.take() else {
+            self.log.restart(now);
             return;
         };
         let waited = now.saturating_duration_since(episode.began).as_secs_f64();
         let known = self.log.taken_recently() >= 1.0;
         let learned = match self.learned.take() {
             None if !known => None,
-            None if self.is_stray(episode) && !self.doubted => {
+            // That 503s are refusals has been found from more than one.
+            None if episode.by == RefusedBy::TooManyRequests
+                && self.is_stray(episode)
+                && !self.doubted =>
+            {
                 self.doubted = true;
                 None
             }
-            None => Some(Learned::search(&self.log, waited, now)),
+            None => {
+                let search = Learned::search(&self.log, waited, now);
+                self.floor = search.rate() / PARTS;
+                Some(search)
+            }
             Some(before) if known => Some(before.refine(&self.log, waited, now)),
             before => before,
         };
         self.learned = learned.map(|learned| learned.emptied(episode.began, episode.told));
+        if episode.by == RefusedBy::TooManyRequests {
+            self.kept = self.learned;
+        }
         self.log.begin(now);
     }
 

@@ -1,17 +1,18 @@
-//! Clients that ask as fast as their pace lets them, against services that refuse, in plain numbers.
+//! Clients that send as fast as their pace allows, to services that refuse, in plain numbers.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::rate::{Rate, Refusal, Turn};
-use super::window::Window;
+use super::rate::{Refusal, RefusedBy, Turn};
+use super::state::State;
 
 /// What a service refuses by.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limiter {
+    Unlimited,
     Bucket {
         per_second: f64,
         burst: f64,
@@ -24,7 +25,7 @@ pub enum Limiter {
 }
 
 /// What it says of the wait.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Says {
     WholeSeconds,
     /// An epoch in whole seconds.
@@ -32,24 +33,49 @@ pub enum Says {
     Nothing,
 }
 
+/// Requests that pass the limiter and are answered 503 all the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Unhealthy {
+    No,
+    /// The last of so many backends behind round robin.
+    OneOf(u64),
+    /// By chance.
+    Share(f64),
+}
+
+/// What changes while a run lasts.
+#[derive(Debug, Clone, Copy)]
+pub enum Change {
+    Limiter(Limiter),
+    PerSecond(f64),
+    Unhealthy(Unhealthy),
+}
+
 /// One run.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
     pub limiter: Limiter,
+    pub by: RefusedBy,
     pub says: Says,
+    pub unhealthy: Unhealthy,
     pub latency: f64,
+    /// Of each client; it has as many calls under way.
     pub max_concurrency: usize,
     pub rate_limit: Option<f64>,
     pub clients: usize,
     pub seconds: f64,
-    /// At this second it allows so many a second.
-    pub change: Option<(f64, f64)>,
+    /// What changes, and at which second.
+    pub changes: &'static [(f64, Change)],
+    pub max_retries: u32,
+    /// The pace is not told of 503s.
+    pub blind: bool,
     pub seed: u64,
 }
 
 /// What came of it.
 #[derive(Debug, Clone)]
 pub struct Outcome {
+    /// Requests that the limiter let through.
     pub taken: f64,
     pub refused: f64,
     /// What the limiter would have let through in this time.
@@ -58,6 +84,14 @@ pub struct Outcome {
     pub most_under_way: usize,
     /// When requests were sent.
     pub sent: Vec<f64>,
+    /// When calls succeeded.
+    pub done: Vec<f64>,
+    /// Calls that ran out of retries.
+    pub failed: f64,
+    /// The rates that the clients know at the end.
+    pub learned: Vec<Option<f64>>,
+    /// The places that they have.
+    pub sizes: Vec<usize>,
 }
 
 impl Outcome {
@@ -68,6 +102,12 @@ impl Outcome {
     pub fn refused_share(&self) -> f64 {
         self.refused / (self.taken + self.refused)
     }
+
+    /// Calls a second between two seconds.
+    pub fn throughput(&self, from: f64, to: f64) -> f64 {
+        let within = self.done.iter().filter(|at| (from..to).contains(*at));
+        within.count() as f64 / (to - from)
+    }
 }
 
 impl Default for Run {
@@ -77,13 +117,17 @@ impl Default for Run {
                 per_second: 100.0,
                 burst: 20.0,
             },
+            by: RefusedBy::TooManyRequests,
             says: Says::WholeSeconds,
+            unhealthy: Unhealthy::No,
             latency: 0.0,
             max_concurrency: 16,
             rate_limit: None,
             clients: 1,
             seconds: 60.0,
-            change: None,
+            changes: &[],
+            max_retries: 5,
+            blind: false,
             seed: 1,
         }
     }
@@ -91,26 +135,52 @@ impl Default for Run {
 
 struct Service {
     limiter: Limiter,
+    unhealthy: Unhealthy,
     left: f64,
     at: f64,
     allowed: f64,
+    passed: u64,
 }
 
 impl Service {
     const OFFSET: f64 = 0.3;
 
-    fn new(limiter: Limiter) -> Self {
-        let (Limiter::Bucket { burst: left, .. } | Limiter::Fixed { count: left, .. }) = limiter;
-        Self {
-            limiter,
-            left,
+    fn new(run: &Run) -> Self {
+        let mut service = Self {
+            limiter: Limiter::Unlimited,
+            unhealthy: run.unhealthy,
+            left: 0.0,
             at: 0.0,
-            allowed: left,
+            allowed: 0.0,
+            passed: 0,
+        };
+        service.limit(run.limiter);
+        service
+    }
+
+    fn limit(&mut self, limiter: Limiter) {
+        self.limiter = limiter;
+        self.left = match limiter {
+            Limiter::Unlimited => f64::INFINITY,
+            Limiter::Bucket { burst, .. } => burst,
+            Limiter::Fixed { count, .. } => count,
+        };
+        self.allowed += self.left;
+    }
+
+    fn change(&mut self, change: Change, now: f64) {
+        self.pass(now);
+        match (change, &mut self.limiter) {
+            (Change::Limiter(limiter), _) => self.limit(limiter),
+            (Change::PerSecond(rate), Limiter::Bucket { per_second, .. }) => *per_second = rate,
+            (Change::PerSecond(_), _) => {}
+            (Change::Unhealthy(unhealthy), _) => self.unhealthy = unhealthy,
         }
     }
 
     fn pass(&mut self, now: f64) {
         match self.limiter {
+            Limiter::Unlimited => {}
             Limiter::Bucket { per_second, burst } => {
                 let filled = (now - self.at) * per_second;
                 self.allowed += filled;
@@ -136,29 +206,55 @@ impl Service {
             return Ok(());
         }
         Err(match self.limiter {
+            Limiter::Unlimited => 0.0,
             Limiter::Bucket { per_second, .. } => (1.0 - self.left) / per_second,
             Limiter::Fixed { every, .. } => every - (now + Self::OFFSET * every).rem_euclid(every),
         })
     }
+
+    /// Whether a request that passed meets a backend that is down.
+    fn is_down(&mut self, chance: &mut fastrand::Rng) -> bool {
+        self.passed += 1;
+        match self.unhealthy {
+            Unhealthy::No => false,
+            Unhealthy::OneOf(backends) => self.passed.is_multiple_of(backends),
+            Unhealthy::Share(share) => chance.f64() < share,
+        }
+    }
 }
 
 struct Client {
-    rate: Rate,
-    window: Window,
+    state: State,
     under_way: usize,
-    /// Requests up to this number were sent before the window was last halved.
-    halved: u64,
+    /// The retries of the calls that want to send.
+    ready: VecDeque<u32>,
     wakes: u64,
+}
+
+/// How a request is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Answer {
+    Fine,
+    /// Refused or unavailable, with a wait in nanoseconds if one is stated.
+    Refused {
+        by_limit: bool,
+        wait: Option<u64>,
+    },
 }
 
 /// In the order of time, which is in nanoseconds.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Wake,
-    Answer {
+    /// The backoff of a call is over.
+    Retry {
+        retries: u32,
+    },
+    Answered {
         number: u64,
         sent: u64,
-        wait: Option<u64>,
+        retries: u32,
+        answer: Answer,
     },
 }
 
@@ -166,126 +262,216 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
+struct Simulation {
+    run: Run,
+    base: Instant,
+    chance: fastrand::Rng,
+    service: Service,
+    events: BinaryHeap<Reverse<(u64, usize, Event)>>,
+    outcome: Outcome,
+}
+
 pub fn run(run: Run) -> Outcome {
-    let base = Instant::now();
-    let at = |time: u64| base + Duration::from_nanos(time);
-    let mut chance = fastrand::Rng::with_seed(run.seed);
-    let mut service = Service::new(run.limiter);
-    let mut clients: Vec<Client> = (0..run.clients)
-        .map(|_| Client {
-            rate: Rate::new(run.rate_limit),
-            window: Window::new(run.max_concurrency),
+    let mut simulation = Simulation {
+        run,
+        base: Instant::now(),
+        chance: fastrand::Rng::with_seed(run.seed),
+        service: Service::new(&run),
+        events: BinaryHeap::new(),
+        outcome: Outcome {
+            taken: 0.0,
+            refused: 0.0,
+            allowed: 0.0,
+            by_client: vec![0.0; run.clients],
+            most_under_way: 0,
+            sent: Vec::new(),
+            done: Vec::new(),
+            failed: 0.0,
+            learned: Vec::new(),
+            sizes: Vec::new(),
+        },
+    };
+    // Each client begins half a second after the one before.
+    let starts = (0..run.clients as u64).map(|index| index * 500_000_000);
+    let mut clients: Vec<Client> = starts
+        .map(|start| Client {
+            state: State::new(run.max_concurrency, run.rate_limit),
             under_way: 0,
-            halved: 0,
-            wakes: 0,
+            ready: vec![0; run.max_concurrency].into(),
+            wakes: start,
         })
         .collect();
-    for (client, start) in clients.iter_mut().zip((0..).step_by(500_000_000)) {
-        client.wakes = start;
+    for (index, client) in clients.iter().enumerate() {
+        let start = Reverse((client.wakes, index, Event::Wake));
+        simulation.events.push(start);
     }
-    let mut events = BinaryHeap::new();
-    for index in 0..run.clients {
-        // Each begins half a second after the one before.
-        events.push(Reverse((index as u64 * 500_000_000, index, Event::Wake)));
-    }
-    let mut outcome = Outcome {
-        taken: 0.0,
-        refused: 0.0,
-        allowed: 0.0,
-        by_client: vec![0.0; run.clients],
-        most_under_way: 0,
-        sent: Vec::new(),
-    };
-    let mut change = run.change;
-    while let Some(Reverse((time, index, event))) = events.pop() {
+    let mut changes = run.changes.iter().peekable();
+    while let Some(Reverse((time, index, event))) = simulation.events.pop() {
         let now = time as f64 / 1e9;
         if now > run.seconds {
             break;
         }
-        if let Some((_, rate)) = change.take_if(|(when, _)| *when <= now) {
-            service.pass(now);
-            if let Limiter::Bucket { per_second, .. } = &mut service.limiter {
-                *per_second = rate;
-            }
+        while let Some((when, change)) = changes.next_if(|(when, _)| *when <= now) {
+            simulation.service.change(*change, *when);
         }
-        let client = &mut clients[index];
-        match event {
-            // Another one that comes sooner took its place.
-            Event::Wake if client.wakes != time => continue,
-            Event::Wake => client.wakes = 0,
-            Event::Answer { number, sent, wait } => {
-                match wait {
-                    None => {
-                        let latency = Duration::from_nanos(time - sent);
-                        client.window.answer(latency, client.under_way, at(time));
-                    }
-                    Some(wait) => {
-                        if number > client.halved {
-                            client.halved = client.rate.sent();
-                            client.window.halve();
-                        }
-                        client.rate.refuse(Refusal {
-                            number,
-                            sent: at(sent),
-                            now: at(time),
-                            wait: Duration::from_nanos(wait),
-                            told: !matches!(run.says, Says::Nothing),
-                        });
-                    }
-                }
-                client.under_way -= 1;
-            }
-        }
-        while client.under_way < client.window.size() {
-            let until = match client.rate.turn(at(time)) {
-                Turn::Wait { until, .. } => until,
-                Turn::Come(number) => {
-                    client.under_way += 1;
-                    outcome.most_under_way = outcome.most_under_way.max(client.under_way);
-                    outcome.sent.push(now);
-                    let arrival = now + run.latency / 2.0 + 0.000_05;
-                    let wait = service.take(arrival).err().map(|wait| match run.says {
-                        Says::WholeSeconds => wait.ceil().max(1.0),
-                        Says::Epoch => {
-                            let wall = 0.123 + arrival;
-                            (wall + wait.ceil()).ceil() - wall
-                        }
-                        Says::Nothing => chance.f64() * 0.2,
-                    });
-                    match wait {
-                        None => {
-                            outcome.taken += 1.0;
-                            outcome.by_client[index] += 1.0;
-                        }
-                        Some(_) => outcome.refused += 1.0,
-                    }
-                    // Now and then something else has the processor.
-                    let late = match chance.f64() < 0.01 {
-                        true => chance.f64() * 0.01,
-                        false => chance.f64() * 0.000_4,
-                    };
-                    let back = nanoseconds(arrival + run.latency / 2.0 + 0.000_1 + late);
-                    let answer = Event::Answer {
-                        number,
-                        sent: time,
-                        wait: wait.map(nanoseconds),
-                    };
-                    events.push(Reverse((back, index, answer)));
-                    continue;
-                }
-            };
-            // Timers go by whole milliseconds, and are a little late.
-            let due = until.duration_since(base).as_nanos() as u64;
-            let wake = due.div_ceil(1_000_000) * 1_000_000 + chance.u64(..300_000);
-            if client.wakes == 0 || wake < client.wakes {
-                client.wakes = wake;
-                events.push(Reverse((wake, index, Event::Wake)));
-            }
-            break;
-        }
+        simulation.step(&mut clients[index], index, time, event);
     }
+    let Simulation {
+        mut service,
+        mut outcome,
+        ..
+    } = simulation;
     service.pass(run.seconds);
     let fastest = (run.max_concurrency * run.clients) as f64 / (run.latency + 0.000_3);
     outcome.allowed = service.allowed.min(fastest * run.seconds);
+    for client in &clients {
+        outcome.learned.push(client.state.learned());
+        outcome.sizes.push(client.state.size());
+    }
     outcome
+}
+
+impl Simulation {
+    fn at(&self, time: u64) -> Instant {
+        self.base + Duration::from_nanos(time)
+    }
+
+    fn step(&mut self, client: &mut Client, index: usize, time: u64, event: Event) {
+        match event {
+            // Another one that comes sooner took its place.
+            Event::Wake if client.wakes != time => return,
+            Event::Wake => client.wakes = 0,
+            Event::Retry { retries } => client.ready.push_back(retries),
+            Event::Answered {
+                number,
+                sent,
+                retries,
+                answer,
+            } => {
+                self.answer(client, index, time, (number, sent), retries, answer);
+                client.under_way -= 1;
+            }
+        }
+        while client.under_way < client.state.size() && !client.ready.is_empty() {
+            match client.state.turn(self.at(time)) {
+                Turn::Come(number) => self.send(client, index, time, number),
+                Turn::Wait { until, .. } => {
+                    // Timers go by whole milliseconds, and are a little late.
+                    let due = until.duration_since(self.base).as_nanos() as u64;
+                    let wake = due.div_ceil(1_000_000) * 1_000_000 + self.chance.u64(..300_000);
+                    if client.wakes == 0 || wake < client.wakes {
+                        client.wakes = wake;
+                        self.events.push(Reverse((wake, index, Event::Wake)));
+                    }
+                    break;
+                }
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        client: &mut Client,
+        index: usize,
+        time: u64,
+        (number, sent): (u64, u64),
+        retries: u32,
+        answer: Answer,
+    ) {
+        let Answer::Refused { by_limit, wait } = answer else {
+            let latency = Duration::from_nanos(time - sent);
+            let now = self.at(time);
+            client
+                .state
+                .answered(number, latency, client.under_way, now);
+            self.outcome.done.push(time as f64 / 1e9);
+            self.outcome.by_client[index] += 1.0;
+            client.ready.push_back(0);
+            return;
+        };
+        let last = retries >= self.run.max_retries;
+        // As `retry::backoff`.
+        let doubled = (0.2 * f64::from(1_u32 << retries.min(7))).min(20.0);
+        let backoff = nanoseconds(self.chance.f64() * doubled);
+        let by = match by_limit {
+            true => self.run.by,
+            false => RefusedBy::Unavailable,
+        };
+        let held = match wait {
+            Some(wait) => wait,
+            None if last => 0,
+            None => backoff.min(1_000_000_000),
+        };
+        if !(self.run.blind && by == RefusedBy::Unavailable) {
+            client.state.refused(Refusal {
+                by,
+                number,
+                sent: self.at(sent),
+                now: self.at(time),
+                wait: Duration::from_nanos(held),
+                told: wait.is_some(),
+            });
+        }
+        if last {
+            self.outcome.failed += 1.0;
+            client.ready.push_back(0);
+        } else if wait.is_some() {
+            client.ready.push_back(retries + 1);
+        } else {
+            let retry = Event::Retry {
+                retries: retries + 1,
+            };
+            self.events.push(Reverse((time + backoff, index, retry)));
+        }
+    }
+
+    fn send(&mut self, client: &mut Client, index: usize, time: u64, number: u64) {
+        let now = time as f64 / 1e9;
+        let retries = client.ready.pop_front().unwrap_or_default();
+        client.under_way += 1;
+        let outcome = &mut self.outcome;
+        outcome.most_under_way = outcome.most_under_way.max(client.under_way);
+        outcome.sent.push(now);
+        let arrival = now + self.run.latency / 2.0 + 0.000_05;
+        let answer = match self.service.take(arrival) {
+            Err(wait) => {
+                outcome.refused += 1.0;
+                let wait = match self.run.says {
+                    Says::WholeSeconds => Some(wait.ceil().max(1.0)),
+                    Says::Epoch => {
+                        let wall = 0.123 + arrival;
+                        Some((wall + wait.ceil()).ceil() - wall)
+                    }
+                    Says::Nothing => None,
+                };
+                Answer::Refused {
+                    by_limit: true,
+                    wait: wait.map(nanoseconds),
+                }
+            }
+            Ok(()) => {
+                outcome.taken += 1.0;
+                match self.service.is_down(&mut self.chance) {
+                    true => Answer::Refused {
+                        by_limit: false,
+                        wait: None,
+                    },
+                    false => Answer::Fine,
+                }
+            }
+        };
+        // Now and then something else has the processor.
+        let late = match self.chance.f64() < 0.01 {
+            true => self.chance.f64() * 0.01,
+            false => self.chance.f64() * 0.000_4,
+        };
+        let back = nanoseconds(arrival + self.run.latency / 2.0 + 0.000_1 + late);
+        let answered = Event::Answered {
+            number,
+            sent: time,
+            retries,
+            answer,
+        };
+        self.events.push(Reverse((back, index, answered)));
+    }
 }

@@ -282,15 +282,16 @@ pub fn read_dialect<'py>(
     Ok((dialect.to_string(), switches, dialect.conforms()))
 }
 
-/// What a rate's text means: the text in full, requests a second, burst, and what it says.
+/// What a rate's text means: the text in full, requests a second, burst, what it says, and the status.
 #[pyfunction]
-pub fn read_rate(text: &str) -> PyResult<(String, f64, u64, String)> {
+pub fn read_rate(text: &str) -> PyResult<(String, f64, u64, String, u16)> {
     let rate: Rate = read(text)?;
     Ok((
         rate.to_string(),
         rate.per_second,
         rate.burst,
         rate.says.to_string(),
+        rate.status,
     ))
 }
 

@@ -1,0 +1,124 @@
+//! What became of requests, and what follows for those to come.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::rate::{Rate, Refusal, RefusedBy, Turn};
+use super::unavailable::{Finding, Unavailable};
+use super::window::Window;
+
+/// How many at once and how many a second, by what became of those before.
+#[derive(Debug)]
+pub struct State {
+    window: Window,
+    rate: Rate,
+    unavailable: Unavailable,
+    /// Requests up to this number were sent before the window was last halved.
+    halved: u64,
+}
+
+impl State {
+    pub fn new(max_concurrency: usize, rate_limit: Option<f64>) -> Self {
+        Self {
+            window: Window::new(max_concurrency),
+            rate: Rate::new(rate_limit),
+            unavailable: Unavailable::new(),
+            halved: 0,
+        }
+    }
+
+    /// Takes a turn if it has come.
+    pub fn turn(&mut self, now: Instant) -> Turn {
+        self.rate.turn(now)
+    }
+
+    /// Until when all are held back.
+    pub fn held(&self) -> Option<Instant> {
+        self.rate.held()
+    }
+
+    /// The number of requests that may be under way.
+    pub fn size(&self) -> usize {
+        self.window.size()
+    }
+
+    pub fn silent_until(&mut self, now: Instant) -> Option<Instant> {
+        self.window.silent_until(now)
+    }
+
+    pub fn wait_no_longer(&mut self, now: Instant) {
+        self.window.wait_no_longer(now);
+    }
+
+    /// The service answered, and not by an error of its own.
+    pub fn answered(&mut self, number: u64, latency: Duration, under_way: usize, now: Instant) {
+        self.window.answer(latency, under_way, now);
+        let finding = self.judge(number, None);
+        self.follow(finding, now);
+    }
+
+    /// The service refused the request.
+    pub fn refused(&mut self, refusal: Refusal) {
+        match refusal.by {
+            RefusedBy::TooManyRequests => {
+                self.overloaded(refusal.number);
+                self.rate.refuse(refusal);
+            }
+            RefusedBy::Unavailable => {
+                // A stated wait is obeyed whatever it means.
+                if refusal.told {
+                    self.rate.hold_back(refusal);
+                }
+                let finding = self.judge(refusal.number, Some(refusal));
+                self.follow(finding, refusal.now);
+            }
+        }
+    }
+
+    /// Fewer at once; what was sent before the last time is part of that.
+    pub fn overloaded(&mut self, number: u64) {
+        if number > self.halved {
+            self.halved = self.rate.sent();
+            self.window.halve();
+        }
+    }
+
+    #[cfg(test)]
+    pub fn learned(&self) -> Option<f64> {
+        self.rate.learned()
+    }
+
+    fn judge(&mut self, number: u64, refusal: Option<Refusal>) -> Finding {
+        let (sent, learned) = (self.rate.sent(), self.rate.state());
+        self.unavailable.answered(number, refusal, sent, learned)
+    }
+
+    fn follow(&mut self, finding: Finding, now: Instant) {
+        match finding {
+            Finding::Nothing => {}
+            Finding::Believed(refusals) => {
+                self.rate.keep();
+                self.refuse(&refusals);
+            }
+            Finding::Watched(refusals) => self.rate.measure(&refusals, now),
+            Finding::Suspected { part, heeded } => self.rate.suspect(part, heeded, now),
+            Finding::Slower(part) => self.rate.slow_down(part, now),
+            Finding::TooFast { anew } => self.rate.end_trial(anew, now),
+            Finding::Refused(refusals) => self.refuse(&refusals),
+            Finding::Unrelated => self.rate.restore(now),
+            Finding::Lifted => self.rate.lift(now),
+            Finding::Confirmed(refusals) => {
+                self.refuse(&refusals);
+                self.rate.confirm(now);
+            }
+        }
+    }
+
+    fn refuse(&mut self, refusals: &[Refusal]) {
+        for refusal in refusals {
+            self.overloaded(refusal.number);
+            self.rate.refuse(*refusal);
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! Whether 503 means "too fast" or "unhealthy".
+//!
+//! A limiter's share of 503 falls as the pace falls; an unhealthy backend's does not. When there are
+//! more 503s than the known background, a lower pace is tried, below what was let through, and the
+//! shares are compared. If the share fell, 503s are heeded like 429, as far as they exceed the
+//! background; if not, they are the background, and nothing slows down. Each finding is revised:
+//! "unhealthy" as soon as 503s become more; "too fast" by another trial if they stay many although
+//! they are heeded, and by lifting the limit now and then to see whether they become more.
+//!
+//! 503s with a stated wait are heeded at once, for all wait anyway; the finding is revised the same.
+//!
+//! Everything here counts answers and has no clock.
+
+use super::rate::Refusal;
+use super::share::{self, Cusum, LEAST_BACKGROUND, MOST_BACKGROUND, Sample};
+
+/// Log likelihood ratios: at the first, 503s are suspected (three among ten answers, if there were
+/// none before), each time they turn out to be unrelated at a higher one, up to the second.
+const SUSPICIOUS: f64 = 6.0;
+const MOST_SUSPICIOUS: f64 = 12.0;
+/// Where 503s are heeded, one is enough if there is no background.
+const SURE: f64 = 3.0;
+/// Where they stay many although they are heeded, that is doubted.
+const DOUBTFUL: f64 = 10.0;
+/// So much is not many: a limiter that is heeded still refuses some.
+const HEEDED: f64 = 0.08;
+/// So few are harmless: retries get past them.
+const HARMLESS: f64 = 0.2;
+/// So few are not even tried.
+const SUSPECTED: f64 = 0.12;
+/// So many that what passes cannot be told.
+const HOPELESS: f64 = 0.75;
+/// 503s that are kept until they are found to be refusals.
+const MOST_PENDING: usize = 64;
+/// Answers that the current share is averaged over; the background is no larger than that and so
+/// many of its standard deviations.
+const RECENT: f64 = 48.0;
+const DEVIATIONS: f64 = 2.5;
+/// A small background of a service that is heeded becomes so much smaller with each answer.
+const FADING: f64 = 0.998;
+/// A background that fell to this is gone.
+const GONE: f64 = 0.04;
+
+/// The pace of a trial, as a part of what was let through before.
+const SLOWER: f64 = 0.5;
+/// Log odds at which the share is taken to be constant, or to have fallen.
+const CONSTANT: f64 = 1.5;
+const FELL: f64 = 4.0;
+/// Answers at each pace of a trial: at least so many, fewer if they are all the same ...
+const FEWEST: f64 = 8.0;
+const FEWEST_SAME: f64 = 4.0;
+/// ... and at most so many, fewer if they are not harmless.
+const MOST: f64 = 40.0;
+const ENOUGH: f64 = 16.0;
+/// So many paces are tried; a share that is constant over all of them is no limiter's.
+const MOST_TRIED: u32 = 5;
+
+/// The limit is lifted after so many answers, then after so many times as many ...
+const FIRST_LIFT: u32 = 256;
+const LATER: u32 = 8;
+const LAST_LIFT: u32 = 131_072;
+/// ... unless the current share is smaller than this, ...
+const UNTROUBLED: f64 = 0.015;
+/// ... until so many answers came that no learned rate had a part in.
+const LIFTED: u32 = 32;
+
+/// What follows from an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    Nothing,
+    /// These are taken for refusals from here on; what is known without 503s is to be kept.
+    Believed(Vec<Refusal>),
+    /// These may be refusals; the pace is to be measured from here on.
+    Watched(Vec<Refusal>),
+    /// The pace is to be lowered to this part of what was measured; what is known without 503s is to
+    /// be kept, unless some were heeded before.
+    Suspected {
+        part: f64,
+        heeded: bool,
+    },
+    /// The pace is to be lowered to this part of what it is.
+    Slower(f64),
+    /// 503s mean "too fast": the rate is to be searched from the pace that was tried, or, if not
+    /// `anew`, to be what was learned before.
+    TooFast {
+        anew: bool,
+    },
+    /// These are refusals.
+    Refused(Vec<Refusal>),
+    /// 503s have nothing to do with the pace: what was learned from them is to be dropped.
+    Unrelated,
+    /// The limit is to be lifted, to see whether 503s become more.
+    Lifted,
+    /// They became more: these are refusals.
+    Confirmed(Vec<Refusal>),
+}
+
+/// What the learned rate is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Learned {
+    /// It limits nothing, or there is none.
+    Free,
+    /// It limits the pace.
+    Limits,
+    /// It is far lower than what once passed.
+    Collapsed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Judgement {
+    /// 503s have nothing to do with the pace.
+    Unrelated,
+    /// They may be more than the background. The answers up to `since` made it seem so; only those
+    /// to later requests are an unbiased sample.
+    Watched { since: u64, fresh: Sample },
+    /// A lower pace is tried.
+    Trial(Trial),
+    /// They are heeded; requests up to `since` were sent before the last refusal was known.
+    TooFast {
+        since: u64,
+        /// Answers until the limit is lifted.
+        left: u32,
+        /// Whether they stay many.
+        many: Cusum,
+    },
+    /// The limit is lifted; so many answers came since it last limited anything.
+    Lifted {
+        free: u32,
+        /// The share at the learned rate.
+        usual: f64,
+    },
+}
+
+/// Shares at two paces.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Trial {
+    /// Requests up to it were sent at the pace before.
+    since: u64,
+    before: Sample,
+    slow: Sample,
+    /// What the pace is as a part of the one before.
+    part: f64,
+    /// Paces that were tried before.
+    tried: u32,
+    /// The share has fallen once.
+    fell: bool,
+}
+
+/// Judges 503s by how their share changes with the pace.
+#[derive(Debug)]
+pub struct Unavailable {
+    judgement: Judgement,
+    /// The share of 503 at any pace.
+    background: f64,
+    /// The current share.
+    recent: f64,
+    /// Whether they are more than the background, and the 503s that speak for it.
+    score: Cusum,
+    pending: Vec<Refusal>,
+    /// Where they are suspected.
+    suspicious: f64,
+    heeded: bool,
+    /// Where it is doubted that they are to be heeded.
+    doubtful: f64,
+    lift_after: u32,
+}
+
+impl Unavailable {
+    pub fn new() -> Self {
+        Self {
+            judgement: Judgement::Unrelated,
+            background: LEAST_BACKGROUND,
+            recent: 0.0,
+            score: Cusum::default(),
+            pending: Vec::new(),
+            suspicious: SUSPICIOUS,
+            heeded: false,
+            doubtful: DOUBTFUL,
+            lift_after: FIRST_LIFT,
+        }
+    }
+
+    /// An answer came to this request, or a 503 if there is a `refusal`; `sent` is the number of
+    /// the last request.
+    pub fn answered(
+        &mut self,
+        number: u64,
+        refusal: Option<Refusal>,
+        sent: u64,
+        learned: Learned,
+    ) -> Finding {
+        let failed = refusal.is_some();
+        self.average(failed);
+        match self.judgement {
+            Judgement::Unrelated => {
+                let told = refusal.is_some_and(|refusal| refusal.told);
+                let suspicious = match told {
+                    true => MOST_SUSPICIOUS,
+                    false => self.suspicious,
+                };
+                if !self.is_excess(refusal, suspicious) {
+                    return Finding::Nothing;
+                }
+                if told {
+                    // All wait anyway, so a trial would tell little and heeding them costs little.
+                    self.heed();
+                    self.judgement = self.too_fast(sent);
+                    return Finding::Believed(self.excess());
+                }
+                self.watch(sent)
+            }
+            Judgement::Watched { since, mut fresh } => {
+                if number <= since {
+                    return Finding::Nothing;
+                }
+                fresh.add(failed);
+                self.judgement = Judgement::Watched { since, fresh };
+                let all = fresh.answers >= FEWEST_SAME && fresh.failed == fresh.answers;
+                let many = fresh.answers >= FEWEST && fresh.share() >= HARMLESS;
+                if fresh.answers < ENOUGH && !all && !many {
+                    return Finding::Nothing;
+                }
+                if fresh.share() >= SUSPECTED {
+                    return self.suspect(fresh, sent);
+                }
+                if self.heeded {
+                    self.judgement = self.too_fast(sent);
+                    self.rest();
+                    return Finding::Nothing;
+                }
+                self.acquit(self.recent)
+            }
+            Judgement::Trial(mut trial) => {
+                match number > trial.since {
+                    true => trial.slow.add(failed),
+                    false => trial.before.add(failed),
+                }
+                self.judgement = Judgement::Trial(trial);
+                self.judge(trial, sent)
+            }
+            Judgement::TooFast {
+                mut since,
+                left,
+                mut many,
+            } => {
+                // The sooner, if heeding them does not help.
+                let helps = self.recent <= HEEDED || self.lift_after == FIRST_LIFT;
+                let mut left = left.saturating_sub(if helps { 1 } else { LATER });
+                if self.background < HARMLESS {
+                    // It may have been the limiter's; if not, it is found again.
+                    let less = self.background * FADING;
+                    self.background = less.max(LEAST_BACKGROUND);
+                }
+                if left == 0 && self.recent < UNTROUBLED {
+                    left = self.lift_after;
+                } else if left == 0 || (failed && learned == Learned::Collapsed) {
+                    self.judgement = Judgement::Lifted {
+                        free: 0,
+                        usual: self.background.max(self.recent).min(MOST_BACKGROUND),
+                    };
+                    self.rest();
+                    return Finding::Lifted;
+                }
+                if number > since {
+                    let usual = (self.background + HEEDED).min(MOST_BACKGROUND);
+                    if many.add(failed, usual) && many.value >= self.doubtful {
+                        self.pending.extend(refusal);
+                        return self.watch(sent);
+                    }
+                }
+                let excess = self.is_excess(refusal, SURE);
+                if excess {
+                    since = since.max(sent);
+                }
+                self.judgement = Judgement::TooFast { since, left, many };
+                match excess {
+                    true => Finding::Refused(self.excess()),
+                    false => Finding::Nothing,
+                }
+            }
+            Judgement::Lifted {
+                free: answers,
+                usual,
+            } => {
+                // Where waits are obeyed, 503s cannot become many.
+                let threshold = match refusal {
+                    Some(Refusal { told: true, .. }) => SURE,
+                    _ => SUSPICIOUS,
+                };
+                if self.exceeds(refusal, usual, threshold) {
+                    self.lift_after = (LATER * self.lift_after).min(LAST_LIFT);
+                    self.background = (usual - HEEDED / 2.0).max(LEAST_BACKGROUND);
+                    self.judgement = self.too_fast(sent);
+                    return Finding::Confirmed(self.excess());
+                }
+                let answers = answers + u32::from(learned == Learned::Free);
+                if answers >= LIFTED {
+                    return self.acquit(self.recent);
+                }
+                self.judgement = Judgement::Lifted {
+                    free: answers,
+                    usual,
+                };
+                Finding::Nothing
+            }
+        }
+    }
+
+    fn average(&mut self, failed: bool) {
+        let outcome = if failed { 1.0 } else { 0.0 };
+        self.recent += (outcome - self.recent) / RECENT;
+        let deviation = (self.recent * (1.0 - self.recent) / (2.0 * RECENT)).sqrt();
+        let most = (self.recent + DEVIATIONS * deviation).max(LEAST_BACKGROUND);
+        if most < self.background {
+            self.background = most;
+            // The share fell by itself: what was found of it no longer holds.
+            if most < GONE {
+                self.suspicious = SUSPICIOUS;
+            }
+        }
+    }
+
+    /// Whether 503s have become more than the background.
+    fn is_excess(&mut self, refusal: Option<Refusal>, threshold: f64) -> bool {
+        self.exceeds(refusal, self.background, threshold)
+    }
+
+    fn exceeds(&mut self, refusal: Option<Refusal>, usual: f64, threshold: f64) -> bool {
+        if !self.score.add(refusal.is_some(), usual) {
+            self.pending.clear();
+            return false;
+        }
+        if self.pending.len() >= MOST_PENDING {
+            self.pending.clear();
+        }
+        self.pending.extend(refusal);
+        refusal.is_some() && self.score.value >= threshold
+    }
+
+    /// The pending 503s, less those that the background accounts for.
+    fn excess(&mut self) -> Vec<Refusal> {
+        let usual = (self.background * self.score.segment.answers) as usize;
+        let usual = usual.min(self.pending.len().saturating_sub(1));
+        let excess = self.pending.split_off(usual);
+        self.rest();
+        excess
+    }
+
+    fn rest(&mut self) {
+        self.score = Cusum::default();
+        self.pending.clear();
+    }
+
+    fn watch(&mut self, sent: u64) -> Finding {
+        self.judgement = Judgement::Watched {
+            since: sent,
+            fresh: Sample::default(),
+        };
+        Finding::Watched(self.excess())
+    }
+
+    fn suspect(&mut self, before: Sample, sent: u64) -> Finding {
+        let part = before.passed_share() * SLOWER;
+        self.judgement = Judgement::Trial(Trial {
+            since: sent,
+            before,
+            slow: Sample::default(),
+            part,
+            tried: 0,
+            fell: false,
+        });
+        Finding::Suspected {
+            part,
+            heeded: self.heeded,
+        }
+    }
+
+    /// What a trial has come to.
+    fn judge(&mut self, trial: Trial, sent: u64) -> Finding {
+        let Trial { before, slow, .. } = trial;
+        let known = self.background;
+        let hopeless = slow.share().min(before.share()) >= HOPELESS;
+        let clear = slow.failed == 0.0 || (hopeless && slow.failed == slow.answers);
+        if slow.answers < if clear { FEWEST_SAME } else { FEWEST } {
+            return Finding::Nothing;
+        }
+        let odds = share::odds(before, slow, trial.part);
+        let fell = odds <= -FELL;
+        let many = slow.share() >= HARMLESS;
+        let constant = odds >= CONSTANT && !hopeless;
+        if !trial.fell && (constant || trial.tried >= MOST_TRIED) {
+            return self.acquit(before.and(slow).share());
+        } else if !trial.fell && !fell && !many && slow.answers >= MOST {
+            return self.acquit(slow.share());
+        } else if (fell && many) || hopeless || (!trial.fell && many && slow.answers >= ENOUGH) {
+            // How much of it is the background shows at an even lower pace.
+            let part = slow.passed_share() * SLOWER;
+            self.judgement = Judgement::Trial(Trial {
+                since: sent,
+                before: slow,
+                slow: Sample::default(),
+                part,
+                tried: trial.tried + 1,
+                fell: fell || trial.fell,
+            });
+            return Finding::Slower(part);
+        } else if !fell && !trial.fell {
+            return Finding::Nothing;
+        }
+        self.background = match many {
+            true => slow.background(),
+            false => LEAST_BACKGROUND,
+        };
+        let anew = !self.heeded || self.background > known + HEEDED;
+        match anew {
+            true => self.heed(),
+            false => self.doubtful *= 2.0,
+        }
+        self.judgement = self.too_fast(sent);
+        self.rest();
+        Finding::TooFast { anew }
+    }
+
+    fn acquit(&mut self, background: f64) -> Finding {
+        self.background = background.clamp(LEAST_BACKGROUND, MOST_BACKGROUND);
+        self.suspicious = (self.suspicious + 1.0).min(MOST_SUSPICIOUS);
+        self.judgement = Judgement::Unrelated;
+        self.heeded = false;
+        self.rest();
+        Finding::Unrelated
+    }
+
+    fn heed(&mut self) {
+        self.heeded = true;
+        self.doubtful = DOUBTFUL;
+        self.lift_after = FIRST_LIFT;
+    }
+
+    fn too_fast(&self, since: u64) -> Judgement {
+        Judgement::TooFast {
+            since,
+            left: self.lift_after,
+            many: Cusum::default(),
+        }
+    }
+}
