@@ -1,5 +1,6 @@
 //! After the sweep: what is still in doubt is asked for, within the bound.
 
+use super::super::chain::content_of_text;
 use super::arrived::{Arrived, Question};
 use super::{PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Stage, Sweep};
 use crate::core::interface::{Limit, List};
@@ -82,7 +83,9 @@ impl Sweep {
     /// Whether the order is in doubt, rows may be missing, and the last passes found some.
     fn is_worth_another_pass(&self, short: Option<u64>) -> bool {
         let unstable = self.report.evidence.inversions > 0 || self.links_given_up > 0;
-        let unexplained = self.at_end && short.is_some_and(|short| short > self.totals.grown());
+        let unexplained = self.at_end
+            && !self.total_disagrees()
+            && short.is_some_and(|short| short > self.totals.grown());
         let passes = if unstable {
             MOST_PASSES
         } else {
@@ -122,9 +125,11 @@ impl Sweep {
             Question::Page { offset, limit }
         };
         match &self.stage {
-            Stage::Looking => Question::Row {
-                id: self.vanished.pop_front().unwrap_or_default(),
-            },
+            Stage::Looking => {
+                let (id, content) = self.vanished.pop_front().unwrap_or_default();
+                self.content_before = content;
+                Question::Row { id }
+            }
             Stage::Front { offset } => page(*offset, u64::MAX),
             Stage::Again(again) => page(again.offset, again.size),
             Stage::Recount | Stage::Sweeping | Stage::Filling(_) | Stage::Over => {
@@ -134,12 +139,12 @@ impl Sweep {
     }
 
     /// Takes the answer to a row that was asked for by id.
-    pub(super) fn look_up(&mut self, id: i64, row: Option<&str>) {
+    pub(super) fn look_up(&mut self, row: Option<&str>) {
         match row {
             None => self.report.evidence.rows_gone += 1,
             Some(json) => {
                 self.report.evidence.rows_moved += 1;
-                self.untraced_moves += u64::from(self.chain.holds_unchanged(id, json));
+                self.untraced_moves += u64::from(content_of_text(json) == self.content_before);
             }
         }
         self.close();
@@ -147,11 +152,12 @@ impl Sweep {
 
     /// Takes a page that was asked for after the sweep.
     pub(super) fn close_with(&mut self, mut arrived: Arrived) {
-        arrived.settle(&self.seen, None);
+        self.settle(&mut arrived, None);
         let shared = self.compare(&arrived);
         self.note_shared(&arrived, &shared);
         let (offset, received) = (arrived.offset, arrived.received());
         let full = received > 0 && received >= arrived.applied;
+        let came_again = self.came_again(&arrived);
         let fresh = self.deliver(arrived);
         let held_all = self.totals.last == Some(self.report.distinct);
         match &mut self.stage {
@@ -168,7 +174,7 @@ impl Sweep {
                 again.size = u64::MAX;
                 self.found_again += fresh;
                 let reached = self.totals.last.is_some_and(|total| again.offset >= total);
-                let barren = fresh == 0 && offset >= self.end;
+                let barren = fresh == 0 && offset >= self.end && (reached || came_again);
                 let over = received == 0
                     || (held_all && !self.totals.fell)
                     || barren

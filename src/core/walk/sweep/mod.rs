@@ -4,6 +4,7 @@
 mod arrived;
 mod asking;
 mod closing;
+mod ending;
 mod filling;
 mod joining;
 mod proof;
@@ -16,6 +17,7 @@ use roaring::RoaringTreemap;
 pub use self::arrived::{Answer, Ask, Question};
 use self::arrived::{Arrived, Order};
 use self::closing::Again;
+use self::ending::End;
 use self::filling::Fill;
 pub use self::resume::{Checkpoint, Resume};
 use super::chain::Chain;
@@ -78,14 +80,14 @@ pub struct Sweep {
     /// Where the joined pages end, and the pages asked ahead if each comes full.
     end: u64,
     planned_end: u64,
-    /// How far the list had been read when the chain began anew.
-    anew_to: u64,
     beginnings: u32,
     /// Where the last joined page began, and how many rows it had.
     last_offset: Option<u64>,
     /// No rows came from the offsets between the end and this one.
     empty_to: Option<u64>,
     last_received: u64,
+    /// The row at offset 0.
+    first_row: Option<i64>,
     longest_page: u64,
     last_full: bool,
     /// It ended where its own total said that the list does.
@@ -97,6 +99,12 @@ pub struct Sweep {
     short_pages: bool,
     /// A page came short, and more rows followed.
     short_then_more: bool,
+    /// A page had fewer rows than the limit that it said,
+    shorter_pages: bool,
+    /// and rows that were new came from behind it.
+    shorter_then_more: bool,
+    list_end: End,
+    end_attempts: u32,
     refused: bool,
     scant_pages: u32,
     fresh_pages: u64,
@@ -108,7 +116,10 @@ pub struct Sweep {
     shifted: bool,
     front_read: bool,
     recounted: bool,
-    vanished: VecDeque<i64>,
+    /// Rows that a later page did not show, and what their text was.
+    vanished: VecDeque<(i64, u64)>,
+    /// The text that the row had which is looked up.
+    content_before: u64,
     /// Rows that vanished and are not asked for: there are too many.
     not_looked_up: u64,
     /// Ids that were asked for, or are to be.
@@ -126,7 +137,10 @@ pub struct Sweep {
     last_fresh: [u64; 2],
     latest: Option<Order>,
     unnamed_rows: u64,
-    content_before: Option<u64>,
+    /// The rows of the page before, by id.
+    rows_before: Vec<u64>,
+    /// The last page was empty, or refused, or repeats the one before.
+    last_idle: bool,
     given: u64,
     ready: VecDeque<WalkedPage>,
     /// An offset before the total from which nothing was to be had, and the status that said so.
@@ -156,11 +170,11 @@ impl Sweep {
             plain_pages: 0,
             end: 0,
             planned_end: 0,
-            anew_to: 0,
             beginnings: 0,
             last_offset: None,
             empty_to: None,
             last_received: 0,
+            first_row: None,
             longest_page: 0,
             last_full: false,
             last_to_total: false,
@@ -170,6 +184,10 @@ impl Sweep {
             barren_pages: 0,
             short_pages: false,
             short_then_more: false,
+            shorter_pages: false,
+            shorter_then_more: false,
+            list_end: End::Open,
+            end_attempts: 0,
             refused: false,
             scant_pages: 0,
             fresh_pages: 0,
@@ -179,6 +197,7 @@ impl Sweep {
             front_read: false,
             recounted: false,
             vanished: VecDeque::new(),
+            content_before: 0,
             not_looked_up: 0,
             looked_up: BTreeSet::new(),
             untraced_moves: 0,
@@ -189,7 +208,8 @@ impl Sweep {
             last_fresh: [0; 2],
             latest: None,
             unnamed_rows: 0,
-            content_before: None,
+            rows_before: Vec::new(),
+            last_idle: false,
             given: 0,
             ready: VecDeque::new(),
             refused_at: None,
@@ -246,9 +266,7 @@ impl Sweep {
         self.answers += 1;
         let arrived = match answer {
             Answer::Row { row, .. } => {
-                if let Question::Row { id } = ask.question {
-                    self.look_up(id, row.as_deref());
-                }
+                self.look_up(row.as_deref());
                 return;
             }
             Answer::Unanswered(_) => {
