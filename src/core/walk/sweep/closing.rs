@@ -9,6 +9,9 @@ use crate::core::interface::{Limit, List};
 const MOST_UNANSWERED: u64 = 3;
 // Passes that find nothing, after which rows that the total counts are given up.
 const FRUITLESS_PASSES: u64 = 3;
+// A pass that finds less than this part of the missing rows, and less than a row a request, is
+// the last one.
+const LITTLE: u64 = 4;
 // Passes over a list whose order changes.
 const MOST_PASSES: u64 = 8;
 
@@ -19,6 +22,7 @@ pub(super) struct Again {
     size: u64,
     /// The rows that were short before it.
     short: Option<u64>,
+    requests: u64,
     found: u64,
 }
 
@@ -39,7 +43,7 @@ impl Sweep {
         }
     }
 
-    fn next_stage(&mut self) -> Stage {
+    pub(super) fn next_stage(&mut self) -> Stage {
         let held = self.report.distinct;
         let short = self.totals.short(held);
         if self.unanswered >= MOST_UNANSWERED {
@@ -60,12 +64,17 @@ impl Sweep {
             self.front_read = true;
             return Stage::Front { offset: 0 };
         }
-        if self.is_worth_another_pass(short) {
+        let passes_help = self.is_worth_another_pass(short);
+        if self.is_worth_look_ups(short, passes_help) {
+            return self.look_up_gaps();
+        }
+        if passes_help {
             self.report.sweeps += 1;
             return Stage::Again(Again {
                 offset: 0,
                 size: self.pass_start(),
                 short,
+                requests: 0,
                 found: 0,
             });
         }
@@ -98,7 +107,7 @@ impl Sweep {
             None => u64::from(self.report.sweeps < 4),
         };
         let left = self.report.sweeps <= passes && self.fruitless_passes < patience;
-        left && (unstable || unexplained)
+        left && !self.passes_bring_little && (unstable || unexplained)
     }
 
     /// The size of the first page of a pass, which shifts all pages after it.
@@ -132,6 +141,7 @@ impl Sweep {
             }
             Stage::Front { offset } => page(*offset, u64::MAX),
             Stage::Again(again) => page(again.offset, again.size),
+            Stage::Gaps(gaps) => Question::Row { id: gaps.id() },
             Stage::Recount | Stage::Sweeping | Stage::Filling(_) | Stage::Over => {
                 page(self.end.saturating_sub(self.shared_rows()), u64::MAX)
             }
@@ -170,6 +180,7 @@ impl Sweep {
             }
             Stage::Again(again) => {
                 again.found += fresh;
+                again.requests += 1;
                 again.offset = offset + received;
                 again.size = u64::MAX;
                 self.found_again += fresh;
@@ -179,7 +190,7 @@ impl Sweep {
                     || (held_all && !self.totals.fell)
                     || barren
                     || (reached && !full);
-                let found = again.found;
+                let (found, requests) = (again.found, again.requests);
                 let (before, now) = (again.short, self.totals.short(self.report.distinct));
                 if !over && self.proving_left() > 0 {
                     return;
@@ -193,6 +204,9 @@ impl Sweep {
                     true => 0,
                     false => self.fruitless_passes + 1,
                 };
+                // Of what was missing it found little, and little for its requests.
+                let part = before.is_some_and(|before| found * LITTLE < before);
+                self.passes_bring_little |= part && found < requests;
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use super::super::chain::{LINK, Shared, content};
 use super::{Arrived, OVERLAP, Stage, Sweep};
-use crate::core::interface::{List, Natural};
+use crate::core::interface::Natural;
 use crate::core::page::Row;
 use crate::core::walk::WalkedPage;
 
@@ -341,10 +341,7 @@ impl Sweep {
             offset: arrived.said_offset,
             total: arrived.said_total,
             rows,
-            user_id: match self.list {
-                List::Users => None,
-                List::Messages { user_id } => user_id.get().try_into().ok(),
-            },
+            user_id: self.user_id(),
             counts: self.report.counts(),
             sent,
             checkpoint: None,

@@ -6,6 +6,7 @@ mod asking;
 mod closing;
 mod ending;
 mod filling;
+mod gaps;
 mod joining;
 mod proof;
 mod resume;
@@ -19,6 +20,7 @@ use self::arrived::{Arrived, Order};
 use self::closing::Again;
 use self::ending::End;
 use self::filling::Fill;
+use self::gaps::Gaps;
 pub use self::resume::{Checkpoint, Resume};
 use super::chain::Chain;
 use super::totals::Totals;
@@ -51,6 +53,8 @@ enum Stage {
     },
     /// The list is read once more, its pages cut elsewhere: its order changes.
     Again(Again),
+    /// Ids between those held are looked up.
+    Gaps(Gaps),
     /// One response more, whose total counts all that is held.
     Recount,
     Over,
@@ -115,6 +119,7 @@ pub struct Sweep {
     /// Rows came in ahead of where the walk was.
     shifted: bool,
     front_read: bool,
+    gaps_read: bool,
     recounted: bool,
     /// Rows that a later page did not show, and what their text was.
     vanished: VecDeque<(i64, u64)>,
@@ -133,6 +138,7 @@ pub struct Sweep {
     found_again: u64,
     /// Passes in a row that found nothing.
     fruitless_passes: u64,
+    passes_bring_little: bool,
     /// The two answers that last brought rows, by the order in which they were taken.
     last_fresh: [u64; 2],
     latest: Option<Order>,
@@ -195,6 +201,7 @@ impl Sweep {
             strayed: false,
             shifted: false,
             front_read: false,
+            gaps_read: false,
             recounted: false,
             vanished: VecDeque::new(),
             content_before: 0,
@@ -205,6 +212,7 @@ impl Sweep {
             links_given_up: 0,
             found_again: 0,
             fruitless_passes: 0,
+            passes_bring_little: false,
             last_fresh: [0; 2],
             latest: None,
             unnamed_rows: 0,
@@ -231,9 +239,11 @@ impl Sweep {
             Stage::Over => return None,
             Stage::Sweeping => return self.ask_ahead(),
             Stage::Filling(fill) => fill.question(self.settings.page_size),
-            Stage::Looking | Stage::Front { .. } | Stage::Again(_) | Stage::Recount => {
-                self.closing_question()
-            }
+            Stage::Looking
+            | Stage::Front { .. }
+            | Stage::Again(_)
+            | Stage::Gaps(_)
+            | Stage::Recount => self.closing_question(),
         };
         let ask = self.number(question);
         self.awaited = Some(ask.number);
@@ -265,7 +275,11 @@ impl Sweep {
         }
         self.answers += 1;
         let arrived = match answer {
-            Answer::Row { row, .. } => {
+            Answer::Row { row, sent } => {
+                if matches!(self.stage, Stage::Gaps(_)) {
+                    self.take_gap(row, sent);
+                    return;
+                }
                 self.look_up(row.as_deref());
                 return;
             }
@@ -292,6 +306,14 @@ impl Sweep {
         }
         self.join_arrived();
         self.count_proof();
+    }
+
+    /// Whose messages these are; `None` for users.
+    fn user_id(&self) -> Option<i64> {
+        match self.list {
+            List::Users => None,
+            List::Messages { user_id } => user_id.get().try_into().ok(),
+        }
     }
 
     fn cut_to_max_items(&mut self, rows: &mut Vec<Row>) {

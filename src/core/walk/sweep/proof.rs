@@ -119,6 +119,13 @@ impl Sweep {
                 rows(self.found_again, "more", "more")
             ),
         );
+        doubt(
+            evidence.rows_found_by_id > 0,
+            format!(
+                "{} found by looking up ids between those held",
+                rows(evidence.rows_found_by_id, "was", "were")
+            ),
+        );
         let not_asked = self.not_looked_up + self.vanished.len() as u64;
         // As many as the total fell by may well be gone.
         let vanished = self.looked_up.len() as u64 + self.not_looked_up;
