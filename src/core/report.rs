@@ -89,6 +89,9 @@ pub struct Evidence {
     pub rows_moved: u64,
     /// Rows that the last total counts and the walk does not hold; `None` without a total.
     pub rows_short: Option<u64>,
+    /// Rows that no page showed, found by looking up ids between those held.
+    #[serde(default)]
+    pub rows_found_by_id: u64,
     /// Requests that a plain loop over the pages would not have sent.
     pub proving_requests: u64,
 }
@@ -105,6 +108,7 @@ impl Evidence {
             (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
             _ => None,
         };
+        self.rows_found_by_id += part.rows_found_by_id;
         self.proving_requests += part.proving_requests;
     }
 }

@@ -80,6 +80,13 @@ impl Chain {
         .collect()
     }
 
+    /// The row that stands so many places before the end.
+    pub fn before_end(&self, places: u64) -> Option<i64> {
+        let places = usize::try_from(places).ok()?;
+        let index = self.line.len().checked_sub(places)?;
+        self.line.get(index).map(|(_, id)| *id)
+    }
+
     /// Compares a page with the chain; `to_end` says that the page ends where the list does.
     pub fn compare(&self, rows: &[Row], to_end: bool) -> Shared {
         let mut shared = Shared::default();
@@ -183,14 +190,18 @@ impl Chain {
         }
     }
 
-    /// Whether the row of this id was held with just this text.
-    pub fn holds_unchanged(&self, id: i64, json: &str) -> bool {
-        let held = self.places.get(&id);
-        held.is_some_and(|place| place.content == xxh3_64(json.as_bytes()))
+    /// The number of the text with which the row of this id is held.
+    pub fn content_of(&self, id: i64) -> Option<u64> {
+        self.places.get(&id).map(|place| place.content)
     }
 }
 
 /// A number that rows with the same text share; the same in every process.
 pub fn content(row: &Row) -> u64 {
-    xxh3_64(row.json().as_bytes())
+    content_of_text(row.json())
+}
+
+/// The same of a row's text.
+pub fn content_of_text(json: &str) -> u64 {
+    xxh3_64(json.as_bytes())
 }

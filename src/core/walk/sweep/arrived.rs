@@ -156,8 +156,8 @@ impl Arrived {
 
     /// Decides whether it lies past the end, by what is held when its turn comes.
     /// `end` is where the rows read so far end, once nothing new has come from there.
-    pub fn settle(&mut self, seen: &RoaringTreemap, end: Option<u64>) {
-        let ends = [self.total(), end];
+    pub fn settle(&mut self, seen: &RoaringTreemap, end: Option<u64>, edge: bool) {
+        let ends = [self.total().filter(|_| edge), end];
         let beyond = ends.iter().flatten().any(|end| self.offset >= *end);
         let held = |row: &Row| row.id.is_some_and(|id| seen.contains(id.cast_unsigned()));
         self.past_end =
@@ -165,6 +165,14 @@ impl Arrived {
         let elsewhere = |said: i64| u64::try_from(said) != Ok(self.offset);
         self.elsewhere = self.said_offset.is_some_and(elsewhere);
         self.past_end |= self.elsewhere && self.rows.iter().all(held);
+        self.strayed = self.elsewhere && !self.past_end;
+    }
+
+    /// Decides the same of a page that begins among held rows, whatever the total says.
+    pub fn settle_in_place(&mut self) {
+        self.past_end = self.rows.is_empty();
+        let elsewhere = |said: i64| u64::try_from(said) != Ok(self.offset);
+        self.elsewhere = self.said_offset.is_some_and(elsewhere);
         self.strayed = self.elsewhere && !self.past_end;
     }
 
@@ -188,6 +196,12 @@ impl Arrived {
     /// Whether it ends where its total says that the list does, with room left for more.
     pub fn ends_the_list(&self) -> bool {
         self.received() < self.applied && self.total() == Some(self.offset + self.received())
+    }
+
+    /// Whether it has fewer rows than the limit that the service says it applied.
+    pub fn is_shorter_than_it_says(&self) -> bool {
+        let said = self.said_limit.and_then(|limit| u64::try_from(limit).ok());
+        said.is_some_and(|limit| (self.rows.len() as u64) < limit)
     }
 
     /// Whether it is all that its total counts.

@@ -36,6 +36,7 @@ impl Sweep {
                 .last
                 .is_some_and(|total| self.planned_end < total);
             let whole = self.unnamed_rows == 0 && self.barren_pages == 0;
+            let whole = whole && self.next_to_prove_end().is_none();
             let affordable = self.proving_left() > under_way;
             if !promised || !whole || !affordable || self.last_received < SMALL_PAGE {
                 return None;
@@ -58,6 +59,9 @@ impl Sweep {
         let Some(last) = self.last_offset else {
             return 0;
         };
+        if let Some(offset) = self.next_to_prove_end() {
+            return offset;
+        }
         if let Some(empty_to) = self.may_be_hidden_behind() {
             return empty_to;
         }
@@ -79,6 +83,14 @@ impl Sweep {
     pub(super) fn shared_rows(&self) -> u64 {
         match self.last_received {
             0..=LINK => 0,
+            received if received < SMALL_PAGE => LINK,
+            _ => self.overlap,
+        }
+    }
+
+    /// How far before the end of the joined pages a page has to begin to link with them.
+    pub(super) fn link_step(&self) -> u64 {
+        match self.last_received {
             received if received < SMALL_PAGE => LINK,
             _ => self.overlap,
         }

@@ -1,5 +1,6 @@
 //! After the sweep: what is still in doubt is asked for, within the bound.
 
+use super::super::chain::content_of_text;
 use super::arrived::{Arrived, Question};
 use super::{PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Stage, Sweep};
 use crate::core::interface::{Limit, List};
@@ -8,6 +9,9 @@ use crate::core::interface::{Limit, List};
 const MOST_UNANSWERED: u64 = 3;
 // Passes that find nothing, after which rows that the total counts are given up.
 const FRUITLESS_PASSES: u64 = 3;
+// A pass that finds less than this part of the missing rows, and less than a row a request, is
+// the last one.
+const LITTLE: u64 = 4;
 // Passes over a list whose order changes.
 const MOST_PASSES: u64 = 8;
 
@@ -18,6 +22,7 @@ pub(super) struct Again {
     size: u64,
     /// The rows that were short before it.
     short: Option<u64>,
+    requests: u64,
     found: u64,
 }
 
@@ -38,7 +43,7 @@ impl Sweep {
         }
     }
 
-    fn next_stage(&mut self) -> Stage {
+    pub(super) fn next_stage(&mut self) -> Stage {
         let held = self.report.distinct;
         let short = self.totals.short(held);
         if self.unanswered >= MOST_UNANSWERED {
@@ -59,12 +64,17 @@ impl Sweep {
             self.front_read = true;
             return Stage::Front { offset: 0 };
         }
-        if self.is_worth_another_pass(short) {
+        let passes_help = self.is_worth_another_pass(short);
+        if self.is_worth_look_ups(short, passes_help) {
+            return self.look_up_gaps();
+        }
+        if passes_help {
             self.report.sweeps += 1;
             return Stage::Again(Again {
                 offset: 0,
                 size: self.pass_start(),
                 short,
+                requests: 0,
                 found: 0,
             });
         }
@@ -82,7 +92,9 @@ impl Sweep {
     /// Whether the order is in doubt, rows may be missing, and the last passes found some.
     fn is_worth_another_pass(&self, short: Option<u64>) -> bool {
         let unstable = self.report.evidence.inversions > 0 || self.links_given_up > 0;
-        let unexplained = self.at_end && short.is_some_and(|short| short > self.totals.grown());
+        let unexplained = self.at_end
+            && !self.total_disagrees()
+            && short.is_some_and(|short| short > self.totals.grown());
         let passes = if unstable {
             MOST_PASSES
         } else {
@@ -95,7 +107,7 @@ impl Sweep {
             None => u64::from(self.report.sweeps < 4),
         };
         let left = self.report.sweeps <= passes && self.fruitless_passes < patience;
-        left && (unstable || unexplained)
+        left && !self.passes_bring_little && (unstable || unexplained)
     }
 
     /// The size of the first page of a pass, which shifts all pages after it.
@@ -122,11 +134,14 @@ impl Sweep {
             Question::Page { offset, limit }
         };
         match &self.stage {
-            Stage::Looking => Question::Row {
-                id: self.vanished.pop_front().unwrap_or_default(),
-            },
+            Stage::Looking => {
+                let (id, content) = self.vanished.pop_front().unwrap_or_default();
+                self.content_before = content;
+                Question::Row { id }
+            }
             Stage::Front { offset } => page(*offset, u64::MAX),
             Stage::Again(again) => page(again.offset, again.size),
+            Stage::Gaps(gaps) => Question::Row { id: gaps.id() },
             Stage::Recount | Stage::Sweeping | Stage::Filling(_) | Stage::Over => {
                 page(self.end.saturating_sub(self.shared_rows()), u64::MAX)
             }
@@ -134,12 +149,12 @@ impl Sweep {
     }
 
     /// Takes the answer to a row that was asked for by id.
-    pub(super) fn look_up(&mut self, id: i64, row: Option<&str>) {
+    pub(super) fn look_up(&mut self, row: Option<&str>) {
         match row {
             None => self.report.evidence.rows_gone += 1,
             Some(json) => {
                 self.report.evidence.rows_moved += 1;
-                self.untraced_moves += u64::from(self.chain.holds_unchanged(id, json));
+                self.untraced_moves += u64::from(content_of_text(json) == self.content_before);
             }
         }
         self.close();
@@ -147,11 +162,12 @@ impl Sweep {
 
     /// Takes a page that was asked for after the sweep.
     pub(super) fn close_with(&mut self, mut arrived: Arrived) {
-        arrived.settle(&self.seen, None);
+        self.settle(&mut arrived, None);
         let shared = self.compare(&arrived);
         self.note_shared(&arrived, &shared);
         let (offset, received) = (arrived.offset, arrived.received());
         let full = received > 0 && received >= arrived.applied;
+        let came_again = self.came_again(&arrived);
         let fresh = self.deliver(arrived);
         let held_all = self.totals.last == Some(self.report.distinct);
         match &mut self.stage {
@@ -164,16 +180,17 @@ impl Sweep {
             }
             Stage::Again(again) => {
                 again.found += fresh;
+                again.requests += 1;
                 again.offset = offset + received;
                 again.size = u64::MAX;
                 self.found_again += fresh;
                 let reached = self.totals.last.is_some_and(|total| again.offset >= total);
-                let barren = fresh == 0 && offset >= self.end;
+                let barren = fresh == 0 && offset >= self.end && (reached || came_again);
                 let over = received == 0
                     || (held_all && !self.totals.fell)
                     || barren
                     || (reached && !full);
-                let found = again.found;
+                let (found, requests) = (again.found, again.requests);
                 let (before, now) = (again.short, self.totals.short(self.report.distinct));
                 if !over && self.proving_left() > 0 {
                     return;
@@ -187,6 +204,9 @@ impl Sweep {
                     true => 0,
                     false => self.fruitless_passes + 1,
                 };
+                // Of what was missing it found little, and little for its requests.
+                let part = before.is_some_and(|before| found * LITTLE < before);
+                self.passes_bring_little |= part && found < requests;
             }
             _ => {}
         }

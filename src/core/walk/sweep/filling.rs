@@ -2,6 +2,7 @@
 
 use super::super::chain::{Chain, LINK, Shared};
 use super::arrived::{Arrived, Question};
+use super::ending::End;
 use super::{Stage, Sweep};
 use crate::core::interface::Limit;
 
@@ -40,6 +41,8 @@ impl Fill {
 impl Sweep {
     /// Keeps a page back until it is linked.
     pub(super) fn hold(&mut self, target: Arrived) {
+        // The page before it came short, and here is what follows.
+        self.shorter_then_more |= self.looks_behind(&target) && !self.holds_all(&target);
         let fell = match (self.totals.last, target.total()) {
             (Some(before), Some(now)) => before.saturating_sub(now),
             _ => 0,
@@ -50,7 +53,7 @@ impl Sweep {
         let gap = self.lies_apart(&target);
         self.go_back(Box::new(Fill {
             step: if gap {
-                self.overlap
+                self.link_step()
             } else {
                 2 * self.overlap + fell
             },
@@ -89,7 +92,7 @@ impl Sweep {
         let Stage::Filling(mut fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) else {
             return;
         };
-        arrived.settle(&self.seen, None);
+        self.settle(&mut arrived, None);
         let shared = self.compare(&arrived);
         let distinct_before = self.report.distinct;
         let nothing_shared = !shared.links() && !arrived.is_past_end();
@@ -99,11 +102,13 @@ impl Sweep {
         }
         let linked = shared.links() && !arrived.is_past_end();
         let short = arrived.received() < arrived.applied;
-        let last_of_list =
-            linked && (arrived.ends_the_list() || (short && arrived.total().is_none()));
+        let mut last_of_list = linked
+            && (arrived.ends_the_list()
+                || (short && arrived.total().is_none() && !self.shorter_then_more));
         if linked {
             let shown_to = arrived.offset + arrived.received();
             self.join(arrived, shared);
+            last_of_list |= self.list_end != End::Open && !self.shorter_then_more;
             // The list has ended before the page that waits: what stood behind may be gone.
             if fill.target.is_past_end() {
                 self.end = shown_to;
@@ -118,10 +123,10 @@ impl Sweep {
         let fruitful = self.is_full(fresh.max(reach));
         fill.reached = fill.reached.max(self.end);
         fill.fruitless = if fruitful { 0 } else { fill.fruitless + 1 };
-        fill.target.settle(&self.seen, None);
+        self.settle(&mut fill.target, None);
         let shared = self.compare(&fill.target);
         // The list ends before the page that waits, by now: its rows are kept, its place is gone.
-        let outlived = last_of_list && self.lies_apart(&fill.target);
+        let outlived = last_of_list && (self.lies_apart(&fill.target) || fill.target.is_past_end());
         if outlived || self.adds_nothing(&fill.target) {
             self.deliver_all(fill.unlinked);
             self.deliver(fill.target);
@@ -135,7 +140,7 @@ impl Sweep {
             return;
         }
         fill.step = match self.lies_apart(&fill.target) && linked {
-            true => self.overlap,
+            true => self.link_step(),
             false => fill.step * 2,
         };
         self.go_back(fill);
@@ -144,7 +149,6 @@ impl Sweep {
     /// Nothing that was read is as it was: the chain begins again with the page at the list's start.
     fn begin_anew(&mut self, fill: Fill, start: Arrived) {
         self.beginnings += 1;
-        self.anew_to = self.end.max(fill.reached);
         self.chain = Chain::default();
         self.join(start, Shared::default());
         self.deliver_all(fill.unlinked);

@@ -2,7 +2,7 @@
 
 use super::super::chain::{LINK, Shared, content};
 use super::{Arrived, OVERLAP, Stage, Sweep};
-use crate::core::interface::{List, Natural};
+use crate::core::interface::Natural;
 use crate::core::page::Row;
 use crate::core::walk::WalkedPage;
 
@@ -12,8 +12,10 @@ const MOST_LOOKED_UP: usize = 16;
 const CLEAN_LINKS: u32 = 8;
 // Pages in a row that may bring nothing new before the walk takes the list to go in circles.
 const BARREN_PAGES: u32 = 10;
-// The same without a total to hope for, or past it.
-const BARREN_PAGES_PAST_END: u32 = 1;
+// The same past the total,
+const BARREN_PAGES_PAST_TOTAL: u32 = 1;
+// and without one: of two, the second begins behind all that is held.
+const BARREN_PAGES_WITHOUT_TOTAL: u32 = 2;
 // Where pages have fewer rows, a missing link is not looked for.
 const LINKABLE: u64 = 8;
 // A page with fewer new rows than this part of the longest one is scant.
@@ -36,21 +38,27 @@ impl Sweep {
     }
 
     pub(super) fn sweep(&mut self, mut arrived: Arrived) {
-        arrived.settle(&self.seen, (self.barren_pages > 1).then_some(self.end));
-        let mut shared = self.compare(&arrived);
-        if self.cannot_lie_there(&arrived, &shared) {
-            arrived.put_past_end();
-            shared = Shared::default();
+        let continues = self.continues_the_chain(&arrived);
+        let idle = self.barren_pages > 1 && self.last_idle;
+        match continues {
+            true => arrived.settle_in_place(),
+            false => self.settle(&mut arrived, idle.then_some(self.end)),
         }
+        if !continues && self.cannot_lie_there(&arrived) {
+            arrived.put_past_end();
+        }
+        let shared = self.compare(&arrived);
         let first = self.last_offset.is_none();
         // Nothing is left to link: the page lies where the list has ended.
         let at_or_past = self.at_end || arrived.offset >= self.end;
-        // So it does where held rows come instead of an empty page.
-        let past_end = arrived.is_past_end() && (at_or_past || !arrived.rows.is_empty());
-        let hopeless = self.report.evidence.inversions > 0
-            || self.unnamed_rows > 0
-            || arrived.rows.iter().any(|row| row.id.is_none())
-            || self.longest_page < LINKABLE;
+        // So it does where held rows come instead of an empty page, unless the list became shorter.
+        let fell = match (self.totals.last, arrived.total()) {
+            (Some(before), Some(now)) => now < before,
+            _ => true,
+        };
+        let instead = !arrived.rows.is_empty() && !fell;
+        let past_end = arrived.is_past_end() && (at_or_past || instead);
+        let hopeless = !self.looks_behind(&arrived) && self.may_not_link(&arrived);
         let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
         // A total of a later instant, from further back, tells an end from a refusal.
         if past_end && promised && self.last_full && arrived.refusal.is_some() {
@@ -72,22 +80,63 @@ impl Sweep {
         self.decide();
     }
 
+    /// Whether a link that is missing is not worth looking for.
+    fn may_not_link(&self, arrived: &Arrived) -> bool {
+        self.report.evidence.inversions > 0
+            || self.unnamed_rows > 0
+            || arrived.rows.iter().any(|row| row.id.is_none())
+            || self.longest_page < LINKABLE
+    }
+
     /// Whether a page lies within what was read, row by row.
     pub(super) fn adds_nothing(&self, arrived: &Arrived) -> bool {
         let within = arrived.offset + arrived.received() <= self.end;
         within && !arrived.is_past_end() && self.holds_all(arrived)
     }
 
-    fn holds_all(&self, arrived: &Arrived) -> bool {
+    pub(super) fn holds_all(&self, arrived: &Arrived) -> bool {
         let held = |id: i64| self.seen.contains(id.cast_unsigned());
         arrived.rows.iter().all(|row| row.id.is_some_and(held))
     }
 
     /// Whether a page of held rows stands so far on that the list would have to end after its total.
-    fn cannot_lie_there(&self, arrived: &Arrived, shared: &Shared) -> bool {
+    fn cannot_lie_there(&self, arrived: &Arrived) -> bool {
+        let end = arrived.offset + arrived.received();
+        let past_total = arrived.total().is_some_and(|total| end > total);
+        arrived.offset > 0 && past_total && self.holds_all(arrived) && self.is_an_edge(arrived)
+    }
+
+    /// Decides whether a page lies past the end; see [`Arrived::settle`].
+    pub(super) fn settle(&self, arrived: &mut Arrived, end: Option<u64>) {
+        arrived.settle(&self.seen, end, self.is_an_edge(arrived));
+    }
+
+    /// Whether a page begins with the list's first row or ends with its last, as the pages do that
+    /// some services send from past the end.
+    fn is_an_edge(&self, arrived: &Arrived) -> bool {
+        let id = |row: Option<&Row>| row.and_then(|row| row.id);
+        let (first, last) = (id(arrived.rows.first()), id(arrived.rows.last()));
+        first.is_none()
+            || first == self.first_row
+            || last.is_none()
+            || last == self.chain.before_end(1)
+    }
+
+    /// Whether a page begins with the row that stood there before.
+    fn continues_the_chain(&self, arrived: &Arrived) -> bool {
+        let overlapped = self.end.saturating_sub(arrived.offset);
+        let first = arrived.rows.first().and_then(|row| row.id);
+        overlapped > 0 && first.is_some() && self.chain.before_end(overlapped) == first
+    }
+
+    /// How many held rows follow a page. Once the order changed, their ranks do not tell.
+    fn pushed_back(&self, arrived: &Arrived, shared: &Shared) -> u64 {
         let end = arrived.offset + arrived.received() + shared.behind;
         let past_total = arrived.total().is_some_and(|total| end > total);
-        arrived.offset > 0 && past_total && self.holds_all(arrived)
+        match self.report.evidence.inversions {
+            0 if !past_total => shared.behind,
+            _ => 0,
+        }
     }
 
     pub(super) fn compare(&self, arrived: &Arrived) -> Shared {
@@ -99,6 +148,9 @@ impl Sweep {
     pub(super) fn join(&mut self, arrived: Arrived, shared: Shared) {
         let first = self.last_offset.is_none();
         let received = arrived.received();
+        let end_before = self.end;
+        let before = (!first).then_some(end_before);
+        let in_place = !arrived.is_past_end();
         let answered = arrived.refusal.is_none();
         self.note_shared(&arrived, &shared);
         if !first && shared.links() {
@@ -113,10 +165,11 @@ impl Sweep {
         }
         if !arrived.is_past_end() || self.last_offset.is_none() {
             // Rows that came in ahead have pushed what is held further back: it is not read again.
-            let last = received < arrived.applied && arrived.total().is_none();
+            let cut_short = received < arrived.applied && !self.shorter_then_more;
+            let last = cut_short && arrived.total().is_none();
             let pushed_back = match last || arrived.ends_the_list() {
                 true => 0,
-                false => shared.behind,
+                false => self.pushed_back(&arrived, &shared),
             };
             self.end = arrived.offset + received + pushed_back;
             self.last_received = received;
@@ -135,6 +188,9 @@ impl Sweep {
             }
         };
         self.short_pages |= received < arrived.applied && !reached && !arrived.is_past_end();
+        if arrived.offset == 0 {
+            self.first_row = arrived.rows.first().and_then(|row| row.id);
+        }
         if first || !arrived.is_past_end() {
             self.last_offset = Some(arrived.offset);
             self.empty_to = None;
@@ -145,25 +201,37 @@ impl Sweep {
             self.empty_to = Some(arrived.offset.saturating_add(1 + gone_over));
         }
         let came_again = self.came_again(&arrived);
+        self.note_end(&arrived, &shared, before);
         let unnamed = arrived.rows.iter().any(|row| row.id.is_none());
         let whole = first && arrived.is_whole();
+        // Held rows were pushed back by others that came in ahead, as long as more are promised.
+        let full = received >= arrived.applied;
+        let more = full || total.is_none_or(|total| self.end < total);
+        let advance = self.end.saturating_sub(end_before);
+        let read_before = arrived.offset + received < end_before;
+        let passes = in_place && answered && more && !came_again;
+        let passes = passes && (read_before || advance > 0);
+        self.last_idle = !in_place || came_again;
         // A list that one response holds needs no chain.
         if !(whole && self.at_end) {
             self.chain.join(arrived.rows_in_place());
         }
         let fresh = self.deliver(arrived);
         self.held_it_all |= whole && fresh == received;
-        // What is read once more is not expected to bring anything.
-        let read_before = self.end < self.anew_to;
         if fresh > 0 || (unnamed && !came_again) {
             self.short_then_more |= self.short_pages;
             self.barren_pages = 0;
-        } else if !read_before {
+        } else if passes {
+            self.barren_pages = 0;
+        } else {
             self.barren_pages += 1;
         }
         // A refused offset says that nothing can come from there.
         self.refused |= !answered;
-        if unnamed || read_before || fresh * SCANT >= self.longest_page {
+        if unnamed
+            || (passes && (advance * SCANT >= self.longest_page || read_before))
+            || fresh * SCANT >= self.longest_page
+        {
             self.scant_pages = 0;
         } else {
             self.scant_pages += 1;
@@ -194,7 +262,9 @@ impl Sweep {
             }
             if self.looked_up.len() < MOST_LOOKED_UP {
                 self.looked_up.insert(*id);
-                self.vanished.push_back(*id);
+                // Its text at its old place; a later page may show it elsewhere with another.
+                let content = self.chain.content_of(*id);
+                self.vanished.push_back((*id, content.unwrap_or_default()));
             } else {
                 self.not_looked_up += 1;
             }
@@ -209,20 +279,26 @@ impl Sweep {
         }
     }
 
-    /// The same rows without ids as in the page before are no new ones.
+    /// Whether a page repeats the one before, row for row; either may be shorter.
     pub(super) fn came_again(&mut self, arrived: &Arrived) -> bool {
-        if arrived.rows.iter().all(|row| row.id.is_some()) {
+        if arrived.rows.is_empty() {
             return false;
         }
-        let whole = arrived.rows.iter().map(content).fold(0, |all: u64, row| {
-            all.rotate_left(5).wrapping_mul(31).wrapping_add(row)
-        });
-        self.content_before.replace(whole) == Some(whole)
+        let name = |row: &Row| row.id.map_or_else(|| content(row), i64::cast_unsigned);
+        let names: Vec<u64> = arrived.rows.iter().map(name).collect();
+        let same = names
+            .iter()
+            .zip(&self.rows_before)
+            .all(|(now, before)| now == before);
+        let again = same && !self.rows_before.is_empty();
+        self.rows_before = names;
+        again
     }
 
     /// Queues a page for the reader without the rows that came before; says how many are new.
     pub(super) fn deliver(&mut self, arrived: Arrived) -> u64 {
         let mut rows: Vec<Row> = Vec::with_capacity(arrived.rows.len());
+        let shorter = arrived.is_shorter_than_it_says();
         let mut fresh = 0_u64;
         for row in arrived.rows {
             match row.id {
@@ -240,6 +316,10 @@ impl Sweep {
         self.report.distinct += fresh;
         let first_or_nameless = self.plain_pages == 0 || rows.iter().any(|row| row.id.is_none());
         self.plain_pages += u64::from(first_or_nameless || self.is_full(fresh));
+        if matches!(self.stage, Stage::Sweeping) {
+            self.shorter_then_more |= self.shorter_pages && fresh > 0;
+            self.shorter_pages |= shorter;
+        }
         if fresh > 0 {
             self.fresh_pages += 1;
             let [last, _] = self.last_fresh;
@@ -261,10 +341,7 @@ impl Sweep {
             offset: arrived.said_offset,
             total: arrived.said_total,
             rows,
-            user_id: match self.list {
-                List::Users => None,
-                List::Messages { user_id } => user_id.get().try_into().ok(),
-            },
+            user_id: self.user_id(),
             counts: self.report.counts(),
             sent,
             checkpoint: None,
@@ -284,16 +361,22 @@ impl Sweep {
         let reached = self.totals.last.is_some_and(|total| self.end >= total);
         let confirmed = self.at_end && (!self.short_pages || self.barren_pages > 0);
         let past_end = reached && !self.last_full && !self.short_pages;
-        let bound = if reached || self.totals.last.is_none() {
-            BARREN_PAGES_PAST_END
-        } else {
-            BARREN_PAGES
+        let bound = match self.totals.last {
+            None if self.last_idle => BARREN_PAGES_WITHOUT_TOTAL,
+            None => BARREN_PAGES,
+            Some(_) if reached => BARREN_PAGES_PAST_TOTAL,
+            Some(_) => BARREN_PAGES,
         };
+        if self.next_to_prove_end().is_some() && self.proving_left() > 0 {
+            self.mark_checkpoint();
+            return;
+        }
         let next = self.next_offset();
         let stuck = self.last_offset.is_some_and(|last| next <= last)
             || self.empty_to.is_some_and(|empty_to| next < empty_to);
         let circles = self.barren_pages >= bound || self.scant_pages >= BARREN_PAGES;
-        if confirmed || past_end || stuck || circles || self.proving_left() == 0 {
+        let ended = self.end_is_proved();
+        if confirmed || past_end || ended || stuck || circles || self.proving_left() == 0 {
             self.close();
         } else {
             self.mark_checkpoint();

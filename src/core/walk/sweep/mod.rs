@@ -4,7 +4,9 @@
 mod arrived;
 mod asking;
 mod closing;
+mod ending;
 mod filling;
+mod gaps;
 mod joining;
 mod proof;
 mod resume;
@@ -16,7 +18,9 @@ use roaring::RoaringTreemap;
 pub use self::arrived::{Answer, Ask, Question};
 use self::arrived::{Arrived, Order};
 use self::closing::Again;
+use self::ending::End;
 use self::filling::Fill;
+use self::gaps::Gaps;
 pub use self::resume::{Checkpoint, Resume};
 use super::chain::Chain;
 use super::totals::Totals;
@@ -49,6 +53,8 @@ enum Stage {
     },
     /// The list is read once more, its pages cut elsewhere: its order changes.
     Again(Again),
+    /// Ids between those held are looked up.
+    Gaps(Gaps),
     /// One response more, whose total counts all that is held.
     Recount,
     Over,
@@ -78,14 +84,14 @@ pub struct Sweep {
     /// Where the joined pages end, and the pages asked ahead if each comes full.
     end: u64,
     planned_end: u64,
-    /// How far the list had been read when the chain began anew.
-    anew_to: u64,
     beginnings: u32,
     /// Where the last joined page began, and how many rows it had.
     last_offset: Option<u64>,
     /// No rows came from the offsets between the end and this one.
     empty_to: Option<u64>,
     last_received: u64,
+    /// The row at offset 0.
+    first_row: Option<i64>,
     longest_page: u64,
     last_full: bool,
     /// It ended where its own total said that the list does.
@@ -97,6 +103,12 @@ pub struct Sweep {
     short_pages: bool,
     /// A page came short, and more rows followed.
     short_then_more: bool,
+    /// A page had fewer rows than the limit that it said,
+    shorter_pages: bool,
+    /// and rows that were new came from behind it.
+    shorter_then_more: bool,
+    list_end: End,
+    end_attempts: u32,
     refused: bool,
     scant_pages: u32,
     fresh_pages: u64,
@@ -107,8 +119,12 @@ pub struct Sweep {
     /// Rows came in ahead of where the walk was.
     shifted: bool,
     front_read: bool,
+    gaps_read: bool,
     recounted: bool,
-    vanished: VecDeque<i64>,
+    /// Rows that a later page did not show, and what their text was.
+    vanished: VecDeque<(i64, u64)>,
+    /// The text that the row had which is looked up.
+    content_before: u64,
     /// Rows that vanished and are not asked for: there are too many.
     not_looked_up: u64,
     /// Ids that were asked for, or are to be.
@@ -122,11 +138,15 @@ pub struct Sweep {
     found_again: u64,
     /// Passes in a row that found nothing.
     fruitless_passes: u64,
+    passes_bring_little: bool,
     /// The two answers that last brought rows, by the order in which they were taken.
     last_fresh: [u64; 2],
     latest: Option<Order>,
     unnamed_rows: u64,
-    content_before: Option<u64>,
+    /// The rows of the page before, by id.
+    rows_before: Vec<u64>,
+    /// The last page was empty, or refused, or repeats the one before.
+    last_idle: bool,
     given: u64,
     ready: VecDeque<WalkedPage>,
     /// An offset before the total from which nothing was to be had, and the status that said so.
@@ -156,11 +176,11 @@ impl Sweep {
             plain_pages: 0,
             end: 0,
             planned_end: 0,
-            anew_to: 0,
             beginnings: 0,
             last_offset: None,
             empty_to: None,
             last_received: 0,
+            first_row: None,
             longest_page: 0,
             last_full: false,
             last_to_total: false,
@@ -170,6 +190,10 @@ impl Sweep {
             barren_pages: 0,
             short_pages: false,
             short_then_more: false,
+            shorter_pages: false,
+            shorter_then_more: false,
+            list_end: End::Open,
+            end_attempts: 0,
             refused: false,
             scant_pages: 0,
             fresh_pages: 0,
@@ -177,8 +201,10 @@ impl Sweep {
             strayed: false,
             shifted: false,
             front_read: false,
+            gaps_read: false,
             recounted: false,
             vanished: VecDeque::new(),
+            content_before: 0,
             not_looked_up: 0,
             looked_up: BTreeSet::new(),
             untraced_moves: 0,
@@ -186,10 +212,12 @@ impl Sweep {
             links_given_up: 0,
             found_again: 0,
             fruitless_passes: 0,
+            passes_bring_little: false,
             last_fresh: [0; 2],
             latest: None,
             unnamed_rows: 0,
-            content_before: None,
+            rows_before: Vec::new(),
+            last_idle: false,
             given: 0,
             ready: VecDeque::new(),
             refused_at: None,
@@ -211,9 +239,11 @@ impl Sweep {
             Stage::Over => return None,
             Stage::Sweeping => return self.ask_ahead(),
             Stage::Filling(fill) => fill.question(self.settings.page_size),
-            Stage::Looking | Stage::Front { .. } | Stage::Again(_) | Stage::Recount => {
-                self.closing_question()
-            }
+            Stage::Looking
+            | Stage::Front { .. }
+            | Stage::Again(_)
+            | Stage::Gaps(_)
+            | Stage::Recount => self.closing_question(),
         };
         let ask = self.number(question);
         self.awaited = Some(ask.number);
@@ -245,10 +275,12 @@ impl Sweep {
         }
         self.answers += 1;
         let arrived = match answer {
-            Answer::Row { row, .. } => {
-                if let Question::Row { id } = ask.question {
-                    self.look_up(id, row.as_deref());
+            Answer::Row { row, sent } => {
+                if matches!(self.stage, Stage::Gaps(_)) {
+                    self.take_gap(row, sent);
+                    return;
                 }
+                self.look_up(row.as_deref());
                 return;
             }
             Answer::Unanswered(_) => {
@@ -274,6 +306,14 @@ impl Sweep {
         }
         self.join_arrived();
         self.count_proof();
+    }
+
+    /// Whose messages these are; `None` for users.
+    fn user_id(&self) -> Option<i64> {
+        match self.list {
+            List::Users => None,
+            List::Messages { user_id } => user_id.get().try_into().ok(),
+        }
     }
 
     fn cut_to_max_items(&mut self, rows: &mut Vec<Row>) {

@@ -21,7 +21,12 @@ impl Sweep {
         let of_messages = matches!(self.list, List::Messages { .. });
         let as_many = totals.last == Some(self.report.distinct);
         let honest = !totals.fell && !totals.too_small && !totals.missing && !self.strayed;
-        of_messages && as_many && honest && self.unnamed_rows == 0 && self.is_counted_late()
+        of_messages
+            && as_many
+            && honest
+            && self.unnamed_rows == 0
+            && !self.total_disagrees()
+            && self.is_counted_late()
     }
 
     /// Whether the last total is from an instant after all rows had come, or never differed.
@@ -74,6 +79,7 @@ impl Sweep {
         let totals = &self.totals;
         let short = totals.short(self.report.distinct);
         let unexplained = short.is_some_and(|short| short > totals.grown());
+        let ends_linked = self.ends_linked();
         let mut doubts = Vec::new();
         let mut doubt = |holds: bool, words: String| {
             if holds {
@@ -113,6 +119,13 @@ impl Sweep {
                 rows(self.found_again, "more", "more")
             ),
         );
+        doubt(
+            evidence.rows_found_by_id > 0,
+            format!(
+                "{} found by looking up ids between those held",
+                rows(evidence.rows_found_by_id, "was", "were")
+            ),
+        );
         let not_asked = self.not_looked_up + self.vanished.len() as u64;
         // As many as the total fell by may well be gone.
         let vanished = self.looked_up.len() as u64 + self.not_looked_up;
@@ -134,7 +147,7 @@ impl Sweep {
             );
         }
         doubt(
-            totals.too_small,
+            totals.too_small && !ends_linked,
             "there are more rows than the total says".to_owned(),
         );
         let before_total = totals.last.is_some_and(|total| total > self.end);
@@ -143,19 +156,19 @@ impl Sweep {
             false => "no page ended just where its total says that the list does",
         };
         doubt(
-            !self.at_end && totals.last.is_some() && !totals.too_small,
+            !self.at_end && totals.last.is_some() && !totals.too_small && !ends_linked,
             end.to_owned(),
         );
         doubt(
-            totals.missing && totals.last.is_some(),
+            totals.missing && totals.last.is_some() && !ends_linked,
             "some responses gave no total".to_owned(),
         );
         doubt(
-            totals.last.is_none(),
+            totals.last.is_none() && !ends_linked,
             "nothing says where the list ends".to_owned(),
         );
         doubt(
-            unexplained && self.at_end,
+            unexplained && self.at_end && !self.total_disagrees(),
             "nothing that came meanwhile explains it".to_owned(),
         );
         doubts

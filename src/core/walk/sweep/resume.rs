@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::chain::{Chain, Remembered};
 use super::super::totals::Totals;
 use super::Sweep;
+use super::ending::End;
 use crate::core::interface::List;
 use crate::core::report::{Counts, Evidence};
 use crate::core::timestamp::Timestamp;
@@ -26,6 +27,14 @@ pub struct Checkpoint {
     last_to_total: bool,
     short_pages: bool,
     short_then_more: bool,
+    #[serde(default)]
+    shorter_pages: bool,
+    #[serde(default)]
+    shorter_then_more: bool,
+    #[serde(default)]
+    list_end: End,
+    #[serde(default)]
+    first_row: Option<i64>,
     looked_up: Vec<i64>,
     not_looked_up: u64,
     unnamed_rows: u64,
@@ -38,6 +47,9 @@ pub struct Checkpoint {
     answers: u64,
     plain_pages: u64,
     vanished: Vec<i64>,
+    /// What their texts were; the chain's in checkpoints of before.
+    #[serde(default)]
+    vanished_contents: Vec<u64>,
     totals: Totals,
     chain: Vec<Remembered>,
     requests: u64,
@@ -70,6 +82,10 @@ impl Sweep {
             last_to_total: self.last_to_total,
             short_pages: self.short_pages,
             short_then_more: self.short_then_more,
+            shorter_pages: self.shorter_pages,
+            shorter_then_more: self.shorter_then_more,
+            list_end: self.list_end,
+            first_row: self.first_row,
             looked_up: self.looked_up.iter().copied().collect(),
             not_looked_up: self.not_looked_up,
             unnamed_rows: self.unnamed_rows,
@@ -81,7 +97,8 @@ impl Sweep {
             held_it_all: self.held_it_all,
             answers: self.answers,
             plain_pages: self.plain_pages,
-            vanished: self.vanished.iter().copied().collect(),
+            vanished: self.vanished.iter().map(|(id, _)| *id).collect(),
+            vanished_contents: self.vanished.iter().map(|(_, content)| *content).collect(),
             totals: self.totals,
             chain: self.chain.end(KEPT),
             requests: report.requests,
@@ -108,6 +125,10 @@ impl Sweep {
         sweep.last_to_total = checkpoint.last_to_total;
         sweep.short_pages = checkpoint.short_pages;
         sweep.short_then_more = checkpoint.short_then_more;
+        sweep.shorter_pages = checkpoint.shorter_pages;
+        sweep.shorter_then_more = checkpoint.shorter_then_more;
+        sweep.list_end = checkpoint.list_end;
+        sweep.first_row = checkpoint.first_row;
         sweep.looked_up = checkpoint.looked_up.into_iter().collect();
         sweep.not_looked_up = checkpoint.not_looked_up;
         sweep.unnamed_rows = checkpoint.unnamed_rows;
@@ -119,9 +140,14 @@ impl Sweep {
         sweep.held_it_all = checkpoint.held_it_all;
         sweep.answers = checkpoint.answers;
         sweep.plain_pages = checkpoint.plain_pages;
-        sweep.vanished = checkpoint.vanished.into();
         sweep.totals = checkpoint.totals;
         sweep.chain = Chain::resumed(&checkpoint.chain);
+        let mut contents = checkpoint.vanished_contents.into_iter();
+        let with_content = |id| {
+            let held = || sweep.chain.content_of(id);
+            (id, contents.next().or_else(held).unwrap_or_default())
+        };
+        sweep.vanished = checkpoint.vanished.into_iter().map(with_content).collect();
         sweep.seen = held;
         let report = &mut sweep.report;
         let counts = checkpoint.counts;

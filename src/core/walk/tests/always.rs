@@ -160,6 +160,10 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
         .lasting()
         .filter(|row| !row.touched && !plain.held.contains(&row.id))
         .count() as u64;
+    let plain_gets = list
+        .lasting()
+        .filter(|row| !row.touched && !held.contains(&row.id) && plain.held.contains(&row.id))
+        .count() as u64;
     if case.max_items.is_none() {
         let of_kind = tally.kinds.entry(case.kind()).or_default();
         of_kind.walks += 1;
@@ -173,8 +177,13 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
                 .moved_away
                 .count(moved.filter(|row| !held.contains(&row.id)).count() as u64);
         }
+        of_kind.plain_gets.count(plain_gets);
         of_kind.plain.count(plain_lost);
         of_kind.plain_endless += u64::from(plain.endless);
+        if case.reads_like_plain_loop() && !plain.endless {
+            of_kind.requests += walked.requests;
+            of_kind.plain_requests += plain.requests;
+        }
     }
     if case.is_ordinary() && case.habits.rows >= TEN_PAGES {
         let overhead = 100.0 * (walked.requests as f64 / plain.requests as f64 - 1.0);

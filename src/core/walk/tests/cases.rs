@@ -21,6 +21,10 @@ pub struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     KeepsThem,
+    /// Keeps them, and hundreds of rows come at once.
+    Imports,
+    TotalMissing,
+    TotalCached,
     TiesReshuffled,
     Shuffled,
     MovesUnseen,
@@ -33,8 +37,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::KeepsThem,
+        Self::Imports,
+        Self::TotalMissing,
+        Self::TotalCached,
         Self::TiesReshuffled,
         Self::Shuffled,
         Self::MovesUnseen,
@@ -58,16 +65,33 @@ impl Case {
             (_, Total::TooLarge) => Kind::TotalTooLarge,
             (_, Total::Capped) => Kind::TotalCapped,
             (_, Total::WithoutHidden) => Kind::HiddenNotCounted,
-            (_, Total::Exact | Total::Null) if self.habits.messages && self.habits.deletes => {
+            (_, Total::Cached) => Kind::TotalCached,
+            (_, Total::Null | Total::Sometimes) => Kind::TotalMissing,
+            (_, Total::Exact) if self.habits.messages && self.habits.deletes => {
                 Kind::MessagesDeleted
             }
-            (_, Total::Exact | Total::Null) => Kind::KeepsThem,
+            (_, Total::Exact) if self.habits.churn == Churn::Imports => Kind::Imports,
+            (_, Total::Exact) => Kind::KeepsThem,
         }
     }
 
-    /// Rows that nobody touched keep their order, and each response gives its own total.
+    /// Rows that nobody touched keep their order; totals are right, or missing, or behind.
     pub fn orders_truly(&self) -> bool {
-        matches!(self.kind(), Kind::KeepsThem | Kind::MessagesDeleted)
+        matches!(
+            self.kind(),
+            Kind::KeepsThem
+                | Kind::Imports
+                | Kind::TotalMissing
+                | Kind::TotalCached
+                | Kind::MessagesDeleted
+        )
+    }
+
+    /// A plain loop reads the same pages, and sends as many requests as pages need.
+    pub fn reads_like_plain_loop(&self) -> bool {
+        self.size_of_a_page() == u64::from(LARGEST_LIMIT)
+            && self.max_items.is_none()
+            && self.killed_after.is_none()
     }
 
     /// Messages are only ever added, and each response gives its own total.
@@ -100,14 +124,13 @@ impl Case {
     pub fn is_ordinary(&self) -> bool {
         let largest = self.size_of_a_page() == u64::from(LARGEST_LIMIT);
         let Habits {
-            total,
             short_pages,
             hidden,
             ..
         } = self.habits;
         let whole = !short_pages && hidden == 0 && self.max_items.is_none();
         let whole = whole && self.killed_after.is_none();
-        self.kind() == Kind::KeepsThem && total == Total::Exact && largest && whole
+        matches!(self.kind(), Kind::KeepsThem | Kind::Imports) && largest && whole
     }
 
     /// Whether a patient reader finds every row while nobody changes the list.
@@ -145,7 +168,6 @@ struct Oddities {
     hidden: u8,
     page_size: u8,
     max_items: Option<u64>,
-    null_total: bool,
 }
 
 fn oddities() -> impl Strategy<Value = Oddities> {
@@ -156,7 +178,6 @@ fn oddities() -> impl Strategy<Value = Oddities> {
         hidden: 0,
         page_size: LARGEST_LIMIT,
         max_items: None,
-        null_total: false,
     });
     let some = (
         prop_oneof![2 => Just(LARGEST_LIMIT), 1 => 10..=LARGEST_LIMIT],
@@ -165,17 +186,15 @@ fn oddities() -> impl Strategy<Value = Oddities> {
         prop_oneof![3 => Just(0), 1 => 1_u8..30],
         prop_oneof![5 => Just(LARGEST_LIMIT), 1 => 1..=LARGEST_LIMIT],
         prop_oneof![20 => Just(None), 1 => (0_u64..500).prop_map(Some)],
-        prop::bool::weighted(0.15),
     );
     let some = some.prop_map(
-        |(largest_page, says, short_pages, hidden, page_size, max_items, null_total)| Oddities {
+        |(largest_page, says, short_pages, hidden, page_size, max_items)| Oddities {
             largest_page,
             says,
             short_pages,
             hidden,
             page_size,
             max_items,
-            null_total,
         },
     );
     prop_oneof![1 => none, 1 => some]
@@ -188,8 +207,20 @@ pub fn cases() -> impl Strategy<Value = Case> {
         2 => 400_i64..991,
         2 => 991_i64..1600,
     ];
-    let kinds = Kind::ALL.map(|kind| (if kind == Kind::KeepsThem { 10 } else { 1 }, Just(kind)));
-    let churns = [Churn::None, Churn::Moderate, Churn::Heavy, Churn::Bursts];
+    let weight = |kind| match kind {
+        Kind::KeepsThem => 10,
+        Kind::Imports | Kind::TotalMissing | Kind::TotalCached => 2,
+        _ => 1,
+    };
+    let kinds = Kind::ALL.map(|kind| (weight(kind), Just(kind)));
+    let churns = [
+        (2, Just(Churn::None)),
+        (2, Just(Churn::Moderate)),
+        (2, Just(Churn::Heavy)),
+        (2, Just(Churn::Bursts)),
+        (1, Just(Churn::Imports)),
+    ];
+    let ties = prop_oneof![2 => Just(8_u16), 1 => 8_u16..600];
     let orders = [
         Order::OldestFirst,
         Order::NewestFirst,
@@ -207,7 +238,7 @@ pub fn cases() -> impl Strategy<Value = Case> {
         rows,
         prop::strategy::Union::new_weighted(kinds.to_vec()),
         any::<bool>(),
-        prop::sample::select(churns.to_vec()),
+        (prop::strategy::Union::new_weighted(churns.to_vec()), ties),
         prop::sample::select(orders.to_vec()),
         prop::sample::select(past_ends.to_vec()),
         oddities(),
@@ -220,7 +251,7 @@ pub fn cases() -> impl Strategy<Value = Case> {
                 rows,
                 kind,
                 messages,
-                churn,
+                (churn, tied),
                 order,
                 past_end,
                 oddities,
@@ -228,16 +259,13 @@ pub fn cases() -> impl Strategy<Value = Case> {
                 killed_after,
                 seed,
             )| {
-                let total = match oddities.null_total {
-                    true => Total::Null,
-                    false => Total::Exact,
-                };
                 let mut habits = Habits {
                     messages,
                     rows,
                     order,
-                    total,
+                    total: Total::Exact,
                     churn,
+                    tied,
                     deletes: !messages,
                     largest_page: oddities.largest_page,
                     says: oddities.says,
@@ -250,7 +278,7 @@ pub fn cases() -> impl Strategy<Value = Case> {
                 // Thousands of requests for a page of one row say no more than hundreds.
                 // A list that grows by more than a page with each request has no end.
                 let page_size = match rows {
-                    0..200 if churn != Churn::Bursts => oddities.page_size,
+                    0..200 if churn < Churn::Bursts => oddities.page_size,
                     _ => oddities.page_size.max(10),
                 };
                 Case {
@@ -267,6 +295,13 @@ pub fn cases() -> impl Strategy<Value = Case> {
 fn break_assumption(habits: &mut Habits, kind: Kind) {
     match kind {
         Kind::KeepsThem => {}
+        Kind::Imports => habits.churn = Churn::Imports,
+        Kind::TotalMissing if habits.seed.is_multiple_of(3) => habits.total = Total::Sometimes,
+        Kind::TotalMissing => habits.total = Total::Null,
+        Kind::TotalCached => {
+            habits.total = Total::Cached;
+            habits.churn = habits.churn.max(Churn::Moderate);
+        }
         Kind::TiesReshuffled => habits.order = Order::Ties,
         Kind::Shuffled => habits.order = Order::Shuffled,
         Kind::MovesUnseen => {

@@ -31,6 +31,10 @@ pub enum Total {
     TooSmall,
     TooLarge,
     Capped,
+    /// Counted now and then, and served from a cache in between: behind, too large or too small.
+    Cached,
+    /// Missing from a third of the responses.
+    Sometimes,
     /// Hidden rows take a place and are not counted.
     WithoutHidden,
 }
@@ -61,6 +65,8 @@ pub enum Churn {
     Heavy,
     /// Moderate, and now and then 50 at once.
     Bursts,
+    /// Moderate, and up to three times hundreds of new rows at once, where new rows go.
+    Imports,
 }
 
 /// All of it.
@@ -72,6 +78,9 @@ pub struct Habits {
     pub order: Order,
     pub total: Total,
     pub churn: Churn,
+    /// Of `Order::Ties`, the rows that share a key on average.
+    #[serde(default = "eight")]
+    pub tied: u16,
     /// Messages are only ever added, as the certificates assume, where this is false.
     pub deletes: bool,
     pub largest_page: u8,
@@ -81,6 +90,10 @@ pub struct Habits {
     pub hidden: u8,
     pub past_end: PastEnd,
     pub seed: u64,
+}
+
+fn eight() -> u16 {
+    8
 }
 
 impl Habits {

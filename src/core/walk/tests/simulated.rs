@@ -60,6 +60,9 @@ pub struct Simulated {
     next_id: i64,
     instant: u64,
     first_total: Option<usize>,
+    /// The total that is cached, and the instant when it is counted anew.
+    cached_total: (usize, u64),
+    imports_left: u8,
     /// The most places that the list had at an instant.
     pub greatest_extent: usize,
     contents: HashSet<u64>,
@@ -96,6 +99,8 @@ impl Simulated {
             next_id: 1,
             instant: 0,
             first_total: None,
+            cached_total: (0, 0),
+            imports_left: 3,
             greatest_extent: 0,
             contents: HashSet::new(),
             members: HashSet::new(),
@@ -113,6 +118,9 @@ impl Simulated {
             list.add(list.entries.len(), id, &mut random);
         }
         list.next_id = list.habits.rows + 1;
+        // Counted before the walk began, when there were a few rows more or fewer.
+        let counted = (list.entries.len() + random.usize(..20)).saturating_sub(10);
+        list.cached_total = (counted, random.u64(..10));
         list.note();
         list
     }
@@ -141,12 +149,17 @@ impl Simulated {
             .copied()
             .collect();
         let first_total = *self.first_total.get_or_insert(extent);
+        if self.instant >= self.cached_total.1 {
+            self.cached_total = (extent, self.instant + random.u64(2..20));
+        }
         let total = match habits.total {
             Total::Exact => Some(extent),
             Total::Null => None,
             Total::Stale => Some(first_total),
             Total::TooSmall => Some(extent - extent.div_ceil(10)),
             Total::TooLarge => Some(extent + extent.div_ceil(10)),
+            Total::Cached => Some(self.cached_total.0),
+            Total::Sometimes => (random.u8(..3) > 0).then_some(extent),
             Total::Capped => Some(extent.min(first_total * 2 / 3)),
             Total::WithoutHidden => Some(self.visible().count()),
         };
@@ -210,7 +223,7 @@ impl Simulated {
         let mut random = self.random();
         let changes = match self.habits.churn {
             Churn::None => 0,
-            Churn::Moderate | Churn::Bursts => (random.u8(..10) == 0).into(),
+            Churn::Moderate | Churn::Bursts | Churn::Imports => (random.u8(..10) == 0).into(),
             Churn::Heavy => random.u8(1..=3),
         };
         for _ in 0..changes {
@@ -218,6 +231,12 @@ impl Simulated {
         }
         if self.habits.churn == Churn::Bursts && random.u8(..16) == 0 {
             self.burst(&mut random);
+        }
+        let imports = self.habits.churn == Churn::Imports && self.imports_left > 0;
+        let imports = imports && random.u8(..12) == 0;
+        if imports {
+            self.imports_left -= 1;
+            self.import(&mut random);
         }
         match self.habits.order {
             Order::Shuffled => random.shuffle(&mut self.entries),
@@ -229,7 +248,7 @@ impl Simulated {
             }
             _ => {}
         }
-        if changes > 0 || self.habits.churn == Churn::Bursts {
+        if changes > 0 || imports || self.habits.churn == Churn::Bursts {
             self.note();
         }
         random
@@ -276,6 +295,35 @@ impl Simulated {
         }
     }
 
+    fn import(&mut self, random: &mut fastrand::Rng) {
+        let place = self.place_of_new(random);
+        let key = self.key_at(place, false);
+        let first = self.next_id;
+        self.next_id += random.i64(100..1_200);
+        let ids = first..self.next_id;
+        let hidden = self.habits.hidden;
+        let mut entries: Vec<Entry> = ids
+            .map(|id| Entry {
+                id,
+                key,
+                revision: 0,
+                hidden: random.u8(..100) < hidden,
+                touched: false,
+                moved: false,
+            })
+            .collect();
+        if self.is_descending() {
+            entries.reverse();
+        }
+        let hidden = entries.iter().filter(|entry| entry.hidden);
+        self.hidden_ids.extend(hidden.map(|entry| entry.id));
+        self.entries.splice(place..place, entries);
+    }
+
+    fn is_descending(&self) -> bool {
+        matches!(self.habits.order, Order::NewestFirst | Order::UpdatedFirst)
+    }
+
     /// Often near the front, where a walk has been when most changes come.
     fn any_place(&self, random: &mut fastrand::Rng) -> usize {
         let near = if random.u8(..3) == 0 { 150 } else { usize::MAX };
@@ -304,7 +352,7 @@ impl Simulated {
         if hidden {
             self.hidden_ids.insert(id);
         }
-        let tied = self.habits.order == Order::Ties && random.u8(..8) > 0;
+        let tied = self.habits.order == Order::Ties && random.u16(..self.habits.tied) > 0;
         let entry = Entry {
             id,
             key: self.key_at(place, tied),
@@ -318,7 +366,7 @@ impl Simulated {
 
     /// A key that belongs at a place; keys are spaced by a second, and a new one takes the middle.
     fn key_at(&self, place: usize, tied: bool) -> u64 {
-        let descending = matches!(self.habits.order, Order::NewestFirst | Order::UpdatedFirst);
+        let descending = self.is_descending();
         let key = |place: usize| self.entries.get(place).map(|entry| entry.key);
         let before = place.checked_sub(1).and_then(key);
         match (before, key(place)) {

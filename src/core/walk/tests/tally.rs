@@ -42,8 +42,13 @@ pub struct OfKind {
     /// Certified, and without rows that were there all the time and that moved.
     pub moved_away: Lost,
     pub uncertified: Lost,
+    /// Without rows that the plain loop got from the same list.
+    pub plain_gets: Lost,
     pub plain: Lost,
     pub plain_endless: u64,
+    /// Of the walks whose pages are those of the plain loop.
+    pub requests: u64,
+    pub plain_requests: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -68,8 +73,11 @@ impl Tally {
             sum.falsely_certified.add(more.falsely_certified);
             sum.moved_away.add(more.moved_away);
             sum.uncertified.add(more.uncertified);
+            sum.plain_gets.add(more.plain_gets);
             sum.plain.add(more.plain);
             sum.plain_endless += more.plain_endless;
+            sum.requests += more.requests;
+            sum.plain_requests += more.plain_requests;
         }
         for (churn, more) in other.overheads {
             self.overheads.entry(churn).or_default().extend(more);
@@ -106,11 +114,13 @@ impl fmt::Display for Tally {
         )?;
         writeln!(
             formatter,
-            "lost: walks that lack rows, and (rows), that were there all the time and that nobody touched"
+            "lost: walks that lack rows, and (rows), that were there all the time and that nobody touched; plain \
+             gets: of those, the ones that the plain loop got; requests: for one of the plain loop's, \
+             where pages are as long"
         )?;
         writeln!(
             formatter,
-            "{:<17} {:>7} {:>8} {:>8} {:>8} {:>11} | {:>15} {:>17} | {:>17} {:>17} {:>7}",
+            "{:<17} {:>7} {:>8} {:>8} {:>8} {:>11} | {:>15} {:>14} | {:>17} {:>14} | {:>16} {:>7} {:>8}",
             "the list",
             "walks",
             "snapshot",
@@ -120,8 +130,10 @@ impl fmt::Display for Tally {
             "certified: lost",
             "of those moved",
             "uncertified: lost",
+            "plain gets",
             "plain loop: lost",
-            "endless"
+            "endless",
+            "requests"
         )?;
         for (kind, of_kind) in &self.kinds {
             write!(
@@ -136,12 +148,14 @@ impl fmt::Display for Tally {
             }
             writeln!(
                 formatter,
-                " | {:>15} {:>17} | {:>17} {:>17} {:>7}",
+                " | {:>15} {:>14} | {:>17} {:>14} | {:>16} {:>7} {:>7.2}x",
                 of_kind.falsely_certified,
                 of_kind.moved_away,
                 of_kind.uncertified,
+                of_kind.plain_gets,
                 of_kind.plain,
-                of_kind.plain_endless
+                of_kind.plain_endless,
+                of_kind.requests as f64 / of_kind.plain_requests as f64
             )?;
         }
         writeln!(

@@ -1,0 +1,97 @@
+//! The end of a list, proved without its total.
+//!
+//! A page that has fewer rows than the limit it says it applied may be the last one, or may have
+//! been cut short. So the offset just behind it is requested, which has to bring nothing, and then
+//! its last rows once more: where they still stand in the same place, no delete can have pulled
+//! unseen rows below the offset that brought nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::chain::{LINK, Shared};
+use super::{Arrived, OVERLAP, Sweep};
+
+// Attempts at an end whose rows move between the requests, after which it stays unproved.
+const MOST_ATTEMPTS: u32 = 3;
+
+/// What is known of the end of the last page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum End {
+    /// More may follow.
+    #[default]
+    Open,
+    /// The page is shorter than the limit it says, and its total is another or missing.
+    Short,
+    /// The same, and nothing came from the offset behind it.
+    NothingBehind,
+    /// The page is shorter than the limit it says, linked, and ends at its total.
+    AtTotal,
+    /// Nothing came from behind it, and its last rows still stand in the same place.
+    Proved { total: Option<u64> },
+}
+
+impl Sweep {
+    /// Takes a page that was just joined; `end_before` is where the rows ended before it, if any.
+    pub(super) fn note_end(&mut self, arrived: &Arrived, shared: &Shared, end_before: Option<u64>) {
+        if arrived.is_past_end() {
+            self.list_end = match self.list_end {
+                End::Short if self.looks_behind(arrived) => End::NothingBehind,
+                // The rows whose place is to be confirmed are not to be had.
+                End::NothingBehind => End::Open,
+                end => end,
+            };
+            return;
+        }
+        let total = arrived.total();
+        let in_order = shared.behind == 0 && shared.inversions == 0 && !arrived.strayed;
+        let short = in_order && arrived.is_shorter_than_it_says();
+        self.list_end = match self.list_end {
+            _ if !short => End::Open,
+            _ if total == Some(self.end) => match shared.links() {
+                true => End::AtTotal,
+                false => End::Open,
+            },
+            End::NothingBehind if shared.links() && Some(self.end) == end_before => {
+                End::Proved { total }
+            }
+            _ if shared.links() || end_before.is_none() => End::Short,
+            _ => End::Open,
+        };
+        self.end_attempts += u32::from(self.list_end == End::Short);
+    }
+
+    /// Where the next page begins while the end of the list is being proved.
+    pub(super) fn next_to_prove_end(&self) -> Option<u64> {
+        let linkable = self.longest_page > LINK && self.unnamed_rows == 0;
+        let linkable = linkable && self.report.evidence.inversions == 0;
+        if !linkable || self.shorter_then_more || self.end_attempts > MOST_ATTEMPTS {
+            return None;
+        }
+        match self.list_end {
+            End::Short => Some(self.end),
+            End::NothingBehind => Some(self.end.saturating_sub(OVERLAP)),
+            End::Open | End::AtTotal | End::Proved { .. } => None,
+        }
+    }
+
+    /// Whether a page was requested to show that nothing follows.
+    pub(super) fn looks_behind(&self, arrived: &Arrived) -> bool {
+        self.list_end == End::Short && self.next_to_prove_end() == Some(arrived.offset)
+    }
+
+    /// Whether the last page ends the list, whatever the totals of other pages say.
+    pub(super) fn ends_linked(&self) -> bool {
+        let proved = matches!(self.list_end, End::AtTotal | End::Proved { .. });
+        proved && !self.shorter_then_more
+    }
+
+    /// Whether the end is proved without the total.
+    pub(super) fn end_is_proved(&self) -> bool {
+        matches!(self.list_end, End::Proved { .. }) && !self.shorter_then_more
+    }
+
+    /// Whether the end is proved, and the total says another.
+    pub(super) fn total_disagrees(&self) -> bool {
+        let told = matches!(self.list_end, End::Proved { total: Some(_) });
+        told && self.end_is_proved()
+    }
+}
