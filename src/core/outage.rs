@@ -58,6 +58,16 @@ struct Outage {
     probing: bool,
     /// Whether a probe was sent.
     confirmed: Arc<AtomicBool>,
+    /// Whether a probe failed, which was sent alone.
+    at_any_pace: bool,
+}
+
+/// An outage that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    pub lasted: Duration,
+    /// Requests failed however few they were: the pace had no part in it.
+    pub at_any_pace: bool,
 }
 
 /// What one call knows of the outage that it met, if it met one.
@@ -240,7 +250,7 @@ impl Outages {
     }
 
     /// A response came that no outage gives: the service is there, and an outage is over.
-    pub fn answer(&self, number: u64) -> Option<OutageNote> {
+    pub fn answer(&self, number: u64) -> Option<Ended> {
         let now = self.clock.now();
         let mut state = self.state();
         state.answered = state.answered.max(number);
@@ -252,7 +262,10 @@ impl Outages {
         }
         let lasted = now.saturating_duration_since(outage.began);
         state.past += lasted;
-        Some(OutageNote::Ended { lasted })
+        Some(Ended {
+            lasted,
+            at_any_pace: outage.at_any_pace,
+        })
     }
 
     /// A request failed as in an outage, and the service may have asked for a wait: what it means if
@@ -287,6 +300,7 @@ impl Outages {
                 interval: 2 * FIRST_PROBE,
                 probing: false,
                 confirmed: Arc::default(),
+                at_any_pace: false,
             });
         }
         let outage = state.current.as_mut()?;
@@ -297,6 +311,7 @@ impl Outages {
             outage.next_probe = now + jittered(outage.interval);
         }
         if probed {
+            outage.at_any_pace = true;
             outage.interval = (2 * outage.interval).min(LONGEST_PROBE);
         }
         Some(Down {

@@ -12,7 +12,7 @@ use crate::clock::Elapsed;
 use crate::core::budget::Budget;
 use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::interface::Endpoint;
-use crate::core::observer::Observer;
+use crate::core::observer::{Observer, OutageNote};
 use crate::core::outage::{self, Down, Outages, Pass, Patience};
 use crate::core::pace::{Admission, Pace, RefusedBy};
 use crate::core::process::chance;
@@ -239,8 +239,14 @@ impl Client {
                 seconds_taken: ended.duration_since(began).as_secs_f64(),
                 seconds_waited,
             });
-            if status.is_some_and(|status| !outage::STATUSES.contains(&status)) {
-                notes.extend(outages.answer(number));
+            if status.is_some_and(|status| !outage::STATUSES.contains(&status))
+                && let Some(outage) = outages.answer(number)
+            {
+                if outage.at_any_pace {
+                    pace.outage_ended();
+                }
+                let lasted = outage.lasted;
+                notes.push(OutageNote::Ended { lasted });
             }
             let failure = match outcome {
                 Ok((_, value)) => {

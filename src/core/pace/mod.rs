@@ -150,6 +150,12 @@ impl Pace {
         }
     }
 
+    /// An outage is over, in which requests failed at any pace: its 503s say nothing of a rate.
+    pub fn outage_ended(&self) {
+        let now = self.clock.now();
+        self.shared().state.forget_unavailable(now);
+    }
+
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -84,6 +84,12 @@ impl State {
         }
     }
 
+    /// Drops what was learned from 503s.
+    pub fn forget_unavailable(&mut self, now: Instant) {
+        self.unavailable = Unavailable::new();
+        self.rate.restore(now);
+    }
+
     #[cfg(test)]
     pub fn learned(&self) -> Option<f64> {
         self.rate.learned()

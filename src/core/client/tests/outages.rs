@@ -269,8 +269,9 @@ async fn a_wait_that_the_service_asks_for_comes_before_the_next_probe() {
     let read = futures_util::future::join_all(calls).await;
     assert!(read.iter().all(Result::is_ok));
     assert!(service.sent() <= 1 + 8 + 8, "{}", service.sent());
+    // The 503s may have meant "too fast", so the pace grows from a slow start.
     assert!(
-        (30.0..31.0).contains(&service.seconds()),
+        (30.0..33.0).contains(&service.seconds()),
         "{}",
         service.seconds()
     );
