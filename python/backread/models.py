@@ -280,7 +280,8 @@ class WalkReport:
       stable then); rows that a later page no longer showed and that were asked for by id:
       ``rows_gone`` (404) and ``rows_moved``; ``rows_short``, rows that the last total counts and
       the walk does not hold (``None`` without a total); ``proving_requests``, those that a plain
-      loop would not have sent: at most 16 and 8 for each page of the list.
+      loop would not have sent: at most 16 and 8 for each page of the list; ``rows_found_by_id``,
+      rows that no page showed and that were found by looking up the ids between those held.
     - ``outage_seconds``: how long the service was down while the walk ran; see ``outage_patience``
       of `Client`.
     """
@@ -307,6 +308,7 @@ class WalkReport:
     rows_moved: int = 0
     rows_short: int | None = None
     proving_requests: int = 0
+    rows_found_by_id: int = 0
     outage_seconds: float = 0.0
 
     def to_json(self) -> str:

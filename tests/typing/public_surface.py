@@ -311,6 +311,7 @@ def a_report(report: WalkReport) -> None:
         report.rows_gone,
         report.rows_moved,
         report.proving_requests,
+        report.rows_found_by_id,
         *report.uncertified_users,
         *report.lists_by_certificate.values(),
     ]

@@ -82,6 +82,7 @@ def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
         rows_moved=sum(report.rows_moved for report in everything),
         rows_short=_sum(report.rows_short for report in read),
         proving_requests=sum(report.proving_requests for report in everything),
+        rows_found_by_id=sum(report.rows_found_by_id for report in everything),
         outage_seconds=sum(report.outage_seconds for report in everything),
     )
 

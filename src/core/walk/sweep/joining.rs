@@ -314,12 +314,14 @@ impl Sweep {
             }
         }
         self.report.distinct += fresh;
-        let first_or_nameless = self.plain_pages == 0 || rows.iter().any(|row| row.id.is_none());
-        self.plain_pages += u64::from(first_or_nameless || self.is_full(fresh));
-        if matches!(self.stage, Stage::Sweeping) {
+        // What a pass finds after the sweep was sent for proof.
+        let sweeping = matches!(self.stage, Stage::Sweeping);
+        if sweeping {
             self.shorter_then_more |= self.shorter_pages && fresh > 0;
             self.shorter_pages |= shorter;
         }
+        let first_or_nameless = self.plain_pages == 0 || rows.iter().any(|row| row.id.is_none());
+        self.plain_pages += u64::from(sweeping && (first_or_nameless || self.is_full(fresh)));
         if fresh > 0 {
             self.fresh_pages += 1;
             let [last, _] = self.last_fresh;

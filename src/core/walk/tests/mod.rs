@@ -16,6 +16,7 @@ mod moves;
 mod plain;
 mod simulated;
 mod tally;
+mod ties;
 
 use super::*;
 use crate::core::client::Read;
