@@ -2,7 +2,8 @@
 //!
 //! It begins when two requests in a row fail with a connection error, 502, 503 or 504 and no request
 //! sent since the first of them was answered otherwise; one failure alone may be a single unhealthy
-//! backend, and is retried as usual. Until any other response comes, all requests wait, and one at a
+//! backend, and is retried as usual. A 503 may also mean "too fast", so 503s have to come for half a
+//! second without any other answer, or use up the retries of a request. Until any other response comes, all requests wait, and one at a
 //! time probes: after `FIRST_PROBE`, then twice as long each time up to `LONGEST_PROBE`, with jitter so
 //! that clients do not return together, or when the service asked for it (Retry-After). An outage
 //! that ends before the first probe was none.
@@ -95,6 +96,19 @@ pub struct Probe<'a> {
     outage: Arc<AtomicBool>,
     /// Of the first probe: how long the outage had lasted by then.
     first_after: Option<Duration>,
+}
+
+/// A failure as in an outage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed {
+    /// Of the request.
+    pub number: u64,
+    /// The wait that the service asked for, if it did.
+    pub asked: Option<Duration>,
+    /// A limiter answers 503, too.
+    pub may_be_too_fast: bool,
+    /// No retries are left.
+    pub is_last: bool,
 }
 
 /// What a failure that is part of an outage means.
@@ -268,15 +282,9 @@ impl Outages {
         })
     }
 
-    /// A request failed as in an outage, and the service may have asked for a wait: what it means if
-    /// there is an outage, which this may have begun.
-    pub fn fail(
-        &self,
-        number: u64,
-        pass: Pass<'_>,
-        patience: &mut Patience,
-        asked: Option<Duration>,
-    ) -> Option<Down> {
+    /// A request failed: what it means if there is an outage, which this may have begun.
+    pub fn fail(&self, failed: Failed, pass: Pass<'_>, patience: &mut Patience) -> Option<Down> {
+        let Failed { number, asked, .. } = failed;
         let now = self.clock.now();
         let probed = matches!(pass, Pass::Probe(_));
         drop(pass);
@@ -294,6 +302,10 @@ impl Outages {
                 state.failure = Some((number, now));
                 return None;
             };
+            let lasting = now.saturating_duration_since(began) >= FIRST_PROBE;
+            if failed.may_be_too_fast && !failed.is_last && !lasting {
+                return None;
+            }
             state.current = Some(Outage {
                 began,
                 next_probe: now + jittered(FIRST_PROBE),

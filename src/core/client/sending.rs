@@ -131,8 +131,14 @@ impl Call<'_> {
         let asked = retry::asked(&failure.kind);
         // Without an answer nothing says that an outage is over.
         let silent = failure.status.is_none() && outages.is_on();
+        let failed = outage::Failed {
+            number,
+            asked,
+            may_be_too_fast: failure.status == Some(503),
+            is_last: usual == Verdict::GiveUp,
+        };
         let down = (self.waits_for_outages() && (outage::is_sign(&failure.kind) || silent))
-            .then(|| outages.fail(number, pass, &mut self.patience, asked))
+            .then(|| outages.fail(failed, pass, &mut self.patience))
             .flatten();
         let verdict = match (down, usual) {
             (None, _) => usual,
@@ -165,6 +171,8 @@ impl Call<'_> {
             }
             let pass = self.pass(outages).await?;
             if self.patience.was_tried() {
+                // Those that were spent before anybody knew of the outage are given back.
+                self.retries = 0;
                 return Ok(Some(pass));
             }
             // Others were answered before anybody probed: it was this request alone that failed.

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::*;
 
+const DOWN: &str = "502 Bad Gateway";
 const BUSY: &str = "503 Service Unavailable";
 
 /// A service that answers each request by its path, its number and the time since it began.
@@ -53,8 +54,12 @@ impl Service {
 
     /// Down from its second request until so many seconds have passed.
     async fn down_for(seconds: f64) -> Self {
+        Self::answers_for(DOWN, seconds).await
+    }
+
+    async fn answers_for(status: &'static str, seconds: f64) -> Self {
         Self::start(move |_, number, now| match number > 1 && now < seconds {
-            true => answer(BUSY, "", "down"),
+            true => answer(status, "", "down"),
             false => fine(),
         })
         .await
@@ -123,6 +128,16 @@ async fn an_outage_is_waited_out_by_one_request_that_probes() {
 }
 
 #[tokio::test]
+async fn a_503_is_a_sign_of_an_outage_once_nothing_else_has_come_for_half_a_second() {
+    let service = Service::answers_for(BUSY, 20.0).await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let calls = (0..16).map(|_| client.user(Natural::from(42)));
+    let read = futures_util::future::join_all(calls).await;
+    assert!(read.iter().all(Result::is_ok));
+    assert!(client.outage_time() > Duration::from_secs(18));
+}
+
+#[tokio::test]
 async fn a_probe_comes_after_half_a_second_then_twice_as_long_up_to_five() {
     let service = Service::down_for(40.0).await;
     let client = service.client_that_was_answered(patience(60)).await;
@@ -145,7 +160,7 @@ async fn patience_ends() {
     let client = service.client_that_was_answered(patience(60)).await;
     let began = service.seconds();
     let error = user(&client).await.unwrap_err();
-    assert_eq!(error.status(), Some(503));
+    assert_eq!(error.status(), Some(502));
     let waited = service.seconds() - began;
     assert!((60.0..61.0).contains(&waited), "{waited}");
     // A later call has patience of its own.
@@ -253,7 +268,7 @@ async fn a_deadline_ends_an_outage_at_once_with_what_happened() {
     let error = user(&hurried).await.unwrap_err();
     assert!(matches!(error.kind, ErrorKind::DeadlineExceeded { .. }));
     let cause = error.cause.clone().unwrap();
-    assert_eq!(cause.status(), Some(503));
+    assert_eq!(cause.status(), Some(502));
     assert!(service.seconds() - began <= 10.0);
 }
 
