@@ -44,7 +44,7 @@ impl Sweep {
             true => arrived.settle_in_place(),
             false => self.settle(&mut arrived, idle.then_some(self.end)),
         }
-        if !continues && self.cannot_lie_there(&arrived) {
+        if !continues && (self.cannot_lie_there(&arrived) || self.is_a_small_list_again(&arrived)) {
             arrived.put_past_end();
         }
         let shared = self.compare(&arrived);
@@ -104,6 +104,13 @@ impl Sweep {
         let end = arrived.offset + arrived.received();
         let past_total = arrived.total().is_some_and(|total| end > total);
         arrived.offset > 0 && past_total && self.holds_all(arrived) && self.is_an_edge(arrived)
+    }
+
+    /// Whether a list without a total that fits in a page came instead of an empty page.
+    fn is_a_small_list_again(&self, arrived: &Arrived) -> bool {
+        let whole = arrived.received() > 0 && arrived.received() < arrived.applied;
+        let behind = arrived.offset > 0 && arrived.offset >= self.end;
+        behind && whole && arrived.total().is_none() && self.is_an_edge(arrived)
     }
 
     /// Decides whether a page lies past the end; see [`Arrived::settle`].
@@ -218,7 +225,7 @@ impl Sweep {
         }
         let fresh = self.deliver(arrived);
         self.held_it_all |= whole && fresh == received;
-        if fresh > 0 || (unnamed && !came_again) {
+        if (fresh > 0 && in_place) || (unnamed && !came_again) {
             self.short_then_more |= self.short_pages;
             self.barren_pages = 0;
         } else if passes {
