@@ -216,7 +216,7 @@ impl Sweep {
         let more = full || total.is_none_or(|total| self.end < total);
         let advance = self.end.saturating_sub(end_before);
         let read_before = arrived.offset + received < end_before;
-        let passes = in_place && answered && more && !came_again;
+        let passes = in_place && answered && more && !came_again && !arrived.strayed;
         let passes = passes && (read_before || advance > 0);
         self.last_idle = !in_place || came_again;
         // A list that one response holds needs no chain.
@@ -306,6 +306,7 @@ impl Sweep {
     pub(super) fn deliver(&mut self, arrived: Arrived) -> u64 {
         let mut rows: Vec<Row> = Vec::with_capacity(arrived.rows.len());
         let shorter = arrived.is_shorter_than_it_says();
+        let strayed = arrived.strayed;
         let mut fresh = 0_u64;
         for row in arrived.rows {
             match row.id {
@@ -321,8 +322,8 @@ impl Sweep {
             }
         }
         self.report.distinct += fresh;
-        // What a pass finds after the sweep was sent for proof.
-        let sweeping = matches!(self.stage, Stage::Sweeping);
+        // What a pass finds after the sweep was sent for proof, as was a page from elsewhere.
+        let sweeping = matches!(self.stage, Stage::Sweeping) && !strayed;
         if sweeping {
             self.shorter_then_more |= self.shorter_pages && fresh > 0;
             self.shorter_pages |= shorter;
