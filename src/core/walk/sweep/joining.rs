@@ -99,43 +99,6 @@ impl Sweep {
         arrived.rows.iter().all(|row| row.id.is_some_and(held))
     }
 
-    /// Whether a page of held rows stands so far on that the list would have to end after its total.
-    fn cannot_lie_there(&self, arrived: &Arrived) -> bool {
-        let end = arrived.offset + arrived.received();
-        let past_total = arrived.total().is_some_and(|total| end > total);
-        arrived.offset > 0 && past_total && self.holds_all(arrived) && self.is_an_edge(arrived)
-    }
-
-    /// Whether a list without a total that fits in a page came instead of an empty page.
-    fn is_a_small_list_again(&self, arrived: &Arrived) -> bool {
-        let whole = arrived.received() > 0 && arrived.received() < arrived.applied;
-        let behind = arrived.offset > 0 && arrived.offset >= self.end;
-        behind && whole && arrived.total().is_none() && self.is_an_edge(arrived)
-    }
-
-    /// Decides whether a page lies past the end; see [`Arrived::settle`].
-    pub(super) fn settle(&self, arrived: &mut Arrived, end: Option<u64>) {
-        arrived.settle(&self.seen, end, self.is_an_edge(arrived));
-    }
-
-    /// Whether a page begins with the list's first row or ends with its last, as the pages do that
-    /// some services send from past the end.
-    fn is_an_edge(&self, arrived: &Arrived) -> bool {
-        let id = |row: Option<&Row>| row.and_then(|row| row.id);
-        let (first, last) = (id(arrived.rows.first()), id(arrived.rows.last()));
-        first.is_none()
-            || first == self.first_row
-            || last.is_none()
-            || last == self.chain.before_end(1)
-    }
-
-    /// Whether a page begins with the row that stood there before.
-    fn continues_the_chain(&self, arrived: &Arrived) -> bool {
-        let overlapped = self.end.saturating_sub(arrived.offset);
-        let first = arrived.rows.first().and_then(|row| row.id);
-        overlapped > 0 && first.is_some() && self.chain.before_end(overlapped) == first
-    }
-
     /// How many held rows follow a page. Once the order changed, their ranks do not tell.
     fn pushed_back(&self, arrived: &Arrived, shared: &Shared) -> u64 {
         let end = arrived.offset + arrived.received() + shared.behind;
@@ -307,6 +270,7 @@ impl Sweep {
         let mut rows: Vec<Row> = Vec::with_capacity(arrived.rows.len());
         let shorter = arrived.is_shorter_than_it_says();
         let strayed = arrived.strayed;
+        let to = arrived.offset + arrived.rows.len() as u64;
         let mut fresh = 0_u64;
         for row in arrived.rows {
             match row.id {
@@ -329,7 +293,12 @@ impl Sweep {
             self.shorter_pages |= shorter;
         }
         let first_or_nameless = self.plain_pages == 0 || rows.iter().any(|row| row.id.is_none());
-        self.plain_pages += u64::from(sweeping && (first_or_nameless || self.is_full(fresh)));
+        // Places that are read again, from the start or going back, count once.
+        let plain = first_or_nameless || (self.is_full(fresh) && to > self.plain_to);
+        if sweeping && plain {
+            self.plain_pages += 1;
+            self.plain_to = to;
+        }
         if fresh > 0 {
             self.fresh_pages += 1;
             let [last, _] = self.last_fresh;
