@@ -78,8 +78,8 @@ def test_incremental_forgets_nothing_and_full_marks_what_is_gone(
 def test_full_marks_nothing_without_a_certificate(mirror: Mirror) -> None:
     world = World(seed=3, users=120, messages_per_user=(0, 250))
     long = next(each for each in world.user_ids() if len(world.message_ids(each)) > 150)
-    # Nothing proves a list whose size is not told.
-    with MockServer(world, dialect="documented total=null") as server:
+    # Nothing proves a list whose size is not told, and whose pages come short.
+    with MockServer(world, dialect="documented total=null short_pages=some") as server:
         sync(mirror, server)
         world.remove_message(long, world.message_ids(long)[0])
         world.remove_user(world.user_ids()[60])

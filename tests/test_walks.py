@@ -89,21 +89,35 @@ def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(
     )
 
 
-def test_a_list_without_a_total_is_uncertified_and_says_why(face: Any, scripted: Any) -> None:
+def test_a_list_without_a_total_is_linked_to_its_end(face: Any, scripted: Any) -> None:
+    """Nothing follows the last page, and its last rows still stand where they stood."""
     server = scripted(paged(users(250), total=None))
     rows, report = walk(face, server)
     assert rows == list(range(1, 251))
-    assert offsets(server) == [0, 96, 192, 247]
-    assert (report.requests, report.pages, report.rows, report.distinct) == (4, 4, 259, 250)
-    assert (report.links, report.rows_short) == (3, None)
+    assert offsets(server) == [0, 96, 192, 250, 247]
+    assert (report.requests, report.pages, report.rows, report.distinct) == (5, 5, 259, 250)
+    assert (report.links, report.rows_short, report.proving_requests) == (3, None, 1)
+    assert (report.certificate, report.reason) == ("linked", None)
+
+
+def test_a_list_without_a_total_whose_pages_come_short_is_uncertified(
+    face: Any, scripted: Any
+) -> None:
+    rows, report = walk(face, scripted(paged(users(250), sent=20, total=None)))
+    assert rows == list(range(1, 251))
     assert report.certificate == "uncertified"
     assert "250 rows are held" in report.reason
     assert "no total" in report.reason
 
 
 def test_a_report_pickles_and_draws_itself(face: Any, scripted: Any) -> None:
-    for total, certificate, links in ((..., "linked", 1), (None, "uncertified", 2)):
-        _, report = walk(face, scripted(paged(users(120), total=total)))
+    for sent, certificate, links in (
+        (None, "linked", 1),
+        (99, "linked", 2),
+        (20, "uncertified", 8),
+    ):
+        total = ... if sent is None else None
+        _, report = walk(face, scripted(paged(users(120), sent=sent, total=total)))
         assert pickle.loads(pickle.dumps(report)) == report
         drawn = report._repr_html_()
         assert "WalkReport <span" in drawn
@@ -126,7 +140,7 @@ def test_every_row_comes_once_at_the_edges_of_pages(
 
 
 def test_strict_raises_at_the_end_where_nothing_is_proved(face: Any, scripted: Any) -> None:
-    server = scripted(paged(users(120), total=110))
+    server = scripted(paged(users(120), sent=20, total=None))
     listing = face.client(server).users.list(strict=True)
     with pytest.raises(IncompleteError) as caught:
         face.collect(listing)
@@ -140,7 +154,8 @@ def test_strict_raises_at_the_end_where_nothing_is_proved(face: Any, scripted: A
 
 
 def test_strict_gives_all_rows_before_it_raises(face: Any, scripted: Any) -> None:
-    listing = face.client(scripted(paged(users(120), total=110))).users.list(strict=True)
+    server = scripted(paged(users(120), sent=20, total=None))
+    listing = face.client(server).users.list(strict=True)
     assert ids(face.take(listing, 120)) == list(range(1, 121))
 
 

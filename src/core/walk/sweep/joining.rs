@@ -44,7 +44,7 @@ impl Sweep {
             true => arrived.settle_in_place(),
             false => self.settle(&mut arrived, idle.then_some(self.end)),
         }
-        if !continues && self.cannot_lie_there(&arrived) {
+        if !continues && (self.cannot_lie_there(&arrived) || self.is_a_small_list_again(&arrived)) {
             arrived.put_past_end();
         }
         let shared = self.compare(&arrived);
@@ -97,36 +97,6 @@ impl Sweep {
     pub(super) fn holds_all(&self, arrived: &Arrived) -> bool {
         let held = |id: i64| self.seen.contains(id.cast_unsigned());
         arrived.rows.iter().all(|row| row.id.is_some_and(held))
-    }
-
-    /// Whether a page of held rows stands so far on that the list would have to end after its total.
-    fn cannot_lie_there(&self, arrived: &Arrived) -> bool {
-        let end = arrived.offset + arrived.received();
-        let past_total = arrived.total().is_some_and(|total| end > total);
-        arrived.offset > 0 && past_total && self.holds_all(arrived) && self.is_an_edge(arrived)
-    }
-
-    /// Decides whether a page lies past the end; see [`Arrived::settle`].
-    pub(super) fn settle(&self, arrived: &mut Arrived, end: Option<u64>) {
-        arrived.settle(&self.seen, end, self.is_an_edge(arrived));
-    }
-
-    /// Whether a page begins with the list's first row or ends with its last, as the pages do that
-    /// some services send from past the end.
-    fn is_an_edge(&self, arrived: &Arrived) -> bool {
-        let id = |row: Option<&Row>| row.and_then(|row| row.id);
-        let (first, last) = (id(arrived.rows.first()), id(arrived.rows.last()));
-        first.is_none()
-            || first == self.first_row
-            || last.is_none()
-            || last == self.chain.before_end(1)
-    }
-
-    /// Whether a page begins with the row that stood there before.
-    fn continues_the_chain(&self, arrived: &Arrived) -> bool {
-        let overlapped = self.end.saturating_sub(arrived.offset);
-        let first = arrived.rows.first().and_then(|row| row.id);
-        overlapped > 0 && first.is_some() && self.chain.before_end(overlapped) == first
     }
 
     /// How many held rows follow a page. Once the order changed, their ranks do not tell.
@@ -209,7 +179,7 @@ impl Sweep {
         let more = full || total.is_none_or(|total| self.end < total);
         let advance = self.end.saturating_sub(end_before);
         let read_before = arrived.offset + received < end_before;
-        let passes = in_place && answered && more && !came_again;
+        let passes = in_place && answered && more && !came_again && !arrived.strayed;
         let passes = passes && (read_before || advance > 0);
         self.last_idle = !in_place || came_again;
         // A list that one response holds needs no chain.
@@ -218,7 +188,7 @@ impl Sweep {
         }
         let fresh = self.deliver(arrived);
         self.held_it_all |= whole && fresh == received;
-        if fresh > 0 || (unnamed && !came_again) {
+        if (fresh > 0 && in_place) || (unnamed && !came_again) {
             self.short_then_more |= self.short_pages;
             self.barren_pages = 0;
         } else if passes {
@@ -299,6 +269,8 @@ impl Sweep {
     pub(super) fn deliver(&mut self, arrived: Arrived) -> u64 {
         let mut rows: Vec<Row> = Vec::with_capacity(arrived.rows.len());
         let shorter = arrived.is_shorter_than_it_says();
+        let strayed = arrived.strayed;
+        let to = arrived.offset + arrived.rows.len() as u64;
         let mut fresh = 0_u64;
         for row in arrived.rows {
             match row.id {
@@ -314,14 +286,19 @@ impl Sweep {
             }
         }
         self.report.distinct += fresh;
-        // What a pass finds after the sweep was sent for proof.
-        let sweeping = matches!(self.stage, Stage::Sweeping);
+        // What a pass finds after the sweep was sent for proof, as was a page from elsewhere.
+        let sweeping = matches!(self.stage, Stage::Sweeping) && !strayed;
         if sweeping {
             self.shorter_then_more |= self.shorter_pages && fresh > 0;
             self.shorter_pages |= shorter;
         }
         let first_or_nameless = self.plain_pages == 0 || rows.iter().any(|row| row.id.is_none());
-        self.plain_pages += u64::from(sweeping && (first_or_nameless || self.is_full(fresh)));
+        // Places that are read again, from the start or going back, count once.
+        let plain = first_or_nameless || (self.is_full(fresh) && to > self.plain_to);
+        if sweeping && plain {
+            self.plain_pages += 1;
+            self.plain_to = to;
+        }
         if fresh > 0 {
             self.fresh_pages += 1;
             let [last, _] = self.last_fresh;

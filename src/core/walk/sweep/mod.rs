@@ -8,6 +8,7 @@ mod ending;
 mod filling;
 mod gaps;
 mod joining;
+mod placing;
 mod proof;
 mod resume;
 
@@ -81,6 +82,8 @@ pub struct Sweep {
     answers: u64,
     /// Pages that brought about as many rows as pages of this list do.
     plain_pages: u64,
+    /// How far they reach.
+    plain_to: u64,
     /// Where the joined pages end, and the pages asked ahead if each comes full.
     end: u64,
     planned_end: u64,
@@ -174,6 +177,7 @@ impl Sweep {
             taken: 0,
             answers: 0,
             plain_pages: 0,
+            plain_to: 0,
             end: 0,
             planned_end: 0,
             beginnings: 0,

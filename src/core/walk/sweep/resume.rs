@@ -46,6 +46,8 @@ pub struct Checkpoint {
     held_it_all: bool,
     answers: u64,
     plain_pages: u64,
+    #[serde(default)]
+    plain_to: u64,
     vanished: Vec<i64>,
     /// What their texts were; the chain's in checkpoints of before.
     #[serde(default)]
@@ -97,6 +99,7 @@ impl Sweep {
             held_it_all: self.held_it_all,
             answers: self.answers,
             plain_pages: self.plain_pages,
+            plain_to: self.plain_to,
             vanished: self.vanished.iter().map(|(id, _)| *id).collect(),
             vanished_contents: self.vanished.iter().map(|(_, content)| *content).collect(),
             totals: self.totals,
@@ -140,6 +143,7 @@ impl Sweep {
         sweep.held_it_all = checkpoint.held_it_all;
         sweep.answers = checkpoint.answers;
         sweep.plain_pages = checkpoint.plain_pages;
+        sweep.plain_to = checkpoint.plain_to;
         sweep.totals = checkpoint.totals;
         sweep.chain = Chain::resumed(&checkpoint.chain);
         let mut contents = checkpoint.vanished_contents.into_iter();

@@ -1,0 +1,43 @@
+//! Whether a page stands where it was requested, or came instead of an empty one.
+
+use super::{Arrived, Sweep};
+use crate::core::page::Row;
+
+impl Sweep {
+    /// Whether a page of held rows stands so far on that the list would have to end after its total.
+    pub(super) fn cannot_lie_there(&self, arrived: &Arrived) -> bool {
+        let end = arrived.offset + arrived.received();
+        let past_total = arrived.total().is_some_and(|total| end > total);
+        arrived.offset > 0 && past_total && self.holds_all(arrived) && self.is_an_edge(arrived)
+    }
+
+    /// Whether a list without a total that fits in a page came instead of an empty page.
+    pub(super) fn is_a_small_list_again(&self, arrived: &Arrived) -> bool {
+        let whole = arrived.received() > 0 && arrived.received() < arrived.applied;
+        let behind = arrived.offset > 0 && arrived.offset >= self.end;
+        behind && whole && arrived.total().is_none() && self.is_an_edge(arrived)
+    }
+
+    /// Decides whether a page lies past the end; see [`Arrived::settle`].
+    pub(super) fn settle(&self, arrived: &mut Arrived, end: Option<u64>) {
+        arrived.settle(&self.seen, end, self.is_an_edge(arrived));
+    }
+
+    /// Whether a page begins with the list's first row or ends with its last, as the pages do that
+    /// some services send from past the end.
+    fn is_an_edge(&self, arrived: &Arrived) -> bool {
+        let id = |row: Option<&Row>| row.and_then(|row| row.id);
+        let (first, last) = (id(arrived.rows.first()), id(arrived.rows.last()));
+        first.is_none()
+            || first == self.first_row
+            || last.is_none()
+            || last == self.chain.before_end(1)
+    }
+
+    /// Whether a page begins with the row that stood there before.
+    pub(super) fn continues_the_chain(&self, arrived: &Arrived) -> bool {
+        let overlapped = self.end.saturating_sub(arrived.offset);
+        let first = arrived.rows.first().and_then(|row| row.id);
+        overlapped > 0 && first.is_some() && self.chain.before_end(overlapped) == first
+    }
+}
