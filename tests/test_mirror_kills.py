@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(not IN_CHECKOUT, reason="the script is in the checkout only"),
 ]
 
-SECONDS = 280
+SECONDS = 560
 
 
 def test_end_is_a_fresh_sync_s_and_little_is_asked_twice() -> None:
