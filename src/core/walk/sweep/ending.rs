@@ -11,7 +11,7 @@ use super::super::chain::{LINK, Shared};
 use super::{Arrived, OVERLAP, Sweep};
 
 // Attempts at an end whose rows move between the requests, after which it stays unproved.
-const MOST_ATTEMPTS: u32 = 3;
+const MOST_ATTEMPTS: u32 = 8;
 
 /// What is known of the end of the last page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,13 +46,13 @@ impl Sweep {
         let short = in_order && arrived.is_shorter_than_it_says();
         self.list_end = match self.list_end {
             _ if !short => End::Open,
-            _ if total == Some(self.end) => match shared.links() {
-                true => End::AtTotal,
-                false => End::Open,
-            },
+            _ if total == Some(self.end) && shared.links() => End::AtTotal,
             End::NothingBehind if shared.links() && Some(self.end) == end_before => {
                 End::Proved { total }
             }
+            // Rows that came in ahead push the last ones behind the end, perhaps one alone.
+            End::Short | End::NothingBehind => End::Short,
+            _ if total == Some(self.end) => End::Open,
             _ if shared.links() || end_before.is_none() => End::Short,
             _ => End::Open,
         };
