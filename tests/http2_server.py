@@ -26,8 +26,9 @@ class Http2Server:
     def __init__(
         self, authority: Authority, *, answers: int | None = None, refuses: int = 0
     ) -> None:
-        """Ends each connection with GOAWAY after so many ``answers``, as nginx does; resets the first
-        ``refuses`` streams of all with REFUSED_STREAM.
+        """Ends each connection with GOAWAY after so many ``answers``, as nginx does.
+
+        Resets the first ``refuses`` streams of all with REFUSED_STREAM.
         """
         self._answers, self.refuses = answers, refuses
         self._context = authority.context("localhost")

@@ -1,4 +1,4 @@
-"""Outages: the whole service stops answering for a while, and one request probes for all of them."""
+"""Outages: the whole service stops answering for a while, and one request probes for all."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def test_a_long_read_outlasts_an_outage(face: Any, scripted: Any, status: int) -
     listing = face.client(scripted(service)).messages.all()
     assert sorted(ids(face.collect(listing))) == list(range(1, 61))
     # What was under way, 16 at most, and a second time the first of them; then some probes.
-    assert service.refused <= 16 + 1 + 4
+    # A 503 may also mean "too fast", so that retries go on for half a second.
+    assert service.refused <= (16 + 1 + 4 if status != 503 else 16 * 4)
     assert listing.report.outage_seconds >= 1.0
 
 
@@ -61,7 +62,8 @@ def test_it_is_logged_when_it_begins_and_when_it_ends(
     [began] = [text for text in said if "has stopped answering" in text]
     [ended] = [text for text in said if "answers again, after an outage of" in text]
     assert said.index(began) < said.index(ended)
-    assert began.startswith(server.url) and server.secret not in began
+    assert began.startswith(server.url)
+    assert server.secret not in began
 
 
 def test_a_report_keeps_how_long_it_was(face: Any, backread_mock: Lane) -> None:

@@ -233,7 +233,9 @@ def test_a_refused_password_is_sent_to_a_proxy_once(
     """More attempts might lock the account."""
     proxy = propose(secure.server_port, refusal=NEEDS_PASSWORD)
     client = face.client(secure, proxy=f"http://ada:{PASSWORD}@{proxy.address}")
-    with pytest.raises(ConnectError, match=r"407: the proxy wants .* proxy= or HTTPS_PROXY") as caught:
+    with pytest.raises(
+        ConnectError, match=r"407: the proxy wants .* proxy= or HTTPS_PROXY"
+    ) as caught:
         face.call(client.users.get, 42)
     face.close(client)
     assert len(caught.value.attempts) == len(proxy.requests) == 1

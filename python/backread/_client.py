@@ -118,8 +118,8 @@ class _BaseClient:
         what this one has learned or waits for.
 
         Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit,
-        max_response_bytes and outage_patience, and also: with ``traceparent=True`` requests tell the service which
-        trace of OpenTelemetry's they belong to (W3C Trace Context), which they never do else.
+        max_response_bytes and outage_patience. With ``traceparent=True`` requests also tell the
+        service which OpenTelemetry trace they belong to (W3C Trace Context); not by default.
 
         TypeError for any other: what belongs to the connections needs a new client.
         ConfigurationError for a value that makes no sense, and for traceparent without the package

@@ -60,8 +60,8 @@ def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
 class Operation:
     """One call of a client's, or one walk: its log records, and its span with one for each request.
 
-    Retries, and the begin and the end of an outage, are logged at INFO, all other requests at DEBUG.
-    Neither records nor spans hold headers or bodies.
+    Retries, and the begin and the end of an outage, are logged at INFO; all other requests at
+    DEBUG. Neither records nor spans hold headers or bodies.
     """
 
     __slots__ = ("_base_url", "_process", "span", "trace_headers", "tracer")

@@ -337,8 +337,8 @@ impl Rate {
         let known = self.log.taken_recently() >= 1.0;
         let learned = match self.learned.take() {
             None if !known => None,
-            // That 503s without a wait are refusals has been found from more than one.
-            None if (episode.told || episode.by == RefusedBy::TooManyRequests)
+            // That 503s are refusals has been found from more than one.
+            None if episode.by == RefusedBy::TooManyRequests
                 && self.is_stray(episode)
                 && !self.doubted =>
             {

@@ -194,13 +194,15 @@ impl Unavailable {
         match self.judgement {
             Judgement::Unrelated => {
                 let told = refusal.is_some_and(|refusal| refusal.told);
-                // Each costs all requests its wait, so none is put up with.
-                let suspicious = if told { 0.0 } else { self.suspicious };
+                let suspicious = match told {
+                    true => MOST_SUSPICIOUS,
+                    false => self.suspicious,
+                };
                 if !self.is_excess(refusal, suspicious) {
                     return Finding::Nothing;
                 }
                 if told {
-                    // All wait anyway, so heeding them costs little.
+                    // All wait anyway, so a trial would tell little and heeding them costs little.
                     self.heed();
                     self.judgement = self.too_fast(sent);
                     return Finding::Believed(self.excess());

@@ -20,8 +20,9 @@ def test_one_call_reads_everything_through_a_limit(
     assert paced.read.error is None
     # At 10 a second the 16 requests that are in flight at first are most of what is sent.
     assert paced.rejected_share < (0.6 if rate == 10 else 0.25)
-    # A second's wait is long at 500 a second.
-    assert paced.used > (0.25 if retry_after else 0.5)
+    # A second's wait is long at 500 a second, and each 503 costs one until it means "too fast".
+    costly = retry_after and status == 503 and rate == 500
+    assert paced.used > (0.02 if costly else 0.25 if retry_after else 0.5)
 
 
 @pytest.mark.parametrize("status", [429, 503])
