@@ -29,8 +29,8 @@ export PYTHONUTF8 := 1
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
-	@echo "make test-integrations  what needs a browser, nginx, HAProxy, PostgreSQL, OpenAPI tools, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
-	@echo "make test-long  200,000 simulated walks over lists that change, and 1,000,000 requests with faults"
+	@echo "make test-integrations  what needs a browser, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
+	@echo "make test-long  210,000 simulated walks over lists that change, and 1,000,000 requests with faults"
 	@echo "make fuzz     any bytes as pages, as waits, as URLs, for five minutes each; needs cargo-fuzz"
 	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
@@ -105,7 +105,7 @@ $(INTEGRATIONS:%=test-%): test-%: $(STAMPS)/wheel
 	$(BIN)/python tools/run_integration.py $* $(WHEELS)
 
 # WALKS=1000000 make test-long walks longer, and SOAK_REQUESTS=10000000 soaks longer.
-WALKS ?= 200000
+WALKS ?= 210000
 SOAK_REQUESTS ?= 1000000
 test-long: $(STAMPS)/wheel $(STAMPS)/tools
 	BACKREAD_WALKS=$(WALKS) cargo test --locked --profile test-long --no-default-features --lib \
