@@ -217,10 +217,11 @@ def test_a_conversion_that_fails_raises_the_errors_of_backread(
     with pytest.raises(DecodeError) as odd:
         face.call(getattr(client.users.list(), method))
     assert odd.value.path == "$.users[1].id"
-    client = face.client(scripted(paged(users(120), total=110)))
+    # Whatever the offset is, the same page comes.
+    client = face.client(scripted(lambda request: answer(200, envelope(users(99), total=150))))
     with pytest.raises(IncompleteError) as uncertified:
         face.call(getattr(client.users.list(strict=True), method))
-    assert uncertified.value.report.distinct == 120
+    assert uncertified.value.report.distinct == 99
 
 
 def test_a_stream_that_fails_in_others_hands_is_an_error_and_no_short_table(

