@@ -78,6 +78,14 @@ impl Sweep {
         self.list_end == End::Short && self.next_to_prove_end() == Some(arrived.offset)
     }
 
+    /// Whether a page was requested to show that the last rows still stand in the same place, and
+    /// shows them, perhaps pushed back by rows that came in ahead.
+    pub(super) fn confirms_the_end(&self, arrived: &Arrived) -> bool {
+        self.list_end == End::NothingBehind
+            && self.next_to_prove_end() == Some(arrived.offset)
+            && self.chain.compare(&arrived.rows, false).links()
+    }
+
     /// Whether the last page ends the list, whatever the totals of other pages say.
     pub(super) fn ends_linked(&self) -> bool {
         let proved = matches!(self.list_end, End::AtTotal | End::Proved { .. });

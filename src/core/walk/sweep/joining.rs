@@ -38,7 +38,7 @@ impl Sweep {
     }
 
     pub(super) fn sweep(&mut self, mut arrived: Arrived) {
-        let continues = self.continues_the_chain(&arrived);
+        let continues = self.continues_the_chain(&arrived) || self.confirms_the_end(&arrived);
         let idle = self.barren_pages > 1 && self.last_idle;
         match continues {
             true => arrived.settle_in_place(),
