@@ -99,7 +99,10 @@ impl Call<'_> {
     ) -> Result<(Pass<'t>, Admission<'t>), Error> {
         loop {
             let remaining = self.budget.remaining(&self.client.clock);
-            let admission = pace.admit(remaining).await;
+            let admission = match pass.is_open() {
+                true => pace.admit(remaining).await,
+                false => pace.admit_alone(remaining).await,
+            };
             let place = admission.map_err(|wait| self.out_of_time(Some(wait)))?;
             if !self.waits_for_outages() || !pass.is_open() || !outages.is_on() {
                 return Ok((pass, place));

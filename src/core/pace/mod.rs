@@ -28,6 +28,9 @@ use self::rate::{Refusal, Turn, Why};
 use self::state::State;
 use crate::clock::{Clock, Elapsed};
 
+/// When a probe looks again whether fewer than `max_concurrency` requests are under way.
+const ALL_UNDER_WAY: Duration = Duration::from_millis(50);
+
 /// Admits requests one after another, as `max_concurrency`, `rate_limit` and the service allow.
 #[derive(Debug)]
 pub struct Pace {
@@ -90,6 +93,43 @@ impl Pace {
             number,
             sent,
         })
+    }
+
+    /// Waits for the turn of a request that probes an outage: not behind the others, which wait for
+    /// it, and not as long as a rate that was learned from the outage has it.
+    pub async fn admit_alone(
+        &self,
+        remaining: Option<Duration>,
+    ) -> Result<Admission<'_>, Duration> {
+        let end = remaining.and_then(|remaining| self.clock.now().checked_add(remaining));
+        loop {
+            let now = self.clock.now();
+            let turn = {
+                let mut shared = self.shared();
+                let turn = if shared.under_way < shared.state.most() {
+                    shared.state.turn_alone(now)
+                } else {
+                    let (until, why) = (now + ALL_UNDER_WAY, Why::Limit);
+                    Turn::Wait { until, why }
+                };
+                shared.under_way += usize::from(matches!(turn, Turn::Come(_)));
+                turn
+            };
+            match turn {
+                Turn::Come(number) => {
+                    return Ok(Admission {
+                        pace: self,
+                        permit: None,
+                        number,
+                        sent: now,
+                    });
+                }
+                Turn::Wait { until, .. } if end.is_some_and(|end| until > end) => {
+                    return Err(until.saturating_duration_since(now));
+                }
+                Turn::Wait { until, .. } => self.clock.sleep_until(until).await,
+            }
+        }
     }
 
     async fn place(&self, end: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, Elapsed> {

@@ -169,6 +169,22 @@ impl Rate {
         Turn::Come(self.log.send(now))
     }
 
+    /// A turn ahead of those who wait for what was learned: a stated wait and the user's limit hold.
+    pub fn turn_alone(&mut self, now: Instant) -> Turn {
+        if let Some(until) = self.held.filter(|until| *until > now) {
+            let why = Why::Held;
+            return Turn::Wait { until, why };
+        }
+        if let Some(until) = self.spaced.due(now) {
+            let why = Why::Limit;
+            return Turn::Wait { until, why };
+        }
+        if let Some(distance) = self.limit {
+            self.spaced.take(now, distance, LATENESS);
+        }
+        Turn::Come(self.log.send(now))
+    }
+
     /// The number of the last request.
     pub fn sent(&self) -> u64 {
         self.log.sent()

@@ -33,6 +33,11 @@ impl State {
         self.rate.turn(now)
     }
 
+    /// Takes a turn ahead of others; see [`Rate::turn_alone`].
+    pub fn turn_alone(&mut self, now: Instant) -> Turn {
+        self.rate.turn_alone(now)
+    }
+
     /// Until when all are held back.
     pub fn held(&self) -> Option<Instant> {
         self.rate.held()
@@ -41,6 +46,11 @@ impl State {
     /// The number of requests that may be under way.
     pub fn size(&self) -> usize {
         self.window.size()
+    }
+
+    /// The number of requests that may ever be under way.
+    pub fn most(&self) -> usize {
+        self.window.most()
     }
 
     pub fn silent_until(&mut self, now: Instant) -> Option<Instant> {

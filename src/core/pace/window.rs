@@ -66,6 +66,10 @@ impl Window {
         }
     }
 
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
     pub fn size(&self) -> usize {
         self.size
     }
