@@ -81,7 +81,9 @@ impl Sweep {
     /// Whether a page was requested to show that the last rows still stand in the same place, and
     /// shows them, perhaps pushed back by rows that came in ahead.
     pub(super) fn confirms_the_end(&self, arrived: &Arrived) -> bool {
-        self.list_end == End::NothingBehind
+        let said = arrived.said_offset.map(u64::try_from);
+        said.is_none_or(|said| said == Ok(arrived.offset))
+            && self.list_end == End::NothingBehind
             && self.next_to_prove_end() == Some(arrived.offset)
             && self.chain.compare(&arrived.rows, false).links()
     }
