@@ -41,7 +41,7 @@ def ending(read: Read) -> str:
 
 
 class Bench:
-    """The scenarios, each in a folder of its own."""
+    """The scenarios, each in a separate folder."""
 
     def __init__(self, folder: Path, database: Path, *, quick: bool) -> None:
         self._folder, self.database, self.quick = folder, database, quick

@@ -3,10 +3,12 @@
 //! It begins when two requests in a row fail with a connection error, 502, 503 or 504 and no request
 //! sent since the first of them was answered otherwise; one failure alone may be a single unhealthy
 //! backend, and is retried as usual. A 503 may also mean "too fast", so 503s have to come for half a
-//! second without any other answer, or use up the retries of a request. Until any other response comes, all requests wait, and one at a
-//! time probes: after `FIRST_PROBE`, then twice as long each time up to `LONGEST_PROBE`, with jitter so
-//! that clients do not return together, or when the service asked for it (Retry-After). An outage
-//! that ends before the first probe was none.
+//! second without any other answer, or use up the retries of a request.
+//!
+//! Until any other response comes, all requests wait, and one at a time probes: after `FIRST_PROBE`,
+//! then twice as long each time up to `LONGEST_PROBE`, with jitter so that clients do not return
+//! together, or when the service asked for it (Retry-After). An outage that ends before the first
+//! probe was none.
 //!
 //! A service that has never answered has no outage: a wrong address fails at once.
 

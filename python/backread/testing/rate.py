@@ -12,7 +12,7 @@ __all__ = ["Rate", "rate_text"]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Rate:
-    """A token bucket: so many requests a second, ``burst`` at once; more get ``status``.
+    """A token bucket: ``per_second`` requests, ``burst`` at once; more are answered ``status``.
 
     ``burst`` is by default what comes in a second, and at least 1. ``says`` is what the answers
     tell of the wait: ``"retry_after"`` (whole seconds, on a refusal), ``"headers"``

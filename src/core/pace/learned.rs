@@ -34,7 +34,7 @@ const SHORTEST_PATIENCE: f64 = 5.0;
 const LONGEST_PATIENCE: f64 = 600.0;
 /// In this time it grows by this part of it, when it is put to the test.
 const TEST: f64 = 0.02;
-/// So many times what was learned is tried to see whether there is a limit at all.
+/// The multiple of what was learned that is tried to see whether there is a limit at all.
 const LIFT: f64 = 4.0;
 const SHORTEST_LEG: Duration = Duration::from_secs(3);
 

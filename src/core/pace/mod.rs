@@ -218,7 +218,7 @@ impl Admission<'_> {
         self.sent
     }
 
-    /// The service answered at `now`, and not by an error of its own.
+    /// The service answered at `now` with something other than a server error.
     pub fn answered(self, now: Instant) {
         let latency = now.saturating_duration_since(self.sent);
         let mut shared = self.pace.shared();

@@ -37,7 +37,7 @@ pub enum Says {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unhealthy {
     No,
-    /// The last of so many backends behind round robin.
+    /// The last of this many backends behind round robin.
     OneOf(u64),
     /// By chance.
     Share(f64),

@@ -61,7 +61,7 @@ impl State {
         self.window.wait_no_longer(now);
     }
 
-    /// The service answered, and not by an error of its own.
+    /// The service answered with something other than a server error.
     pub fn answered(&mut self, number: u64, latency: Duration, under_way: usize, now: Instant) {
         self.window.answer(latency, under_way, now);
         let finding = self.judge(number, None);

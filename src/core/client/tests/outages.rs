@@ -52,7 +52,7 @@ impl Service {
         }
     }
 
-    /// Down from its second request until so many seconds have passed.
+    /// Down from its second request until `seconds` have passed.
     async fn down_for(seconds: f64) -> Self {
         Self::answers_for(DOWN, seconds).await
     }
@@ -163,7 +163,7 @@ async fn patience_ends() {
     assert_eq!(error.status(), Some(502));
     let waited = service.seconds() - began;
     assert!((60.0..61.0).contains(&waited), "{waited}");
-    // A later call has patience of its own.
+    // A later call waits as long again.
     user(&client).await.unwrap_err();
     let waited = service.seconds() - began;
     assert!((120.0..121.0).contains(&waited), "{waited}");
