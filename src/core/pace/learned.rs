@@ -19,8 +19,10 @@ const FEWEST: f64 = 4.0;
 const STRIDE: f64 = 4.0;
 /// A rate above it is none.
 const FASTEST: f64 = 1e6;
-/// Of a burst that is measured, so much is made use of.
+/// Of a burst that is measured, so much is made use of. With less than the least, the rate
+/// is to blame.
 const TRUST: f64 = 0.9;
+const LEAST_TRUST: f64 = 0.5;
 /// What is proven and what is refuted are so close, as a logarithm, that no search is needed.
 const NARROW: f64 = 0.2;
 /// Falls by this power of e are doubted: what is measured over a wait is less than what is allowed
@@ -163,6 +165,11 @@ impl Learned {
                 .max(proven);
         } else if log.taken_recently() < 1.5 * burst.at(self.rate) {
             // It came too soon to be a matter of the rate.
+            // However little is saved up: it is the rate after all.
+            let most = match self.trust < LEAST_TRUST {
+                true => self.rate / 2.0,
+                false => most,
+            };
             return Self {
                 trust: self.trust / 2.0,
                 rate: most.max(proven.min(self.rate)),

@@ -58,6 +58,8 @@ pub struct Run {
     pub by: RefusedBy,
     pub says: Says,
     pub unhealthy: Unhealthy,
+    /// Seconds that it asks to wait, if it does.
+    pub unhealthy_wait: Option<f64>,
     pub latency: f64,
     /// Of each client; it has as many calls under way.
     pub max_concurrency: usize,
@@ -67,7 +69,7 @@ pub struct Run {
     /// What changes, and at which second.
     pub changes: &'static [(f64, Change)],
     pub max_retries: u32,
-    /// The pace is not told of 503s.
+    /// The pace is not told of 503s, but for the waits that they state.
     pub blind: bool,
     pub seed: u64,
 }
@@ -120,6 +122,7 @@ impl Default for Run {
             by: RefusedBy::TooManyRequests,
             says: Says::WholeSeconds,
             unhealthy: Unhealthy::No,
+            unhealthy_wait: None,
             latency: 0.0,
             max_concurrency: 16,
             rate_limit: None,
@@ -402,15 +405,18 @@ impl Simulation {
             None if last => 0,
             None => backoff.min(1_000_000_000),
         };
-        if !(self.run.blind && by == RefusedBy::Unavailable) {
-            client.state.refused(Refusal {
-                by,
-                number,
-                sent: self.at(sent),
-                now: self.at(time),
-                wait: Duration::from_nanos(held),
-                told: wait.is_some(),
-            });
+        let refusal = Refusal {
+            by,
+            number,
+            sent: self.at(sent),
+            now: self.at(time),
+            wait: Duration::from_nanos(held),
+            told: wait.is_some(),
+        };
+        match self.run.blind && by == RefusedBy::Unavailable {
+            false => client.state.refused(refusal),
+            true if refusal.told => client.state.hold_back(refusal),
+            true => {}
         }
         if last {
             self.outcome.failed += 1.0;
@@ -454,7 +460,7 @@ impl Simulation {
                 match self.service.is_down(&mut self.chance) {
                     true => Answer::Refused {
                         by_limit: false,
-                        wait: None,
+                        wait: self.run.unhealthy_wait.map(nanoseconds),
                     },
                     false => Answer::Fine,
                 }

@@ -101,6 +101,11 @@ impl State {
     }
 
     #[cfg(test)]
+    pub fn hold_back(&mut self, refusal: Refusal) {
+        self.rate.hold_back(refusal);
+    }
+
+    #[cfg(test)]
     pub fn learned(&self) -> Option<f64> {
         self.rate.learned()
     }

@@ -7,7 +7,9 @@
 //! "unhealthy" as soon as 503s become more; "too fast" by another trial if they stay many although
 //! they are heeded, and by lifting the limit now and then to see whether they become more.
 //!
-//! 503s with a stated wait are heeded at once, for all wait anyway; the finding is revised the same.
+//! 503s with a stated wait hold all requests, so even few of them cost much time. Many are heeded at
+//! once. Of few, a trial is made at what was let through on average, waits included, which costs
+//! nothing: a limiter refuses nothing then. The findings are revised the same.
 //!
 //! Everything here counts answers and has no clock.
 
@@ -18,6 +20,8 @@ use super::share::{self, Cusum, LEAST_BACKGROUND, MOST_BACKGROUND, Sample};
 /// none before), each time they turn out to be unrelated at a higher one, up to the second.
 const SUSPICIOUS: f64 = 6.0;
 const MOST_SUSPICIOUS: f64 = 12.0;
+/// Those that state a wait are heeded at once (six in a row, if there were none before).
+const BEYOND_DOUBT: f64 = 20.0;
 /// Where 503s are heeded, one is enough if there is no background.
 const SURE: f64 = 3.0;
 /// Where they stay many although they are heeded, that is doubted.
@@ -41,8 +45,17 @@ const FADING: f64 = 0.998;
 /// A background that fell to this is gone.
 const GONE: f64 = 0.04;
 
+/// Waits that were asked for, until a lower pace is tried; each time they turn out to be unrelated
+/// to the pace, so many times as many, up to the last.
+const FEW_WAITS: u32 = 2;
+const LATER_WAITS: u32 = 2;
+const MOST_WAITS: u32 = 1024;
+/// What is tried without a wait is believed when so many waits would have come by chance.
+const WITHOUT_WAITS: f64 = 6.0;
+
 /// The pace of a trial, as a part of what was let through before.
 const SLOWER: f64 = 0.5;
+const SLIGHTLY_SLOWER: f64 = 0.9;
 /// Log odds at which the share is taken to be constant, or to have fallen.
 const CONSTANT: f64 = 1.5;
 const FELL: f64 = 4.0;
@@ -115,6 +128,12 @@ enum Judgement {
     Watched { since: u64, fresh: Sample },
     /// A lower pace is tried.
     Trial(Trial),
+    /// A pace is tried at which no wait should be asked for; requests up to `since` were sent before.
+    WithoutWaits {
+        since: u64,
+        /// Answers until that is believed.
+        left: f64,
+    },
     /// They are heeded; requests up to `since` were sent before the last refusal was known.
     TooFast {
         since: u64,
@@ -146,6 +165,16 @@ struct Trial {
     fell: bool,
 }
 
+/// Waits that were asked for, while nothing is made of them.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    /// Requests up to it were sent before the last of them was known.
+    since: u64,
+    count: u32,
+    /// Answers since the first.
+    sample: Sample,
+}
+
 /// Judges 503s by how their share changes with the pace.
 #[derive(Debug)]
 pub struct Unavailable {
@@ -163,6 +192,9 @@ pub struct Unavailable {
     /// Where it is doubted that they are to be heeded.
     doubtful: f64,
     lift_after: u32,
+    waits: Option<Waits>,
+    /// So many waits are suspicious.
+    few_waits: u32,
 }
 
 impl Unavailable {
@@ -177,6 +209,8 @@ impl Unavailable {
             heeded: false,
             doubtful: DOUBTFUL,
             lift_after: FIRST_LIFT,
+            waits: None,
+            few_waits: FEW_WAITS,
         }
     }
 
@@ -195,14 +229,14 @@ impl Unavailable {
             Judgement::Unrelated => {
                 let told = refusal.is_some_and(|refusal| refusal.told);
                 let suspicious = match told {
-                    true => MOST_SUSPICIOUS,
+                    true => BEYOND_DOUBT,
                     false => self.suspicious,
                 };
                 if !self.is_excess(refusal, suspicious) {
-                    return Finding::Nothing;
+                    return self.wait(number, failed, told, sent);
                 }
+                self.waits = None;
                 if told {
-                    // All wait anyway, so a trial would tell little and heeding them costs little.
                     self.heed();
                     self.judgement = self.too_fast(sent);
                     return Finding::Believed(self.excess());
@@ -229,6 +263,24 @@ impl Unavailable {
                     return Finding::Nothing;
                 }
                 self.acquit(self.recent)
+            }
+            Judgement::WithoutWaits { since, left } => {
+                let left = left - 1.0;
+                if number <= since {
+                    return Finding::Nothing;
+                }
+                if failed {
+                    self.few_waits = (self.few_waits * LATER_WAITS).min(MOST_WAITS);
+                    return self.acquit(self.background);
+                }
+                if left > 0.0 {
+                    self.judgement = Judgement::WithoutWaits { since, left };
+                    return Finding::Nothing;
+                }
+                self.heed();
+                self.judgement = self.too_fast(sent);
+                self.rest();
+                Finding::TooFast { anew: true }
             }
             Judgement::Trial(mut trial) => {
                 match number > trial.since {
@@ -359,6 +411,40 @@ impl Unavailable {
         Finding::Watched(self.excess())
     }
 
+    /// Waits that are asked for so seldom that the share says nothing.
+    fn wait(&mut self, number: u64, failed: bool, told: bool, sent: u64) -> Finding {
+        let Some(mut waits) = self.waits else {
+            if !told {
+                return Finding::Nothing;
+            }
+            self.waits = Some(Waits {
+                since: sent,
+                count: 0,
+                sample: Sample::default(),
+            });
+            return Finding::Watched(Vec::new());
+        };
+        waits.sample.add(failed);
+        if told && number > waits.since {
+            waits.since = sent;
+            waits.count += 1;
+        }
+        self.waits = Some(waits);
+        if waits.count < self.few_waits {
+            return Finding::Nothing;
+        }
+        self.waits = None;
+        let passed = waits.sample.passed_share();
+        self.judgement = Judgement::WithoutWaits {
+            since: sent,
+            left: (WITHOUT_WAITS / -passed.ln()).max(FEWEST_SAME),
+        };
+        Finding::Suspected {
+            part: passed * SLIGHTLY_SLOWER,
+            heeded: self.heeded,
+        }
+    }
+
     fn suspect(&mut self, before: Sample, sent: u64) -> Finding {
         let part = before.passed_share() * SLOWER;
         self.judgement = Judgement::Trial(Trial {
@@ -432,6 +518,8 @@ impl Unavailable {
 
     fn heed(&mut self) {
         self.heeded = true;
+        self.waits = None;
+        self.few_waits = FEW_WAITS;
         self.doubtful = DOUBTFUL;
         self.lift_after = FIRST_LIFT;
     }

@@ -121,6 +121,25 @@ fn an_unhealthy_backend_slows_nobody_down() {
     }
 }
 
+/// Next to a client that obeys the waits and learns nothing from them.
+#[test]
+fn waits_that_come_by_chance_are_hardly_taken_for_a_rate() {
+    for (share, least) in [(0.1, 0.4), (0.01, 0.8)] {
+        for latency in [0.0, 0.02] {
+            let set = Run {
+                unhealthy_wait: Some(1.0),
+                seconds: 120.0,
+                ..pool(Unhealthy::Share(share), latency)
+            };
+            let (blind, sees) = (mean(Run { blind: true, ..set }), mean(set));
+            assert!(
+                sees.done >= least * blind.done,
+                "{set:?}: {blind:?}, {sees:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_dead_backend_costs_a_few_hundred_requests_at_most() {
     let mut lost = 0.0;
