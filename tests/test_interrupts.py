@@ -20,7 +20,7 @@ from backread import Client
 from canned import paged, user, users
 from interpreter import SECONDS, environment
 from scripted_server import answer
-from waiting import AT_ONCE, PATIENCE
+from waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT goes to a console there")
 
@@ -77,6 +77,18 @@ def interrupted(
     return float(said.split()[0]) - sent, process.returncode, complaint
 
 
+def at_once(interrupt: Callable[[], tuple[float, int, str]]) -> tuple[int, str]:
+    """The exit code and what is on stderr, once the process has ended within a second.
+
+    A loaded machine may hold one process up for longer, but not one after another.
+    """
+    for _ in range(3):
+        seconds, exit_code, complaint = interrupt()
+        if seconds < 1:
+            return exit_code, complaint
+    pytest.fail(f"it took {seconds} s")
+
+
 @pytest.mark.parametrize("when", ["at the first page", "in the middle"])
 @pytest.mark.parametrize("name", READ)
 def test_ctrl_c_is_a_keyboard_interrupt_wherever_a_listing_is_read(
@@ -86,37 +98,40 @@ def test_ctrl_c_is_a_keyboard_interrupt_wherever_a_listing_is_read(
     module, code = READ[name]
     if module:
         pytest.importorskip(module)
-    stalls = threading.Event()
     pages = paged(users(4_000))
     answered = 0 if when == "at the first page" else 12
 
-    def service(request: Any) -> Any:
-        if len(server.requests) <= answered and module + name not in ("all messages", "probe"):
-            return pages(request)
-        stalls.set()
-        return server.stall()
+    def interrupt() -> tuple[float, int, str]:
+        stalls = threading.Event()
 
-    server = scripted(service)
-    seconds, exit_code, complaint = interrupted(
-        f"""
-        import time
-        from backread import Client
-        {f"import {module}" if module else ""}
-        client = Client(timeout=None)
-        listing = client.users.list()
-        print("ready", flush=True)
-        def read():
-            {code}
-        try:
-            read()
-        except KeyboardInterrupt:
-            print(time.time(), flush=True)
-            raise
-        """,
-        server,
-        lambda: stalls.wait(SECONDS),
-    )
-    assert seconds < AT_ONCE
+        def service(request: Any) -> Any:
+            if len(server.requests) <= answered and module + name not in ("all messages", "probe"):
+                return pages(request)
+            stalls.set()
+            return server.stall()
+
+        server = scripted(service)
+        return interrupted(
+            f"""
+            import time
+            from backread import Client
+            {f"import {module}" if module else ""}
+            client = Client(timeout=None)
+            listing = client.users.list()
+            print("ready", flush=True)
+            def read():
+                {code}
+            try:
+                read()
+            except KeyboardInterrupt:
+                print(time.time(), flush=True)
+                raise
+            """,
+            server,
+            lambda: stalls.wait(SECONDS),
+        )
+
+    exit_code, complaint = at_once(interrupt)
     assert exit_code == -signal.SIGINT
     if module != "duckdb":  # which complains at any exit after an error
         assert complaint.startswith("Traceback")
@@ -151,6 +166,7 @@ WAITS = {
     "before it tries again": "client.users.get(3)",
     "for its turn at a rate": "slow.users.get(4), slow.users.get(4)",
     "for its place among others": "busy()",
+    "while the service is down": "patient.users.get(6), patient.users.get(6)",
 }
 
 
@@ -161,72 +177,86 @@ def test_ctrl_c_ends_every_kind_of_wait(scripted: Any, what: str) -> None:
         "2": lambda: answer(429, b"", {"retry-after": "3000"}),
         "3": lambda: answer(500, b"", {"retry-after": "3000"}),
         "4": lambda: answer(200, user(4)),
-        "5": lambda: server.stall(),
     }
-    server = scripted(lambda request: answers[request.path[-1]]())
 
-    def wait() -> None:
-        while what != "for a connection" and not server.requests:
-            time.sleep(0.01)
-        # Nothing shows from here when the client has begun to wait.
-        time.sleep(0.3)
+    def interrupt() -> tuple[float, int, str]:
+        def service(request: Any) -> Any:
+            number = request.path[-1]
+            if number == "5":
+                return server.stall()
+            if number == "6":
+                return answer(200, user(6)) if len(server.requests) == 1 else answer(502)
+            return answers[number]()
 
-    with unanswering() as url:
-        base_url = repr(url) if what == "for a connection" else None
-        seconds, exit_code, complaint = interrupted(
-            f"""
-            import threading, time
-            from backread import Client
-            client = Client({base_url}, timeout=None)
-            slow = Client(timeout=None, rate_limit=0.001)
-            one = Client(timeout=None, max_concurrency=1)
-            def busy():
-                threading.Thread(target=one.users.get, args=(5,), daemon=True).start()
-                time.sleep(0.2)
-                one.users.get(4)
-            print("ready", flush=True)
-            try:
-                {WAITS[what]}
-            except KeyboardInterrupt:
-                print(time.time(), flush=True)
-            """,
-            server,
-            wait,
-        )
-    assert seconds < AT_ONCE
+        def wait() -> None:
+            awaited = 4 if what == "while the service is down" else 1
+            while what != "for a connection" and len(server.requests) < awaited:
+                time.sleep(0.01)
+            # Nothing shows from here when the client has begun to wait.
+            time.sleep(0.3)
+
+        server = scripted(service)
+        with unanswering() as url:
+            base_url = repr(url) if what == "for a connection" else None
+            return interrupted(
+                f"""
+                import threading, time
+                from backread import Client
+                client = Client({base_url}, timeout=None)
+                slow = Client(timeout=None, rate_limit=0.001)
+                one = Client(timeout=None, max_concurrency=1)
+                patient = Client(timeout=None, outage_patience=600)
+                def busy():
+                    threading.Thread(target=one.users.get, args=(5,), daemon=True).start()
+                    time.sleep(0.2)
+                    one.users.get(4)
+                print("ready", flush=True)
+                try:
+                    {WAITS[what]}
+                except KeyboardInterrupt:
+                    print(time.time(), flush=True)
+                """,
+                server,
+                wait,
+            )
+
+    exit_code, complaint = at_once(interrupt)
     assert (exit_code, complaint) == (0, "")
 
 
 def test_what_a_handler_raises_comes_out_of_another_librarys_reading(scripted: Any) -> None:
     """Unchanged, with its attributes, as task runners end a task by SIGTERM or SIGALRM."""
     pytest.importorskip("pyarrow")
-    server = scripted(lambda request: server.stall())
-    seconds, exit_code, complaint = interrupted(
-        """
-        import signal, time
-        import pyarrow
-        from backread import Client
 
-        class TaskTimeout(BaseException):
-            pass
+    def interrupt() -> tuple[float, int, str]:
+        server = scripted(lambda request: server.stall())
+        return interrupted(
+            """
+            import signal, time
+            import pyarrow
+            from backread import Client
 
-        def end(number, frame):
-            raise TaskTimeout(number, "the task took too long")
+            class TaskTimeout(BaseException):
+                pass
 
-        signal.signal(signal.SIGTERM, end)
-        client = Client(timeout=None)
-        print("ready", flush=True)
-        try:
-            pyarrow.table(client.users.list())
-        except TaskTimeout as error:
-            print(time.time(), error.args[1], flush=True)
-            assert error.args[0] == signal.SIGTERM
-        """,
-        server,
-        lambda: [time.sleep(0.01) for _ in iter(lambda: not server.requests, False)],
-        signal.SIGTERM,
-    )
-    assert seconds < AT_ONCE
+            def end(number, frame):
+                raise TaskTimeout(number, "the task took too long")
+
+            signal.signal(signal.SIGTERM, end)
+            client = Client(timeout=None)
+            print("ready", flush=True)
+            try:
+                pyarrow.table(client.users.list())
+            except TaskTimeout as error:
+                print(time.time(), error.args[1], flush=True)
+                assert error.args[0] == signal.SIGTERM
+            """,
+            server,
+            lambda: [time.sleep(0.01) for _ in iter(lambda: not server.requests, False)],
+            signal.SIGTERM,
+        )
+
+    exit_code, complaint = at_once(interrupt)
     assert (exit_code, complaint) == (0, "")
 
 

@@ -164,8 +164,7 @@ impl Learned {
                 .min((log.taken_recently() + 1.0) / log.lasted())
                 .max(proven);
         } else if log.taken_recently() < 1.5 * burst.at(self.rate) {
-            // It came too soon to be a matter of the rate.
-            // However little is saved up: it is the rate after all.
+            // It came too soon to be a matter of the rate, unless little was saved up.
             let most = match self.trust < LEAST_TRUST {
                 true => self.rate / 2.0,
                 false => most,

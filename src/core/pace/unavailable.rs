@@ -249,9 +249,9 @@ impl Unavailable {
                 }
                 fresh.add(failed);
                 self.judgement = Judgement::Watched { since, fresh };
-                let all = fresh.answers >= FEWEST_SAME && fresh.failed == fresh.answers;
+                let none_passed = fresh.failed == fresh.answers;
                 let many = fresh.answers >= FEWEST && fresh.share() >= HARMLESS;
-                if fresh.answers < ENOUGH && !all && !many {
+                if none_passed || (fresh.answers < ENOUGH && !many) {
                     return Finding::Nothing;
                 }
                 if fresh.share() >= SUSPECTED {
