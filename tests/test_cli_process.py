@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -13,7 +14,9 @@ from typing import Any
 import pytest
 
 from backread.testing import MockServer
+from canned import paged, users
 from command_line import COMMAND, SECONDS, posix_only, settings_of, wait_for
+from scripted_server import answer
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -49,6 +52,27 @@ def test_ctrl_c_is_one_line_and_exit_130(scripted: Any) -> None:
         _, error = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
     assert error == "backread: stopped by Ctrl-C\n"
+
+
+def test_an_outage_is_said_on_stderr_when_it_begins_and_when_it_ends(scripted: Any) -> None:
+    pages = paged(users(300))
+    answers = itertools.count()
+
+    def service(request: Any) -> Any:
+        return answer(502) if 1 <= next(answers) < 4 else pages(request)
+
+    server = scripted(service)
+    done = subprocess.run(
+        [*COMMAND, "users", "--max-concurrency", "1"],
+        env=os.environ | settings_of(server),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 300)
+    began, ended = done.stderr.splitlines()
+    assert began.startswith(f"backread: {server.url} has stopped answering")
+    assert ended.startswith(f"backread: {server.url} answers again")
 
 
 @posix_only

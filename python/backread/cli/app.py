@@ -15,6 +15,7 @@ import typer
 from backread.cli.demo import demo
 from backread.cli.exits import USAGE, exit_code, say_failure
 from backread.cli.mock import mock
+from backread.cli.outages import said_outages
 from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
 from backread.cli.record import learn, record
@@ -86,7 +87,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         # Not command.main(): it answers Ctrl-C and a closed pipe in its own way.
         given = list(sys.argv[1:] if arguments is None else arguments)
-        with command.make_context("backread", given) as context:
+        with said_outages(), command.make_context("backread", given) as context:
             command.invoke(context)
         sys.stdout.flush()
     except SystemExit as error:

@@ -1,0 +1,32 @@
+"""What the command says while the whole service is down."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["said_outages"]
+
+
+class _Outages(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        from backread._observing import OUTAGE_BEGAN, OUTAGE_ENDED
+
+        if record.msg in (OUTAGE_BEGAN, OUTAGE_ENDED):
+            sys.stderr.write(f"backread: {record.getMessage()}\n")
+
+
+@contextmanager
+def said_outages() -> Iterator[None]:
+    """Says on stderr when the service stops answering, and when it answers again."""
+    logger = logging.getLogger("backread.http")
+    handler, level = _Outages(), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
