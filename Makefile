@@ -35,7 +35,7 @@ help:
 	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
-	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest"
+	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest, zizmor"
 	@echo "make audit    what is known against the crates and the extras; asks GitHub and PyPI"
 	@echo "make notebook the example notebook run anew, with what its cells show"
 	@echo "make bench    what the import costs, the size of the wheel, and all that follow"
@@ -76,6 +76,7 @@ lint: $(STAMPS)/wheel $(STAMPS)/tools $(CARGO_DENY)
 	$(BIN)/mypy tests/typing
 	$(BIN)/basedpyright
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest backread._backread
+	$(BIN)/zizmor --offline --quiet --persona pedantic .github
 
 test-rust: $(STAMPS)/venv
 	cargo test --locked --no-default-features
