@@ -408,6 +408,8 @@ def the_mirror(client: Client) -> None:
         mirror.sync(client, mode="incremental", on_progress=told, progress=True), SyncReport
     )
     mirror.sql("SELECT count(*) FROM messages")
+    mirror.sql("FROM messages WHERE user_id = ?", [42])
+    mirror.sql("FROM messages WHERE user_id = $user", {"user": 42}, unrestricted=True)
     table = mirror.table("messages")
     assert_type(table, MirrorTable)
     assert_type(table.columns, list[str])

@@ -119,7 +119,7 @@ def report(
     """Shows the last finished runs of the mirror in FOLDER; times are UTC."""
     from backread.mirror import Mirror
 
-    relation = Mirror(folder).sql(RUNS.replace("?", str(limit)))
+    relation = Mirror(folder).sql(RUNS, [limit])
     print_records(relation.columns, relation.fetchall(), sys.stdout)
 
 

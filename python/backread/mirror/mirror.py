@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from backread._arguments import seconds
 from backread.mirror.conversation import Conversation, read_conversation
+from backread.mirror.queries import check_reads_only
 from backread.mirror.report import Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot import SnapshotReader
 from backread.mirror.table import MirrorTable, TableName
@@ -146,13 +147,26 @@ class Mirror:
 
         return ServiceProfile.from_json(kept)
 
-    def sql(self, query: str) -> DuckDBPyRelation:
+    def sql(
+        self,
+        query: str,
+        params: Sequence[object] | Mapping[str, object] | None = None,
+        *,
+        unrestricted: bool = False,
+    ) -> DuckDBPyRelation:
         """A query over the published snapshot, as a DuckDB relation that is run when it is read.
+
+        ``params`` are the values of ``?``, ``$1`` or ``$name`` in it; a query with parameters is
+        run at once. It is one SELECT or EXPLAIN and reads the snapshot alone: no other files, no
+        network, no settings. ``unrestricted=True`` runs any statement with the rights of this
+        process, as needed to join other files and to write a relation to a file; what it changes
+        stays in memory and never reaches the mirror.
 
         ``relation.df()``, ``.pl()``, ``.to_arrow_table()`` and ``.fetchall()`` read it; in a
         notebook it draws itself. It keeps to the snapshot that was the newest when it was made;
         the files of that snapshot stay for at least 15 minutes after they are replaced. All times
-        are UTC, ids are those of the service. The tables:
+        are UTC (``AT TIME ZONE 'Europe/Berlin'`` gives another), ids are those of the service. The
+        tables:
 
         - ``users``, ``messages`` (key: ``user_id, id``): the fields of interface 2, a message's
           sender in the columns ``sender_…``, fields that the interface does not name as JSON in
@@ -174,9 +188,13 @@ class Mirror:
         - ``runs``: the finished runs, with the counts of `SyncReport`.
         - ``profile``: the service's profile as JSON, if a sync was given one.
 
-        Raises `MirrorError` where nothing is published yet; the query's own errors are DuckDB's.
+        Raises `MirrorError` where nothing is published yet, and for any other statement unless
+        ``unrestricted``; the query's own errors are DuckDB's.
         """
-        relation: DuckDBPyRelation = self._reader.cursor().sql(query)
+        cursor = self._reader.cursor(restricted=not unrestricted)
+        if not unrestricted:
+            check_reads_only(cursor, query)
+        relation: DuckDBPyRelation = cursor.sql(query, params=params)
         return relation
 
     def table(self, name: TableName) -> MirrorTable:

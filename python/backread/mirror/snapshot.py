@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from backread.errors import MirrorError
 from backread.mirror.engine import connect, named_errors, rows_of
-from backread.mirror.manifest import Manifest, read_manifest
+from backread.mirror.manifest import PUBLISHED, Manifest, read_manifest
+from backread.mirror.queries import restrictions
 from backread.mirror.schema import PROFILE
 from backread.mirror.views import view_statements
 
@@ -29,13 +30,13 @@ class SnapshotReader:
         self._folder = folder
         self._lock = Lock()
         self._pid = os.getpid()
-        self._manifest: Manifest | None = None
-        self._connection: DuckDBPyConnection | None = None
+        # By whether they are restricted.
+        self._open: dict[bool, tuple[Manifest, DuckDBPyConnection]] = {}
 
-    def cursor(self) -> DuckDBPyConnection:
+    def cursor(self, *, restricted: bool = False) -> DuckDBPyConnection:
         """A cursor over the newest snapshot; one already given keeps to its own snapshot.
 
-        `MirrorError` where nothing is published yet.
+        A ``restricted`` one opens no other files. `MirrorError` where nothing is published yet.
         """
         manifest = read_manifest(self._folder)
         if manifest is None:
@@ -45,17 +46,21 @@ class SnapshotReader:
             )
         with self._lock:
             if self._pid != os.getpid():
-                _left_by_fork.append(self._connection)
-                self._connection, self._pid = None, os.getpid()
-            if self._connection is None or self._manifest != manifest:
-                self._connection = self._open(manifest)
-                self._manifest = manifest
-            return self._connection.cursor()
+                _left_by_fork.append(self._open)
+                self._open, self._pid = {}, os.getpid()
+            opened = self._open.get(restricted)
+            if opened is None or opened[0] != manifest:
+                opened = manifest, self._connect(manifest, restricted)
+                self._open[restricted] = opened
+            return opened[1].cursor()
 
-    def _open(self, manifest: Manifest) -> DuckDBPyConnection:
+    def _connect(self, manifest: Manifest, restricted: bool) -> DuckDBPyConnection:
         with named_errors(self._folder):
             connection = connect(None)
-            for statement in view_statements(self._folder, manifest):
+            statements = view_statements(self._folder, manifest)
+            if restricted:
+                statements = [*statements, *restrictions(self._folder / PUBLISHED)]
+            for statement in statements:
                 rows_of(connection, statement)
             return connection
 

@@ -1,0 +1,52 @@
+"""What `Mirror.sql` runs: one statement that reads the snapshot and nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backread.errors import MirrorError
+from backread.mirror.engine import quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["check_reads_only", "restrictions"]
+
+# What stands between EXPLAIN and the statement; a comment there is not understood, and refused.
+EXPLAIN = re.compile(r"\s*EXPLAIN\s*(ANALYZE\b)?\s*(\([^()]*\))?", re.IGNORECASE)
+UNRESTRICTED = "pass unrestricted=True to run any statement of DuckDB, with your rights"
+
+
+def restrictions(files: Path) -> list[str]:
+    """The statements after which a connection opens no files but those below this folder."""
+    return [
+        f"SET allowed_directories = [{quoted(str(files.absolute()))}]",
+        "SET enable_external_access = false",
+        # The last one: it holds itself, too.
+        "SET lock_configuration = true",
+    ]
+
+
+def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:
+    """Raises `MirrorError` for anything but one SELECT or EXPLAIN of one; DuckDB's own for no SQL.
+
+    DuckDB's restrictions alone let COPY, ATTACH and DROP through.
+    """
+    statements = cursor.extract_statements(query)
+    if len(statements) != 1:
+        raise MirrorError(
+            f"Mirror.sql takes one statement, and these are {len(statements)}; {UNRESTRICTED}"
+        )
+    name = statements[0].type.name
+    if name == "EXPLAIN":
+        # EXPLAIN ANALYZE runs what it explains.
+        check_reads_only(cursor, EXPLAIN.sub("", query, count=1))
+    elif name == "MULTI":
+        raise MirrorError(
+            "Mirror.sql takes a PIVOT with its columns only, PIVOT … ON name IN ('a', 'b'), for "
+            f"without them it is several statements; or {UNRESTRICTED}"
+        )
+    elif name != "SELECT":
+        raise MirrorError(f"Mirror.sql runs SELECT and EXPLAIN, not {name}; {UNRESTRICTED}")

@@ -1,0 +1,156 @@
+"""What a query over the mirror may do: read the snapshot, and nothing else unless allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import Mirror
+from backread.errors import MirrorError
+from backread.testing import MockServer, World
+from mirrors import rows, sync
+
+duckdb = pytest.importorskip("duckdb")
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    mirror = Mirror(tmp_path_factory.mktemp("a 'quoted' folder") / "chats")
+    with MockServer(World(users=20, messages_per_user=(1, 4))) as server:
+        sync(mirror, server)
+    return mirror
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM users",
+        "FROM users",
+        "WITH chosen AS (FROM users) FROM chosen;",
+        "VALUES (1)",
+        "DESCRIBE messages",
+        "SUMMARIZE users",
+        "SHOW TABLES",
+        "EXPLAIN FROM users",
+        "EXPLAIN ANALYZE SELECT count(*) FROM messages",
+        "explain (FORMAT json) FROM conversations",
+        "PIVOT messages ON sender_type IN ('user', 'operator') USING count(*)",
+        "SELECT created_at AT TIME ZONE 'Europe/Berlin' FROM users",
+        "-- a comment\nFROM lists",
+    ],
+)
+def test_what_reads_the_snapshot_is_run(mirror: Mirror, query: str) -> None:
+    assert rows(mirror, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("COPY users TO 'users.csv'", "not COPY"),
+        ("COPY users TO '{published}/users.parquet'", "not COPY"),
+        ("ATTACH 'other.db'", "not ATTACH"),
+        ("DROP VIEW users", "not DROP"),
+        ("CREATE TABLE mine AS FROM users", "not CREATE"),
+        ("CREATE OR REPLACE VIEW users AS SELECT 1", "not CREATE"),
+        ("INSTALL httpfs", "not LOAD"),
+        ("SET threads = 1", "not SET"),
+        ("PRAGMA database_list", "not PRAGMA"),
+        ("CALL pragma_version()", "not CALL"),
+        ("EXPORT DATABASE 'here'", "not EXPORT"),
+        ("PREPARE later AS FROM users", "not PREPARE"),
+        ("EXPLAIN ANALYZE COPY users TO 'users.csv'", "not COPY"),
+        ("EXPLAIN ANALYZE DROP VIEW users", "not DROP"),
+        ("SELECT 1; DROP VIEW users", "these are 2"),
+        ("", "these are 0"),
+        ("-- nothing", "these are 0"),
+        ("PIVOT messages ON sender_type USING count(*)", "takes a PIVOT with its columns only"),
+    ],
+)
+def test_any_other_statement_is_refused_and_nothing_is_done(
+    mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str, what: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    published = mirror.folder / "published"
+    before = sorted(path.name for path in published.iterdir())
+    with pytest.raises(MirrorError, match=what) as caught:
+        mirror.sql(query.replace("{published}", str(published).replace("'", "''")))
+    assert "unrestricted=True" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+    assert sorted(path.name for path in published.iterdir()) == before
+    assert len(rows(mirror, "FROM users")) == 20
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM read_csv('{file}')",
+        "FROM '{file}'",
+        "FROM read_text('{file}')",
+        "FROM glob('{file}')",
+        "FROM read_text('{published}/../../secret.csv')",
+        "FROM read_csv('https://127.0.0.1:9/secret.csv')",
+        "EXPLAIN ANALYZE FROM read_csv('{file}')",
+    ],
+)
+def test_no_other_file_is_read_unless_that_is_allowed(mirror: Mirror, query: str) -> None:
+    file = mirror.folder.parent / "secret.csv"
+    file.write_text("value\na secret\n")
+    published = mirror.folder / "published"
+    for name, path in (("file", file), ("published", published)):
+        query = query.replace(f"{{{name}}}", str(path).replace("'", "''"))
+    with pytest.raises(duckdb.Error):
+        mirror.sql(query).fetchall()
+    if query.startswith("FROM read_csv") and "https" not in query:
+        assert mirror.sql(query, unrestricted=True).fetchall() == [("a secret",)]
+
+
+def test_a_relation_is_written_to_a_file_only_where_that_is_allowed(
+    mirror: Mirror, tmp_path: Path
+) -> None:
+    file = tmp_path / "users.parquet"
+    with pytest.raises(duckdb.Error):
+        mirror.sql("FROM users").write_parquet(str(file))
+    assert not file.exists()
+    mirror.sql("FROM users", unrestricted=True).write_parquet(str(file))
+    assert duckdb.read_parquet(str(file)).count("*").fetchall() == [(20,)]
+
+
+def test_what_an_unrestricted_statement_changes_is_seen_by_no_other_query(mirror: Mirror) -> None:
+    mirror.sql("CREATE OR REPLACE VIEW users AS SELECT 1 AS id", unrestricted=True)
+    assert len(rows(mirror, "FROM users")) == 20
+
+
+@pytest.mark.parametrize(
+    ("where", "params"),
+    [("id = ?", [7]), ("id = $1", (7,)), ("id = $user", {"user": 7}), ("id = 7", None)],
+)
+def test_values_go_in_as_parameters(mirror: Mirror, where: str, params: Any) -> None:
+    some = rows(mirror, "SELECT id FROM users ORDER BY id LIMIT 1")[0][0]
+    values = {"user": some} if isinstance(params, dict) else [some]
+    found = mirror.sql(
+        f"SELECT id FROM users WHERE {where.replace('7', str(some))}",
+        None if params is None else values,
+    )
+    assert found.fetchall() == [(some,)]
+
+
+def test_a_value_is_never_sql(mirror: Mirror) -> None:
+    hostile = "x'; DROP VIEW users; --"
+    assert mirror.sql("SELECT ?", [hostile]).fetchall() == [(hostile,)]
+
+
+def test_a_relative_folder_is_read_too(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(mirror.folder.parent)
+    for name in ("chats", "./chats", "../" + mirror.folder.parent.name + "/chats"):
+        assert len(rows(Mirror(name), "FROM users")) == 20
+
+
+def test_a_query_that_does_not_fit_into_memory_still_runs(
+    mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB's own temporary files are no files that a query reads."""
+    monkeypatch.chdir(tmp_path)
+    query = "SELECT count(DISTINCT md5(range::varchar)) FROM range(200_000)"
+    assert rows(mirror, query) == [(200_000,)]
