@@ -14,6 +14,7 @@ mod spacing;
 mod state;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod unavailable;
 mod window;
 

@@ -14,7 +14,8 @@
 //! Everything here counts answers and has no clock.
 
 use super::rate::Refusal;
-use super::share::{self, Cusum, LEAST_BACKGROUND, MOST_BACKGROUND, Sample};
+use super::share::{Cusum, LEAST_BACKGROUND, MOST_BACKGROUND, Sample};
+use super::trial::{ENOUGH, FEWEST, HARMLESS, Outcome, Trial, Waits, WithoutWaits};
 
 /// Log likelihood ratios: at the first, 503s are suspected (three among ten answers, if there were
 /// none before), each time they turn out to be unrelated at a higher one, up to the second.
@@ -28,12 +29,8 @@ const SURE: f64 = 3.0;
 const DOUBTFUL: f64 = 10.0;
 /// So much is not many: a limiter that is heeded still refuses some.
 const HEEDED: f64 = 0.08;
-/// So few are harmless: retries get past them.
-const HARMLESS: f64 = 0.2;
 /// So few are not even tried.
 const SUSPECTED: f64 = 0.12;
-/// So many that what passes cannot be told.
-const HOPELESS: f64 = 0.75;
 /// 503s that are kept until they are found to be refusals.
 const MOST_PENDING: usize = 64;
 /// Answers that the current share is averaged over; the background is no larger than that and so
@@ -50,24 +47,6 @@ const GONE: f64 = 0.04;
 const FEW_WAITS: u32 = 2;
 const LATER_WAITS: u32 = 2;
 const MOST_WAITS: u32 = 1024;
-/// What is tried without a wait is believed when so many waits would have come by chance.
-const WITHOUT_WAITS: f64 = 6.0;
-
-/// The pace of a trial, as a part of what was let through before.
-const SLOWER: f64 = 0.5;
-const SLIGHTLY_SLOWER: f64 = 0.9;
-/// Log odds at which the share is taken to be constant, or to have fallen.
-const CONSTANT: f64 = 1.5;
-const FELL: f64 = 4.0;
-/// Answers at each pace of a trial: at least so many, fewer if they are all the same ...
-const FEWEST: f64 = 8.0;
-const FEWEST_SAME: f64 = 4.0;
-/// ... and at most so many, fewer if they are not harmless.
-const MOST: f64 = 40.0;
-const ENOUGH: f64 = 16.0;
-/// So many paces are tried; a share that is constant over all of them is no limiter's.
-const MOST_TRIED: u32 = 5;
-
 /// The limit is lifted after so many answers, then after so many times as many ...
 const FIRST_LIFT: u32 = 256;
 const LATER: u32 = 8;
@@ -128,12 +107,8 @@ enum Judgement {
     Watched { since: u64, fresh: Sample },
     /// A lower pace is tried.
     Trial(Trial),
-    /// A pace is tried at which no wait should be asked for; requests up to `since` were sent before.
-    WithoutWaits {
-        since: u64,
-        /// Answers until that is believed.
-        left: f64,
-    },
+    /// A pace is tried at which no wait should be asked for.
+    WithoutWaits(WithoutWaits),
     /// They are heeded; requests up to `since` were sent before the last refusal was known.
     TooFast {
         since: u64,
@@ -148,31 +123,6 @@ enum Judgement {
         /// The share at the learned rate.
         usual: f64,
     },
-}
-
-/// Shares at two paces.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Trial {
-    /// Requests up to it were sent at the pace before.
-    since: u64,
-    before: Sample,
-    slow: Sample,
-    /// What the pace is as a part of the one before.
-    part: f64,
-    /// Paces that were tried before.
-    tried: u32,
-    /// The share has fallen once.
-    fell: bool,
-}
-
-/// Waits that were asked for, while nothing is made of them.
-#[derive(Debug, Clone, Copy)]
-struct Waits {
-    /// Requests up to it were sent before the last of them was known.
-    since: u64,
-    count: u32,
-    /// Answers since the first.
-    sample: Sample,
 }
 
 /// Judges 503s by how their share changes with the pace.
@@ -264,31 +214,27 @@ impl Unavailable {
                 }
                 self.acquit(self.recent)
             }
-            Judgement::WithoutWaits { since, left } => {
-                let left = left - 1.0;
-                if number <= since {
-                    return Finding::Nothing;
+            Judgement::WithoutWaits(mut trial) => {
+                let passes = trial.add(number, failed);
+                self.judgement = Judgement::WithoutWaits(trial);
+                match passes {
+                    None => Finding::Nothing,
+                    Some(false) => {
+                        self.few_waits = (self.few_waits * LATER_WAITS).min(MOST_WAITS);
+                        self.acquit(self.background)
+                    }
+                    Some(true) => {
+                        self.heed();
+                        self.judgement = self.too_fast(sent);
+                        self.rest();
+                        Finding::TooFast { anew: true }
+                    }
                 }
-                if failed {
-                    self.few_waits = (self.few_waits * LATER_WAITS).min(MOST_WAITS);
-                    return self.acquit(self.background);
-                }
-                if left > 0.0 {
-                    self.judgement = Judgement::WithoutWaits { since, left };
-                    return Finding::Nothing;
-                }
-                self.heed();
-                self.judgement = self.too_fast(sent);
-                self.rest();
-                Finding::TooFast { anew: true }
             }
             Judgement::Trial(mut trial) => {
-                match number > trial.since {
-                    true => trial.slow.add(failed),
-                    false => trial.before.add(failed),
-                }
+                trial.add(number, failed);
                 self.judgement = Judgement::Trial(trial);
-                self.judge(trial, sent)
+                self.follow(trial.outcome(sent), sent)
             }
             Judgement::TooFast {
                 mut since,
@@ -417,94 +363,53 @@ impl Unavailable {
             if !told {
                 return Finding::Nothing;
             }
-            self.waits = Some(Waits {
-                since: sent,
-                count: 0,
-                sample: Sample::default(),
-            });
+            self.waits = Some(Waits::from(sent));
             return Finding::Watched(Vec::new());
         };
-        waits.sample.add(failed);
-        if told && number > waits.since {
-            waits.since = sent;
-            waits.count += 1;
-        }
+        waits.add(number, failed, told, sent);
         self.waits = Some(waits);
-        if waits.count < self.few_waits {
+        if waits.count() < self.few_waits {
             return Finding::Nothing;
         }
         self.waits = None;
-        let passed = waits.sample.passed_share();
-        self.judgement = Judgement::WithoutWaits {
-            since: sent,
-            left: (WITHOUT_WAITS / -passed.ln()).max(FEWEST_SAME),
-        };
+        let trial = waits.trial(sent);
+        self.judgement = Judgement::WithoutWaits(trial);
         Finding::Suspected {
-            part: passed * SLIGHTLY_SLOWER,
+            part: trial.part(),
             heeded: self.heeded,
         }
     }
 
     fn suspect(&mut self, before: Sample, sent: u64) -> Finding {
-        let part = before.passed_share() * SLOWER;
-        self.judgement = Judgement::Trial(Trial {
-            since: sent,
-            before,
-            slow: Sample::default(),
-            part,
-            tried: 0,
-            fell: false,
-        });
+        let trial = Trial::of(before, sent);
+        self.judgement = Judgement::Trial(trial);
         Finding::Suspected {
-            part,
+            part: trial.part(),
             heeded: self.heeded,
         }
     }
 
-    /// What a trial has come to.
-    fn judge(&mut self, trial: Trial, sent: u64) -> Finding {
-        let Trial { before, slow, .. } = trial;
-        let known = self.background;
-        let hopeless = slow.share().min(before.share()) >= HOPELESS;
-        let clear = slow.failed == 0.0 || (hopeless && slow.failed == slow.answers);
-        if slow.answers < if clear { FEWEST_SAME } else { FEWEST } {
-            return Finding::Nothing;
+    fn follow(&mut self, outcome: Outcome, sent: u64) -> Finding {
+        match outcome {
+            Outcome::Open => Finding::Nothing,
+            Outcome::Constant(share) => self.acquit(share),
+            Outcome::Slower(trial) => {
+                self.judgement = Judgement::Trial(trial);
+                Finding::Slower(trial.part())
+            }
+            Outcome::Fell { background } => {
+                let known = self.background;
+                self.background = background;
+                let anew = !self.heeded || background > known + HEEDED;
+                match anew {
+                    true => self.heed(),
+                    false => self.doubtful *= 2.0,
+                }
+                self.judgement = self.too_fast(sent);
+                self.rest();
+                Finding::TooFast { anew }
+            }
         }
-        let odds = share::odds(before, slow, trial.part);
-        let fell = odds <= -FELL;
-        let many = slow.share() >= HARMLESS;
-        let constant = odds >= CONSTANT && !hopeless;
-        if !trial.fell && (constant || trial.tried >= MOST_TRIED) {
-            return self.acquit(before.and(slow).share());
-        } else if !trial.fell && !fell && !many && slow.answers >= MOST {
-            return self.acquit(slow.share());
-        } else if (fell && many) || hopeless || (!trial.fell && many && slow.answers >= ENOUGH) {
-            // How much of it is the background shows at an even lower pace.
-            let part = slow.passed_share() * SLOWER;
-            self.judgement = Judgement::Trial(Trial {
-                since: sent,
-                before: slow,
-                slow: Sample::default(),
-                part,
-                tried: trial.tried + 1,
-                fell: fell || trial.fell,
-            });
-            return Finding::Slower(part);
-        } else if !fell && !trial.fell {
-            return Finding::Nothing;
-        }
-        self.background = match many {
-            true => slow.background(),
-            false => LEAST_BACKGROUND,
-        };
-        let anew = !self.heeded || self.background > known + HEEDED;
-        match anew {
-            true => self.heed(),
-            false => self.doubtful *= 2.0,
-        }
-        self.judgement = self.too_fast(sent);
-        self.rest();
-        Finding::TooFast { anew }
     }
 
     fn acquit(&mut self, background: f64) -> Finding {

@@ -1,0 +1,186 @@
+//! Trials of a lower pace, which show whether 503s have to do with it.
+
+use super::share::{self, LEAST_BACKGROUND, Sample};
+
+/// So few are harmless: retries get past them.
+pub const HARMLESS: f64 = 0.2;
+/// So many that what passes cannot be told.
+const HOPELESS: f64 = 0.75;
+/// The pace of a trial, as a part of what was let through before.
+const SLOWER: f64 = 0.5;
+const SLIGHTLY_SLOWER: f64 = 0.9;
+/// Log odds at which the share is taken to be constant, or to have fallen.
+const CONSTANT: f64 = 1.5;
+const FELL: f64 = 4.0;
+/// Answers at each pace of a trial: at least so many, fewer if they are all the same ...
+pub const FEWEST: f64 = 8.0;
+const FEWEST_SAME: f64 = 4.0;
+/// ... and at most so many, fewer if they are not harmless.
+const MOST: f64 = 40.0;
+pub const ENOUGH: f64 = 16.0;
+/// So many paces are tried; a share that is constant over all of them is no limiter's.
+const MOST_TRIED: u32 = 5;
+/// What is tried without a wait is believed when so many waits would have come by chance.
+const WITHOUT_WAITS: f64 = 6.0;
+
+/// Shares at two paces.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trial {
+    /// Requests up to it were sent at the pace before.
+    since: u64,
+    before: Sample,
+    slow: Sample,
+    /// What the pace is as a part of the one before.
+    part: f64,
+    /// Paces that were tried before.
+    tried: u32,
+    /// The share has fallen once.
+    fell: bool,
+}
+
+/// What a trial has come to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome {
+    Open,
+    /// This share has nothing to do with the pace.
+    Constant(f64),
+    /// How much of it has nothing to do with the pace shows at an even lower one.
+    Slower(Trial),
+    /// All but this share has to do with the pace.
+    Fell {
+        background: f64,
+    },
+}
+
+/// Waits that were asked for, while nothing is made of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Waits {
+    /// Requests up to it were sent before the last of them was known.
+    since: u64,
+    count: u32,
+    /// Answers since the first.
+    sample: Sample,
+}
+
+/// A trial of a pace at which no wait should be asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WithoutWaits {
+    /// Requests up to it were sent before.
+    since: u64,
+    /// Answers until that is believed.
+    left: f64,
+    part: f64,
+}
+
+impl Trial {
+    pub fn of(before: Sample, sent: u64) -> Self {
+        Self {
+            since: sent,
+            before,
+            slow: Sample::default(),
+            part: before.passed_share() * SLOWER,
+            tried: 0,
+            fell: false,
+        }
+    }
+
+    /// The pace to try, as a part of the one before.
+    pub fn part(self) -> f64 {
+        self.part
+    }
+
+    pub fn add(&mut self, number: u64, failed: bool) {
+        match number > self.since {
+            true => self.slow.add(failed),
+            false => self.before.add(failed),
+        }
+    }
+
+    pub fn outcome(self, sent: u64) -> Outcome {
+        let Self { before, slow, .. } = self;
+        let hopeless = slow.share().min(before.share()) >= HOPELESS;
+        let clear = slow.failed == 0.0 || (hopeless && slow.failed == slow.answers);
+        if slow.answers < if clear { FEWEST_SAME } else { FEWEST } {
+            return Outcome::Open;
+        }
+        let odds = share::odds(before, slow, self.part);
+        let fell = odds <= -FELL;
+        let many = slow.share() >= HARMLESS;
+        let constant = odds >= CONSTANT && !hopeless;
+        if !self.fell && (constant || self.tried >= MOST_TRIED) {
+            return Outcome::Constant(before.and(slow).share());
+        }
+        if !self.fell && !fell && !many && slow.answers >= MOST {
+            return Outcome::Constant(slow.share());
+        }
+        if (fell && many) || hopeless || (!self.fell && many && slow.answers >= ENOUGH) {
+            return Outcome::Slower(Self {
+                tried: self.tried + 1,
+                fell: fell || self.fell,
+                ..Self::of(slow, sent)
+            });
+        }
+        if !fell && !self.fell {
+            return Outcome::Open;
+        }
+        Outcome::Fell {
+            background: match many {
+                true => slow.background(),
+                false => LEAST_BACKGROUND,
+            },
+        }
+    }
+}
+
+impl Waits {
+    /// After the first of them.
+    pub fn from(sent: u64) -> Self {
+        Self {
+            since: sent,
+            count: 0,
+            sample: Sample::default(),
+        }
+    }
+
+    pub fn add(&mut self, number: u64, failed: bool, told: bool, sent: u64) {
+        self.sample.add(failed);
+        if told && number > self.since {
+            self.since = sent;
+            self.count += 1;
+        }
+    }
+
+    /// How many came after the first.
+    pub fn count(self) -> u32 {
+        self.count
+    }
+
+    /// A trial at what passed on average, the waits included.
+    pub fn trial(self, sent: u64) -> WithoutWaits {
+        let passed = self.sample.passed_share();
+        WithoutWaits {
+            since: sent,
+            left: (WITHOUT_WAITS / -passed.ln()).max(FEWEST_SAME),
+            part: passed * SLIGHTLY_SLOWER,
+        }
+    }
+}
+
+impl WithoutWaits {
+    /// The pace to try, as a part of the one before.
+    pub fn part(self) -> f64 {
+        self.part
+    }
+
+    /// Whether none has to be waited out at this pace; None as long as that is not known.
+    pub fn add(&mut self, number: u64, failed: bool) -> Option<bool> {
+        self.left -= 1.0;
+        if number <= self.since {
+            return None;
+        }
+        match failed {
+            true => Some(false),
+            false => (self.left <= 0.0).then_some(true),
+        }
+    }
+}
