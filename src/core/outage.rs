@@ -3,7 +3,7 @@
 //! It begins when two requests in a row fail with a connection error, 502, 503 or 504 and no request
 //! sent since the first of them was answered otherwise; one failure alone may be a single unhealthy
 //! backend, and is retried as usual. A 503 may also mean "too fast", so 503s have to come for half a
-//! second without any other answer, or use up the retries of a request.
+//! second, or `MANY` of them, without any other answer, or use up the retries of a request.
 //!
 //! Until any other response comes, all requests wait, and one at a time probes: after `FIRST_PROBE`,
 //! then twice as long each time up to `LONGEST_PROBE`, with jitter so that clients do not return
@@ -27,6 +27,8 @@ use crate::clock::Clock;
 /// How long an outage lasts until its first probe, and between later ones at most.
 const FIRST_PROBE: Duration = Duration::from_millis(500);
 const LONGEST_PROBE: Duration = Duration::from_secs(5);
+/// So many 503s in a row are no limiter's, most likely; if they are, the wait is short.
+const MANY: u32 = 32;
 /// Ten years: an instant can hold it.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// Probes come earlier or later by up to this part of their wait.
@@ -45,8 +47,8 @@ struct State {
     sent: u64,
     /// The latest request that was answered; 0 before any was.
     answered: u64,
-    /// The first of the failures since the last answer.
-    failure: Option<(u64, Instant)>,
+    /// The failures since the last answer: when the first came, and how many.
+    failures: Option<(Instant, u32)>,
     current: Option<Outage>,
     /// The length of those that are over.
     past: Duration,
@@ -270,7 +272,7 @@ impl Outages {
         let now = self.clock.now();
         let mut state = self.state();
         state.answered = state.answered.max(number);
-        state.failure = None;
+        state.failures = None;
         let outage = state.current.take()?;
         self.changed.notify_waiters();
         if !outage.confirmed.load(Ordering::Relaxed) {
@@ -300,11 +302,13 @@ impl Outages {
             if state.answered > number {
                 return None;
             }
-            let Some((_, began)) = state.failure else {
-                state.failure = Some((number, now));
+            let Some((began, count)) = &mut state.failures else {
+                state.failures = Some((now, 1));
                 return None;
             };
-            let lasting = now.saturating_duration_since(began) >= FIRST_PROBE;
+            *count += 1;
+            let (began, many) = (*began, *count >= MANY);
+            let lasting = many || now.saturating_duration_since(began) >= FIRST_PROBE;
             if failed.may_be_too_fast && !failed.is_last && !lasting {
                 return None;
             }

@@ -19,6 +19,7 @@ from backread.cli.outages import said_outages
 from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
 from backread.cli.record import learn, record
+from backread.cli.stderr import say
 from backread.cli.sync import report, sync
 
 __all__ = ["app", "run"]
@@ -75,9 +76,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # Closed by the caller (2>&-): what would be said there has no reader.
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
-        sys.stderr.write(
-            "backread: stdout is closed, so that its output has no place to go; send it to a file "
-            "or to /dev/null\n"
+        say(
+            "stdout is closed, so that its output has no place to go; send it to a file or to "
+            "/dev/null"
         )
         return USAGE
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -20,9 +20,9 @@ from __future__ import annotations
 import errno
 import os
 import re
-import sys
 import traceback
 
+from backread.cli.stderr import say
 from backread.errors import (
     AuthenticationError,
     BackreadError,
@@ -137,8 +137,7 @@ def say_failure(error: BaseException) -> None:
         return
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
-    line = " ".join(_text(error, code).split())
-    sys.stderr.write(f"backread: {line}\n")
+    say(_text(error, code))
 
 
 def _text(error: BaseException, code: int) -> str:

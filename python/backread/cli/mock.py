@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backread.cli.exits import UnusableArgumentError
+from backread.cli.stderr import say
 
 if TYPE_CHECKING:
     from backread.testing import World
@@ -117,7 +118,7 @@ def mock(
                 f"export BACKREAD_VENDOR={server.vendor}\n"
             )
             sys.stdout.flush()
-            sys.stderr.write(f"backread: the inspector is at {server.inspector_url}\n")
+            say(f"the inspector is at {server.inspector_url}")
             # Last: whoever waits for the file finds the lines above written.
             write_port()
             # Waiting in slices, because a signal does not end a wait on Windows.

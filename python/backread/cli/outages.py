@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from backread.cli.stderr import say
 
 __all__ = ["said_outages"]
 
@@ -15,7 +16,7 @@ class _Outages(logging.Handler):
         from backread._observing import OUTAGE_BEGAN, OUTAGE_ENDED
 
         if record.msg in (OUTAGE_BEGAN, OUTAGE_ENDED):
-            sys.stderr.write(f"backread: {record.getMessage()}\n")
+            say(record.getMessage())
 
 
 @contextmanager

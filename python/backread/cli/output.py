@@ -5,36 +5,48 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from backread.cli.exits import UnusableArgumentError, is_full
 from backread.cli.rows import as_json
+from backread.cli.stderr import say
+from backread.cli.text import guarded, plain
 from backread.errors import BackreadError
 
 if TYPE_CHECKING:
     from backread._listing import ArrowSource, Listing
 
-__all__ = ["Format", "print_records", "print_table", "write_item", "write_listing"]
+__all__ = ["Csv", "Format", "print_records", "print_table", "write_item", "write_listing"]
 
 READABLE = 10
 """The terminal cells below which a text says nothing."""
 
-# The control characters of ISO 6429, some of which a terminal obeys.
-CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
 GAP = 2
 """The blanks between two columns."""
 
+BYTE_ORDER_MARK = "\ufeff"
+"""By which Excel knows UTF-8."""
+
 Row = Callable[[dict[str, Any]], list[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """How CSV is written."""
+
+    raw: bool = False
+    """With texts as they are, formulas too."""
+    excel: bool = False
+    """With a byte order mark."""
 
 
 class Format(StrEnum):
@@ -58,6 +70,7 @@ def write_listing(
     output: Path | None,
     columns: Sequence[str],
     row: Row,
+    csv_options: Csv = Csv(),
 ) -> None:
     """All rows of the listing in the shape that was asked; a table is held in memory first."""
     if shape is Format.PARQUET:
@@ -72,7 +85,7 @@ def write_listing(
         if shape is Format.JSON:
             _write_json(listing, stream)
         elif shape is Format.CSV:
-            _write_csv(listing, stream, columns, row)
+            _write_csv(listing, stream, columns, row, csv_options)
         else:
             _write_table(listing, stream, columns, row)
 
@@ -165,17 +178,57 @@ def _write_json(listing: Listing[Any], stream: IO[bytes]) -> None:
         stream.flush()
 
 
-def _write_csv(listing: Listing[Any], stream: IO[bytes], columns: Sequence[str], row: Row) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+class _Lines:
+    """Rows of CSV that end in LF, as lines of a pipe do."""
+
+    def __init__(self) -> None:
+        self._rows: list[str] = []
+
+    def write(self, row: str) -> None:
+        self._rows.append(f"{row[:-2]}\n" if row.endswith("\r\n") else row)
+
+    def take(self) -> str:
+        text = "".join(self._rows)
+        self._rows.clear()
+        return text
+
+
+def _write_csv(
+    listing: Listing[Any], stream: IO[bytes], columns: Sequence[str], row: Row, options: Csv
+) -> None:
+    on_terminal = stream is sys.stdout.buffer and sys.stdout.isatty()
+    guards = 0
+
+    def tell() -> None:
+        nonlocal guards
+        guards += 1
+
+    def cell(value: object) -> str:
+        text = _cell(value)
+        if isinstance(value, str):
+            if not options.raw:
+                text = guarded(text, tell)
+            if on_terminal:
+                text = "\n".join(map(plain, text.split("\n")))
+        return text
+
+    text = _Lines()
+    if options.excel:
+        text.write(BYTE_ORDER_MARK)
+    # Cells with a character of the line's end are quoted, and only those: so with a lone CR too.
+    writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
     for page in listing.pages():
-        writer.writerows([_cell(value) for value in row(item)] for item in page.items)
-        stream.write(_encoded(text.getvalue()))
+        writer.writerows([cell(value) for value in row(item)] for item in page.items)
+        stream.write(_encoded(text.take()))
         stream.flush()
-        text.seek(0)
-        text.truncate()
-    stream.write(_encoded(text.getvalue()))
+    stream.write(_encoded(text.take()))
+    if guards:
+        cells = "1 cell begins" if guards == 1 else f"{guards:,} cells begin"
+        say(
+            f"{cells} with an apostrophe, so that no spreadsheet takes them for a formula; "
+            "--raw-csv writes them as they are"
+        )
 
 
 def _write_table(
@@ -286,7 +339,7 @@ def _encoded(text: str) -> bytes:
 
 def _one_line(text: str) -> str:
     """The text without line breaks, and without what a terminal would take for a command."""
-    return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
+    return plain(" ".join(text.split()))
 
 
 def _cell(value: object) -> str:

@@ -16,6 +16,7 @@ from backread._probe import MOST_REQUESTS, SAMPLE
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import ServiceMovedError, UnusableArgumentError
 from backread.cli.record import read_profile
+from backread.cli.stderr import say
 
 if TYPE_CHECKING:
     from backread.profile import ServiceProfile
@@ -61,11 +62,11 @@ def probe(
     """Measures what the interface leaves open; the result has no data, address or secret in it."""
     earlier = None if against is None else read_profile(against)
     with connection.client() as client:
-        sys.stderr.write(
+        say(
             f"at most {max_requests:,} request{'' if max_requests == 1 else 's'} will be sent, all "
-            "of them GET; one of them has a made-up secret\n"
+            "of them GET; one of them has a made-up secret",
+            named=False,
         )
-        sys.stderr.flush()
         profile = client.probe(max_requests=max_requests, sample=sample)
     if save is not None:
         _save(profile, save)
@@ -88,7 +89,7 @@ def probe(
             f"the service is not as {against} says{measured}: {count} above; where "
             "that is meant to be so, probe again and keep the new profile"
         )
-    sys.stderr.write(f"the service is as {against} says{measured}\n")
+    say(f"the service is as {against} says{measured}", named=False)
 
 
 def _save(profile: ServiceProfile, file: Path) -> None:

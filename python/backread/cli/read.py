@@ -9,7 +9,7 @@ import typer
 
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import Format, write_item, write_listing
+from backread.cli.output import Csv, Format, write_item, write_listing
 from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, message_row, user_row
 
 __all__ = ["message", "messages", "user", "users"]
@@ -25,6 +25,13 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", metavar="FILE", help="Write here, whole or not at all."),
 ]
+RawOption = Annotated[
+    bool,
+    typer.Option("--raw-csv", help="CSV with texts as they are, formulas too."),
+]
+ExcelOption = Annotated[
+    bool, typer.Option("--excel", help="CSV that Excel opens as UTF-8, with a byte order mark.")
+]
 UserId = Annotated[int, typer.Argument(min=0, metavar="USER_ID", show_default=False)]
 MessageId = Annotated[int, typer.Argument(min=0, metavar="MESSAGE_ID", show_default=False)]
 
@@ -35,11 +42,14 @@ def users(
     shape: FormatOption = Format.JSON,
     limit: LimitOption = None,
     output: OutputOption = None,
+    raw_csv: RawOption = False,
+    excel: ExcelOption = False,
 ) -> None:
     """Lists the users."""
+    options = _csv_options(shape, raw_csv, excel)
     with connection.client() as client:
         listing = client.users.list(as_dict=True, max_items=limit)
-        write_listing(listing, shape, output, USER_COLUMNS, user_row)
+        write_listing(listing, shape, output, USER_COLUMNS, user_row, options)
 
 
 @with_connection
@@ -59,6 +69,8 @@ def messages(
     shape: FormatOption = Format.JSON,
     limit: LimitOption = None,
     output: OutputOption = None,
+    raw_csv: RawOption = False,
+    excel: ExcelOption = False,
 ) -> None:
     """Lists the messages of one user, oldest or newest first as the service has them."""
     if every == (user_id is not None):
@@ -68,6 +80,8 @@ def messages(
             "--all writes --format parquet, which names each message's user"
         )
 
+    options = _csv_options(shape, raw_csv, excel)
+
     def row(sent: dict[str, Any]) -> list[object]:
         return message_row(user_id, sent)
 
@@ -76,7 +90,7 @@ def messages(
             listing = client.messages.all(as_dict=True, max_items=limit)
         else:
             listing = client.messages.list(user_id, as_dict=True, max_items=limit)
-        write_listing(listing, shape, output, MESSAGE_COLUMNS, row)
+        write_listing(listing, shape, output, MESSAGE_COLUMNS, row, options)
 
 
 @with_connection
@@ -84,3 +98,10 @@ def message(connection: Connection, user_id: UserId, message_id: MessageId) -> N
     """Shows one message of one user as a JSON object."""
     with connection.client() as client:
         write_item(client.messages.get(user_id, message_id, as_dict=True))
+
+
+def _csv_options(shape: Format, raw: bool, excel: bool) -> Csv:
+    if (raw or excel) and shape is not Format.CSV:
+        option = "--raw-csv" if raw else "--excel"
+        raise UnusableArgumentError(f"{option} goes with --format csv")
+    return Csv(raw, excel)

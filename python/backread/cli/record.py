@@ -11,6 +11,7 @@ import typer
 
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
+from backread.cli.stderr import say
 
 if TYPE_CHECKING:
     from backread.profile import ServiceProfile
@@ -80,11 +81,11 @@ def record(
     check_folder(folder, replace)
     with connection.client() as client:
         if probe:
-            sys.stderr.write(
+            say(
                 "the service is probed first: at most 120 requests, all of them GET; one of them "
-                "has a made-up secret\n"
+                "has a made-up secret",
+                named=False,
             )
-            sys.stderr.flush()
         made = make(
             client,
             folder,
@@ -117,7 +118,7 @@ def learn(
         learned = learn_from(read_profile(profile))
         text = str(learned)
     for path, words in {} if learned is None else learned.left_out.items():
-        sys.stderr.write(f"no switch for {path}: {words}\n")
+        say(f"no switch for {path}: {words}", named=False)
     sys.stdout.write(f"{text}\n")
 
 
@@ -181,4 +182,5 @@ def _tell(made: Record) -> None:
             "names that stayed as they are; look whether one is data of a person: "
             + (f"{shown}, and {more} more in about.json" if more > 0 else shown)
         )
-    sys.stderr.write("\n".join(lines) + "\n")
+    for line in lines:
+        say(line, named=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from backread.cli.text import escaped
 from backread.mirror.schema import MESSAGES, USERS
 
 __all__ = ["MESSAGE_COLUMNS", "USER_COLUMNS", "as_json", "message_row", "user_row"]
@@ -45,8 +46,8 @@ def message_row(user_id: int | None, sent: dict[str, Any]) -> list[object]:
 
 
 def as_json(value: object) -> str:
-    """Any JSON value on one line, in its own script."""
-    return json.dumps(value, ensure_ascii=False)
+    """Any JSON value on one line, in its own script; what is not seen is escaped."""
+    return escaped(json.dumps(value, ensure_ascii=False))
 
 
 def _rest(sent: dict[str, Any], named: set[str]) -> str | None:

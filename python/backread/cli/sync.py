@@ -16,6 +16,7 @@ from backread._progress_text import brief, describe
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import print_records
+from backread.cli.stderr import say
 
 if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport
@@ -193,5 +194,4 @@ class _Lines:
         if now.phase == self._phase and monotonic() - self._said < SECONDS_BETWEEN_LINES:
             return
         self._phase, self._said = now.phase, monotonic()
-        sys.stderr.write(f"{now.phase}: {describe(now)}, {now.seconds:.1f} s\n")
-        sys.stderr.flush()
+        say(f"{now.phase}: {describe(now)}, {now.seconds:.1f} s", named=False)
