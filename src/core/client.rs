@@ -189,6 +189,9 @@ impl Client {
     /// Ends the client, and all that share its pool: further calls fail, idle connections close.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
+        if let Ok(outages) = self.outages() {
+            outages.close();
+        }
         self.transport.clear();
         self.driven.clear();
         self.unused.store(None);

@@ -29,6 +29,10 @@ const FIRST_PROBE: Duration = Duration::from_millis(500);
 const LONGEST_PROBE: Duration = Duration::from_secs(5);
 /// So many 503s in a row are no limiter's, most likely; if they are, the wait is short.
 const MANY: u32 = 32;
+/// A call that has not probed yet goes ahead of those that have: theirs may fail for another reason.
+const PRECEDENCE: Duration = Duration::from_millis(50);
+/// So many outages give a call its retries back.
+const MOST_OUTLASTED: u32 = 3;
 /// Ten years: an instant can hold it.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// Probes come earlier or later by up to this part of their wait.
@@ -49,6 +53,7 @@ struct State {
     answered: u64,
     /// The failures since the last answer: when the first came, and how many.
     failures: Option<(Instant, u32)>,
+    closed: bool,
     current: Option<Outage>,
     /// The length of those that are over.
     past: Duration,
@@ -79,7 +84,16 @@ pub struct Ended {
 #[derive(Debug, Default)]
 pub struct Patience {
     most: Duration,
-    met: Option<(Instant, Arc<AtomicBool>)>,
+    /// When it met the first one: several do not make it wait longer.
+    since: Option<Instant>,
+    /// Whether a probe was sent in the last one.
+    confirmed: Option<Arc<AtomicBool>>,
+    /// The last request that was sent when it first failed.
+    failed: Option<u64>,
+    /// How many outages it has met.
+    outages: u32,
+    /// It has probed in the last one.
+    probed: bool,
 }
 
 /// Leave to send a request.
@@ -89,6 +103,8 @@ pub enum Pass<'a> {
     Open,
     /// This one probes whether the outage is over.
     Probe(Probe<'a>),
+    /// The deadline of this call comes before anybody knows whether there is an outage.
+    Hurried,
     /// The patience of this call is over: one last attempt.
     Last,
 }
@@ -98,6 +114,8 @@ pub enum Pass<'a> {
 pub struct Probe<'a> {
     outages: &'a Outages,
     outage: Arc<AtomicBool>,
+    /// What became of it has been noted.
+    ended: bool,
     /// Of the first probe: how long the outage had lasted by then.
     first_after: Option<Duration>,
 }
@@ -155,7 +173,7 @@ impl Pass<'_> {
                 let began = |before| OutageNote::Began { before };
                 probe.first_after.map(began).into_iter().collect()
             }
-            Self::Open | Self::Last => Vec::new(),
+            Self::Open | Self::Hurried | Self::Last => Vec::new(),
         }
     }
 }
@@ -165,7 +183,7 @@ impl Patience {
     pub fn new(most: Duration) -> Self {
         Self {
             most: most.min(FOREVER),
-            met: None,
+            ..Self::default()
         }
     }
 
@@ -175,26 +193,35 @@ impl Patience {
     }
 
     fn meet(&mut self, outage: &Outage, now: Instant) -> Instant {
-        let same = |met: &(Instant, Arc<AtomicBool>)| Arc::ptr_eq(&met.1, &outage.confirmed);
-        let (since, _) = match self.met.take_if(|met| same(met)) {
-            Some(met) => self.met.insert(met),
-            None => self.met.insert((now, Arc::clone(&outage.confirmed))),
-        };
-        *since + self.most
+        let same = |confirmed: &Arc<_>| Arc::ptr_eq(confirmed, &outage.confirmed);
+        if !self.confirmed.as_ref().is_some_and(same) {
+            self.confirmed = Some(Arc::clone(&outage.confirmed));
+            self.outages += 1;
+            self.probed = false;
+        }
+        *self.since.get_or_insert(now) + self.most
     }
 
     /// Whether the call has waited as long as it may.
     pub fn is_over(&self, now: Instant) -> bool {
-        self.met
-            .as_ref()
-            .is_some_and(|(since, _)| *since + self.most <= now)
+        self.since.is_some_and(|since| since + self.most <= now)
+    }
+
+    /// An outage was waited out: whether the call begins anew. One that fails again and again while
+    /// others are answered does not.
+    pub fn outlast(&mut self) -> bool {
+        let anew = self.outages <= MOST_OUTLASTED;
+        if anew {
+            self.failed = None;
+        }
+        anew
     }
 
     /// Whether what the call met last was an outage indeed: a probe was sent in it.
     pub fn was_tried(&self) -> bool {
-        self.met
+        self.confirmed
             .as_ref()
-            .is_some_and(|(_, confirmed)| confirmed.load(Ordering::Relaxed))
+            .is_some_and(|confirmed| confirmed.load(Ordering::Relaxed))
     }
 }
 
@@ -222,27 +249,39 @@ impl Outages {
             let until = {
                 let now = self.clock.now();
                 let mut state = self.state();
-                let Some(outage) = &mut state.current else {
+                let closed = state.closed;
+                let Some(outage) = state.current.as_mut().filter(|_| !closed) else {
                     return Ok(Pass::Open);
                 };
                 let patient_until = patience.meet(outage, now);
                 if patient_until <= now {
                     return Ok(Pass::Last);
                 }
-                if !outage.probing && outage.next_probe <= now {
+                let due = match patience.probed {
+                    true => outage.next_probe + PRECEDENCE,
+                    false => outage.next_probe,
+                };
+                if !outage.probing && due <= now {
                     outage.probing = true;
+                    patience.probed = true;
                     let first = !outage.confirmed.swap(true, Ordering::Relaxed);
                     return Ok(Pass::Probe(Probe {
                         outages: self,
                         outage: Arc::clone(&outage.confirmed),
+                        ended: false,
                         first_after: first.then(|| now.saturating_duration_since(outage.began)),
                     }));
                 }
                 let until = if outage.probing {
                     patient_until
                 } else {
-                    patient_until.min(outage.next_probe)
+                    patient_until.min(due)
                 };
+                if end.is_some_and(|end| end < outage.next_probe)
+                    && !outage.confirmed.load(Ordering::Relaxed)
+                {
+                    return Ok(Pass::Hurried);
+                }
                 if end.is_some_and(|end| end <= now || (!outage.probing && end < until)) {
                     let wait = (!outage.probing).then(|| until.saturating_duration_since(now));
                     return Err(PastDeadline { wait });
@@ -257,7 +296,14 @@ impl Outages {
 
     /// Whether requests wait; one that was let through before an outage began waits after all.
     pub fn is_on(&self) -> bool {
-        self.state().current.is_some()
+        let state = self.state();
+        state.current.is_some() && !state.closed
+    }
+
+    /// Nobody waits any longer: the client is closed.
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.changed.notify_waiters();
     }
 
     /// A request is sent: its number.
@@ -287,19 +333,33 @@ impl Outages {
     }
 
     /// A request failed: what it means if there is an outage, which this may have begun.
-    pub fn fail(&self, failed: Failed, pass: Pass<'_>, patience: &mut Patience) -> Option<Down> {
+    pub fn fail(
+        &self,
+        failed: Failed,
+        mut pass: Pass<'_>,
+        patience: &mut Patience,
+    ) -> Option<Down> {
         let Failed { number, asked, .. } = failed;
         let now = self.clock.now();
         let probed = matches!(pass, Pass::Probe(_));
-        drop(pass);
         let mut state = self.state();
+        let failed_since = *patience.failed.get_or_insert(state.sent);
         if state.answered == 0 {
             return None;
         }
+        if let Pass::Probe(probe) = &mut pass
+            && let Some(outage) = state.current.as_mut()
+            && Arc::ptr_eq(&outage.confirmed, &probe.outage)
+        {
+            // Together with the time of the next probe, or another would take its place at once.
+            probe.ended = true;
+            outage.probing = false;
+        }
         let begins = state.current.is_none();
         if begins {
-            // One that was sent later was answered meanwhile.
-            if state.answered > number {
+            // One that was sent later was answered, or one since this call began to fail: it is not
+            // the whole service.
+            if state.answered > number || state.answered > failed_since {
                 return None;
             }
             let Some((began, count)) = &mut state.failures else {
@@ -324,9 +384,9 @@ impl Outages {
         let outage = state.current.as_mut()?;
         patience.meet(outage, now);
         if let Some(asked) = asked {
-            outage.next_probe = now + asked.min(FOREVER);
+            outage.next_probe = now + asked.clamp(FIRST_PROBE, FOREVER);
         } else if probed {
-            outage.next_probe = now + jittered(outage.interval);
+            outage.next_probe = now + jittered(outage.interval) - PRECEDENCE;
         }
         if probed {
             outage.at_any_pace = true;
@@ -356,7 +416,8 @@ impl Outages {
 
 impl Drop for Probe<'_> {
     fn drop(&mut self) {
-        if let Some(outage) = &mut self.outages.state().current
+        if !self.ended
+            && let Some(outage) = &mut self.outages.state().current
             && Arc::ptr_eq(&outage.confirmed, &self.outage)
         {
             outage.probing = false;

@@ -99,11 +99,20 @@ impl Call<'_> {
     ) -> Result<(Pass<'t>, Admission<'t>), Error> {
         loop {
             let remaining = self.budget.remaining(&self.client.clock);
-            let admission = match pass.is_open() {
-                true => pace.admit(remaining).await,
-                false => pace.admit_alone(remaining).await,
+            let admission = match (&pass, &self.failure) {
+                (Pass::Open | Pass::Hurried, _) => pace.admit(remaining).await,
+                // As long as it may wait at all: not for what the service asked for, too.
+                (Pass::Last, Some(failure)) => match pace.admit_alone(Some(Duration::ZERO)).await {
+                    Err(_) => return Err(self.error(failure.clone())),
+                    admission => admission,
+                },
+                (Pass::Last | Pass::Probe(_), _) => pace.admit_alone(remaining).await,
             };
             let place = admission.map_err(|wait| self.out_of_time(Some(wait)))?;
+            // Whoever closes a client wakes those that wait.
+            if self.client.is_closed() {
+                return Err(self.error(ErrorKind::Closed));
+            }
             if !self.waits_for_outages() || !pass.is_open() || !outages.is_on() {
                 return Ok((pass, place));
             }
@@ -140,7 +149,8 @@ impl Call<'_> {
             may_be_too_fast: failure.status == Some(503),
             is_last: usual == Verdict::GiveUp,
         };
-        let down = (self.waits_for_outages() && (outage::is_sign(&failure.kind) || silent))
+        let waits = self.waits_for_outages() && !matches!(pass, Pass::Hurried);
+        let down = (waits && (outage::is_sign(&failure.kind) || silent))
             .then(|| outages.fail(failed, pass, &mut self.patience))
             .flatten();
         let verdict = match (down, usual) {
@@ -174,8 +184,10 @@ impl Call<'_> {
             }
             let pass = self.pass(outages).await?;
             if self.patience.was_tried() {
-                // Those that were spent before anybody knew of the outage are given back.
-                self.retries = 0;
+                if self.patience.outlast() {
+                    // Those that were spent before anybody knew of the outage are given back.
+                    self.retries = 0;
+                }
                 return Ok(Some(pass));
             }
             // Others were answered before anybody probed: it was this request alone that failed.

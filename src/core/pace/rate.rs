@@ -11,6 +11,8 @@ use super::log::Log;
 use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
 use super::unavailable;
 
+/// Longer than that between two requests, nobody asked, unless they were held back.
+const IDLE: Duration = Duration::from_millis(100);
 /// No lower pace is tried, in requests a second.
 const SLOWEST_TRIAL: f64 = 1.0;
 /// A learned rate that is less than such a part of an earlier one has collapsed.
@@ -59,12 +61,23 @@ struct Trial {
     search: Learned,
 }
 
-/// From when a pace is measured, and the last request before.
+/// A pace that is measured, from the request with this number on.
 #[derive(Debug, Clone, Copy)]
 struct Measured {
-    from: Instant,
     sent: u64,
     search: Learned,
+    /// The time in which requests came, or were held back: not that in which nobody asked.
+    busy: Duration,
+    last: Instant,
+    held: Duration,
+}
+
+impl Measured {
+    fn take(&mut self, now: Instant) {
+        let gap = now.saturating_duration_since(self.last);
+        self.busy += gap.min(IDLE + self.held);
+        (self.last, self.held) = (now, Duration::ZERO);
+    }
 }
 
 /// The status by which a service refuses a request.
@@ -166,6 +179,9 @@ impl Rate {
                 .spaced
                 .take(now, seconds(trial.rate.recip()), LATENESS);
         }
+        if let Some(measured) = &mut self.measured {
+            measured.take(now);
+        }
         Turn::Come(self.log.send(now))
     }
 
@@ -198,6 +214,9 @@ impl Rate {
     /// All wait.
     pub fn hold(&mut self, now: Instant, wait: Duration) {
         let until = now + wait.min(FOREVER);
+        if let Some(measured) = &mut self.measured {
+            measured.held = measured.held.max(wait.min(FOREVER));
+        }
         self.held = Some(self.held.map_or(until, |held| held.max(until)));
     }
 
@@ -240,9 +259,13 @@ impl Rate {
             self.log.refuse(refusal.number, refusal.sent);
         }
         self.measured = Some(Measured {
-            from: now,
             sent: self.log.sent(),
             search: Learned::search(&self.log, 0.0, now),
+            busy: Duration::ZERO,
+            last: now,
+            held: self
+                .held
+                .map_or(Duration::ZERO, |held| held.saturating_duration_since(now)),
         });
     }
 
@@ -256,10 +279,11 @@ impl Rate {
         if !heeded {
             self.keep();
         }
-        let Some(measured) = self.measured.take() else {
+        let Some(mut measured) = self.measured.take() else {
             return;
         };
-        let span = now.saturating_duration_since(measured.from).as_secs_f64();
+        measured.take(now);
+        let span = measured.busy.as_secs_f64();
         let before = (self.log.sent() - measured.sent) as f64 / span.max(0.001);
         self.trial = Some(Trial {
             rate: before,

@@ -22,6 +22,8 @@ pub const ENOUGH: f64 = 16.0;
 const MOST_TRIED: u32 = 5;
 /// What is tried without a wait is believed when so many waits would have come by chance.
 const WITHOUT_WAITS: f64 = 6.0;
+/// ... or so many answers came.
+const MOST_WITHOUT_WAITS: f64 = 400.0;
 
 /// Shares at two paces.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -160,7 +162,7 @@ impl Waits {
         let passed = self.sample.passed_share();
         WithoutWaits {
             since: sent,
-            left: (WITHOUT_WAITS / -passed.ln()).max(FEWEST_SAME),
+            left: (WITHOUT_WAITS / -passed.ln()).clamp(FEWEST_SAME, MOST_WITHOUT_WAITS),
             part: passed * SLIGHTLY_SLOWER,
         }
     }

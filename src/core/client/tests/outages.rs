@@ -312,3 +312,86 @@ async fn a_probe_that_is_dropped_leaves_its_place_to_another() {
     read.unwrap();
     assert!(service.seconds() < 17.0, "{}", service.seconds());
 }
+
+#[tokio::test]
+async fn probes_go_out_one_at_a_time_however_many_wait() {
+    let service = Service::down_for(30.0).await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let calls = (0..16).map(|_| client.user(Natural::from(42)));
+    let read: Vec<_> = futures_util::future::join_all(calls)
+        .await
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let attempts = read.iter().map(|read| read.sent.attempts.len());
+    // One more for the first that failed, 7 or 8 probes that failed, one that did not, and the
+    // last of each other call.
+    let spent = attempts.sum::<usize>();
+    assert!(spent <= 16 + 1 + 9 + 16, "{spent}");
+}
+
+#[tokio::test]
+async fn one_address_that_always_fails_ends_though_others_are_answered() {
+    let service = Service::start(|path, _, _| match path.ends_with("/7") {
+        true => answer(DOWN, "", "down"),
+        false => fine(),
+    })
+    .await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let broken = client.user(Natural::from(7));
+    let good = async {
+        let mut slowest = Duration::ZERO;
+        loop {
+            let began = client.clock().now();
+            user(&client).await.unwrap();
+            slowest = slowest.max(client.clock().now() - began);
+            client.clock().sleep(Duration::from_secs(1)).await;
+            if service.seconds() > 70.0 {
+                return slowest;
+            }
+        }
+    };
+    let (broken, slowest) = tokio::join!(broken, good);
+    let attempts = broken.err().unwrap().attempts.len();
+    assert!(attempts <= 4 * 7, "{attempts}");
+    assert!(slowest < Duration::from_secs(3), "{slowest:?}");
+}
+
+#[tokio::test]
+async fn a_deadline_before_the_first_probe_is_not_spent_on_waiting() {
+    // Two that fail in a row, of which one is answered at its next attempt.
+    let service = Service::start(|_, number, _| match (2..4).contains(&number) {
+        true => answer(DOWN, "", "down"),
+        false => fine(),
+    })
+    .await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let options = Options {
+        deadline: Some(Duration::from_millis(300)),
+        ..patience(60)
+    };
+    let hurried = client.with_options(options).unwrap();
+    let calls = (0..20).map(|_| hurried.user(Natural::from(42)));
+    let read = futures_util::future::join_all(calls).await;
+    let answered = read.iter().filter(|read| read.is_ok()).count();
+    assert!(answered >= 18, "{answered}");
+    for error in read.iter().filter_map(|read| read.as_ref().err()) {
+        assert!(!error.attempts.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_is_closed_waits_and_sends_no_longer() {
+    let service = Service::down_for(3_600.0).await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let call = client.user(Natural::from(42));
+    let close = async {
+        client.clock().sleep(Duration::from_secs(4)).await;
+        client.close();
+        (service.seconds(), service.sent())
+    };
+    let (read, (closed, sent)) = tokio::join!(call, close);
+    assert!(read.is_err());
+    assert!(service.seconds() < closed + 0.1);
+    assert_eq!(service.sent(), sent);
+}

@@ -75,7 +75,7 @@ impl Sweep {
     fn may_be_hidden_behind(&self) -> Option<u64> {
         let empty_to = self.empty_to?;
         let promised = self.totals.last.is_some_and(|total| empty_to < total);
-        let hidden = self.short_then_more || self.seen.is_empty();
+        let hidden = self.short_then_more || self.seen.is_empty() || self.promises_a_page();
         (hidden && promised && !self.refused).then_some(empty_to)
     }
 

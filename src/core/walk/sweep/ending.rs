@@ -34,7 +34,9 @@ impl Sweep {
     pub(super) fn note_end(&mut self, arrived: &Arrived, shared: &Shared, end_before: Option<u64>) {
         if arrived.is_past_end() {
             self.list_end = match self.list_end {
-                End::Short if self.looks_behind(arrived) => End::NothingBehind,
+                End::Short if self.looks_behind(arrived) && !self.is_refused_early(arrived) => {
+                    End::NothingBehind
+                }
                 // The rows whose place is to be confirmed are not to be had.
                 End::NothingBehind => End::Open,
                 end => end,
@@ -62,7 +64,7 @@ impl Sweep {
     /// Where the next page begins while the end of the list is being proved.
     pub(super) fn next_to_prove_end(&self) -> Option<u64> {
         let linkable = self.longest_page > LINK && self.unnamed_rows == 0;
-        let linkable = linkable && self.report.evidence.inversions == 0;
+        let linkable = linkable && self.report.evidence.inversions == 0 && !self.promises_a_page();
         if !linkable || self.shorter_then_more || self.end_attempts > MOST_ATTEMPTS {
             return None;
         }
@@ -90,13 +92,28 @@ impl Sweep {
 
     /// Whether the last page ends the list, whatever the totals of other pages say.
     pub(super) fn ends_linked(&self) -> bool {
-        let proved = matches!(self.list_end, End::AtTotal | End::Proved { .. });
-        proved && !self.shorter_then_more
+        self.end_is_proved() || (self.list_end == End::AtTotal && !self.shorter_then_more)
     }
 
     /// Whether the end is proved without the total.
     pub(super) fn end_is_proved(&self) -> bool {
-        matches!(self.list_end, End::Proved { .. }) && !self.shorter_then_more
+        let proved = matches!(self.list_end, End::Proved { .. });
+        proved && !self.shorter_then_more && !self.promises_a_page()
+    }
+
+    /// Whether the total promises a page or more behind the last row: that is no total that was
+    /// cached a moment ago, but rows that are left out, or a service that serves no more of them.
+    pub(super) fn promises_a_page(&self) -> bool {
+        let page = self.longest_page.max(1);
+        self.totals
+            .last
+            .is_some_and(|total| total >= self.end.saturating_add(page))
+    }
+
+    /// Whether an offset was refused at which the total promises rows: that says nothing of the end.
+    fn is_refused_early(&self, arrived: &Arrived) -> bool {
+        let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
+        promised && arrived.refusal.is_some()
     }
 
     /// Whether the end is proved, and the total says another.

@@ -108,7 +108,8 @@ impl Sweep {
         if linked {
             let shown_to = arrived.offset + arrived.received();
             self.join(arrived, shared);
-            last_of_list |= self.list_end != End::Open && !self.shorter_then_more;
+            let ended = self.list_end != End::Open && !self.promises_a_page();
+            last_of_list |= ended && !self.shorter_then_more;
             // The list has ended before the page that waits: what stood behind may be gone.
             if fill.target.is_past_end() {
                 self.end = shown_to;
