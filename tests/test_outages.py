@@ -13,7 +13,7 @@ import pytest
 
 import backread
 from backread.testing import Fault, Lane
-from canned import envelope, ids, message, paged, users
+from canned import envelope, ids, message, paged, user, users
 from scripted_server import HANG_UP, Answer, Request, answer
 
 
@@ -98,7 +98,7 @@ def test_patience_ends(face: Any, backread_mock: Lane) -> None:
     face.call(client.users.page)
     m.on("users").fail(Fault.status(504))
     before = m.clock.now
-    with pytest.raises(backread.ServerError):
+    with pytest.raises(backread.ServerError, match="outage_patience= waits longer"):
         face.call(client.users.page)
     assert 60 <= (m.clock.now - before).total_seconds() < 62
     impatient = client.with_options(outage_patience=0)
@@ -115,6 +115,28 @@ def test_a_dead_address_fails_as_before(face: Any, backread_mock: Lane) -> None:
     with pytest.raises(backread.ServerError) as caught:
         face.call(face.client(m, outage_patience=60).users.page)
     assert len(caught.value.attempts) == 6
+
+
+def test_one_address_that_always_fails_ends_though_others_are_answered(scripted: Any) -> None:
+    server = scripted(
+        lambda request: answer(502) if request.path.endswith("/7") else answer(200, user(1))
+    )
+    with backread.Client(server.url, server.secret, server.vendor, max_retries=2) as client:
+        client.users.get(1)
+        ended = threading.Event()
+
+        def ask() -> None:
+            while not ended.wait(0.1):
+                client.users.get(1)
+
+        others = threading.Thread(target=ask)
+        others.start()
+        with pytest.raises(backread.ServerError) as caught:
+            client.users.get(7)
+        ended.set()
+        others.join()
+    # Its own, and some in each of a few short outages.
+    assert len(caught.value.attempts) < 30
 
 
 def test_a_sync_says_how_long_it_waited(scripted: Any, tmp_path: Path) -> None:

@@ -101,6 +101,8 @@ pub struct Details {
     pub attempts: Vec<Attempt>,
     /// What was being waited out or retried when the deadline ended it.
     pub cause: Option<Error>,
+    /// How long it was to wait for the end of an outage, if that was not enough.
+    pub patience: Option<Duration>,
 }
 
 impl Deref for Error {
@@ -118,6 +120,7 @@ impl Error {
             request: None,
             attempts: Vec::new(),
             cause: None,
+            patience: None,
         }))
     }
 
@@ -148,6 +151,12 @@ impl Error {
         matches!(self.kind, ErrorKind::Status(_) | ErrorKind::Decode { .. })
     }
 
+    /// The service was down for longer than the call waits.
+    pub fn after_patience(mut self, patience: Duration) -> Self {
+        self.0.patience = Some(patience);
+        self
+    }
+
     pub fn because(mut self, cause: Self) -> Self {
         self.0.cause = Some(cause);
         self
@@ -164,6 +173,13 @@ impl fmt::Display for Error {
         self.kind.fmt(formatter)?;
         if let Some(cause) = &self.cause {
             write!(formatter, "; before that: {}", cause.kind)?;
+        }
+        if let Some(patience) = self.patience {
+            let seconds = patience.as_secs_f64();
+            write!(
+                formatter,
+                "; the service has been down for {seconds} s or more, and outage_patience= waits longer"
+            )?;
         }
         match self.attempts.len() {
             0 => Ok(()),

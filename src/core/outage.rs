@@ -202,6 +202,11 @@ impl Patience {
         *self.since.get_or_insert(now) + self.most
     }
 
+    /// What it was, if the call has waited as long as it may.
+    pub fn over(&self, now: Instant) -> Option<Duration> {
+        self.is_over(now).then_some(self.most)
+    }
+
     /// Whether the call has waited as long as it may.
     pub fn is_over(&self, now: Instant) -> bool {
         self.since.is_some_and(|since| since + self.most <= now)

@@ -15,7 +15,7 @@ from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, message_row, user_r
 __all__ = ["message", "messages", "user", "users"]
 
 FormatOption = Annotated[
-    Format, typer.Option("--format", help="JSON lines as the service sent them, or columns.")
+    Format, typer.Option("--format", help="JSON lines with what the service sent, or columns.")
 ]
 LimitOption = Annotated[
     int | None,

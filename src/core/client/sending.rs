@@ -77,6 +77,14 @@ impl Call<'_> {
         }
     }
 
+    fn given_up(&self, kind: ErrorKind) -> Error {
+        let error = self.error(kind);
+        match self.patience.over(self.client.clock.now()) {
+            Some(patience) => error.after_patience(patience),
+            None => error,
+        }
+    }
+
     fn waits_for_outages(&self) -> bool {
         !self.patience.is_none()
     }
@@ -103,7 +111,7 @@ impl Call<'_> {
                 (Pass::Open | Pass::Hurried, _) => pace.admit(remaining).await,
                 // As long as it may wait at all: not for what the service asked for, too.
                 (Pass::Last, Some(failure)) => match pace.admit_alone(Some(Duration::ZERO)).await {
-                    Err(_) => return Err(self.error(failure.clone())),
+                    Err(_) => return Err(self.given_up(failure.clone())),
                     admission => admission,
                 },
                 (Pass::Last | Pass::Probe(_), _) => pace.admit_alone(remaining).await,
@@ -204,7 +212,7 @@ impl Call<'_> {
             Verdict::PastDeadline { wait } => Err(self.out_of_time(Some(wait))),
             Verdict::GiveUp => {
                 let kind = self.failure.take().unwrap_or(ErrorKind::Aborted);
-                Err(self.error(kind))
+                Err(self.given_up(kind))
             }
         }
     }
