@@ -22,6 +22,7 @@ __all__ = [
     "from_microseconds",
     "load_duckdb",
     "named_errors",
+    "pattern",
     "quoted",
     "rows_of",
     "scan",
@@ -140,7 +141,7 @@ def quoted(text: str) -> str:
 
 def file_list(paths: Iterable[Path]) -> str:
     """The files as a literal for ``read_parquet``, which would take their names for patterns."""
-    return f"[{', '.join(map(_pattern, paths))}]"
+    return f"[{', '.join(map(pattern, paths))}]"
 
 
 def scan(directory: Path, names: Iterable[str]) -> str:
@@ -150,7 +151,8 @@ def scan(directory: Path, names: Iterable[str]) -> str:
     return f"read_parquet({paths}, hive_partitioning = false)"
 
 
-def _pattern(path: Path) -> str:
+def pattern(path: Path) -> str:
+    """The path as a literal that stands for no other path where patterns are taken."""
     # A bracket around a special character makes it an ordinary one.
     plain = str(path.absolute())
     for special in "[*?":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backread.errors import MirrorError
-from backread.mirror.engine import quoted
+from backread.mirror.engine import pattern, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,7 +22,8 @@ UNRESTRICTED = "pass unrestricted=True to run any statement of DuckDB, with your
 def restrictions(files: Path) -> list[str]:
     """The statements after which a connection opens no files but those below this folder."""
     return [
-        f"SET allowed_directories = [{quoted(str(files.absolute()))}]",
+        # DuckDB compares with the names as they are asked for, which are patterns.
+        f"SET allowed_directories = [{quoted(str(files.absolute()))}, {pattern(files)}]",
         "SET enable_external_access = false",
         # The last one: it holds itself, too.
         "SET lock_configuration = true",

@@ -34,9 +34,7 @@ impl Sweep {
     pub(super) fn note_end(&mut self, arrived: &Arrived, shared: &Shared, end_before: Option<u64>) {
         if arrived.is_past_end() {
             self.list_end = match self.list_end {
-                End::Short if self.looks_behind(arrived) && !self.is_refused_early(arrived) => {
-                    End::NothingBehind
-                }
+                End::Short if self.looks_behind(arrived) => End::NothingBehind,
                 // The rows whose place is to be confirmed are not to be had.
                 End::NothingBehind => End::Open,
                 end => end,
@@ -108,12 +106,6 @@ impl Sweep {
         self.totals
             .last
             .is_some_and(|total| total >= self.end.saturating_add(page))
-    }
-
-    /// Whether an offset was refused at which the total promises rows: that says nothing of the end.
-    fn is_refused_early(&self, arrived: &Arrived) -> bool {
-        let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
-        promised && arrived.refusal.is_some()
     }
 
     /// Whether the end is proved, and the total says another.
