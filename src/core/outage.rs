@@ -362,9 +362,10 @@ impl Outages {
         }
         let begins = state.current.is_none();
         if begins {
-            // One that was sent later was answered, or one since this call began to fail: it is not
-            // the whole service.
-            if state.answered > number || state.answered > failed_since {
+            // One that was sent later was answered. Where a call has met an outage before and fails
+            // on, one that was sent since it did so says that it is not the whole service.
+            let alone = patience.outages > 0 && state.answered > failed_since;
+            if state.answered > number || alone {
                 return None;
             }
             let Some((began, count)) = &mut state.failures else {
