@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_reads_only", "restrictions"]
 
-# What stands between EXPLAIN and the statement; a comment there is not understood, and refused.
-EXPLAIN = re.compile(r"\s*EXPLAIN\s*(ANALYZE\b)?\s*(\([^()]*\))?", re.IGNORECASE)
+# Only plain words: a comment or a string could hide where the explained statement begins.
+EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s)?\s*(\([\w\s,]*\))?", re.IGNORECASE)
 UNRESTRICTED = "pass unrestricted=True to run any statement of DuckDB, with your rights"
 
 
@@ -43,7 +43,14 @@ def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:
     name = statements[0].type.name
     if name == "EXPLAIN":
         # EXPLAIN ANALYZE runs what it explains.
-        check_reads_only(cursor, EXPLAIN.sub("", query, count=1))
+        explain = EXPLAIN.match(query)
+        rest = query[explain.end() :].lstrip() if explain else ""
+        if not rest[:1].isalpha():
+            raise MirrorError(
+                "Mirror.sql takes a plain EXPLAIN, with no comment before what it explains; "
+                f"{UNRESTRICTED}"
+            )
+        check_reads_only(cursor, rest)
     elif name == "MULTI":
         raise MirrorError(
             "Mirror.sql takes a PIVOT with its columns only, PIVOT … ON name IN ('a', 'b'), for "
