@@ -151,7 +151,7 @@ impl Error {
         matches!(self.kind, ErrorKind::Status(_) | ErrorKind::Decode { .. })
     }
 
-    /// The service was down for longer than the call waits.
+    /// Outages lasted for longer than the call waits.
     pub fn after_patience(mut self, patience: Duration) -> Self {
         self.0.patience = Some(patience);
         self
@@ -178,7 +178,7 @@ impl fmt::Display for Error {
             let seconds = patience.as_secs_f64();
             write!(
                 formatter,
-                "; the service has been down for {seconds} s or more, and outage_patience= waits longer"
+                "; its outage_patience= of {seconds} s is used up: raise it to wait longer"
             )?;
         }
         match self.attempts.len() {

@@ -27,11 +27,11 @@ use crate::clock::Clock;
 /// How long an outage lasts until its first probe, and between later ones at most.
 const FIRST_PROBE: Duration = Duration::from_millis(500);
 const LONGEST_PROBE: Duration = Duration::from_secs(5);
-/// So many 503s in a row are no limiter's, most likely; if they are, the wait is short.
+/// This many 503s in a row are unlikely to come from a limiter; if they do, the wait is short.
 const MANY: u32 = 32;
 /// A call that has not probed yet goes ahead of those that have: theirs may fail for another reason.
 const PRECEDENCE: Duration = Duration::from_millis(50);
-/// So many outages give a call its retries back.
+/// The number of outages after which a call gets its retries back.
 const MOST_OUTLASTED: u32 = 3;
 /// Ten years: an instant can hold it.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -305,7 +305,7 @@ impl Outages {
         state.current.is_some() && !state.closed
     }
 
-    /// Nobody waits any longer: the client is closed.
+    /// The client is closed: all waits end.
     pub fn close(&self) {
         self.state().closed = true;
         self.changed.notify_waiters();

@@ -117,7 +117,7 @@ impl Call<'_> {
                 (Pass::Last | Pass::Probe(_), _) => pace.admit_alone(remaining).await,
             };
             let place = admission.map_err(|wait| self.out_of_time(Some(wait)))?;
-            // Whoever closes a client wakes those that wait.
+            // Closing a client wakes the calls that wait.
             if self.client.is_closed() {
                 return Err(self.error(ErrorKind::Closed));
             }

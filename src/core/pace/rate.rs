@@ -11,7 +11,7 @@ use super::log::Log;
 use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
 use super::unavailable;
 
-/// Longer than that between two requests, nobody asked, unless they were held back.
+/// A longer gap between two requests is idle time, unless requests were held back.
 const IDLE: Duration = Duration::from_millis(100);
 /// No lower pace is tried, in requests a second.
 const SLOWEST_TRIAL: f64 = 1.0;
@@ -66,7 +66,7 @@ struct Trial {
 struct Measured {
     sent: u64,
     search: Learned,
-    /// The time in which requests came, or were held back: not that in which nobody asked.
+    /// The time in which requests came or were held back, without idle time.
     busy: Duration,
     last: Instant,
     held: Duration,

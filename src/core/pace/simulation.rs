@@ -69,7 +69,7 @@ pub struct Run {
     /// What changes, and at which second.
     pub changes: &'static [(f64, Change)],
     pub max_retries: u32,
-    /// The pace is not told of 503s, but for the waits that they state.
+    /// The pace ignores 503s, except for their Retry-After.
     pub blind: bool,
     pub seed: u64,
 }

@@ -4,7 +4,7 @@ use super::share::{self, LEAST_BACKGROUND, Sample};
 
 /// So few are harmless: retries get past them.
 pub const HARMLESS: f64 = 0.2;
-/// So many that what passes cannot be told.
+/// With a share this high, the rate that passes cannot be measured.
 const HOPELESS: f64 = 0.75;
 /// The pace of a trial, as a part of what was let through before.
 const SLOWER: f64 = 0.5;

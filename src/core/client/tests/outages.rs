@@ -57,6 +57,15 @@ impl Service {
         Self::answers_for(DOWN, seconds).await
     }
 
+    /// One path always fails, the others are answered.
+    async fn failing_at(path: &'static str, status: &'static str) -> Self {
+        Self::start(move |asked, _, _| match asked.ends_with(path) {
+            true => answer(status, "", "down"),
+            false => fine(),
+        })
+        .await
+    }
+
     async fn answers_for(status: &'static str, seconds: f64) -> Self {
         Self::start(move |_, number, now| match number > 1 && now < seconds {
             true => answer(status, "", "down"),
@@ -220,11 +229,7 @@ async fn a_mock_that_fails_for_ever_is_not_waited_for_unless_its_clock_leaps_or_
 
 #[tokio::test]
 async fn one_request_that_fails_among_others_that_are_answered_spends_its_own_retries() {
-    let service = Service::start(|path, _, _| match path.ends_with("/13") {
-        true => answer(BUSY, "", ""),
-        false => fine(),
-    })
-    .await;
+    let service = Service::failing_at("/13", BUSY).await;
     let client = service.client_that_was_answered(patience(60)).await;
     let others = async {
         // For longer than all retries of the one take.
@@ -332,11 +337,7 @@ async fn probes_go_out_one_at_a_time_however_many_wait() {
 
 #[tokio::test]
 async fn one_address_that_always_fails_ends_though_others_are_answered() {
-    let service = Service::start(|path, _, _| match path.ends_with("/7") {
-        true => answer(DOWN, "", "down"),
-        false => fine(),
-    })
-    .await;
+    let service = Service::failing_at("/7", DOWN).await;
     let client = service.client_that_was_answered(patience(60)).await;
     let broken = client.user(Natural::from(7));
     let good = async {
