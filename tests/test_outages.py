@@ -98,7 +98,8 @@ def test_patience_ends(face: Any, backread_mock: Lane) -> None:
     face.call(client.users.page)
     m.on("users").fail(Fault.status(504))
     before = m.clock.now
-    with pytest.raises(backread.ServerError, match="outage_patience= of 60 s is used up: raise it to wait longer"):
+    hint = "outage_patience= of 60 s is used up: raise it to wait longer"
+    with pytest.raises(backread.ServerError, match=hint):
         face.call(client.users.page)
     assert 60 <= (m.clock.now - before).total_seconds() < 62
     impatient = client.with_options(outage_patience=0)
