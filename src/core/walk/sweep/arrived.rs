@@ -164,7 +164,9 @@ impl Arrived {
             self.rows.is_empty() || (self.offset > 0 && beyond && self.rows.iter().all(held));
         let elsewhere = |said: i64| u64::try_from(said) != Ok(self.offset);
         self.elsewhere = self.said_offset.is_some_and(elsewhere);
-        self.past_end |= self.elsewhere && self.rows.iter().all(held);
+        // Rows that came meanwhile may stand in a page that is sent instead of an empty one.
+        let behind_total = self.total().is_some_and(|total| self.offset >= total);
+        self.past_end |= self.elsewhere && (behind_total || self.rows.iter().all(held));
         self.strayed = self.elsewhere && !self.past_end;
     }
 

@@ -39,24 +39,30 @@ impl Sweep {
 
     pub(super) fn sweep(&mut self, mut arrived: Arrived) {
         let continues = self.continues_the_chain(&arrived) || self.confirms_the_end(&arrived);
-        let idle = self.barren_pages > 1 && self.last_idle;
+        // Held rows may be read again; a page that is sent from past the end comes again as it is.
+        let again = self.is_an_edge(&arrived) || self.repeats_the_last(&arrived);
+        let idle = self.barren_pages > 1 && self.last_idle && again;
         match continues {
             true => arrived.settle_in_place(),
             false => self.settle(&mut arrived, idle.then_some(self.end)),
         }
-        if !continues && (self.cannot_lie_there(&arrived) || self.is_a_small_list_again(&arrived)) {
+        let mut shared = self.compare(&arrived);
+        let elsewhere = self.cannot_lie_there(&arrived)
+            || self.is_a_small_list_again(&arrived)
+            || self.stood_far_ahead(&arrived, &shared);
+        if !continues && elsewhere {
             arrived.put_past_end();
+            shared = self.compare(&arrived);
         }
-        let shared = self.compare(&arrived);
         let first = self.last_offset.is_none();
+        let (before, now) = (self.totals.last, arrived.total());
+        // Rows that nothing showed may have slid below the offset that brought nothing.
+        let shrank = matches!((before, now), (Some(before), Some(now)) if now < before);
         // Nothing is left to link: the page lies where the list has ended.
-        let at_or_past = self.at_end || arrived.offset >= self.end;
+        let at_or_past = self.at_end || (arrived.offset >= self.end && !shrank);
         // So it does where held rows come instead of an empty page, unless the list became shorter.
-        let fell = match (self.totals.last, arrived.total()) {
-            (Some(before), Some(now)) => now < before,
-            _ => true,
-        };
-        let instead = !arrived.rows.is_empty() && !fell;
+        let told = before.is_some() && now.is_some();
+        let instead = !arrived.rows.is_empty() && told && !shrank && !arrived.elsewhere;
         let past_end = arrived.is_past_end() && (at_or_past || instead);
         let hopeless = !self.looks_behind(&arrived) && self.may_not_link(&arrived);
         let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
@@ -249,20 +255,22 @@ impl Sweep {
         }
     }
 
-    /// Whether a page repeats the one before, row for row; either may be shorter.
+    /// Whether a page repeats the one before, which it then takes the place of.
     pub(super) fn came_again(&mut self, arrived: &Arrived) -> bool {
         if arrived.rows.is_empty() {
             return false;
         }
-        let name = |row: &Row| row.id.map_or_else(|| content(row), i64::cast_unsigned);
-        let names: Vec<u64> = arrived.rows.iter().map(name).collect();
-        let same = names
-            .iter()
-            .zip(&self.rows_before)
-            .all(|(now, before)| now == before);
-        let again = same && !self.rows_before.is_empty();
-        self.rows_before = names;
+        let again = self.repeats_the_last(arrived);
+        self.rows_before = names(arrived).collect();
         again
+    }
+
+    /// Whether a page repeats the one before, row for row; either may be shorter.
+    fn repeats_the_last(&self, arrived: &Arrived) -> bool {
+        let same = names(arrived)
+            .zip(&self.rows_before)
+            .all(|(now, before)| now == *before);
+        same && !arrived.rows.is_empty() && !self.rows_before.is_empty()
     }
 
     /// Queues a page for the reader without the rows that came before; says how many are new.
@@ -371,4 +379,10 @@ impl Sweep {
             }
         }
     }
+}
+
+/// The ids of a page's rows, or what stands for the text of those that have none.
+fn names(arrived: &Arrived) -> impl Iterator<Item = u64> {
+    let name = |row: &Row| row.id.map_or_else(|| content(row), i64::cast_unsigned);
+    arrived.rows.iter().map(name)
 }

@@ -1,5 +1,6 @@
 //! Whether a page stands where it was requested, or came instead of an empty one.
 
+use super::super::chain::Shared;
 use super::{Arrived, Sweep};
 use crate::core::page::Row;
 
@@ -18,6 +19,20 @@ impl Sweep {
         behind && whole && arrived.total().is_none() && self.is_an_edge(arrived)
     }
 
+    /// Whether its rows stood a page or more further ahead, and nothing says that as many came since:
+    /// a service that sends its first page from past the end does so after deletes, too.
+    pub(super) fn stood_far_ahead(&self, arrived: &Arrived, shared: &Shared) -> bool {
+        let past_end = match arrived.total() {
+            Some(total) => {
+                let shrank = self.totals.last.is_some_and(|before| total < before);
+                shrank && arrived.offset >= total
+            }
+            None => self.is_an_edge(arrived),
+        };
+        let came = self.longest_page + self.totals.grown();
+        arrived.offset > 0 && past_end && shared.behind >= came.max(1)
+    }
+
     /// Decides whether a page lies past the end; see [`Arrived::settle`].
     pub(super) fn settle(&self, arrived: &mut Arrived, end: Option<u64>) {
         arrived.settle(&self.seen, end, self.is_an_edge(arrived));
@@ -25,7 +40,7 @@ impl Sweep {
 
     /// Whether a page begins with the list's first row or ends with its last, as the pages do that
     /// some services send from past the end.
-    fn is_an_edge(&self, arrived: &Arrived) -> bool {
+    pub(super) fn is_an_edge(&self, arrived: &Arrived) -> bool {
         let id = |row: Option<&Row>| row.and_then(|row| row.id);
         let (first, last) = (id(arrived.rows.first()), id(arrived.rows.last()));
         first.is_none()

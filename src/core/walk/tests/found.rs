@@ -1,6 +1,6 @@
 //! Walks that once failed, each walked again.
 
-use super::always::replay;
+use super::always::{replay, replay_whole};
 
 #[test]
 fn a_page_whose_rows_are_all_hidden_is_not_the_end() {
@@ -229,5 +229,33 @@ fn an_empty_page_does_not_prove_the_end_of_a_list_that_lost_a_row() {
              "largest_page": 99, "says": "Applied", "short_pages": true, "hidden": 0, "past_end": "Empty",
              "seed": 12591197207217039042},
             "page_size": 13, "lanes": 1, "max_items": null, "killed_after": null}"#,
+    );
+}
+
+#[test]
+fn a_first_page_with_new_rows_that_comes_from_past_the_end_is_not_the_end() {
+    replay_whole(
+        r#"{"habits": {"messages": false, "rows": 740, "order": "UpdatedFirst", "total": "Exact", "churn": "Bursts", "tied": 8, "deletes": true, "largest_page": 99, "says": "Applied", "short_pages": false, "hidden": 0, "past_end": "FirstPage", "seed": 14282339218185417732}, "page_size": 99, "lanes": 1, "max_items": null, "killed_after": null}"#,
+    );
+}
+
+#[test]
+fn a_first_page_that_comes_before_a_cached_total_is_not_the_end() {
+    replay_whole(
+        r#"{"habits": {"messages": false, "rows": 299, "order": "OldestFirst", "total": "Cached", "churn": "Bursts", "tied": 8, "deletes": true, "largest_page": 99, "says": "Applied", "short_pages": false, "hidden": 0, "past_end": "FirstPage", "seed": 16900605432815476136}, "page_size": 99, "lanes": 1, "max_items": null, "killed_after": null}"#,
+    );
+}
+
+#[test]
+fn rows_that_are_read_again_after_a_new_beginning_are_not_the_end() {
+    replay_whole(
+        r#"{"habits": {"messages": false, "rows": 1392, "order": "NewestFirst", "total": "Exact", "churn": "Heavy", "tied": 122, "deletes": true, "largest_page": 10, "says": "Nothing", "short_pages": true, "hidden": 0, "past_end": "Empty", "seed": 9440516557437366746}, "page_size": 99, "lanes": 4, "max_items": null, "killed_after": null}"#,
+    );
+}
+
+#[test]
+fn an_empty_page_behind_rows_that_were_deleted_is_not_the_end() {
+    replay_whole(
+        r#"{"habits": {"messages": false, "rows": 1546, "order": "UpdatedLast", "total": "Exact", "churn": "Bursts", "tied": 8, "deletes": true, "largest_page": 99, "says": "Applied", "short_pages": false, "hidden": 25, "past_end": "Empty", "seed": 9047559042146539796}, "page_size": 99, "lanes": 16, "max_items": null, "killed_after": null}"#,
     );
 }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::simulated::{Served, Simulated};
 use crate::core::interface::Limit;
 
-// A list of some 1,600 rows takes 17 requests.
-const ENDLESS: u64 = 200;
+// A list of some 1,600 rows takes 17 full pages.
+const ENDLESS_ROWS: u64 = 200 * 99;
 
 #[derive(Debug)]
 pub struct PlainWalk {
@@ -16,21 +16,22 @@ pub struct PlainWalk {
     pub endless: bool,
 }
 
-pub fn plain_walk(list: &mut Simulated) -> PlainWalk {
+pub fn plain_walk(list: &mut Simulated, page_size: Limit) -> PlainWalk {
     let mut walk = PlainWalk {
         held: HashSet::new(),
         requests: 0,
         endless: false,
     };
+    let size = u64::from(page_size.get());
     let mut offset = 0;
     while !walk.endless {
         walk.requests += 1;
-        walk.endless = walk.requests == ENDLESS;
-        let Served::Page { rows, total, .. } = list.page(offset, Limit::LARGEST) else {
+        walk.endless = walk.requests * size >= ENDLESS_ROWS;
+        let Served::Page { rows, total, .. } = list.page(offset, page_size) else {
             break;
         };
         walk.held.extend(rows.iter().map(|row| row.id));
-        offset += u64::from(Limit::LARGEST.get());
+        offset += size;
         let over = match total {
             Some(total) => offset >= total as u64,
             None => rows.is_empty(),
