@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyString};
+use pyo3::types::{PyAny, PyBytes, PyString};
+use ring::hmac;
+use secrecy::ExposeSecret;
 
 use super::arguments::{Whole, options, text, walk_settings};
 use super::convert::{page, single};
@@ -325,6 +327,13 @@ impl NativeClient {
         let onlooker = self.onlooker(py, "probe")?;
         let client = onlooker.client(&self.client);
         probe::profile(py, client, &onlooker, settings, blocking)
+    }
+
+    /// A key that only the secret gives: HMAC-SHA256 of ``label``, so each use has its own.
+    fn derived_key<'py>(&self, py: Python<'py>, label: &[u8]) -> Bound<'py, PyBytes> {
+        let secret = self.client.origin().api_secret.expose_secret();
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        PyBytes::new(py, hmac::sign(&key, label).as_ref())
     }
 
     #[getter]

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, TypeVar
 
-from backread.errors import LandingError
+from backread.errors import ConfigurationError, LandingError
 from backread.landing.storage import Folder, Storage, check_kind
 from backread.models import WalkReport
 from backread.sharding import Plan, Shard
@@ -53,7 +53,11 @@ def load_plan(folder: Folder, run_id: str) -> Plan[Any]:
 
 
 def load_shard(folder: Folder, run_id: str, index: int) -> Shard[Any]:
-    """One shard of a plan that `begin` wrote; `LandingError` where there is none."""
+    """One shard of a plan that `begin` wrote; `LandingError` where there is none.
+
+    The file is data: `Shard.read` and `land` read it only if it is signed with the secret that they
+    would send.
+    """
     return _load_shard(Storage(folder), run_id, index)
 
 
@@ -86,9 +90,14 @@ def _load_shard(storage: Storage, run_id: str, index: int) -> Shard[Any]:
             "begin(folder, plan) writes them"
         )
     try:
-        return Shard.from_json(document)
+        shard = Shard.from_json(document)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"the landing folder {storage.folder}: {name}: {error}") from None
     except ValueError as error:
         raise _damaged(storage, name, error) from error
+    if (shard.plan_id, shard.index) != (run_id, index):
+        raise _damaged(storage, name, ValueError("it is another shard"))
+    return shard
 
 
 def _damaged(storage: Storage, name: str, error: Exception) -> LandingError:

@@ -181,7 +181,7 @@ def plan(
                 _packed=pack([user_id for _, user_id in part]),
                 _settings=share,
                 _client=client,
-            )
+            )._signed(client)
         )
     return Plan(made, report)
 

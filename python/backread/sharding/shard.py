@@ -6,14 +6,15 @@ import base64
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from backread._listing import Listing
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
 from backread.sharding.identifiers import unpack
+from backread.sharding.signature import is_signed, key_of, sign
 
 if TYPE_CHECKING:
     from backread._client import Client
@@ -26,7 +27,8 @@ Resource: TypeAlias = Literal["users", "messages"]
 
 T_co = TypeVar("T_co", covariant=True)
 
-FORMAT = 1
+FORMAT = 2
+UNSIGNED_FORMAT = 1
 PAGE_SIZE = 99
 
 
@@ -37,6 +39,9 @@ class Shard(Generic[T_co]):
     ``index`` counts from 0 to ``count - 1``; ``users`` is how many users the shard is about;
     ``plan_id`` names the plan, the same for all of its shards. A shard is small (some bytes for
     each user), compares, hashes and pickles, and holds neither rows nor the secret.
+
+    A shard from JSON is data: it is read only if its signature proves that it was planned with the
+    secret that would be sent. A shard of `backread.plan`, or a pickled one, is the caller's own.
     """
 
     resource: Resource
@@ -47,6 +52,8 @@ class Shard(Generic[T_co]):
     _offset: int = field(repr=False)
     _packed: bytes = field(repr=False)
     _settings: str = field(repr=False)
+    _signature: str = field(default="", repr=False, compare=False)
+    _is_data: bool = field(default=False, repr=False, compare=False)
     # Not sent along: in the process of the plan its client's secret and connections serve.
     _client: Any = field(default=None, repr=False, compare=False)
 
@@ -67,11 +74,12 @@ class Shard(Generic[T_co]):
           rate limit and concurrency. Its secret is that of the plan's client in the process that
           made the plan, while that client is open; elsewhere that of ``secret_file``, if named, and
           else of ``BACKREAD_API_SECRET``.
-        - With ``client``, it reads by that, at its pace.
+          A shard from JSON must be signed with that secret.
+        - With ``client``, it reads by that, at its pace; of the shard only the users count then.
         - ``strict=True`` ends in `IncompleteError` where nothing was proved.
 
-        Raises `ConfigurationError` where there is no secret; the errors of `backread.errors` while
-        it is read.
+        Raises `ConfigurationError`, with nothing sent, where there is no secret, or where it is not
+        the one that the shard was signed with; the errors of `backread.errors` while it is read.
         """
         from backread._client import Client
 
@@ -88,46 +96,76 @@ class Shard(Generic[T_co]):
 
     def to_json(self) -> str:
         """The shard as JSON, for what carries text only; `from_json` reads it."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "resource": self.resource,
-                "index": self.index,
-                "count": self.count,
-                "users": self.users,
-                "plan_id": self.plan_id,
-                "offset": self._offset,
-                "ids": base64.b64encode(self._packed).decode("ascii"),
-                "settings": json.loads(self._settings),
-            }
-        )
+        return json.dumps({**self._document(), "signature": self._signature})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Shard[Any]:
-        """The shard that `to_json` wrote; ValueError for anything else."""
+        """The shard that `to_json` wrote; ValueError for anything else.
+
+        Its signature is checked where the shard is read, for that takes the secret.
+        `ConfigurationError`, a ValueError too, for one of an older version, which is not signed.
+        """
         try:
             document = parsed(text, "shard")
             written = document["format"]
+            if written == UNSIGNED_FORMAT:
+                raise ConfigurationError(
+                    "this shard is from an older version of backread and is not signed, so nothing "
+                    "shows where its secret may be sent; plan again"
+                )
             if written != FORMAT:
                 raise ValueError(
-                    f"a shard of format {written}; this backread reads format {FORMAT}: use the "
-                    "same version everywhere"
+                    f"a shard of format {written!r:.20}; this backread reads format {FORMAT}: use "
+                    "the same version everywhere"
                 )
             shard: Shard[Any] = cls(
-                resource=document["resource"],
-                index=document["index"],
-                count=document["count"],
-                users=document["users"],
-                plan_id=document["plan_id"],
-                _offset=document["offset"],
+                resource=_one_of(document, "resource", get_args(Resource)),
+                index=_whole(document, "index"),
+                count=_whole(document, "count"),
+                users=_whole(document, "users"),
+                plan_id=_text(document, "plan_id"),
+                _offset=_whole(document, "offset"),
                 _packed=base64.b64decode(document["ids"], validate=True),
                 _settings=json.dumps(document["settings"], sort_keys=True),
+                _signature=_text(document, "signature"),
+                _is_data=True,
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"this JSON is no shard: {error} is missing or wrong") from None
+        except RecursionError:
+            raise ValueError("this JSON is no shard: it is nested too deep") from None
         if len(shard.user_ids()) != shard.users:
             raise ValueError("this JSON is no shard: it does not hold as many ids as it says")
         return shard
+
+    def _document(self) -> dict[str, Any]:
+        """All that is signed, as JSON has it."""
+        return {
+            "format": FORMAT,
+            "resource": self.resource,
+            "index": self.index,
+            "count": self.count,
+            "users": self.users,
+            "plan_id": self.plan_id,
+            "offset": self._offset,
+            "ids": base64.b64encode(self._packed).decode("ascii"),
+            "settings": json.loads(self._settings),
+        }
+
+    def _signed(self, client: Client) -> Shard[T_co]:
+        """This shard with the signature that proves the client's secret."""
+        return replace(self, _signature=sign(key_of(client), self._document()))
+
+    def _require_signature(self, secret: str | Client) -> None:
+        """`ConfigurationError` for a shard from JSON that was not signed with the secret."""
+        signed = not self._is_data or is_signed(key_of(secret), self._document(), self._signature)
+        # Tools that print a traceback print the local variables of its frames.
+        del secret
+        if not signed:
+            raise ConfigurationError(
+                f"shard {self.index} of {self.count} is not signed with this worker's API "
+                "secret, so it was changed or was planned with another secret; plan again"
+            )
 
     def _walk(self, client: Client, strict: bool) -> Callable[[], Walk]:
         ids = self.user_ids()
@@ -149,15 +187,16 @@ class Shard(Generic[T_co]):
                     f"process has none: set {SECRET_VARIABLE} in the environment of each worker, "
                     "or give secret_file"
                 )
-            secret = None
+            secret = os.environ[SECRET_VARIABLE]
         else:
             from backread._secret import secret_in
 
             secret = secret_in(secret_file)
         try:
+            self._require_signature(secret)
             client = Client(settings["base_url"], secret, settings["vendor"], **settings["options"])
         finally:
-            # Tools that print a traceback print the local variables of its frames.
+            # As above.
             del secret
         return client.with_options(traceparent=True) if settings["traceparent"] else client
 
@@ -171,6 +210,8 @@ class Shard(Generic[T_co]):
             self._offset,
             self._packed,
             self._settings,
+            self._signature,
+            self._is_data,
         )
 
 
@@ -193,6 +234,27 @@ def unclosed(client: Client | None) -> Client | None:
 
 def _load(*values: Any) -> Shard[Any]:
     return Shard(*values)
+
+
+def _whole(document: dict[str, Any], name: str) -> int:
+    value = document[name]
+    if type(value) is not int or value < 0:
+        raise TypeError(name)
+    return value
+
+
+def _text(document: dict[str, Any], name: str) -> str:
+    value = document[name]
+    if not isinstance(value, str):
+        raise TypeError(name)
+    return value
+
+
+def _one_of(document: dict[str, Any], name: str, known: tuple[Any, ...]) -> Any:
+    value = document[name]
+    if value not in known:
+        raise TypeError(name)
+    return value
 
 
 def _walk_users(client: Client, offset: int, ids: list[int], strict: bool) -> Walk:

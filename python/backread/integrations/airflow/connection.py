@@ -144,6 +144,9 @@ FIELDS: dict[str, Field] = {
 }
 """The fields of the form, which stand in the connection's extra under these names."""
 
+WITH_A_HOST = ("proxy", "allow_http", "ca_bundle")
+"""Fields that decide who sees the secret: they are for the connection's own service alone."""
+
 STANDARD_FIELDS: dict[str, Any] = {
     # The port is shown: Airflow 3.3.1 and 3.3.2 test no connection without one.
     "hidden-fields": ["login", "schema", "extra"],
@@ -157,8 +160,9 @@ def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> 
     """What a connection says, or `ConfigurationError`, which never shows a secret.
 
     What it leaves out comes from ``BACKREAD_BASE_URL``, ``BACKREAD_VENDOR`` and
-    ``BACKREAD_API_SECRET``; the secret only where the connection names no host, so that whoever may
-    edit connections cannot have the environment's secret sent elsewhere.
+    ``BACKREAD_API_SECRET``; the secret only where the connection names no host, and such a
+    connection sets none of `WITH_A_HOST`, so that whoever may edit connections cannot have the
+    environment's secret sent elsewhere.
     """
     name = f"the connection {connection.conn_id!r}"
     if connection.conn_type not in (None, "", CONNECTION_TYPE):
@@ -168,6 +172,11 @@ def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> 
         )
     options = _options(connection, name)
     base_url = _base_url(connection, name)
+    if base_url is None and (refused := [each for each in WITH_A_HOST if options.get(each)]):
+        raise ConfigurationError(
+            f"{name} has no host, so it may not set {' or '.join(refused)}; give it a host and a "
+            "password, or set HTTPS_PROXY or SSL_CERT_FILE on the workers instead"
+        )
     secret = connection.password or None
     vendor = options.pop("vendor", None)
     if base_url is None and not environ.get("BACKREAD_BASE_URL"):

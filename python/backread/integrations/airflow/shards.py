@@ -106,6 +106,9 @@ class BackreadShardOperator(ReadingOperator):
     - ``shard``: an item of that XCom, by ``expand(shard=plan.output)``.
     - All else as `ReadingOperator` and Airflow's BaseOperator.
 
+    The shard must be signed with the connection's secret; one that was changed, or planned before
+    that secret was set, fails the task at once.
+
     It reads at its part of the connection's pace, and waits in its worker where the service asks
     for a wait (429): begun again, it would read the shard from its start. So does a retry, into
     another file, and what was left behind counts for nothing. The XCom is a dict, that of `Landed`,
@@ -210,6 +213,8 @@ def _landed(values: Iterable[Mapping[str, Any]]) -> list[Landed]:
 
 
 def _at_its_pace(client: Client, shard: Shard[Any]) -> Client:
+    # The folder, the file and the XCom that names them are data.
+    shard._require_signature(client)
     settings = json.loads(shard.to_json())["settings"]
     if settings["base_url"] != client.base_url:
         raise AirflowFailException(

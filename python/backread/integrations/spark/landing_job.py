@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from backread import Shard, landing, plan
+from backread import landing, plan
 from backread.errors import (
     AuthenticationError,
     BackreadError,
@@ -21,7 +21,7 @@ from backread.integrations.spark.options import ServiceOptions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
 
-    from backread import Client
+    from backread import Client, Shard
     from backread.integrations.spark.options import Resource
     from backread.landing import Committed
 
@@ -95,9 +95,9 @@ def land(
     run_id = landing.begin(place, planned)
     failures = int(spark_context.getConf().get("spark.task.maxFailures", "4"))
     task = _task(place, strict, file, failures)
-    texts = [shard.to_json() for shard in planned]
-    with described(spark_context, f"backread: landing {resource}, {len(texts)} shards"):
-        results = spark_context.parallelize(texts, len(texts)).map(task).collect()
+    shards_to_land = list(planned)
+    with described(spark_context, f"backread: landing {resource}, {len(planned)} shards"):
+        results = spark_context.parallelize(shards_to_land, len(planned)).map(task).collect()
     landed = []
     for result in results:
         if isinstance(result, BackreadError):
@@ -107,11 +107,10 @@ def land(
 
 
 def _task(place: str, strict: bool, secret_file: str | None, failures: int) -> Any:
-    def land_one(text: str) -> landing.Landed | BackreadError:
+    def land_one(shard: Shard[Any]) -> landing.Landed | BackreadError:
         from pyspark import TaskContext  # type: ignore[import-not-found, unused-ignore]
 
         try:
-            shard = Shard.from_json(text)
             return landing.land(place, shard, strict=strict, secret_file=secret_file)
         except BackreadError as error:
             running = TaskContext.get()

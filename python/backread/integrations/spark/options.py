@@ -14,7 +14,7 @@ from backread.sharding.planning import MOST_SHARDS
 if TYPE_CHECKING:
     from backread import Client
 
-__all__ = ["LandedOptions", "ServiceOptions", "parse_options"]
+__all__ = ["LandedOptions", "ServiceOptions", "parse_options", "parse_registered"]
 
 Resource: TypeAlias = Literal["users", "messages"]
 
@@ -105,6 +105,8 @@ SERVICE: dict[str, Callable[[str], Any]] = {
     "strict": _boolean,
     "secret_file": _text,
 }
+IN_CODE = ("base_url", "secret_file", "proxy", "ca_bundle", "allow_http")
+"""Options that decide which secret goes where, and who sees it: `register` alone takes them."""
 LANDED: dict[str, Callable[[str], Any]] = {
     **RESOURCE,
     "landing": _text,
@@ -151,14 +153,43 @@ class LandedOptions:
     max_runs_per_trigger: int | None = None
 
 
-def parse_options(given: Mapping[str, str]) -> ServiceOptions | LandedOptions:
+def parse_options(
+    given: Mapping[str, str], registered: Mapping[str, str] | None = None
+) -> ServiceOptions | LandedOptions:
     """The options of one read; those with ``landing`` are about landed runs.
+
+    ``given`` is data: a query or a notebook's parameter may hold it. So it has none of `IN_CODE`,
+    which ``registered`` alone may have: options that code gave for every read of the service, and
+    that ``given`` goes before.
 
     Keys are taken in any case, with underscores or without. `ConfigurationError` for the first that
     is unknown, does not fit or holds a secret; its text shows no value of a key that may be one.
     """
-    values: dict[str, Any] = {}
     landed = any(_plain(key) == "landing" for key in given)
+    for key in given:
+        if not landed and NAMES.get(_plain(key)) in IN_CODE:
+            raise ConfigurationError(
+                f"option {key} decides where the secret goes, so a read or a query may not set it; "
+                f"give it in code, to register(spark, {NAMES[_plain(key)]}=...)"
+            )
+    values = _values(given, landed=landed)
+    if landed:
+        return LandedOptions(**values)
+    return _service_options({**_values(registered or {}, landed=False), **values})
+
+
+def parse_registered(given: Mapping[str, str]) -> ServiceOptions:
+    """The options of `register`, which are the caller's own instructions; else as `parse_options`.
+
+    `ConfigurationError` for ``landing`` too, which is for one read.
+    """
+    if any(_plain(key) == "landing" for key in given):
+        raise ConfigurationError("option landing is for one read; give it there")
+    return _service_options(_values(given, landed=False))
+
+
+def _values(given: Mapping[str, str], *, landed: bool) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for key, text in given.items():
         name = NAMES.get(_plain(key))
         if name is None:
@@ -171,8 +202,10 @@ def parse_options(given: Mapping[str, str]) -> ServiceOptions | LandedOptions:
             values[name] = parse(text)
         except ValueError as error:
             raise ConfigurationError(f"option {name} must be {error}, not {text!r:.80}") from None
-    if landed:
-        return LandedOptions(**values)
+    return values
+
+
+def _service_options(values: dict[str, Any]) -> ServiceOptions:
     if "@" in values.get("proxy", ""):
         raise ConfigurationError(
             "option proxy may hold no password, for Spark shows its options; leave it out and set "
@@ -191,7 +224,7 @@ def _unknown(key: str) -> str:
         return (
             f"option {key} is refused, for Spark shows its options in plans, logs and pages; set "
             "BACKREAD_API_SECRET in the environment of the driver and of each executor, or name a "
-            "file that all of them can read with option secret_file"
+            "file that all of them can read by register(spark, secret_file=...)"
         )
     if key.lower() == "path":
         return "load() takes no path; option landing names the folder of landed runs"

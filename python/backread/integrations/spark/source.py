@@ -25,7 +25,12 @@ from backread.integrations.spark.landed import (
     require_folder,
 )
 from backread.integrations.spark.one_error import one_error
-from backread.integrations.spark.options import LandedOptions, ServiceOptions, parse_options
+from backread.integrations.spark.options import (
+    LandedOptions,
+    ServiceOptions,
+    parse_options,
+    parse_registered,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
@@ -44,10 +49,11 @@ READ_ONLY = (
 def register(spark: SparkSession, *, check: bool = True, **options: object) -> None:
     """Makes the format ``backread`` known to the session, for reading and for streams.
 
-    ``options`` are those of the data source, such as ``base_url="…"`` or ``secret_file="…"``: each
-    read of the session takes them that does not say otherwise. Where ``workers`` is not among them
-    it is the number of cores that the session has, unless executors come and go by themselves
-    (``spark.dynamicAllocation.enabled``).
+    ``options`` are those of the data source: each read of the session takes them that does not say
+    otherwise. Only here may ``base_url``, ``secret_file``, ``proxy``, ``ca_bundle`` and
+    ``allow_http`` be given: the options of a read may come from a query. Where ``workers`` is not
+    among them it is the number of cores that the session has, unless executors come and go by
+    themselves (``spark.dynamicAllocation.enabled``).
 
     With ``check`` a small job asks the executors whether they have backread and the secret, as
     `check` does; a session of Spark Connect does without.
@@ -56,9 +62,7 @@ def register(spark: SparkSession, *, check: bool = True, **options: object) -> N
     cannot read the service.
     """
     given = {name: _as_text(value) for name, value in options.items() if value is not None}
-    parsed = parse_options(given)
-    if isinstance(parsed, LandedOptions):
-        raise ConfigurationError("option landing is for one read; give it there")
+    parsed = parse_registered(given)
     if check and slots(spark, dynamic=True) is not None:
         check_executors(spark, secret_file=parsed.secret_file)
     # Not before: where the check ran, executors have come.
@@ -127,15 +131,7 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
             raise ConfigurationError(READ_ONLY)
 
     def _parsed(self) -> ServiceOptions | LandedOptions:
-        given = dict(self.options)
-        if not any(key.lower() == "landing" for key in given):
-            said = {key.replace("_", "").lower() for key in given}
-            given |= {
-                key: text
-                for key, text in self.defaults.items()
-                if key.replace("_", "").lower() not in said
-            }
-        return parse_options(given)
+        return parse_options(self.options, self.defaults)
 
 
 class ShardPartition(InputPartition):  # type: ignore[misc, unused-ignore]
