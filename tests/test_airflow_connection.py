@@ -91,6 +91,36 @@ def test_what_is_left_out_comes_from_the_environment() -> None:
     assert settings.masked == (SECRET,)
 
 
+@pytest.mark.parametrize("host", [None, "", "  "])
+@pytest.mark.parametrize("password", [None, "", SECRET])
+@pytest.mark.parametrize(
+    ("extra", "named"),
+    [
+        ({"proxy": "http://127.0.0.1:9"}, "proxy"),
+        ({"ca_bundle": "/tmp/ca.pem"}, "ca_bundle"),
+        ({"allow_http": "yes"}, "allow_http"),
+        ({"proxy": "http://127.0.0.1:9", "allow_http": True}, "proxy or allow_http"),
+    ],
+)
+def test_a_connection_without_a_host_has_no_say_in_who_sees_the_secret(
+    host: str | None, password: str | None, extra: dict[str, Any], named: str
+) -> None:
+    said = f"'chats' has no host, so it may not set {named}; give it a host and a password"
+    given = connection(host=host, password=password, extra={"vendor": "acme", **extra}, port=443)
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        read_settings(given, ENVIRONMENT)
+    assert SECRET not in str(caught.value)
+    # With a host and a password they are the connection's own matter.
+    own = connection(extra={"vendor": "acme", **extra})
+    assert set(named.split(" or ")) == read_settings(own, ENVIRONMENT).options.keys()
+
+
+def test_a_form_saves_what_nobody_filled_in() -> None:
+    extra = {"vendor": None, "proxy": "", "ca_bundle": None, "allow_http": False, "timeout": 5}
+    settings = read_settings(connection(host=None, password=None, extra=extra), ENVIRONMENT)
+    assert settings.options == {"allow_http": False, "timeout": 5.0}
+
+
 def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host() -> None:
     with pytest.raises(ConfigurationError, match="'chats' has no password; give the API secret"):
         read_settings(connection(password=None), ENVIRONMENT)

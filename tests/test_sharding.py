@@ -140,7 +140,7 @@ def test_shards_and_plans_travel_by_pickle_and_as_json(lane: Lane) -> None:
         "{}",
         "[]",
         "nothing",
-        '{"format": 2}',
+        '{"format": 3}',
         pytest.param(None, id="other-ids"),
         '{"shards": [], "report": {}}',
     ],
@@ -150,7 +150,7 @@ def test_what_is_no_shard_is_refused(lane: Lane, text: str | None) -> None:
         with lane.client() as client:
             document = json.loads(plan(client)[0].to_json())
         text = json.dumps({**document, "users": 3})
-    with pytest.raises(ValueError, match=r"JSON is no shard|Expecting value|format 2"):
+    with pytest.raises(ValueError, match=r"JSON is no shard|Expecting value|format 3"):
         Shard.from_json(text)
     with pytest.raises(ValueError, match=r"JSON is no plan|Expecting value|JSON is no"):
         Plan.from_json(text)

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
 from backread import Client, ConfigurationError
 from backread.integrations.spark.options import (
     CLIENT,
+    IN_CODE,
     LANDED,
     SERVICE,
     LandedOptions,
     ServiceOptions,
     parse_options,
+    parse_registered,
 )
 from documents import ROOT, Document
 
 PAGE = ROOT / "docs/spark.md"
+
+
+def camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
+
+
+def dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def bare(name: str) -> str:
+    return name.replace("_", "")
 
 
 def test_text_becomes_what_is_meant() -> None:
@@ -28,18 +44,17 @@ def test_text_becomes_what_is_meant() -> None:
             "rate_limit": "2.5",
             "DEADLINE": "none",
             "timeout": "7",
-            "allow_http": "TRUE",
+            "strict": "TRUE",
             "shards": "3",
         }
     )
     assert isinstance(options, ServiceOptions)
-    assert (options.resource, options.shards, options.strict) == ("users", 3, False)
+    assert (options.resource, options.shards, options.strict) == ("users", 3, True)
     assert options.client == {
         "max_concurrency": 4,
         "rate_limit": 2.5,
         "deadline": None,
         "timeout": 7.0,
-        "allow_http": True,
     }
 
 
@@ -52,6 +67,7 @@ def test_landing_makes_it_about_landed_runs() -> None:
     [
         ({"shard": "2"}, "there is no option shard; did you mean shards?"),
         ({"quux": "2"}, "there is no option quux; there are allow_http, base_url"),
+        ({"Path": "/x", "allow_http": "true"}, "option allow_http decides where the secret goes"),
         ({"path": "/x"}, "load() takes no path; option landing names the folder"),
         ({"strict": "perhaps"}, "option strict must be true or false, not 'perhaps'"),
         ({"shards": "0"}, "option shards must be 1 to 10000, not '0'"),
@@ -59,7 +75,7 @@ def test_landing_makes_it_about_landed_runs() -> None:
         ({"timeout": "soon"}, "option timeout must be seconds, or none for no bound, not 'soon'"),
         ({"landing": "/x", "vendor": "a"}, "option vendor is for reading the service"),
         ({"run": "1"}, "option run is for reading landed runs, with option landing"),
-        ({"base_url": " "}, "option base_url must be some text"),
+        ({"vendor": " "}, "option vendor must be some text"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(given: dict[str, str], text: str) -> None:
@@ -76,9 +92,50 @@ def test_a_secret_is_refused_and_not_repeated(name: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", IN_CODE)
+@pytest.mark.parametrize("spelled", [str, str.upper, str.title, camel, dashed, bare])
+def test_what_decides_where_the_secret_goes_is_no_option_of_a_read(
+    name: str, spelled: Callable[[str], str]
+) -> None:
+    """However a query spells it: Spark's options know no case."""
+    given = {spelled(name): "http://127.0.0.1:9/hunter2"}
+    advice = f"give it in code, to register(spark, {name}=...)"
+    with pytest.raises(ConfigurationError, match=re.escape(advice)) as caught:
+        parse_options(given, {name: "/registered"})
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(ConfigurationError, match="is for reading the service; leave it out"):
+        parse_options({**given, "landing": "/x"})
+
+
+def test_code_gives_them_to_register() -> None:
+    registered = {
+        "base_url": "https://chat.example.com",
+        "secret_file": "/run/secret",
+        "proxy": "http://proxy:3128",
+        "ca_bundle": "/ca.pem",
+        "allow_http": "true",
+        "timeout": "5",
+    }
+    assert parse_registered(registered) == parse_options({}, registered)
+    options = parse_options({"TimeOut": "7", "resource": "users"}, registered)
+    assert isinstance(options, ServiceOptions)
+    assert (options.resource, options.secret_file) == ("users", "/run/secret")
+    assert options.client == {
+        "base_url": "https://chat.example.com",
+        "proxy": "http://proxy:3128",
+        "ca_bundle": "/ca.pem",
+        "allow_http": True,
+        "timeout": 7.0,
+    }
+    with pytest.raises(ConfigurationError, match="option landing is for one read; give it there"):
+        parse_registered({"landing": "/x"})
+    # Those of landed runs name no service.
+    assert parse_options({"landing": "/x"}, registered) == LandedOptions("/x")
+
+
 def test_a_proxy_with_a_password_is_refused_and_not_repeated() -> None:
     with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
-        parse_options({"proxy": "http://me:hunter2@proxy:3128"})
+        parse_registered({"proxy": "http://me:hunter2@proxy:3128"})
     assert "hunter2" not in str(caught.value)
 
 
