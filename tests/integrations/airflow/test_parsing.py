@@ -150,7 +150,7 @@ def test_a_shard_has_its_part_of_the_pace_and_keeps_to_its_service(
         assert task.read({}, client)["rows"] > 0
     assert changes == [{"max_concurrency": 4, "rate_limit": 50.0}]
     with (
-        Client("http://127.0.0.1:1", "mock_other", "acme") as other,
+        Client("http://127.0.0.1:1", lane.secret, "acme") as other,
         pytest.raises(AirflowFailException, match="plan anew"),
     ):
         task.read({}, other)
