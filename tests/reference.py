@@ -2,8 +2,8 @@
 
     rows = reference.rows(body, "users")            # ValueError where it is no JSON
     rows[0].sent                                    # the dict that as_dict=True must give
-    rows[0].model                                   # the dataclass, None where the row does not fit
-    rows[0].faults                                  # the places that do not, such as {".name"}
+    rows[0].model                                   # the dataclass, None where the row has no id
+    rows[0].odd_values                              # values of documented fields of another type
     reference.columns(rows[0].model)                # its row in an Arrow table
 
 Slow and plain: the native module has faster ways to the same end.
@@ -36,11 +36,7 @@ class UnsureError(Exception):
 
 
 class _FaultError(Exception):
-    """A value is not what its field holds; ``places`` are below the value."""
-
-    def __init__(self, *places: str) -> None:
-        super().__init__()
-        self.places = set(places or [""])
+    """A value is not what its field holds."""
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -52,11 +48,11 @@ class Pairs(list[tuple[str, Any]]):
 
 @dataclass(frozen=True)
 class Row:
-    """One row: as sent, and as a model or the places that keep it from being one."""
+    """One row: as sent, and as a model; without a whole number as its id it is none."""
 
     sent: Any
     model: Any
-    faults: frozenset[str]
+    odd_values: int
 
 
 def parse(body: bytes) -> Any:
@@ -79,19 +75,19 @@ def rows(body: bytes, key: str, user_id: int = 42) -> list[Row]:
     """The rows of a list response; ValueError where it is none."""
     page = parse(body)
     held = page.last(key) if isinstance(page, Pairs) else None
-    if type(held) is not list or not all(isinstance(row, Pairs) for row in held):
-        raise ValueError("no list of objects")
-    return [row(pairs, key, user_id) for pairs in held]
+    if type(held) is not list:
+        raise ValueError("no list")
+    return [row(value, key, user_id) for value in held]
 
 
-def row(pairs: Pairs, key: str, user_id: int = 42) -> Row:
+def row(value: Any, key: str, user_id: int = 42) -> Row:
     try:
-        model = _user(pairs) if key == "users" else _message(pairs, user_id)
-    except _FaultError as fault:
-        # Where there is no id, that is what is said.
-        places = {".id"} if pairs.last("id") is None else fault.places
-        return Row(as_sent(pairs), None, frozenset(places))
-    return Row(as_sent(pairs), model, frozenset())
+        _whole(value.last("id") if isinstance(value, Pairs) else None)
+    except _FaultError:
+        return Row(as_sent(value), None, 0)
+    odd = _Odd()
+    model = _user(value, odd) if key == "users" else _message(value, user_id, odd)
+    return Row(as_sent(value), model, odd.count)
 
 
 def as_sent(value: Any) -> Any:
@@ -145,71 +141,99 @@ def loaded(row: dict[str, Any]) -> dict[str, Any]:
 _Reader = Callable[[Any], Any]
 
 
-def _record(pairs: Any, readers: dict[str, _Reader]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The named fields, None where they are missing, and the rest."""
+@dataclass
+class _Odd:
+    """Counts the values of another type than documented."""
+
+    count: int = 0
+
+
+def _record(
+    pairs: Any, readers: dict[str, _Reader], odd: _Odd
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The named fields, None where they are missing or odd, and the rest, odd values in it."""
     if not isinstance(pairs, Pairs):
         raise _FaultError
     named: dict[str, Any] = dict.fromkeys(readers)
     rest: dict[str, Any] = {}
-    places: set[str] = set()
     for name, value in pairs:
         if name not in readers:
             rest[name] = as_sent(value)
             continue
+        rest.pop(name, None)
         try:
             named[name] = readers[name](value)
-        except _FaultError as fault:
-            places |= {f".{name}{place}" for place in fault.places}
-    if places:
-        raise _FaultError(*places)
+        except _FaultError:
+            named[name] = None
+            if name != "id" or readers[name] is not _whole:
+                rest[name] = as_sent(value)
+        if isinstance(named[name], _Attributes) and named[name].strays:
+            rest[name] = named[name].strays
+    odd.count += sum(name in readers for name in rest)
     return named, rest
 
 
-def _user(pairs: Any) -> User:
-    named, rest = _record(pairs, _USER)
-    if named["id"] is None:
-        raise _FaultError(".id")
+def _user(pairs: Any, odd: _Odd) -> User:
+    named, rest = _record(pairs, _USER, odd)
+    attributes: _Attributes | None = named["user_attributes"]
+    if attributes is not None:
+        named["user_attributes"] = tuple(attributes.made)
+        odd.count += attributes.odd.count + max(0, len(attributes.strays) - 1)
     return User(**named, extra=rest)
 
 
-def _message(pairs: Any, user_id: int) -> Message:
-    named, rest = _record(pairs, _MESSAGE)
-    if named["id"] is None:
-        raise _FaultError(".id")
+def _message(pairs: Any, user_id: int, odd: _Odd) -> Message:
+    named, rest = _record(pairs, _MESSAGE, odd)
     if named["sender"] is not None:
         try:
-            named["sender"] = _sender(named["sender_type"], named["sender"])
-        except _FaultError as fault:
-            raise _FaultError(*(f".sender{place}" for place in fault.places)) from None
+            named["sender"] = _sender(named["sender_type"], named["sender"], odd)
+        except _FaultError:
+            rest["sender"] = as_sent(named["sender"])
+            named["sender"] = None
+            odd.count += 1
     return Message(**named, user_id=user_id, extra=rest)
 
 
-def _sender(sender_type: str | None, pairs: Any) -> UserSender | OperatorSender | OtherSender:
+def _sender(
+    sender_type: str | None, pairs: Any, odd: _Odd
+) -> UserSender | OperatorSender | OtherSender:
     if not isinstance(pairs, Pairs):
         raise _FaultError
-    if sender_type in ("user", "operator") and pairs.last("id") is not None:
+    try:
+        _whole(pairs.last("id"))
+        known = sender_type in ("user", "operator")
+    except _FaultError:
+        known = False
+    if known:
         kind, readers = (
             (UserSender, _USER_SENDER) if sender_type == "user" else (OperatorSender, _OPERATOR)
         )
-        named, rest = _record(pairs, readers)
+        named, rest = _record(pairs, readers, odd)
         return kind(**named, extra=rest)
-    named, rest = _record(pairs, {"id": _nullable(_whole)})
+    named, rest = _record(pairs, {"id": _nullable(_whole)}, odd)
     return OtherSender(sender_type, named["id"], rest)
 
 
-def _attributes(value: Any) -> tuple[UserAttribute, ...]:
+@dataclass
+class _Attributes:
+    """The attributes of a user, and what stood among them and is none."""
+
+    made: list[UserAttribute]
+    strays: list[Any]
+    odd: _Odd
+
+
+def _attributes(value: Any) -> _Attributes:
     if type(value) is not list:
         raise _FaultError
-    made, places = [], set()
-    for position, pairs in enumerate(value):
-        try:
-            named, rest = _record(pairs, _ATTRIBUTE)
-            made.append(UserAttribute(**named, extra=rest))
-        except _FaultError as fault:
-            places |= {f"[{position}]{place}" for place in fault.places}
-    if places:
-        raise _FaultError(*places)
-    return tuple(made)
+    read = _Attributes([], [], _Odd())
+    for each in value:
+        if isinstance(each, Pairs):
+            named, rest = _record(each, _ATTRIBUTE, read.odd)
+            read.made.append(UserAttribute(**named, extra=rest))
+        else:
+            read.strays.append(as_sent(each))
+    return read
 
 
 # --- values --------------------------------------------------------------------------------------

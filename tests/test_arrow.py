@@ -213,10 +213,10 @@ def test_a_conversion_that_fails_raises_the_errors_of_backread(
         face.call(getattr(client.users.list(), method))
     assert caught.value.body == b"no more"
     assert "offset=96" in str(caught.value)
-    client = face.client(scripted(answer(200, envelope([user(1), user("x")]))))
+    client = face.client(scripted(answer(200, b"[]")))
     with pytest.raises(DecodeError) as odd:
         face.call(getattr(client.users.list(), method))
-    assert odd.value.path == "$.users[1].id"
+    assert odd.value.path == "$"
     # Whatever the offset is, the same page comes.
     client = face.client(scripted(lambda request: answer(200, envelope(users(99), total=150))))
     with pytest.raises(IncompleteError) as uncertified:

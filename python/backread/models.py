@@ -284,6 +284,8 @@ class WalkReport:
       rows that no page showed and that were found by looking up the ids between those held.
     - ``outage_seconds``: how long the service was down while the walk ran; see ``outage_patience``
       of `Client`.
+    - ``odd_values``: values of documented fields that were of another type than documented; each
+      is kept as sent in the ``extra`` of its object, and the field is ``None``.
     """
 
     requests: int
@@ -310,6 +312,7 @@ class WalkReport:
     proving_requests: int = 0
     rows_found_by_id: int = 0
     outage_seconds: float = 0.0
+    odd_values: int = 0
 
     def to_json(self) -> str:
         """The report as JSON, times in ISO 8601; `from_json` reads it."""

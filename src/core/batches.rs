@@ -78,7 +78,9 @@ impl Columns {
     }
 
     fn append(&mut self, page: &WalkedPage) -> Result<(), Error> {
-        for row in &page.rows {
+        // The report counts and names those that become no record.
+        let rows = page.rows.iter().filter(|row| row.unreadable.is_none());
+        for row in rows {
             match &mut self.of {
                 ColumnsOf::Users(users) => {
                     users.append(&row.user().map_err(|fault| page.sent.misfit(fault))?);
@@ -96,8 +98,8 @@ impl Columns {
                 }
             }
             self.bytes += row.json().len();
+            self.rows += 1;
         }
-        self.rows += page.rows.len();
         Ok(())
     }
 

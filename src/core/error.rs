@@ -83,10 +83,8 @@ pub enum Misfit {
     NotJson,
     /// It is JSON, but no object, or not a page.
     Envelope,
-    /// A field of a record has another type, or the id is missing.
+    /// A record has no whole number as its id.
     Field,
-    /// A whole number has more digits than who asked for the record takes.
-    LongNumber,
 }
 
 /// The error of every operation of the core; boxed, for results are moved far more often than read.
@@ -258,11 +256,6 @@ impl fmt::Display for ErrorKind {
                     formatter,
                     "the answer is not what the interface says at {path}: {reason}, near \
                      {snippet:?}; as_dict=True gives rows as they were sent"
-                ),
-                Misfit::LongNumber => write!(
-                    formatter,
-                    "the answer has a number at {path} that Python does not take: {reason}, near \
-                     {snippet:?}; sys.set_int_max_str_digits() allows more, and Arrow takes any"
                 ),
             },
             Self::Status(failure) => failure.fmt(formatter),

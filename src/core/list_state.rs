@@ -71,7 +71,11 @@ pub struct Hints {
 impl Hints {
     /// Those of a user's row; what is not as the interface says is as good as missing.
     pub fn of(row: &Row) -> Self {
-        serde_json::from_str(row.json()).unwrap_or_default()
+        let hints = row.user().map(|user| Self {
+            updated_at: user.updated_at,
+            online_at: user.online_at,
+        });
+        hints.unwrap_or_default()
     }
 }
 

@@ -17,9 +17,10 @@ use super::timestamp::Timestamp;
 /// A JSON object as sent.
 pub type Extra = Map<String, Value>;
 
-/// The fields that the interface does not name: keys and the JSON of their values, in the order in
-/// which they came. Of a key that comes twice the last one rules.
-pub type Unknown<'a> = Vec<(Cow<'a, str>, &'a str)>;
+/// What an object has no typed field for: keys and the JSON of their values, in the order in which
+/// they came. They are fields that the interface does not name, and named ones whose value is of
+/// another type. Of a key that comes twice the last one rules.
+pub type Unknown<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// Unknown fields as one object.
 pub fn object_of(unknown: &Unknown<'_>) -> Result<Extra, Fault> {
@@ -29,8 +30,8 @@ pub fn object_of(unknown: &Unknown<'_>) -> Result<Extra, Fault> {
         .collect()
 }
 
-/// A struct read from a JSON object: required numbers, then fields that may be null or missing, then
-/// `extra`. Of a key that comes twice the last one rules, as in Python's json.
+/// A struct read from a JSON object: required numbers, then fields that may be null, missing or of
+/// another type, then `extra`. Of a key that comes twice the last one rules, as in Python's json.
 macro_rules! record {
     (
         $(#[$attribute:meta])*
@@ -41,6 +42,11 @@ macro_rules! record {
             $(pub $required: i64,)*
             $(pub $field: Option<$type>,)*
             pub extra: Unknown<$lifetime>,
+        }
+
+        impl $name<'_> {
+            /// The fields that may be null, missing or of another type.
+            const OPTIONAL: &'static [&'static str] = &[$(stringify!($field),)*];
         }
 
         impl<'de: $lifetime, $lifetime> Deserialize<'de> for $name<$lifetime> {
@@ -78,18 +84,23 @@ macro_rules! record {
                         $(let mut $required: Option<i64> = None;)*
                         $(let mut $field: Option<$type> = None;)*
                         let mut extra = Unknown::new();
+                        let mut kept = Kept::default();
                         while let Some(key) = map.next_key::<Key>()? {
                             match key {
                                 $(Key::$required => {
-                                    $required = Some(map.next_value::<Whole>()?.0);
+                                    let value: &'de RawValue = map.next_value()?;
+                                    $required = whole(value);
                                 })*
-                                $(Key::$field => $field = map.next_value()?,)*
+                                $(Key::$field => {
+                                    kept.forget(stringify!($field));
+                                    let value: &'de RawValue = map.next_value()?;
+                                    let (typed, odd) = <$type>::read(value.get());
+                                    $field = typed;
+                                    kept.keep(stringify!($field), odd, extra.len());
+                                })*
                                 Key::Unknown(key) => {
                                     let value: &'de RawValue = map.next_value()?;
-                                    // Nested too deep to be read, it is refused here.
-                                    serde_json::from_str::<Value>(value.get())
-                                        .map_err(de::Error::custom)?;
-                                    extra.push((Cow::Owned(key), value.get()));
+                                    extra.push((Cow::Owned(key), Cow::Borrowed(value.get())));
                                 }
                             }
                         }
@@ -97,7 +108,7 @@ macro_rules! record {
                             $($required: $required
                                 .ok_or_else(|| de::Error::missing_field(stringify!($required)))?,)*
                             $($field,)*
-                            extra,
+                            extra: kept.join(extra),
                         })
                     }
                 }
@@ -202,13 +213,17 @@ impl<'a> Record<'a> for User<'a> {
 
 impl<'a> Record<'a> for Message<'a> {
     fn read(json: &'a str) -> Result<Self, Fault> {
-        let fields: MessageFields<'a> = identified(json)?;
-        let sender = match &fields.sender {
-            Some(sender) => Some(
-                Sender::read(fields.sender_type.as_deref(), sender.get())
-                    .map_err(|fault| fault.below("$.sender").of(Misfit::Field))?,
-            ),
+        let mut fields: MessageFields<'a> = identified(json)?;
+        let sender = match fields.sender {
             None => None,
+            Some(sent) => {
+                let sender = Sender::read(fields.sender_type.as_deref(), sent.get());
+                if sender.is_none() {
+                    let odd = (Cow::Borrowed("sender"), Cow::Borrowed(sent.get()));
+                    fields.extra.push(odd);
+                }
+                sender
+            }
         };
         Ok(Self {
             id: fields.id,
@@ -235,32 +250,143 @@ impl<'a> Record<'a> for Extra {
 /// Reads a record that must have an id; where there is none, that is what the fault points at.
 fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     json::parse(json).map_err(|fault| {
-        let Ok(IdOf(id)) = serde_json::from_str::<IdOf<IgnoredAny>>(json) else {
+        let Ok(IdOf(id)) = serde_json::from_str::<IdOf<'_>>(json) else {
             return fault;
         };
-        let fault = match id {
-            None => Fault::new("$.id", "the id is null or missing", json),
-            Some(_) => fault,
+        let fault = match id.map(RawValue::get) {
+            None | Some("null") => Fault::new("$.id", "the id is null or missing", json),
+            Some(id) => Fault::new("$.id", "the id is no whole number of 64 bits", id),
         };
         fault.of(Misfit::Field)
     })
 }
 
+/// The id of an object that has a whole number as one.
+pub(super) fn id_of(json: &str) -> Option<i64> {
+    let IdOf(id) = serde_json::from_str(json).ok()?;
+    whole(id?)
+}
+
+fn whole(value: &RawValue) -> Option<i64> {
+    let Whole(number) = serde_json::from_str(value.get()).ok()?;
+    Some(number)
+}
+
 impl<'a> Sender<'a> {
-    fn read(sender_type: Option<&str>, json: &'a str) -> Result<Self, Fault> {
-        let named = json::parse::<IdOf<IgnoredAny>>(json)?.0.is_some();
-        match sender_type {
-            Some("user") if named => json::parse(json).map(Self::User),
-            Some("operator") if named => json::parse(json).map(Self::Operator),
-            _ => json::parse(json).map(Self::Other),
+    /// `None` where it is no object.
+    fn read(sender_type: Option<&str>, json: &'a str) -> Option<Self> {
+        match sender_type.filter(|_| id_of(json).is_some()) {
+            Some("user") => serde_json::from_str(json).ok().map(Self::User),
+            Some("operator") => serde_json::from_str(json).ok().map(Self::Operator),
+            _ => serde_json::from_str(json).ok().map(Self::Other),
         }
     }
 }
 
-/// The id of an object, and nothing else of it; of two the last one rules.
-pub(super) struct IdOf<T>(pub Option<T>);
+/// A field of a record.
+trait Field<'a>: Deserialize<'a> {
+    /// The value, and what of it is of another type than that of the field.
+    fn read(json: &'a str) -> (Option<Self>, Option<Cow<'a, str>>) {
+        match serde_json::from_str(json) {
+            Ok(value) => (value, None),
+            Err(_) => (None, Some(Cow::Borrowed(json))),
+        }
+    }
+}
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for IdOf<T> {
+impl Field<'_> for Cow<'_, str> {}
+impl Field<'_> for Timestamp {}
+impl Field<'_> for Whole {}
+impl Field<'_> for bool {}
+impl<'a> Field<'a> for &'a RawValue {}
+
+impl<'a> Field<'a> for Vec<UserAttribute<'a>> {
+    /// Elements that are no attributes are an array of their own.
+    fn read(json: &'a str) -> (Option<Self>, Option<Cow<'a, str>>) {
+        let elements: Vec<&RawValue> = match serde_json::from_str(json) {
+            Ok(Some(elements)) => elements,
+            Ok(None) => return (None, None),
+            Err(_) => return (None, Some(Cow::Borrowed(json))),
+        };
+        let mut attributes = Self::with_capacity(elements.len());
+        let mut strays = Vec::new();
+        for element in elements {
+            match serde_json::from_str(element.get()) {
+                Ok(attribute) => attributes.push(attribute),
+                Err(_) => strays.push(element.get()),
+            }
+        }
+        let strays = (!strays.is_empty()).then(|| format!("[{}]", strays.join(",")));
+        (Some(attributes), strays.map(Cow::Owned))
+    }
+}
+
+/// Values of another type than that of their fields, and where they stand among the unknown fields.
+#[derive(Default)]
+struct Kept<'a>(Vec<(usize, &'static str, Cow<'a, str>)>);
+
+impl<'a> Kept<'a> {
+    fn forget(&mut self, name: &str) {
+        self.0.retain(|(_, kept, _)| *kept != name);
+    }
+
+    fn keep(&mut self, name: &'static str, odd: Option<Cow<'a, str>>, position: usize) {
+        self.0.extend(odd.map(|json| (position, name, json)));
+    }
+
+    fn join(self, mut extra: Unknown<'a>) -> Unknown<'a> {
+        for (before, (position, name, json)) in self.0.into_iter().enumerate() {
+            extra.insert(position + before, (Cow::Borrowed(name), json));
+        }
+        extra
+    }
+}
+
+impl User<'_> {
+    /// How many values of documented fields are of another type.
+    pub fn odd_values(&self) -> u64 {
+        let attributes = self.user_attributes.iter().flatten();
+        let inner: u64 = attributes
+            .map(|attribute| odd(UserAttribute::OPTIONAL, &attribute.extra))
+            .sum();
+        let strays = match (&self.user_attributes, json_of("user_attributes", &self.extra)) {
+            (Some(_), Some(json)) => {
+                let strays = serde_json::from_str::<Vec<&RawValue>>(json);
+                strays.map_or(0, |strays| strays.len() as u64 - 1)
+            }
+            _ => 0,
+        };
+        odd(User::OPTIONAL, &self.extra) + strays + inner
+    }
+}
+
+impl Message<'_> {
+    /// How many values of documented fields are of another type.
+    pub fn odd_values(&self) -> u64 {
+        let inner = match &self.sender {
+            None => 0,
+            Some(Sender::User(user)) => odd(UserSender::OPTIONAL, &user.extra),
+            Some(Sender::Operator(operator)) => odd(OperatorSender::OPTIONAL, &operator.extra),
+            Some(Sender::Other(other)) => odd(OtherSender::OPTIONAL, &other.extra),
+        };
+        odd(MessageFields::OPTIONAL, &self.extra) + inner
+    }
+}
+
+fn odd(documented: &[&str], extra: &Unknown<'_>) -> u64 {
+    let kept = extra.iter().filter(|(key, _)| documented.contains(&key.as_ref()));
+    kept.count() as u64
+}
+
+fn json_of<'a>(name: &str, extra: &'a Unknown<'_>) -> Option<&'a str> {
+    let (_, json) = extra.iter().find(|(key, _)| key == name)?;
+    Some(json)
+}
+
+/// The id of an object, and nothing else of it; of two the last one rules.
+struct IdOf<'a>(Option<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for IdOf<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct IsId(bool);
 
@@ -284,20 +410,20 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for IdOf<T> {
             }
         }
 
-        struct IdVisitor<T>(PhantomData<T>);
+        struct IdVisitor;
 
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for IdVisitor<T> {
-            type Value = IdOf<T>;
+        impl<'de> Visitor<'de> for IdVisitor {
+            type Value = IdOf<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IdOf<T>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IdOf<'de>, A::Error> {
                 let mut id = None;
                 while let Some(IsId(is_id)) = map.next_key()? {
                     match is_id {
-                        true => id = map.next_value()?,
+                        true => id = Some(map.next_value()?),
                         false => {
                             map.next_value::<IgnoredAny>()?;
                         }
@@ -307,6 +433,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for IdOf<T> {
             }
         }
 
-        deserializer.deserialize_map(IdVisitor(PhantomData))
+        deserializer.deserialize_map(IdVisitor)
     }
 }

@@ -40,6 +40,7 @@ pub fn planned_users(client: Client, planned: PlannedUsers, settings: WalkSettin
             budget: client.budget(),
             missing: planned.ids.iter().map(|id| signed(*id)).collect(),
             planned: planned.ids.iter().map(|id| signed(*id)).collect(),
+            unreadable: 0,
             report: WalkReport::start(Timestamp::by(client.clock())),
             down_before: client.outage_time(),
             end: None,
@@ -89,6 +90,8 @@ struct Search {
     planned: HashSet<i64>,
     /// Those that no answer has shown yet.
     missing: HashSet<i64>,
+    /// Rows that become no record.
+    unreadable: u64,
     report: WalkReport,
     /// How long the service had been down before.
     down_before: Duration,
@@ -201,6 +204,7 @@ impl Search {
             distinct: fresh.len() as u64,
             repeats: again.len() as u64,
             repaired_text: page.text.repaired,
+            odd_values: fresh.iter().map(|row| row.odd_values).sum(),
         });
         let page = WalkedPage {
             limit: page.limit,
@@ -233,6 +237,7 @@ impl Search {
                     self.count(Counts {
                         rows: 1,
                         distinct: 1,
+                        odd_values: read.value.odd_values,
                         ..Counts::default()
                     });
                     let page = WalkedPage {
@@ -265,7 +270,9 @@ impl Search {
         self.shared.set(self.report.clone());
     }
 
-    async fn give(&self, page: WalkedPage) -> Result<(), Unread> {
+    async fn give(&mut self, page: WalkedPage) -> Result<(), Unread> {
+        let unreadable = page.rows.iter().filter(|row| row.unreadable.is_some());
+        self.unreadable += unreadable.count() as u64;
         if page.rows.is_empty() || self.outlet.put(page).await {
             return Ok(());
         }
@@ -285,8 +292,10 @@ impl Search {
         self.report.evidence.rows_short = Some(short);
         if failed.is_some() {
             self.report.doubt("a request failed".to_owned());
-        } else if short == 0 {
+        } else if short == 0 && self.unreadable == 0 {
             self.report.certify(Certificate::Linked);
+        } else if short == 0 {
+            self.report.doubt(format!("{} of the users cannot be read", self.unreadable));
         } else {
             self.report.doubt(format!(
                 "{short} of the plan's {} users were on none of the pages around their place, and \
@@ -299,7 +308,7 @@ impl Search {
         if let Some(error) = failed {
             return Err(error);
         }
-        if self.settings.strict && short > 0 {
+        if self.settings.strict && (short > 0 || self.unreadable > 0) {
             let incomplete = Error::new(ErrorKind::Incomplete(Box::new(self.report)));
             return Err(incomplete.during(List::Users.to_string(), Vec::new()));
         }

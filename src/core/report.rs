@@ -72,6 +72,8 @@ pub struct WalkReport {
     pub evidence: Evidence,
     /// How long the service was down while the walk ran.
     pub outage_seconds: f64,
+    /// Values of documented fields that are of another type.
+    pub odd_values: u64,
 }
 
 /// What a walk saw of its list's order and size, and what the proof cost.
@@ -121,6 +123,8 @@ pub struct Counts {
     pub distinct: u64,
     pub repeats: u64,
     pub repaired_text: u64,
+    #[serde(default)]
+    pub odd_values: u64,
 }
 
 impl WalkReport {
@@ -143,6 +147,7 @@ impl WalkReport {
             uncertified_users: Vec::new(),
             evidence: Evidence::default(),
             outage_seconds: 0.0,
+            odd_values: 0,
         }
     }
 
@@ -162,6 +167,7 @@ impl WalkReport {
             distinct: self.distinct,
             repeats: self.repeats,
             repaired_text: self.repaired_text,
+            odd_values: self.odd_values,
         }
     }
 
@@ -172,6 +178,7 @@ impl WalkReport {
         self.distinct += now.distinct - before.distinct;
         self.repeats += now.repeats - before.repeats;
         self.repaired_text += now.repaired_text - before.repaired_text;
+        self.odd_values += now.odd_values - before.odd_values;
     }
 
     pub fn certify(&mut self, certificate: Certificate) {

@@ -108,7 +108,7 @@ impl<'py> Held<'py> {
     fn extra(&self) -> Unknown<'_> {
         let members = self.extra.iter();
         members
-            .map(|(key, json)| (Cow::Borrowed(key.as_str()), json.as_str()))
+            .map(|(key, json)| (Cow::Borrowed(key.as_str()), Cow::Borrowed(json.as_str())))
             .collect()
     }
 }
@@ -288,6 +288,10 @@ fn json(value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Value> {
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let items = value.try_iter()?.map(|item| json(&item?, depth + 1));
         return items.collect::<PyResult<_>>().map(Value::Array);
+    }
+    // A whole number of more digits than Python's int takes.
+    if value.is_instance(&value.py().import("decimal")?.getattr("Decimal")?)? {
+        return number(value.str()?.to_cow()?.as_ref());
     }
     Err(PyTypeError::new_err(format!(
         "a {} is no JSON",

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use memchr::memchr;
 use serde::de::{Deserialize, Deserializer, Error as _};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::Misfit;
@@ -182,36 +181,6 @@ pub fn check_object(json: &str) -> Result<(), Fault> {
     Err(Fault::new("$", "not an object", json))
 }
 
-/// The first whole number of more than `most` digits.
-pub fn long_number(json: &str, most: usize) -> Option<Fault> {
-    let (path, digits) = long_number_in(&serde_json::from_str(json).ok()?, most)?;
-    Some(Fault {
-        path: format!("${path}"),
-        reason: format!("a whole number of {} digits", digits.len()),
-        snippet: snippet(json, json.find(&digits).unwrap_or(0)),
-        misfit: Misfit::LongNumber,
-    })
-}
-
-fn long_number_in(value: &Value, most: usize) -> Option<(String, String)> {
-    match value {
-        Value::Number(number) => {
-            let digits = number.as_str().trim_start_matches('-');
-            let long = digits.len() > most && digits.bytes().all(|byte| byte.is_ascii_digit());
-            long.then(|| (String::new(), digits.to_owned()))
-        }
-        Value::Array(items) => items.iter().enumerate().find_map(|(place, item)| {
-            let (path, digits) = long_number_in(item, most)?;
-            Some((format!("[{place}]{path}"), digits))
-        }),
-        Value::Object(members) => members.iter().find_map(|(key, member)| {
-            let (path, digits) = long_number_in(member, most)?;
-            Some((format!(".{key}{path}"), digits))
-        }),
-        Value::Null | Value::Bool(_) | Value::String(_) => None,
-    }
-}
-
 // serde_json ends its message with " at line 1 column 7", which the snippet says better.
 fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
@@ -306,14 +275,6 @@ mod tests {
         assert!(fault.snippet.contains("\"x\""), "{}", fault.snippet);
         assert_eq!(fault.misfit, Misfit::Envelope);
         assert_eq!(fault.below("$.users[3]").path, "$.users[3].a[1]");
-    }
-
-    #[test]
-    fn a_long_number_is_found_wherever_it_is() {
-        let fault = long_number(r#"{"a": 12345, "b": [1.23456, "x", {"c": -123456}]}"#, 5).unwrap();
-        assert_eq!(fault.path, "$.b[2].c");
-        assert_eq!(fault.reason, "a whole number of 6 digits");
-        assert_eq!(long_number("[123456e7, 123456.5]", 5), None);
     }
 
     #[test]

@@ -14,7 +14,9 @@ use self::scan::{Place, Scanned};
 use super::flat::FlatMessage;
 use super::interface::Resource;
 use super::json::{self, Fault, Text, Whole};
-use super::model::{Extra, IdOf, Message, Record, User};
+pub use self::verdict::Unreadable;
+use self::verdict::Verdict;
+use super::model::{Extra, Message, Record, User, id_of};
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
@@ -22,6 +24,7 @@ mod plain;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 /// What the rows of one page share.
 #[derive(Debug)]
@@ -41,13 +44,17 @@ pub struct Row {
     index: usize,
     /// `None` when the row is no object or has no whole number as its id.
     pub id: Option<i64>,
+    /// Why it becomes no record, if so.
+    pub unreadable: Option<Unreadable>,
+    /// Values of documented fields that are of another type.
+    pub odd_values: u64,
 }
 
 impl Row {
     /// A record that came by itself, not in a page.
     pub fn alone(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {
         match scan::scan_alone(&json, resource) {
-            Some((plain, id)) => Ok(Self::only(json, plain, Some(id), resource)),
+            Some((plain, verdict)) => Ok(Self::only(json, plain, verdict, resource)),
             None => Self::alone_by_serde(json, resource),
         }
     }
@@ -55,22 +62,34 @@ impl Row {
     fn alone_by_serde(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {
         json::check(&json)?;
         json::check_object(&json)?;
-        let id = id_of(&json);
-        Ok(Self::only(json, Plain::None, id, resource))
+        let verdict = Verdict::on(&json, resource);
+        Ok(Self::only(json, Plain::None, verdict, resource))
     }
 
-    fn only(json: Arc<String>, plain: Plain, id: Option<i64>, resource: Resource) -> Self {
+    fn only(json: Arc<String>, plain: Plain, verdict: Verdict, resource: Resource) -> Self {
         let slice = 0..json.len();
-        Self {
-            source: Arc::new(Source {
-                json,
-                places: vec![Place { slice, id }],
-                plain,
-                resource,
-                alone: true,
-            }),
-            index: 0,
+        let source = Source {
+            json,
+            places: vec![Place { slice, verdict }],
+            plain,
+            resource,
+            alone: true,
+        };
+        Self::at(&Arc::new(source), 0, verdict)
+    }
+
+    fn at(source: &Arc<Source>, index: usize, verdict: Verdict) -> Self {
+        let Verdict {
             id,
+            unreadable,
+            odd_values,
+        } = verdict;
+        Self {
+            source: Arc::clone(source),
+            index,
+            id,
+            unreadable,
+            odd_values,
         }
     }
 
@@ -125,11 +144,6 @@ impl Row {
         self.read()
     }
 
-    /// The first whole number in it of more than `most` digits.
-    pub fn long_number(&self, most: usize) -> Option<Fault> {
-        json::long_number(self.json(), most).map(|fault| self.in_answer(fault))
-    }
-
     /// A fault of this row, seen from the answer that it came in.
     fn in_answer(&self, fault: Fault) -> Fault {
         match self.source.alone {
@@ -139,7 +153,11 @@ impl Row {
     }
 
     fn read<'a, T: Record<'a>>(&'a self) -> Result<T, Fault> {
-        T::read(self.json()).map_err(|fault| self.in_answer(fault))
+        let read = match self.unreadable {
+            Some(Unreadable::TooDeep) => Err(Fault::new("$", "nested too deep", self.json())),
+            _ => T::read(self.json()),
+        };
+        read.map_err(|fault| self.in_answer(fault))
     }
 }
 
@@ -170,11 +188,7 @@ impl Page {
             alone: false,
         });
         let rows = source.places.iter().enumerate();
-        let rows = rows.map(|(index, place)| Row {
-            source: Arc::clone(&source),
-            index,
-            id: place.id,
-        });
+        let rows = rows.map(|(index, place)| Row::at(&source, index, place.verdict));
         Self {
             limit: scanned.limit,
             offset: scanned.offset,
@@ -195,20 +209,20 @@ impl Page {
                 &text.json,
             ));
         };
-        let [limit, offset, total] = ["limit", "offset", "total"].map(|key| envelope.read(key));
-        let whole = |Whole(number)| number;
+        let [limit, offset, total] =
+            ["limit", "offset", "total"].map(|key| envelope.whole_number(key));
         let start = text.json.as_ptr() as usize;
         let rows = items.into_iter().map(|item| {
             let from = item.get().as_ptr() as usize - start;
             Place {
                 slice: from..from + item.get().len(),
-                id: id_of(item.get()),
+                verdict: Verdict::on(item.get(), resource),
             }
         });
         let scanned = Scanned {
-            limit: limit?.map(whole),
-            offset: offset?.map(whole),
-            total: total?.map(whole),
+            limit,
+            offset,
+            total,
             places: rows.collect(),
             plain: Plain::None,
         };
@@ -216,15 +230,16 @@ impl Page {
     }
 }
 
-fn id_of(json: &str) -> Option<i64> {
-    let IdOf(id) = serde_json::from_str(json).ok()?;
-    id.map(|Whole(id)| id)
-}
-
 /// The entries of an object, not read yet; of a key that comes twice the last one rules.
 struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Entries<'a> {
+    /// A number of the envelope; what is none counts as missing.
+    fn whole_number(&self, key: &str) -> Option<i64> {
+        let number = self.read::<Whole>(key).ok()??;
+        Some(number.0)
+    }
+
     fn read<T: Deserialize<'a>>(&self, key: &str) -> Result<Option<T>, Fault> {
         match self.0.iter().rev().find(|(name, _)| name == key) {
             None => Ok(None),

@@ -218,6 +218,6 @@ fn text(json: &str, span: Text) -> Option<Option<Cow<'_, str>>> {
 fn extra<'a>(json: &'a str, unknown: &UnknownSpans) -> Unknown<'a> {
     let members = unknown.iter();
     members
-        .map(|(key, value)| (Cow::Borrowed(key.of(json)), value.of(json)))
+        .map(|(key, value)| (Cow::Borrowed(key.of(json)), Cow::Borrowed(value.of(json))))
         .collect()
 }

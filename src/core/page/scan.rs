@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use super::id_of;
 use super::plain::{
     Plain, PlainAttribute, PlainMessage, PlainSender, PlainUser, SenderFields, Text,
 };
+use super::verdict::Verdict;
 use crate::core::interface::{LARGEST_LIMIT, Resource};
 use crate::core::json::cursor::Cursor;
 use crate::core::json::fields::{Found, Key, Order, Seen, keys};
@@ -25,11 +25,11 @@ pub(super) struct Scanned {
     pub plain: Plain,
 }
 
-/// Where a row lies in the text, and its id if it is an object that has a whole number as one.
+/// Where a row lies in the text, and what it was found to be.
 #[derive(Debug)]
 pub(super) struct Place {
     pub slice: Range<usize>,
-    pub id: Option<i64>,
+    pub verdict: Verdict,
 }
 
 /// `None` where the text is no page, or one that is odd in its envelope.
@@ -56,8 +56,8 @@ pub(super) fn scan(json: &str, resource: Resource) -> Option<Scanned> {
     })
 }
 
-/// The one record of a text and its id; `None` where it is not of the documented shape.
-pub(super) fn scan_alone(json: &str, resource: Resource) -> Option<(Plain, i64)> {
+/// The one record of a text; `None` where it is not of the documented shape.
+pub(super) fn scan_alone(json: &str, resource: Resource) -> Option<(Plain, Verdict)> {
     let mut cursor = Cursor::new(json)?;
     let mut orders = Orders::default();
     cursor.space();
@@ -76,7 +76,10 @@ pub(super) fn scan_alone(json: &str, resource: Resource) -> Option<(Plain, i64)>
         }
     };
     cursor.space();
-    cursor.is_at_end().then_some(read)
+    let (plain, id) = read;
+    cursor
+        .is_at_end()
+        .then_some((plain, Verdict::plain(id)))
 }
 
 /// Of a key that comes twice the last one rules: that is left to serde_json.
@@ -100,12 +103,12 @@ fn rows(cursor: &mut Cursor<'_>, json: &str, resource: Resource) -> Option<Rows>
     let plain = match resource {
         Resource::Users => {
             let user = |cursor: &mut Cursor<'_>, row: &mut _| user(cursor, json, &mut orders, row);
-            Plain::Users(each(cursor, json, &mut places, user, |user| user.id)?)
+            Plain::Users(each(cursor, (json, resource), &mut places, user, |user| user.id)?)
         }
         Resource::Messages => {
             let message =
                 |cursor: &mut Cursor<'_>, row: &mut _| message(cursor, json, &mut orders, row);
-            Plain::Messages(each(cursor, json, &mut places, message, |message| {
+            Plain::Messages(each(cursor, (json, resource), &mut places, message, |message| {
                 message.id
             })?)
         }
@@ -115,7 +118,7 @@ fn rows(cursor: &mut Cursor<'_>, json: &str, resource: Resource) -> Option<Rows>
 
 fn each<T: Default>(
     cursor: &mut Cursor<'_>,
-    json: &str,
+    (json, resource): (&str, Resource),
     places: &mut Vec<Place>,
     mut read: impl FnMut(&mut Cursor<'_>, &mut T) -> Option<()>,
     id: impl Fn(&T) -> i64,
@@ -132,18 +135,18 @@ fn each<T: Default>(
         {
             named = Some(id(row));
         }
-        let id = match named {
-            Some(id) => Some(id),
+        let verdict = match named {
+            Some(id) => Verdict::plain(id),
             None => {
                 *slot = None;
                 cursor.go_back(from);
                 let value = cursor.value()?;
-                id_of(value.of(json))
+                Verdict::on(value.of(json), resource)
             }
         };
         places.push(Place {
             slice: from..cursor.at(),
-            id,
+            verdict,
         });
         Some(())
     })?;

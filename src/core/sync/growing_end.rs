@@ -149,6 +149,9 @@ impl GrowingEnd {
             .and_then(|limit| u64::try_from(limit).ok())
             .filter(|limit| *limit > 0)
             .unwrap_or_else(|| self.limit.get().into());
+        if page.rows.iter().any(|row| row.unreadable.is_some()) {
+            return Err("a row cannot be read");
+        }
         let full = ids.len() as u64 >= applied;
         let before = self.total.replace(total);
         self.pages += 1;

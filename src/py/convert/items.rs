@@ -1,7 +1,6 @@
 //! Rows of answers as the items that callers are given.
 
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -9,12 +8,12 @@ use super::c_interface::Uncollected;
 use super::class;
 use super::names::Names;
 use super::records::Records;
-use super::value::{object, tree};
+use super::value::{as_sent, object, tree};
 use crate::core::client::{Read, Sent};
 use crate::core::interface::Resource;
-use crate::core::json::{Fault, long_number};
+use crate::core::json::Fault;
 use crate::core::model::{Extra, Record};
-use crate::core::page::{Page, Row};
+use crate::core::page::{Page, Row, Unreadable};
 use crate::core::walk::WalkedPage;
 use crate::py::errors::to_python;
 
@@ -33,8 +32,9 @@ pub fn single(
 
 /// A page that was walked, as a `Page`.
 pub fn walked_page(py: Python<'_>, page: &WalkedPage, as_dict: bool) -> PyResult<Py<PyAny>> {
+    let given = page.rows.iter().filter(|row| is_given(row, as_dict));
     let rows = Rows {
-        rows: &page.rows,
+        rows: given.collect(),
         user_id: page.user_id,
         sent: &page.sent,
     };
@@ -52,14 +52,12 @@ pub fn page(
     if as_dict {
         let json = &page.text.json;
         let made = dict(py, &mut Names::new(py), json, || Extra::read(json));
-        return made.map(Bound::unbind).map_err(|failure| {
-            failure
-                .of(py, |most| long_number(json, most))
-                .raised(py, &read.sent)
-        });
+        return made
+            .map(Bound::unbind)
+            .map_err(|failure| failure.raised(py, &read.sent));
     }
     let rows = Rows {
-        rows: &page.rows,
+        rows: page.rows.iter().collect(),
         user_id,
         sent: &read.sent,
     };
@@ -78,7 +76,8 @@ pub fn items<'py>(
     let mut failed = None;
     for page in pages {
         let before = made.len();
-        if let Err(failure) = maker.add(&page.rows, page.user_id, &mut made) {
+        let readable = page.rows.iter().filter(|row| is_given(row, as_dict));
+        if let Err(failure) = maker.add(readable, page.user_id, &mut made) {
             made.truncate(before);
             failed = Some((failure, &page.sent));
             break;
@@ -89,9 +88,15 @@ pub fn items<'py>(
     Ok((made, failed.map(|(failure, sent)| failure.raised(py, sent))))
 }
 
+/// Whether a walk gives the row: its report counts and names the others.
+fn is_given(row: &Row, as_dict: bool) -> bool {
+    row.unreadable
+        .is_none_or(|why| as_dict && why.can_be_given_as_sent())
+}
+
 /// The rows of one answer, and whose they are.
 struct Rows<'a> {
-    rows: &'a [Row],
+    rows: Vec<&'a Row>,
     user_id: Option<i64>,
     sent: &'a Sent,
 }
@@ -105,7 +110,7 @@ impl Rows<'_> {
     ) -> PyResult<Py<PyAny>> {
         let mut made = Vec::new();
         Maker::new(py, as_dict)?
-            .add(self.rows, self.user_id, &mut made)
+            .add(self.rows.iter().copied(), self.user_id, &mut made)
             .map_err(|failure| failure.raised(py, self.sent))?;
         let resource = match self.user_id {
             None => Resource::Users,
@@ -138,12 +143,11 @@ impl<'a, 'py> Maker<'a, 'py> {
 
     fn add(
         &mut self,
-        rows: &'a [Row],
+        rows: impl Iterator<Item = &'a Row>,
         user_id: Option<i64>,
         made: &mut Vec<Bound<'py, PyAny>>,
     ) -> Result<(), Failure> {
         let user_id = user_id.into_bound_py_any(self.py)?;
-        made.reserve(rows.len());
         for row in rows {
             made.push(self.item(row, &user_id)?);
         }
@@ -155,16 +159,10 @@ impl<'a, 'py> Maker<'a, 'py> {
         row: &'a Row,
         user_id: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        self.made(row, user_id)
-            .map_err(|failure| failure.of(self.py, |most| row.long_number(most)))
-    }
-
-    fn made(
-        &mut self,
-        row: &'a Row,
-        user_id: &Bound<'py, PyAny>,
-    ) -> Result<Bound<'py, PyAny>, Failure> {
         Ok(match (self.as_dict, row.resource()) {
+            (true, _) if row.unreadable == Some(Unreadable::NoObject) => {
+                as_sent(self.py, &mut self.names, row.json())?
+            }
             (true, _) => dict(self.py, &mut self.names, row.json(), || row.object())?,
             (false, Resource::Users) => self.records.user(&row.user()?)?,
             (false, Resource::Messages) => self.records.message(user_id, row.message()?)?,
@@ -192,21 +190,6 @@ enum Failure {
 }
 
 impl Failure {
-    /// The same, with the place of the number that Python did not take, if that is why.
-    fn of(self, py: Python<'_>, long_number: impl FnOnce(usize) -> Option<Fault>) -> Self {
-        match &self {
-            Self::Python(error) if error.is_instance_of::<PyValueError>(py) => {
-                let most = py.import("sys").and_then(|sys| {
-                    sys.call_method0("get_int_max_str_digits")?
-                        .extract::<usize>()
-                });
-                let found = most.ok().and_then(long_number);
-                found.map_or(self, Self::Misfit)
-            }
-            _ => self,
-        }
-    }
-
     /// What is raised for a row of this answer.
     fn raised(self, py: Python<'_>, sent: &Sent) -> PyErr {
         match self {

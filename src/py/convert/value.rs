@@ -34,17 +34,23 @@ pub fn members<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = PyDict::new(py);
     for (key, json) in unknown {
-        let value = match value(py, names, json)? {
-            Some(value) => value,
-            None => {
-                let read = serde_json::from_str(json);
-                let read = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
-                branch(py, names, &read)?
-            }
-        };
-        object.set_item(names.get(key), value)?;
+        object.set_item(names.get(key), as_sent(py, names, json)?)?;
     }
     Ok(object.into_any())
+}
+
+/// Any JSON as the object that stands for it.
+pub fn as_sent<'py>(
+    py: Python<'py>,
+    names: &mut Names<'py>,
+    json: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(value) = value(py, names, json)? {
+        return Ok(value);
+    }
+    let read = serde_json::from_str(json);
+    let read = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    branch(py, names, &read)
 }
 
 fn value<'py>(
@@ -137,14 +143,20 @@ impl<'a, 'py> Reader<'a, '_, 'py> {
     }
 }
 
-/// A number, exact if it is whole.
+/// A number, exact if it is whole: an `int`, or a `Decimal` where Python takes no more digits
+/// (`sys.set_int_max_str_digits`).
 fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(whole) = text.parse::<i64>() {
         return whole.into_bound_py_any(py);
     }
     match text.parse::<f64>() {
         Ok(number) if text.contains(['.', 'e', 'E']) => Ok(PyFloat::new(py, number).into_any()),
-        _ => py.get_type::<PyInt>().call1((text,)),
+        _ => match py.get_type::<PyInt>().call1((text,)) {
+            Err(error) if error.is_instance_of::<PyValueError>(py) => {
+                py.import("decimal")?.call_method1("Decimal", (text,))
+            }
+            made => made,
+        },
     }
 }
 

@@ -282,16 +282,16 @@ impl Sweep {
         let mut fresh = 0_u64;
         for row in arrived.rows {
             match row.id {
-                None => {
-                    self.unnamed_rows += 1;
-                    rows.push(row);
+                None => self.unnamed_rows += 1,
+                Some(id) if self.seen.insert(id.cast_unsigned()) => fresh += 1,
+                Some(_) => {
+                    self.report.repeats += 1;
+                    continue;
                 }
-                Some(id) if self.seen.insert(id.cast_unsigned()) => {
-                    fresh += 1;
-                    rows.push(row);
-                }
-                Some(_) => self.report.repeats += 1,
             }
+            self.unreadable.take(arrived.offset, &row);
+            self.report.odd_values += row.odd_values;
+            rows.push(row);
         }
         self.report.distinct += fresh;
         // What a pass finds after the sweep was sent for proof, as was a page from elsewhere.

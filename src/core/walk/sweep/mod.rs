@@ -11,6 +11,7 @@ mod joining;
 mod placing;
 mod proof;
 mod resume;
+mod unreadable;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -23,6 +24,7 @@ use self::ending::End;
 use self::filling::Fill;
 use self::gaps::Gaps;
 pub use self::resume::{Checkpoint, Resume};
+use self::unreadable::Unreadables;
 use super::chain::Chain;
 use super::totals::Totals;
 use super::{WalkSettings, WalkedPage};
@@ -146,6 +148,7 @@ pub struct Sweep {
     last_fresh: [u64; 2],
     latest: Option<Order>,
     unnamed_rows: u64,
+    unreadable: Unreadables,
     /// The rows of the page before, by id.
     rows_before: Vec<u64>,
     /// The last page was empty, or refused, or repeats the one before.
@@ -220,6 +223,7 @@ impl Sweep {
             last_fresh: [0; 2],
             latest: None,
             unnamed_rows: 0,
+            unreadable: Unreadables::default(),
             rows_before: Vec::new(),
             last_idle: false,
             given: 0,

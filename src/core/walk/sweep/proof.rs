@@ -12,6 +12,7 @@ impl Sweep {
             && self.fresh_pages <= 1
             && self.totals.constant()
             && !self.strayed
+            && !self.unreadable.any()
             && self.report.evidence.inversions == 0
     }
 
@@ -24,7 +25,7 @@ impl Sweep {
         of_messages
             && as_many
             && honest
-            && self.unnamed_rows == 0
+            && !self.unreadable.any()
             && !self.total_disagrees()
             && self.is_counted_late()
     }
@@ -87,8 +88,8 @@ impl Sweep {
             }
         };
         doubt(
-            self.unnamed_rows > 0,
-            format!("{} no id", rows(self.unnamed_rows, "had", "had")),
+            self.unreadable.any(),
+            self.unreadable.in_words(),
         );
         doubt(
             self.strayed,

@@ -7,6 +7,7 @@ use super::super::chain::{Chain, Remembered};
 use super::super::totals::Totals;
 use super::Sweep;
 use super::ending::End;
+use super::unreadable::Unreadables;
 use crate::core::interface::List;
 use crate::core::report::{Counts, Evidence};
 use crate::core::timestamp::Timestamp;
@@ -38,6 +39,8 @@ pub struct Checkpoint {
     looked_up: Vec<i64>,
     not_looked_up: u64,
     unnamed_rows: u64,
+    #[serde(default)]
+    unreadable: Unreadables,
     links_given_up: u64,
     refused_at: Option<(u64, u16)>,
     strayed: bool,
@@ -91,6 +94,7 @@ impl Sweep {
             looked_up: self.looked_up.iter().copied().collect(),
             not_looked_up: self.not_looked_up,
             unnamed_rows: self.unnamed_rows,
+            unreadable: self.unreadable.clone(),
             links_given_up: self.links_given_up,
             refused_at: self.refused_at,
             strayed: self.strayed,
@@ -135,6 +139,7 @@ impl Sweep {
         sweep.looked_up = checkpoint.looked_up.into_iter().collect();
         sweep.not_looked_up = checkpoint.not_looked_up;
         sweep.unnamed_rows = checkpoint.unnamed_rows;
+        sweep.unreadable = checkpoint.unreadable;
         sweep.links_given_up = checkpoint.links_given_up;
         sweep.refused_at = checkpoint.refused_at;
         sweep.strayed = checkpoint.strayed;
@@ -163,6 +168,7 @@ impl Sweep {
         report.distinct = sweep.seen.len();
         report.repeats = counts.repeats;
         report.repaired_text = counts.repaired_text;
+        report.odd_values = counts.odd_values;
         report.evidence = checkpoint.evidence;
         report.total_first = checkpoint.total_first;
         report.total_last = checkpoint.total_last;

@@ -1,0 +1,97 @@
+//! Whether a row can be read, and what of it is of another type than documented. Rows of the
+//! documented shape need no such look.
+
+use super::id_of;
+use crate::core::interface::Resource;
+use crate::core::model::{Message, Record, User};
+
+/// Objects and arrays inside each other, the row itself counted: serde_json reads no more.
+const DEEPEST: usize = 127;
+
+/// Why a row becomes no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreadable {
+    NoObject,
+    NoId,
+    TooDeep,
+}
+
+impl Unreadable {
+    /// Whether it can be given as sent, and just not as a record.
+    pub fn can_be_given_as_sent(self) -> bool {
+        matches!(self, Self::NoObject | Self::NoId)
+    }
+
+    /// The same in words, after "is" or "has".
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NoObject => "is no object",
+            Self::NoId => "has no whole number as its id",
+            Self::TooDeep => "is nested too deep",
+        }
+    }
+}
+
+/// What a row is found to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Verdict {
+    pub id: Option<i64>,
+    pub unreadable: Option<Unreadable>,
+    /// Values of documented fields that are of another type.
+    pub odd_values: u64,
+}
+
+impl Verdict {
+    /// That of a row of the documented shape.
+    pub fn plain(id: i64) -> Self {
+        Self {
+            id: Some(id),
+            ..Self::default()
+        }
+    }
+
+    /// That of any other JSON.
+    pub fn on(json: &str, resource: Resource) -> Self {
+        let id = id_of(json);
+        let unreadable = if !json.trim_start().starts_with('{') {
+            Some(Unreadable::NoObject)
+        } else if id.is_none() {
+            Some(Unreadable::NoId)
+        } else if is_too_deep(json) {
+            Some(Unreadable::TooDeep)
+        } else {
+            None
+        };
+        let odd_values = match resource {
+            _ if unreadable.is_some() => 0,
+            Resource::Users => User::read(json).map_or(0, |user| user.odd_values()),
+            Resource::Messages => Message::read(json).map_or(0, |message| message.odd_values()),
+        };
+        Self {
+            id,
+            unreadable,
+            odd_values,
+        }
+    }
+}
+
+fn is_too_deep(json: &str) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > DEEPEST {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,47 @@
+//! The rows of a list that become no record.
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::page::{Row, Unreadable};
+
+// Rows that the report names.
+const NAMED: usize = 5;
+
+/// How many rows cannot be read, and which ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Unreadables {
+    count: u64,
+    /// The first ones, in words.
+    named: Vec<String>,
+}
+
+impl Unreadables {
+    /// Takes a row of a page that begins at `offset`.
+    pub fn take(&mut self, offset: u64, row: &Row) {
+        let Some(reason) = row.unreadable.map(Unreadable::reason) else {
+            return;
+        };
+        self.count += 1;
+        if self.named.len() < NAMED {
+            let offset = offset + row.index() as u64;
+            self.named.push(match row.id {
+                None => format!("the row at offset {offset} {reason}"),
+                Some(id) => format!("the row of id {id} at offset {offset} {reason}"),
+            });
+        }
+    }
+
+    pub fn any(&self) -> bool {
+        self.count > 0
+    }
+
+    /// What the report says of them.
+    pub fn in_words(&self) -> String {
+        let named = self.named.join(", ");
+        match self.count.saturating_sub(self.named.len() as u64) {
+            0 => named,
+            1 => format!("{named}, and so it is with one row more"),
+            more => format!("{named}, and so it is with {more} rows more"),
+        }
+    }
+}
