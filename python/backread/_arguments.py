@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 if TYPE_CHECKING:
     import os
     from datetime import timedelta
+    from types import FunctionType
 
     Duration: TypeAlias = float | timedelta
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST = 2**63 - 1
 """Ids, offsets and counts are 64-bit in every table they end in."""
@@ -102,3 +106,35 @@ def page_offset(rows: object) -> int:
 def item_cap(rows: object) -> int | None:
     """The most items a walk gives: 0 or more; None for no cap."""
     return None if rows is None else whole("max_items", rows, 0, LARGEST)
+
+
+def known_options(call: F) -> F:
+    """Refuses keywords that the call does not have with the nearest that it has; for methods."""
+    function = cast("FunctionType", call)
+    code = function.__code__
+    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(call)
+    def checked(*args: Any, **options: Any) -> Any:
+        try:
+            made = function.__name__ == "__init__"
+            name = type(args[0]).__name__ if made else function.__qualname__
+            refuse_options(name, options, known)
+            return call(*args, **options)
+        finally:
+            # Tools that print a traceback print local variables: a secret may be among these.
+            del args, options
+
+    return cast("F", checked)
+
+
+def refuse_options(call: str, given: Iterable[str], known: Collection[str]) -> None:
+    """TypeError for a name in ``given`` that is not known, with the nearest that is."""
+    for name in given:
+        if name in known:
+            continue
+        from difflib import get_close_matches
+
+        nearest = get_close_matches(name, known, n=1)
+        hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(sorted(known))}"
+        raise TypeError(f"{call}() has no option {name}; {hint}")

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from backread._arguments import ChangedOptions, SharedOptions, seconds
+from backread._arguments import (
+    ChangedOptions,
+    ClientOptions,
+    SharedOptions,
+    known_options,
+    refuse_options,
+    seconds,
+)
 from backread._backread import NativeClient, __version__, messages_table, users_table
 from backread._messages import AsyncMessages, Messages
 from backread._probe import MOST_REQUESTS, SAMPLE, probe_arguments
@@ -15,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Unpack
 
-    from backread._arguments import ClientOptions, Duration
+    from backread._arguments import Duration
     from backread._backread import ArrowStream, Clock, SyncKnown, SyncRun
     from backread.profile import ServiceProfile
 
@@ -34,6 +41,7 @@ class _BaseClient:
     _options: dict[str, Any]
     _traceparent: bool
 
+    @known_options
     def __init__(
         self,
         base_url: str | None = None,
@@ -126,12 +134,14 @@ class _BaseClient:
         opentelemetry-api. Closing either client closes both, and so does leaving a ``with`` block
         of either.
         """
-        refused = sorted(changes.keys() - ChangedOptions.__optional_keys__)
+        changeable = ChangedOptions.__optional_keys__
+        refused = sorted(changes.keys() & (ClientOptions.__optional_keys__ - changeable))
         if refused:
             raise TypeError(
                 f"with_options() cannot change {', '.join(refused)}: the new client shares the "
                 f"connections of this one; make a new {type(self).__name__}"
             )
+        refuse_options("with_options", changes, changeable)
         options: dict[str, Any] = {**self._options, **changes}
         traceparent = bool(options.pop("traceparent", self._traceparent))
         if traceparent:

@@ -36,13 +36,15 @@ Frame = TypeVar("Frame")
 class _BaseListing(Generic[T_co]):
     """What a listing knows before, between and after its walks."""
 
-    __slots__ = ("_as_dict", "_start", "_title", "_walk")
+    __slots__ = ("_as_dict", "_original", "_start", "_title", "_walk")
 
     def __init__(self, title: str, start: Callable[[], Walk], as_dict: bool) -> None:
         self._title = title
         self._start = start
         self._as_dict = as_dict
         self._walk: Walk | None = None
+        # The listing that this one shows the progress of: it has the same report.
+        self._original: _BaseListing[T_co] | None = None
 
     @property
     def report(self) -> WalkReport:
@@ -76,7 +78,11 @@ class _BaseListing(Generic[T_co]):
         return no_array(self)
 
     def _begin(self) -> Walk:
-        self._walk = walk = self._start()
+        walk = self._start()
+        listing: _BaseListing[T_co] | None = self
+        while listing is not None:
+            listing._walk = walk
+            listing = listing._original
         return walk
 
     # Not its walk: what is loaded elsewhere starts its own.
@@ -127,6 +133,15 @@ class Listing(_BaseListing[T_co]):
         walk = self._begin()
         try:
             while (page := walk.next_page(self._as_dict, True)) is not None:
+                yield page
+        finally:
+            walk.stop()
+
+    def _pages_of(self) -> Generator[tuple[int | None, Page[T_co]], None, None]:
+        # Each page with the user whose messages it holds; None for users.
+        walk = self._begin()
+        try:
+            while (page := walk.next_page_of(self._as_dict, True)) is not None:
                 yield page
         finally:
             walk.stop()

@@ -47,8 +47,9 @@ def progress(listing: Listing[T] | AsyncListing[T]) -> Listing[T] | AsyncListing
     file or a pipe) nothing; no other package is needed. Whatever reads a listing reads this one,
     and shows it: ``for``, ``async for``, ``to_polars()``, ``polars.DataFrame(...)``. What is read,
     when, and which errors are raised is as without it; nothing is sent before the first item is
-    asked for. What a list's end is stays open where the service sends no ``total``, and for
-    ``messages.all()``: the bar has no length then.
+    asked for. ``listing.report`` is then the report of this reading. What a list's end is stays
+    open where the service sends no ``total``, and for ``messages.all()``: the bar has no length
+    then.
 
     For a sync there is ``mirror.sync(client, progress=True)``. TypeError for anything but a
     `Listing` or an `AsyncListing`.
@@ -61,7 +62,9 @@ def progress(listing: Listing[T] | AsyncListing[T]) -> Listing[T] | AsyncListing
     start = listing._start
     if not (isinstance(start, partial) and start.func is _ShownWalk):
         start = partial(_ShownWalk, start, listing._title)
-    return type(listing)(listing._title, start, listing._as_dict)
+    shown = type(listing)(listing._title, start, listing._as_dict)
+    shown._original = listing
+    return shown
 
 
 @contextmanager
@@ -124,6 +127,10 @@ class _ShownWalk:
     def next_page(self, as_dict: bool, blocking: bool) -> Any:
         self._begin()
         return self._walk.next_page(as_dict, blocking)
+
+    def next_page_of(self, as_dict: bool, blocking: bool) -> Any:
+        self._begin()
+        return self._walk.next_page_of(as_dict, blocking)
 
     def next_ids(self, blocking: bool) -> Any:
         self._begin()

@@ -13,7 +13,9 @@ Nothing of backread is loaded until a fixture is used. A test takes what it need
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -44,6 +46,21 @@ WORDS = {"clock": ("real", "virtual"), "unexpected": ("fail", "allow")}
 LONGEST_NAME = 80
 
 
+@dataclass(slots=True)
+class Run:
+    """One run of a test, as far as its reports need it."""
+
+    before: int
+    """How many requests the server had answered before it."""
+    lane: Lane | None = None
+    passed: bool = False
+    shown: bool = False
+
+
+RUN = pytest.StashKey[Run]()
+SERVER = pytest.StashKey["MockServer"]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the marker known."""
     config.addinivalue_line(
@@ -56,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test with the marker has the lane, whether it takes it or not."""
+    _begin_run(item)
     if item.get_closest_marker(MARKER) is None:
         return
     _options(item)
@@ -65,8 +83,45 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         item.fixturenames = [*names, "backread_mock"]  # type: ignore[attr-defined]
 
 
+def _begin_run(item: pytest.Item) -> None:
+    server = item.session.stash.get(SERVER, None)
+    item.stash[RUN] = Run(before=0 if server is None else server._last_number)
+    if "backread.testing" in sys.modules:
+        from backread.testing.audit import failed_audits
+
+        failed_audits.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failing test shows the requests that came, and what audits found."""
+    report = yield
+    run = item.stash.get(RUN, None)
+    if run is None or "backread.testing" not in sys.modules:
+        return report
+    if report.when == "call":
+        run.passed = report.passed
+    if report.failed and not run.shown:
+        run.shown = True
+        report.sections += _sections(run, item.session.stash.get(SERVER, None))
+    return report
+
+
+def _sections(run: Run, server: MockServer | None) -> Iterator[tuple[str, str]]:
+    from backread.testing.failed_test import audits_shown, requests_shown
+
+    if found := audits_shown():
+        yield "backread audit", found
+    if run.lane is not None:
+        yield "backread requests", requests_shown(run.lane)
+    if server is not None and server._last_number > run.before:
+        yield "backread_server requests", requests_shown(server, run.before)
+
+
 @pytest.fixture(scope="session")
-def backread_server() -> Iterator[MockServer]:
+def backread_server(request: pytest.FixtureRequest) -> Iterator[MockServer]:
     """The faked service with 200 users of 0 to 120 messages each, one for the whole session.
 
     Under pytest-xdist each worker has its own. All tests share its world: one that changes it,
@@ -75,6 +130,7 @@ def backread_server() -> Iterator[MockServer]:
     from backread.testing import MockServer, World
 
     with MockServer(World(**WORLD)) as server:
+        request.session.stash[SERVER] = server
         yield server
 
 
@@ -83,10 +139,11 @@ def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -
     """A lane for this test alone: a copy of backread_server's world, no faults, a clock of its own.
 
     The marker ``backread`` says what is to be different, and brings the lane also where the test
-    does not take it. When the test ends, requests that the
-    interface does not allow are an `UnexpectedRequestError`, unless the marker allows them.
+    does not take it. When the test ends, requests that the interface does not allow are an
+    `UnexpectedRequestError`, unless the marker allows them; where it passed, faults and changes
+    that never happened are an `UnfiredError`, unless it called ``allow_unfired()``.
     """
-    from backread.testing import UnexpectedRequestError
+    from backread.testing import UnexpectedRequestError, UnfiredError
 
     # What was sent is the report; where this function ends says nothing.
     __tracebackhide__ = True
@@ -95,13 +152,16 @@ def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -
     with _lane_for(request.node, backread_server, wanted) as lane:
         if wanted["clock"] == "virtual":
             lane.clock.virtual()
+        run = request.node.stash[RUN]
+        run.lane = lane
         yield lane
-    if wanted["unexpected"] == "allow":
-        return
     # What carries no lane's secret comes to the server itself.
     strays = backread_server._unexpected_after(before)
-    if unexpected := (*lane.unexpected, *strays):
+    if wanted["unexpected"] == "fail" and (unexpected := (*lane.unexpected, *strays)):
         raise UnexpectedRequestError(unexpected, lane.vendor)
+    # A test that failed may not have come as far as what it had set.
+    if run.passed and (unfired := lane._unfired()):
+        raise UnfiredError(unfired)
 
 
 @pytest.fixture

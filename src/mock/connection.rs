@@ -6,12 +6,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioTimer;
 use tokio::net::TcpStream;
 
 use super::admin::is_admin;
@@ -19,6 +21,12 @@ use super::body::Body;
 use super::exchange::{Answer, Call, Responder, Sending};
 use super::manner::Ending;
 use super::wire::{Cue, Exit, Wire};
+
+/// How long a connection may take until a request's head is there, also between two requests.
+/// It is real time, whatever the clocks of the lanes show.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest head, in bytes, as in nginx (`large_client_header_buffers 4 8k`).
+const LONGEST_HEAD: usize = 32 * 1024;
 
 /// When a request is answered.
 enum Reply {
@@ -69,6 +77,9 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
     });
     let mut connection = http1::Builder::new()
         .auto_date_header(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(LONGEST_HEAD)
         .serve_connection(Wire::new(stream, Arc::clone(&cue)), answer);
     let ended = poll_fn(|context| match Pin::new(&mut connection).poll(context) {
         Poll::Ready(ended) => Poll::Ready(Some(ended)),

@@ -1,5 +1,6 @@
 //! Changes of the world between two pages of a list.
 
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use super::bend::Bend;
@@ -38,6 +39,8 @@ pub struct Drift {
     /// How many whole pages are answered before it happens.
     pub after: u64,
     pub change: Change,
+    /// How many of these pages were answered.
+    pub(super) pages: u64,
 }
 
 impl Drift {
@@ -81,6 +84,7 @@ impl Drift {
             user,
             after,
             change,
+            pages: 0,
         })
     }
 }
@@ -103,6 +107,12 @@ impl Drifts {
         self.lock().len()
     }
 
+    /// What is still to come, as text.
+    #[must_use]
+    pub fn list(&self) -> Vec<String> {
+        self.lock().iter().map(Drift::to_string).collect()
+    }
+
     /// Forgets all.
     pub fn clear(&self) {
         self.lock().clear();
@@ -117,11 +127,11 @@ impl Drifts {
         let (route, user) = (target.route(), target.user());
         for drift in waiting.iter_mut() {
             let mine = drift.route == route && drift.user.is_none_or(|own| Some(own) == user);
-            drift.after -= u64::from(mine && drift.after > 0);
+            drift.pages += u64::from(mine);
         }
         let (due, later): (Vec<Drift>, Vec<Drift>) = std::mem::take(&mut *waiting)
             .into_iter()
-            .partition(|drift| drift.after == 0);
+            .partition(|drift| drift.pages >= drift.after);
         *waiting = later;
         for drift in due {
             let user = user.map(|sent| bend.own_id(sent).unwrap_or(sent));
@@ -131,6 +141,48 @@ impl Drifts {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Drift>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for Drift {
+    /// As it is set from Python.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "between_pages({:?}, after={}",
+            self.route.name(),
+            self.after
+        )?;
+        if let Some(user) = self.user {
+            write!(out, ", user={user}")?;
+        }
+        write!(out, ").{}", self.change)
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Delete(which) => write!(out, "delete({which})"),
+            Self::Add(count) => write!(out, "add({count})"),
+            Self::Edit(which, fields) => {
+                write!(out, "edit({which}")?;
+                for (name, value) in fields {
+                    write!(out, ", {name}={value}")?;
+                }
+                write!(out, ")")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::First(count) => write!(out, "first={count}"),
+            Self::Last(count) => write!(out, "last={count}"),
+            Self::Ids(ids) => write!(out, "ids={ids:?}"),
+        }
     }
 }
 

@@ -30,6 +30,7 @@ pub mod refusal;
 pub mod routes;
 pub mod rule;
 pub mod rules;
+mod secret;
 pub mod server;
 pub mod service;
 #[cfg(test)]

@@ -11,10 +11,11 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use super::admin::Admin;
+use super::admin::{Admin, gate, refuse};
 use super::connection::converse;
 use super::exchange::{Answer, Call, Responder};
 use super::lane::{Habits, Lane, Parts};
+use super::secret;
 use super::service::{DEFAULT_VENDOR, Service};
 use super::world::World;
 
@@ -40,8 +41,8 @@ pub enum StartError {
     },
     #[error("cannot start the mock's thread: {0}")]
     Thread(io::Error),
-    #[error("the system gives no random bytes for the admin token: {0}")]
-    Token(io::Error),
+    #[error("the system gives no random bytes for a secret: {0}")]
+    Secret(io::Error),
 }
 
 /// What an error says, without the number that Python adds itself.
@@ -57,7 +58,7 @@ pub struct Options {
     pub host: String,
     /// 0 for a free port.
     pub port: u16,
-    /// `None` for one that is derived from the port.
+    /// `None` for a random one.
     pub secret: Option<String>,
     /// `None` for [`DEFAULT_VENDOR`].
     pub vendor: Option<String>,
@@ -101,7 +102,10 @@ struct Front {
 
 impl Responder for Front {
     fn answer(&self, call: Call<'_>) -> Answer {
-        self.service.answer(call)
+        match gate::check_host(call.headers) {
+            Ok(()) => self.service.answer(call),
+            Err(problem) => refuse(&problem),
+        }
     }
 
     fn malformed(&self) {
@@ -142,7 +146,10 @@ impl MockServer {
         let listener = TcpListener::bind((read_host(&host)?, port)).map_err(listen_error)?;
         listener.set_nonblocking(true).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
-        let secret = secret.unwrap_or_else(|| format!("mock_secret_of_port_{}", address.port()));
+        let secret = match secret {
+            Some(secret) => secret,
+            None => format!("mock_{}", secret::draw().map_err(no_random_bytes)?),
+        };
         let main = Lane::new(Parts {
             name: MAIN_LANE.into(),
             secret,
@@ -151,7 +158,7 @@ impl MockServer {
             habits,
         });
         let service = Arc::new(Service::new(vendor, Arc::new(main)));
-        let admin = Admin::new(Arc::clone(&service), url(address)).map_err(StartError::Token)?;
+        let admin = Admin::new(Arc::clone(&service), url(address)).map_err(no_random_bytes)?;
         let front = Arc::new(Front {
             service,
             admin: Arc::new(admin),
@@ -240,6 +247,10 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+fn no_random_bytes(error: getrandom::Error) -> StartError {
+    StartError::Secret(io::Error::other(error))
 }
 
 fn url(address: SocketAddr) -> String {

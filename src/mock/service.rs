@@ -15,8 +15,8 @@ use super::lane::{Habits, Lane, Parts};
 use super::query::refuse_query;
 use super::refusal::Refusal;
 use super::routes::Target;
+use super::secret;
 use super::world::World;
-use super::world::draw::blend;
 
 /// The interface as an OpenAPI 3.1 document, for the vendor word [`DEFAULT_VENDOR`].
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");
@@ -40,8 +40,6 @@ pub struct Service {
     changing: Mutex<()>,
     closed: Mutex<VecDeque<Arc<Lane>>>,
     numbered: AtomicU64,
-    /// Sets the secrets of this service's lanes apart from those of others.
-    salt: u64,
 }
 
 impl Service {
@@ -58,7 +56,6 @@ impl Service {
             changing: Mutex::new(()),
             closed: Mutex::default(),
             numbered: AtomicU64::new(0),
-            salt: fastrand::u64(..),
         }
     }
 
@@ -86,7 +83,8 @@ impl Service {
     /// the main lane's.
     ///
     /// # Errors
-    /// What is wrong with the name: letters, digits, `-` and `_`, and no open lane has it.
+    /// What is wrong with the name: letters, digits, `-` and `_`, and no open lane has it. Also
+    /// where the system gives no random bytes for its secret.
     pub fn open_lane(
         &self,
         name: Option<String>,
@@ -99,8 +97,9 @@ impl Service {
         if name.is_empty() || !name.bytes().all(plain) {
             return Err(format!("name: letters, digits, - and _, not {name:?}"));
         }
+        let random = secret::draw().map_err(|error| format!("no secret could be made: {error}"))?;
         let lane = Arc::new(Lane::new(Parts {
-            secret: format!("mock_{name}_{:016x}", blend(&[self.salt, number])),
+            secret: format!("mock_{name}_{random}"),
             name,
             vendor: self.vendor.clone(),
             world: world.unwrap_or_else(|| Arc::new(self.main.world().fork())),

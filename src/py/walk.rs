@@ -71,6 +71,20 @@ impl NativeWalk {
         }
     }
 
+    fn next_walked(
+        &self,
+        py: Python<'_>,
+        blocking: bool,
+        make: impl FnOnce(Python<'_>, &WalkedPage) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<Py<PyAny>> {
+        self.check_process(py)?;
+        let walk = Arc::clone(&self.walk);
+        let next = async move { walk.feed.next().await };
+        run(py, blocking, &self.onlooker, next, move |py, page| {
+            page.map_or_else(|| Ok(py.None()), |page| make(py, &page))
+        })
+    }
+
     // Before any lock: in a forked child its holder may be a thread that is not there.
     fn check_process(&self, py: Python<'_>) -> PyResult<()> {
         let checked = self.walk.feed.check_process();
@@ -134,19 +148,16 @@ impl NativeWalk {
 
     /// The next page, or None at the end.
     fn next_page(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
-        self.check_process(py)?;
-        let walk = Arc::clone(&self.walk);
-        let next = async move { walk.feed.next().await };
-        run(
-            py,
-            blocking,
-            &self.onlooker,
-            next,
-            move |py, page| match page {
-                Some(page) => walked_page(py, &page, as_dict),
-                None => Ok(py.None()),
-            },
-        )
+        self.next_walked(py, blocking, move |py, page| walked_page(py, page, as_dict))
+    }
+
+    /// The next page with the id of the user whose messages it holds (None for users), or None at
+    /// the end.
+    fn next_page_of(&self, py: Python<'_>, as_dict: bool, blocking: bool) -> PyResult<Py<PyAny>> {
+        self.next_walked(py, blocking, move |py, page| {
+            let items = walked_page(py, page, as_dict)?;
+            Ok((page.user_id, items).into_pyobject(py)?.into_any().unbind())
+        })
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {

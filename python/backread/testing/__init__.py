@@ -21,6 +21,7 @@ from backread.testing.lane import Lane
 from backread.testing.rate import Rate
 from backread.testing.server import MockServer
 from backread.testing.unexpected import UnexpectedRequestError
+from backread.testing.unfired import UnfiredError
 
 if TYPE_CHECKING:
     from backread.testing.learning import Learned, learn
@@ -42,6 +43,7 @@ __all__ = [
     "Record",
     "RepeatedRow",
     "UnexpectedRequestError",
+    "UnfiredError",
     "World",
     "WorldSnapshot",
     "learn",

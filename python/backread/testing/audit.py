@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from backread._backread import NativeLane
     from backread.testing.journal import JournalEntry
 
-__all__ = ["Audit", "LostRow", "RepeatedRow", "audit"]
+__all__ = ["Audit", "LostRow", "RepeatedRow", "audit", "failed_audits"]
 
 LARGEST = 2**64 - 1
 
@@ -56,9 +57,12 @@ class RepeatedRow:
         return f"<RepeatedRow {self}>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Audit:
-    """What is wrong with what a reader holds; ``str()`` says it, one line for each row."""
+    """What is wrong with what a reader holds; ``str()`` says it, one line for each row.
+
+    In pytest ``assert audit.ok`` is enough: a failing test shows these lines.
+    """
 
     missing: tuple[LostRow, ...]
     """Rows that were there all the time and are not held, in the order of the world."""
@@ -76,12 +80,38 @@ class Audit:
         """Whether nothing is missing, repeated or unexpected."""
         return not (self.missing or self.repeated or self.unexpected)
 
+    def check(self) -> None:
+        """AssertionError with all that is wrong, unless it is ``ok``."""
+        if not self.ok:
+            # The error says it all: pytest need not say it again, nor show where this function ends.
+            if self in failed_audits:
+                failed_audits.remove(self)
+            __tracebackhide__ = True
+            raise AssertionError(str(self))
+
     def __str__(self) -> str:
         if self.ok:
             return f"{self.expected} rows were there all the time, and each is held once"
         lines = [f"{self.of} {row}" for row in (*self.missing, *self.repeated)]
         lines += [f"{self.of} {each} is held, and was never there" for each in self.unexpected]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        # pytest shows this for `assert audit.ok`, cut after 240 characters.
+        wrong = [
+            f"{len(rows)} {words}"
+            for rows, words in (
+                (self.missing, "missing"),
+                (self.repeated, "held more than once"),
+                (self.unexpected, "never there"),
+            )
+            if rows
+        ]
+        return f"<Audit of {self.expected} rows: {', '.join(wrong) or 'each held once'}>"
+
+
+failed_audits: deque[Audit] = deque(maxlen=5)
+"""The last ones that were not ok: pytest shows those of a failing test."""
 
 
 def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Audit:
@@ -94,7 +124,7 @@ def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Au
     found = native.audit([each for each in held if 0 <= each <= LARGEST], user)
     strange = {each for each in held if not 0 <= each <= LARGEST}
     entries = {entry.number: entry for entry in entries_of(native)[0]}
-    return Audit(
+    made = Audit(
         missing=tuple(
             LostRow(lost, None if request is None else entries.get(request), why)
             for lost, request, why in found["missing"]
@@ -107,6 +137,9 @@ def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Au
         expected=found["expected"],
         of="user" if user is None else f"user {user}: message",
     )
+    if not made.ok:
+        failed_audits.append(made)
+    return made
 
 
 def _id(place: int, value: SupportsIndex) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
+from backread._arguments import refuse_options
 from backread._backread import read_dialect
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Dialect:
     bundles are ``"documented"`` (strict, and the simplest guess where the interface says nothing),
     ``"lenient"`` (answers whatever it can make sense of) and ``"hostile"`` (see `hostile`).
     ``str()`` gives the text for the command line, and that text makes the same dialect again.
-    ValueError for what there is not.
+    ValueError for a bundle or a value that there is not, TypeError for another switch.
     """
 
     strict: bool
@@ -95,6 +96,7 @@ class Dialect:
         """From a bundle (or a whole text, such as ``"hostile order=newest"``) and switches."""
         if not isinstance(text, str):
             raise TypeError(f"text: a bundle such as 'hostile', {_SWITCHES}, not {text!r}")
+        refuse_options("Dialect", switches, Switches.__optional_keys__)
         words = [f"{name}={_word(name, value)}" for name, value in switches.items()]
         _, values, _ = read_dialect(" ".join([text, *words]))
         for name, value in values.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from backread._arguments import known_options
 from backread._backread import read_rules
 
 __all__ = ["Fault", "rules_text"]
@@ -41,6 +42,7 @@ class Fault:
         object.__setattr__(self, "text", text)
 
     @classmethod
+    @known_options
     def status(cls, code: int, *, retry_after: int | None = None, body: str | None = None) -> Fault:
         """Another status, 200 to 599.
 
@@ -58,6 +60,7 @@ class Fault:
         return _call("latency", ms)
 
     @classmethod
+    @known_options
     def latency_lognormal(cls, median_ms: float = 200, sigma: float = 0.5) -> Fault:
         """The answer comes late by a time drawn for each request.
 
@@ -67,6 +70,7 @@ class Fault:
         return _call("latency", f"lognormal({median_ms!r}, {sigma!r})")
 
     @classmethod
+    @known_options
     def reset(cls, after_bytes: int | None = None) -> Fault:
         """The connection is reset.
 
@@ -75,6 +79,7 @@ class Fault:
         return _call("reset", after_bytes=after_bytes)
 
     @classmethod
+    @known_options
     def truncate(cls, at: int, *, length: Literal["declared", "honest"] = "declared") -> Fault:
         """The body ends after ``at`` bytes.
 
@@ -84,11 +89,13 @@ class Fault:
         return _call("truncate", at=at, length=length)
 
     @classmethod
+    @known_options
     def drip(cls, *, bytes: int = 1024, ms: float = 10) -> Fault:  # noqa: A002 - the grammar's word
         """The body comes in pieces of so many bytes, each after so many milliseconds."""
         return _call("drip", bytes=bytes, ms=ms)
 
     @classmethod
+    @known_options
     def stall(cls, after_bytes: int | None = None) -> Fault:
         """Nothing more comes until the client goes.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from backread._arguments import known_options
 from backread._client import AsyncClient, Client
 from backread.testing.audit import Audit, audit
 from backread.testing.dialect import Dialect, dialect_text
@@ -33,13 +34,21 @@ class Lane:
     lane never shows in another. Closed by `close`, or at the end of a ``with`` block.
     """
 
-    __slots__ = ("__weakref__", "_clients", "_native", "_server", "_world")
+    __slots__ = (
+        "__weakref__",
+        "_clients",
+        "_native",
+        "_server",
+        "_unfired_allowed",
+        "_world",
+    )
 
     def __init__(self, server: NativeMockServer, native: NativeLane, world: World) -> None:
         self._server = server
         self._native = native
         self._world = world
         self._clients: WeakSet[Client | AsyncClient] = WeakSet()
+        self._unfired_allowed = False
 
     @property
     def url(self) -> str:
@@ -110,6 +119,16 @@ class Lane:
         """How often each of ``faults`` bent an answer: a 0 is a rule that fitted no request."""
         return tuple(count for _, count in self._native.rules())
 
+    def allow_unfired(self) -> None:
+        """Faults and changes between pages that never happen are no error at the test's end.
+
+        Without this they are, in the pytest fixture `backread_mock`; a fault with ``p=`` never is.
+        """
+        self._unfired_allowed = True
+
+    def _unfired(self) -> tuple[str, ...]:
+        return () if self._unfired_allowed else tuple(self._native.unfired())
+
     def fault(self, rules: str | Iterable[str]) -> None:
         """Adds rules by their text, such as ``"users offset=99: status(429, retry_after=1) x2"``.
 
@@ -122,6 +141,7 @@ class Lane:
         """Takes all rules away."""
         self._native.clear_rules()
 
+    @known_options
     def on(
         self,
         route: Route,
@@ -137,6 +157,7 @@ class Lane:
         """
         return Selection(self._native, Requests(route, user, message, offset))
 
+    @known_options
     def between_pages(self, route: ListRoute, *, after: int, user: int | None = None) -> Drift:
         """Changes the world right after ``after`` more whole pages of a list were answered.
 
@@ -159,7 +180,7 @@ class Lane:
 
         What must be held are the rows that were there from the first request of the list, or from
         `forget`, until now: the users, or the messages of the user ``messages_of``. TypeError for
-        an id that is no int.
+        an id that is no int. A failing test shows in pytest what its audits found.
         """
         return audit(self._native, ids, messages_of)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from backread._arguments import known_options
 from backread._backread import read_rate
 
 __all__ = ["Rate", "rate_text"]
@@ -27,6 +28,7 @@ class Rate:
     says: Literal["retry_after", "headers", "nothing"]
     status: Literal[429, 503]
 
+    @known_options
     def __init__(
         self,
         per_second: float,

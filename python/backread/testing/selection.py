@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
+from backread._arguments import known_options
 from backread.testing.fault import Fault
 from backread.testing.journal import Calls
 from backread.testing.requests import number
@@ -25,6 +26,7 @@ class Selection:
         self._native = native
         self._wanted = wanted
 
+    @known_options
     def fail(
         self,
         fault: Fault | str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from backread._arguments import known_options
 from backread._backread import NativeMockServer, World
 from backread.testing.dialect import Dialect, dialect_text
 from backread.testing.fault import rules_text
@@ -18,10 +19,10 @@ class MockServer(Lane):
 
     ``world`` holds its rows, and a change to it shows in the next answer; by default a
     small `World`. ``host`` and ``port`` say where it listens; port 0 takes a free one. ``secret``
-    and ``vendor`` are what requests must bring (interface 5), by default made up. ``dialect``,
-    ``faults`` (rules as text) and ``rate`` are what each is on a `Lane`; ``journal`` is how many
-    requests are kept to look at. OSError where the port is taken, ValueError for an argument that
-    makes no sense::
+    and ``vendor`` are what requests must bring (interface 5); by default the secret is random.
+    ``dialect``, ``faults`` (rules as text) and ``rate`` are what each is on a `Lane`; ``journal``
+    is how many requests are kept to look at. OSError where the port is taken, ValueError for an
+    argument that makes no sense::
 
         with MockServer(World(seed=7, users=50)) as server:
             assert len(list(server.client().users.list())) == 50
@@ -31,6 +32,7 @@ class MockServer(Lane):
 
     __slots__ = ()
 
+    @known_options
     def __init__(
         self,
         world: World | None = None,
@@ -73,6 +75,7 @@ class MockServer(Lane):
         """The inspector's page, with the token it needs: open it in a browser of this machine."""
         return f"{self.url}/__mock/#{self.admin_token}"
 
+    @known_options
     def lane(
         self,
         world: World | None = None,

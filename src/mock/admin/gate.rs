@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use subtle::ConstantTimeEq;
 
 use super::problem::Problem;
+use crate::mock::secret;
 
 /// The token of one server: 128 random bits, as 32 hexadecimal digits.
 #[derive(Debug)]
@@ -20,9 +21,7 @@ impl Token {
     /// # Errors
     /// Where the system gives no random bytes.
     pub fn draw() -> Result<Self, getrandom::Error> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes)?;
-        Ok(Self(format!("{:032x}", u128::from_be_bytes(bytes)).into()))
+        Ok(Self(secret::draw()?.into()))
     }
 
     /// The token itself, for whoever started the server.
@@ -51,13 +50,15 @@ impl Token {
     }
 }
 
-/// Refuses a request that came by a name: whoever owns a name can point it at this machine and have
-/// a browser here take both for one site.
+/// Refuses a request that came by a name: the owner of a name can point it at this machine, and a
+/// browser here then takes this server for a part of that owner's site (DNS rebinding).
 ///
 /// # Errors
 /// `wrong_host`.
 pub fn check_host(headers: &HeaderMap) -> Result<(), Problem> {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let mut given = headers.get_all(HOST).iter();
+    let host = given.next().filter(|_| given.next().is_none());
+    let host = host.and_then(|host| host.to_str().ok());
     let authority = host.and_then(|host| host.parse::<Authority>().ok());
     match authority {
         Some(authority) if is_address(authority.host()) => Ok(()),
@@ -123,5 +124,6 @@ mod tests {
             assert!(!answers(host), "{host}");
         }
         assert!(check_host(&HeaderMap::new()).is_err());
+        assert!(check_host(&headers("host", &["127.0.0.1", "127.0.0.1"])).is_err());
     }
 }

@@ -3,14 +3,13 @@
 
 mod asked;
 mod files;
-mod gate;
+pub(super) mod gate;
 mod lanes;
 mod problem;
 mod shown;
 mod worlds;
 
 use std::fmt::Display;
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -52,11 +51,11 @@ impl Admin {
     ///
     /// # Errors
     /// Where the system gives no random bytes for the token.
-    pub fn new(service: Arc<Service>, url: String) -> io::Result<Self> {
+    pub fn new(service: Arc<Service>, url: String) -> Result<Self, getrandom::Error> {
         Ok(Self {
             service,
             url,
-            token: Token::draw().map_err(io::Error::other)?,
+            token: Token::draw()?,
         })
     }
 
@@ -74,11 +73,10 @@ impl Admin {
     {
         let (head, body) = request.into_parts();
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
-        let file = match gate::check_host(&head.headers) {
-            Ok(()) => files::find(path),
-            Err(problem) => return refuse(&problem),
-        };
-        if let Some(file) = file {
+        if let Err(problem) = gate::check_host(&head.headers) {
+            return refuse(&problem);
+        }
+        if let Some(file) = files::find(path) {
             return match head.method {
                 Method::GET => respond(200, HeaderValue::from_static(file.content_type), file.text),
                 _ => refuse(&Problem::wrong_method("GET")),
@@ -145,7 +143,8 @@ where
     Ok(kept)
 }
 
-fn refuse(problem: &Problem) -> Answer {
+/// The answer that says what is wrong.
+pub(super) fn refuse(problem: &Problem) -> Answer {
     let mut answer = respond(problem.status, JSON, problem.body().to_string());
     if let Some(allow) = problem.allow {
         answer.headers.push(("allow", allow.into()));

@@ -35,8 +35,8 @@ impl Problem {
     }
 
     pub fn wrong_host() -> Self {
-        let message = "the header Host must be an IP address or localhost: a page of a foreign name \
-                       may not reach this server";
+        let message = "the header Host must be an IP address or localhost, so that no website can \
+                       reach this server by a name of its own; use the server's url as it is";
         Self::new(403, "wrong_host", message.into())
     }
 

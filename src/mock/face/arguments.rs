@@ -36,6 +36,13 @@ pub fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u6
     }
 }
 
+/// TypeError for keyword arguments that there are not, with the nearest that there is.
+pub fn refuse_options(call: &str, given: &Bound<'_, PyDict>, known: &[&str]) -> PyResult<()> {
+    let arguments = given.py().import("backread._arguments")?;
+    arguments.call_method1("refuse_options", (call, given, known))?;
+    Ok(())
+}
+
 /// Field values as JSON, by way of Python's own writer.
 pub fn json_fields(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Fields> {
     let mut read = Fields::new();

@@ -117,6 +117,17 @@ impl NativeLane {
         self.inner.rules.clear();
     }
 
+    /// What was set and never happened: rules that bent no answer, but for those of chance, and
+    /// changes whose page has not come.
+    fn unfired(&self) -> Vec<String> {
+        let rules = self.inner.rules.list().into_iter();
+        rules
+            .filter(|standing| standing.fired == 0 && standing.rule.p.is_none())
+            .map(|standing| standing.rule.to_string())
+            .chain(self.inner.drifts.list())
+            .collect()
+    }
+
     /// Removes rows right after a number of pages; which: ("first", n), ("last", n) or ("ids", ids).
     fn delete_after(
         &self,

@@ -19,7 +19,7 @@ impl From<StartError> for PyErr {
             // With a number, Python picks the subclass and fills errno.
             StartError::Listen { source, .. }
             | StartError::Thread(source)
-            | StartError::Token(source) => match source.raw_os_error() {
+            | StartError::Secret(source) => match source.raw_os_error() {
                 Some(number) => PyOSError::new_err((number, text)),
                 None => PyOSError::new_err(text),
             },

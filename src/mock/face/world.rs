@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::arguments::{Id, count, json_fields, parse_json};
+use super::arguments::{Id, count, json_fields, parse_json, refuse_options};
 use super::lines;
 use crate::mock::world::{self, GENERATOR_VERSION, WorldError};
 
@@ -28,11 +28,11 @@ impl From<WorldError> for PyErr {
 /// larger world keeps the rows of a smaller one to the byte. Size costs neither time nor memory.
 /// The first user's id is always 42; ids ascend, and so do the message ids of a user.
 ///
-/// seed: 0 to 2**64 - 1. users: how many, 0 to 2**31. messages_per_user: (least, most), both
-/// included, most at most 1,000,000; most lists are short and few are long (the mean lies a fifth
-/// of the way).
+/// seed: 0 to 2**64 - 1. users: how many, 0 to 2**31. messages_per_user: a number, or (least, most),
+/// both included, at most 1,000,000; most lists are short and few are long (the mean lies a fifth of
+/// the way).
 ///
-/// A wrong argument raises ValueError and names it.
+/// A wrong argument raises ValueError and names it; TypeError for one that there is not.
 #[pyclass(frozen, module = "backread.testing")]
 #[derive(Debug)]
 pub struct World {
@@ -42,21 +42,31 @@ pub struct World {
 #[pymethods]
 impl World {
     #[new]
-    #[pyo3(signature = (seed=None, users=None, messages_per_user=None))]
+    #[pyo3(signature = (seed=None, users=None, messages_per_user=None, **unknown))]
     #[pyo3(text_signature = "(seed=0, users=100, messages_per_user=(0, 40))")]
     fn new(
         seed: Option<&Bound<'_, PyAny>>,
         users: Option<&Bound<'_, PyAny>>,
         messages_per_user: Option<&Bound<'_, PyAny>>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        if let Some(unknown) = unknown {
+            refuse_options("World", unknown, &["seed", "users", "messages_per_user"])?;
+        }
         let seed = seed.map_or(Ok(0), |seed| count("seed", seed, u64::MAX))?;
         let users = users.map_or(Ok(100), |users| count("users", users, world::MAX_USERS))?;
         let (lo, hi) = messages_per_user.map_or(Ok((0, 40)), |range| {
+            let read = |value: &_| count("messages_per_user", value, world::MAX_GENERATED);
+            if range.hasattr("__index__")? {
+                let each = read(range)?;
+                return Ok::<_, PyErr>((each, each));
+            }
             let (lo, hi): (Bound<'_, PyAny>, Bound<'_, PyAny>) = range.extract().map_err(|_| {
-                PyValueError::new_err("messages_per_user: must be a tuple (least, most)")
+                PyValueError::new_err(
+                    "messages_per_user: must be a number, or a tuple (least, most)",
+                )
             })?;
-            let read = |value| count("messages_per_user", value, world::MAX_GENERATED);
-            Ok::<_, PyErr>((read(&lo)?, read(&hi)?))
+            Ok((read(&lo)?, read(&hi)?))
         })?;
         Ok(Self {
             inner: Arc::new(world::World::new(seed, users, lo, hi)?),

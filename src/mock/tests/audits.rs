@@ -106,6 +106,7 @@ proptest! {
 fn the_request_that_lost_a_row_is_named_with_what_happened() {
     let lane = lane(30, "documented");
     lane.drifts.add(Drift {
+        pages: 0,
         route: Route::Users,
         user: None,
         after: 1,
@@ -181,6 +182,7 @@ fn a_change_goes_on_past_rows_that_are_gone_and_takes_ids_as_they_were_sent() {
         .remove_user(lane.world().view().user_ids()[1])
         .unwrap();
     lane.drifts.add(Drift {
+        pages: 0,
         route: Route::Users,
         user: None,
         after: 1,
@@ -200,6 +202,7 @@ fn what_was_cut_behind_its_end_was_not_cut() {
         lane.rules.add(rule);
     }
     lane.drifts.add(Drift {
+        pages: 0,
         route: Route::Users,
         user: None,
         after: 1,
@@ -217,6 +220,7 @@ fn a_page_that_is_late_is_none_before_it_was_sent() {
         lane.rules.add(rule);
     }
     lane.drifts.add(Drift {
+        pages: 0,
         route: Route::Users,
         user: None,
         after: 1,

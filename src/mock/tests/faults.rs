@@ -162,7 +162,7 @@ fn a_stale_connection_ends_when_it_is_used_again() {
 
     let server = Server::new("users: stale_keepalive()");
     let mut stream = server.connect();
-    let request = format!("GET {USERS} HTTP/1.1\r\nhost: mock\r\n\r\n");
+    let request = format!("GET {USERS} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     stream.write_all(request.repeat(3).as_bytes()).unwrap();
     assert_eq!(drain(&mut stream), (whole(USERS), End::Close));
 }
@@ -175,7 +175,7 @@ fn what_was_asked_before_a_fault_is_answered_in_full() {
     ] {
         let server = Server::new(&format!("users: {fault}"));
         let mut stream = server.connect();
-        let request = |path| format!("GET {path} HTTP/1.1\r\nhost: mock\r\n\r\n");
+        let request = |path| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         let (first, last) = ("/external/users/1", "/external/users/2");
         // More than HTTP reads at once, so that some of it lies in the socket at the end.
         let requests = [request(first), request(USERS), request(last).repeat(400)].concat();
@@ -191,7 +191,7 @@ fn answers_without_a_body_have_their_faults_too() {
     let server = Server::new("users: reset(after_bytes=5); user: status(204); any: truncate(at=5)");
     let mut stream = server.connect();
     stream
-        .write_all(b"HEAD /external/users HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n\r\n")
+        .write_all(b"HEAD /external/users HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
         .unwrap();
     let (bytes, end) = drain(&mut stream);
     assert!(

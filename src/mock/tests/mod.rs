@@ -94,7 +94,7 @@ fn request(method: &str, path: &str, headers: &[String]) -> String {
         .iter()
         .map(|header| format!("{header}\r\n"))
         .collect();
-    format!("{method} {path} HTTP/1.1\r\nHost: mock\r\n{headers}\r\n")
+    format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")
 }
 
 fn right_headers(server: &MockServer) -> [String; 2] {

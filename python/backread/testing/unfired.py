@@ -1,0 +1,25 @@
+"""Faults and changes that a test set, and that never happened."""
+
+from __future__ import annotations
+
+__all__ = ["UnfiredError"]
+
+
+class UnfiredError(AssertionError):
+    """A test passed, but a fault or a change between pages that it had set never happened.
+
+    ``unfired`` are those, as text. What the test meant to show was not shown: the fault fits none
+    of the requests that were sent, or the change waits for a page that was not read.
+    """
+
+    def __init__(self, unfired: tuple[str, ...]) -> None:
+        super().__init__(unfired)
+        self.unfired = unfired
+
+    def __str__(self) -> str:
+        many = len(self.unfired) > 1
+        lines = [f"{len(self.unfired)} {'faults or changes' if many else 'fault or change'} that "]
+        lines[0] += "this test had set never happened: no request fitted"
+        lines += (f"    {each}" for each in self.unfired)
+        lines.append("correct or remove it, or call allow_unfired() of the lane if that is meant")
+        return "\n".join(lines)
