@@ -21,8 +21,8 @@ pytest.importorskip("duckdb")
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from backread.cli.output import print_records
 from backread.cli.sync import progress, report
+from backread.cli.tables import print_records
 from backread.mirror import SyncProgress
 
 

@@ -20,7 +20,7 @@ pytest.importorskip("rich")
 
 from rich.cells import cell_len
 
-from backread.cli.output import print_table
+from backread.cli.tables import print_table
 
 
 def test_messages_as_csv_have_the_columns_of_the_mirror(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import print_table
 from backread.cli.sync import DEMO_MARKER, progress, summary
+from backread.cli.tables import print_table
 from backread.mirror.database import OWN_NAMES
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backread._secret import secret_in
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.stderr import say
 
@@ -34,7 +35,7 @@ def mock(
         typer.Option(
             "--messages",
             metavar="MIN:MAX",
-            help="How many messages a user has.",
+            help="How many messages a user has: a range, or a number.",
             show_default="0:40",
         ),
     ] = None,
@@ -75,6 +76,15 @@ def mock(
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Where; 0 takes a free one.")
     ] = 0,
+    secret_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--secret-file",
+            metavar="FILE",
+            help="A file with the secret that requests must carry.",
+            show_default="a random one",
+        ),
+    ] = None,
     port_file: Annotated[
         Path | None,
         typer.Option(
@@ -100,6 +110,7 @@ def mock(
             record, {"--world": world, "--users": users, "--messages": messages, "--seed": seed}
         )
         dialect = learned if dialect is None else dialect
+    secret = None if secret_file is None else secret_in(secret_file, "--secret-file")
     stopped = Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -109,7 +120,9 @@ def mock(
     held = {each: signal.signal(each, stop) for each in _endings()}
     try:
         with (
-            MockServer(made, port=port, dialect=dialect, faults=fault or (), rate=rate) as server,
+            MockServer(
+                made, port=port, secret=secret, dialect=dialect, faults=fault or (), rate=rate
+            ) as server,
             _written_at_last(port_file, f"{server.port}\n") as write_port,
         ):
             sys.stdout.write(
@@ -196,11 +209,12 @@ def _refuse_options(context: typer.Context) -> None:
 
 
 def parse_range(text: str) -> tuple[int, int]:
-    """``MIN:MAX`` as two numbers; `UnusableArgumentError` for anything else."""
+    """``MIN:MAX``, or a number for both; `UnusableArgumentError` for anything else."""
     low, colon, high = text.partition(":")
-    if not (colon and low.isdecimal() and high.isdecimal() and int(low) <= int(high)):
+    high = high if colon else low
+    if not (low.isdecimal() and high.isdecimal() and int(low) <= int(high)):
         raise UnusableArgumentError(
-            f"--messages is MIN:MAX with MIN <= MAX, such as 0:40, not {text!r}"
+            f"--messages is a number, or MIN:MAX with MIN <= MAX, such as 0:40, not {text!r}"
         )
     return int(low), int(high)
 

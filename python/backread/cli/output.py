@@ -16,27 +16,31 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from backread._progress import progress
 from backread.cli.exits import UnusableArgumentError, is_full
-from backread.cli.rows import as_json
+from backread.cli.rows import as_json, with_user
+from backread.cli.spool import Spool
 from backread.cli.stderr import say
+from backread.cli.tables import cell_text, print_table
 from backread.cli.text import guarded, plain
 from backread.errors import BackreadError
 
 if TYPE_CHECKING:
     from backread._listing import ArrowSource, Listing
 
-__all__ = ["Csv", "Format", "print_records", "print_table", "write_item", "write_listing"]
-
-READABLE = 10
-"""The terminal cells below which a text says nothing."""
-
-GAP = 2
-"""The blanks between two columns."""
+__all__ = [
+    "Csv",
+    "Format",
+    "format_of",
+    "write_item",
+    "write_listing",
+]
 
 BYTE_ORDER_MARK = "\ufeff"
 """By which Excel knows UTF-8."""
 
-Row = Callable[[dict[str, Any]], list[object]]
+Row = Callable[[int | None, dict[str, Any]], list[object]]
+"""Makes cells of an object as sent; the user is that of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,29 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+SUFFIXES = {
+    ".parquet": Format.PARQUET,
+    ".csv": Format.CSV,
+    ".json": Format.JSON,
+    ".jsonl": Format.JSON,
+    ".ndjson": Format.JSON,
+}
+
+
+def format_of(given: Format | None, output: Path | None) -> Format:
+    """The format that is asked for, or that the name of the file means; JSON lines otherwise.
+
+    `UnusableArgumentError` where the two differ.
+    """
+    meant = None if output is None else SUFFIXES.get(output.suffix.lower())
+    if given is not None and meant is not None and given is not meant:
+        raise UnusableArgumentError(
+            f"--format {given} and the name of --output {output} do not agree; leave --format out, "
+            f"or name a file without {output.suffix if output else ''}"
+        )
+    return given or meant or Format.JSON
+
+
 def write_item(item: object) -> None:
     """One JSON object as sent, on one line."""
     with _destination(None) as stream:
@@ -71,8 +98,16 @@ def write_listing(
     columns: Sequence[str],
     row: Row,
     csv_options: Csv = Csv(),
+    *,
+    users_named: bool = False,
 ) -> None:
-    """All rows of the listing in the shape that was asked; a table is held in memory first."""
+    """All rows of the listing in the shape that was asked, in bounded memory.
+
+    With ``users_named`` a message's JSON has its user in front of what was sent. Progress goes to
+    stderr if that is a terminal, unless the rows go to the terminal while they are read.
+    """
+    if output is not None or not sys.stdout.isatty() or shape is Format.TABLE:
+        listing = progress(listing)
     if shape is Format.PARQUET:
         if output is None and sys.stdout.isatty():
             raise UnusableArgumentError(
@@ -83,98 +118,17 @@ def write_listing(
         return
     with _destination(output) as stream:
         if shape is Format.JSON:
-            _write_json(listing, stream)
+            _write_json(listing, stream, users_named)
         elif shape is Format.CSV:
             _write_csv(listing, stream, columns, row, csv_options)
         else:
             _write_table(listing, stream, columns, row)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], file: IO[str]) -> None:
-    """A plain table; numbers are right-aligned by the look of the first row.
-
-    A pipe or a file gets every cell whole. On a terminal a row is one line: long cells are cut
-    short with an ellipsis, and columns that do not fit even so are left out and counted.
-    """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=file)
-    # Text, because a message may hold what looks like markup.
-    cells = [[Text(_one_line(_cell(value))) for value in each] for each in rows]
-    heads = [Text(name, "bold") for name in columns]
-    numbers = [_is_number(rows[0][at]) if rows else False for at in range(len(columns))]
-    widths = [max(each.cell_len for each in column) for column in zip(heads, *cells, strict=True)]
-    if file.isatty():
-        least = [
-            width if number else min(width, READABLE)
-            for width, number in zip(widths, numbers, strict=True)
-        ]
-        widths = _fitted(widths, least, console.width)
-    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, show_edge=False)
-    for head, width, number in zip(heads, widths, numbers, strict=False):
-        table.add_column(
-            head,
-            justify="right" if number else "left",
-            width=width,
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-    for each in cells:
-        table.add_row(*each[: len(widths)])
-    console.width = max(console.width, sum(widths) + GAP * len(widths))
-    # Captured, because rich has its own answer to a closed pipe.
-    with console.capture() as drawn:
-        console.print(table)
-    # The blanks that make a cell as wide as the longest of its column say nothing at the end.
-    file.write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
-    if left_out := len(columns) - len(widths):
-        file.write(
-            f"{left_out} more column{'s' if left_out > 1 else ''}; pipe it through less -S to see "
-            "all of them\n"
-        )
-
-
-def print_records(columns: Sequence[str], rows: Sequence[Sequence[object]], file: IO[str]) -> None:
-    """A plain table, or on a terminal that is too narrow for it a block of lines for each row."""
-    from rich.cells import cell_len
-    from rich.console import Console
-
-    texts = [[_one_line(_cell(value)) for value in each] for each in rows]
-    widths = [max(map(cell_len, column)) for column in zip(columns, *texts, strict=True)]
-    if not file.isatty() or sum(widths) + GAP * (len(widths) - 1) <= Console(file=file).width:
-        print_table(columns, rows, file)
-        return
-    blocks = (
-        "".join(f"{name}: {text}".rstrip() + "\n" for name, text in zip(columns, each, strict=True))
-        for each in texts
-    )
-    file.write("\n".join(blocks))
-
-
-def _fitted(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """The widths of the first columns, as many as fit, none below its least and one at least."""
-    shown = len(widths)
-    while shown > 1 and sum(least[:shown]) + GAP * (shown - 1) > room:
-        shown -= 1
-    for longest in range(max(widths[:shown], default=0), READABLE, -1):
-        fitted = [
-            max(low, min(width, longest))
-            for width, low in zip(widths[:shown], least[:shown], strict=True)
-        ]
-        if sum(fitted) + GAP * (shown - 1) <= room:
-            return fitted
-    return list(least[:shown])
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _write_json(listing: Listing[Any], stream: IO[bytes]) -> None:
-    for page in listing.pages():
-        stream.write(_encoded("".join(as_json(item) + "\n" for item in page.items)))
+def _write_json(listing: Listing[Any], stream: IO[bytes], users_named: bool) -> None:
+    for user_id, page in listing._pages_of():
+        items = (with_user(user_id, item) for item in page.items) if users_named else page.items
+        stream.write(_encoded("".join(as_json(item) + "\n" for item in items)))
         stream.flush()
 
 
@@ -204,7 +158,7 @@ def _write_csv(
         guards += 1
 
     def cell(value: object) -> str:
-        text = _cell(value)
+        text = cell_text(value)
         if isinstance(value, str):
             if not options.raw:
                 text = guarded(text, tell)
@@ -218,8 +172,8 @@ def _write_csv(
     # Cells with a character of the line's end are quoted, and only those: so with a lone CR too.
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
-    for page in listing.pages():
-        writer.writerows([cell(value) for value in row(item)] for item in page.items)
+    for user_id, page in listing._pages_of():
+        writer.writerows([cell(value) for value in row(user_id, item)] for item in page.items)
         stream.write(_encoded(text.take()))
         stream.flush()
     stream.write(_encoded(text.take()))
@@ -234,16 +188,21 @@ def _write_csv(
 def _write_table(
     listing: Listing[Any], stream: IO[bytes], columns: Sequence[str], row: Row
 ) -> None:
-    rows = [row(item) for item in listing]
-    # A column without a value in any row says nothing and takes room.
-    kept = [at for at in range(len(columns)) if any(row[at] is not None for row in rows)]
-    shown = [[row[at] for at in kept] for row in rows]
-    if stream is sys.stdout.buffer and sys.stdout.isatty():
-        print_table([columns[at] for at in kept], shown, sys.stdout)
-        return
-    text = io.StringIO()
-    print_table([columns[at] for at in kept], shown, text)
-    stream.write(_encoded(text.getvalue()))
+    with Spool(len(columns)) as rows:
+        for user_id, page in listing._pages_of():
+            for item in page.items:
+                rows.append(row(user_id, item))
+        # A column without a value in any row says nothing and takes room.
+        shown = [columns[at] for at in rows.used]
+        if stream is sys.stdout.buffer and sys.stdout.isatty():
+            print_table(shown, rows, sys.stdout)
+            return
+        text = io.TextIOWrapper(stream, "utf-8", "replace", newline="\n")
+        try:
+            print_table(shown, rows, text)
+        finally:
+            # Or the stream would be closed with it.
+            text.detach()
 
 
 def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
@@ -335,16 +294,3 @@ def _destination(output: Path | None) -> Iterator[IO[bytes]]:
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
-
-
-def _one_line(text: str) -> str:
-    """The text without line breaks, and without what a terminal would take for a command."""
-    return plain(" ".join(text.split()))
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return as_json(value) if isinstance(value, (list, dict)) else str(value)

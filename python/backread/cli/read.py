@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import Csv, Format, write_item, write_listing
+from backread.cli.output import Csv, Format, format_of, write_item, write_listing
 from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, message_row, user_row
 
 __all__ = ["message", "messages", "user", "users"]
 
 FormatOption = Annotated[
-    Format, typer.Option("--format", help="JSON lines with what the service sent, or columns.")
+    Format | None,
+    typer.Option(
+        "--format",
+        help="JSON lines with what the service sent, or columns.",
+        show_default="as the name of --output ends, else json",
+    ),
 ]
 LimitOption = Annotated[
     int | None,
@@ -39,17 +44,18 @@ MessageId = Annotated[int, typer.Argument(min=0, metavar="MESSAGE_ID", show_defa
 @with_connection
 def users(
     connection: Connection,
-    shape: FormatOption = Format.JSON,
+    shape: FormatOption = None,
     limit: LimitOption = None,
     output: OutputOption = None,
     raw_csv: RawOption = False,
     excel: ExcelOption = False,
 ) -> None:
     """Lists the users."""
-    options = _csv_options(shape, raw_csv, excel)
+    chosen = format_of(shape, output)
+    options = _csv_options(chosen, raw_csv, excel)
     with connection.client() as client:
         listing = client.users.list(as_dict=True, max_items=limit)
-        write_listing(listing, shape, output, USER_COLUMNS, user_row, options)
+        write_listing(listing, chosen, output, USER_COLUMNS, user_row, options)
 
 
 @with_connection
@@ -66,31 +72,28 @@ def messages(
         int | None, typer.Argument(min=0, metavar="[USER_ID]", show_default=False)
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="The messages of every user.")] = False,
-    shape: FormatOption = Format.JSON,
+    shape: FormatOption = None,
     limit: LimitOption = None,
     output: OutputOption = None,
     raw_csv: RawOption = False,
     excel: ExcelOption = False,
 ) -> None:
-    """Lists the messages of one user, oldest or newest first as the service has them."""
+    """Lists the messages of one user, oldest or newest first as the service has them.
+
+    With --all those of every user, each with its user_id.
+    """
     if every == (user_id is not None):
         raise UnusableArgumentError("name one user id, or ask for every user's messages with --all")
-    if every and shape is not Format.PARQUET:
-        raise UnusableArgumentError(
-            "--all writes --format parquet, which names each message's user"
-        )
-
-    options = _csv_options(shape, raw_csv, excel)
-
-    def row(sent: dict[str, Any]) -> list[object]:
-        return message_row(user_id, sent)
-
+    chosen = format_of(shape, output)
+    options = _csv_options(chosen, raw_csv, excel)
     with connection.client() as client:
         if user_id is None:
             listing = client.messages.all(as_dict=True, max_items=limit)
         else:
             listing = client.messages.list(user_id, as_dict=True, max_items=limit)
-        write_listing(listing, shape, output, MESSAGE_COLUMNS, row, options)
+        write_listing(
+            listing, chosen, output, MESSAGE_COLUMNS, message_row, options, users_named=every
+        )
 
 
 @with_connection

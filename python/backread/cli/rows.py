@@ -12,7 +12,7 @@ from typing import Any
 from backread.cli.text import escaped
 from backread.mirror.schema import MESSAGES, USERS
 
-__all__ = ["MESSAGE_COLUMNS", "USER_COLUMNS", "as_json", "message_row", "user_row"]
+__all__ = ["MESSAGE_COLUMNS", "USER_COLUMNS", "as_json", "message_row", "user_row", "with_user"]
 
 USER_COLUMNS = USERS.names
 MESSAGE_COLUMNS = MESSAGES.names
@@ -20,7 +20,7 @@ MESSAGE_COLUMNS = MESSAGES.names
 SENDER = "sender_"
 
 
-def user_row(sent: dict[str, Any]) -> list[object]:
+def user_row(_: int | None, sent: dict[str, Any]) -> list[object]:
     """One user's values in the order of USER_COLUMNS; None for what is null or missing."""
     named = set(USER_COLUMNS) - {"extra"}
     return [*(sent.get(name) for name in USER_COLUMNS[:-1]), _rest(sent, named)]
@@ -43,6 +43,12 @@ def message_row(user_id: int | None, sent: dict[str, Any]) -> list[object]:
     values["sender_extra"] = _rest(sender, fields)
     values["extra"] = _rest(sent, (named - {"user_id", "extra"}) | {"sender", "sender_type"})
     return [values[name] for name in MESSAGE_COLUMNS]
+
+
+def with_user(user_id: int | None, sent: Any) -> Any:
+    """A message as sent, with its user's id in front of its own fields."""
+    named = {"user_id": user_id}
+    return named | sent | named if isinstance(sent, dict) else sent
 
 
 def as_json(value: object) -> str:

@@ -15,8 +15,8 @@ import typer
 from backread._progress_text import brief, describe
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import print_records
 from backread.cli.stderr import say
+from backread.cli.tables import print_records
 
 if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport

@@ -83,7 +83,7 @@ class Audit:
     def check(self) -> None:
         """AssertionError with all that is wrong, unless it is ``ok``."""
         if not self.ok:
-            # The error says it all: pytest need not say it again, nor show where this function ends.
+            # The error says it all: pytest need not say it again, nor show this function.
             if self in failed_audits:
                 failed_audits.remove(self)
             __tracebackhide__ = True
