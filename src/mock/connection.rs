@@ -25,8 +25,8 @@ use super::wire::{Cue, Exit, Wire};
 /// How long a connection may take until a request's head is there, also between two requests.
 /// It is real time, whatever the clocks of the lanes show.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest head, in bytes, as in nginx (`large_client_header_buffers 4 8k`).
-const LONGEST_HEAD: usize = 32 * 1024;
+/// The longest head, in bytes: that of Node.js (`--max-http-header-size`).
+const LONGEST_HEAD: usize = 16 * 1024;
 
 /// When a request is answered.
 enum Reply {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import IO
 
 from backread.cli.rows import as_json
@@ -17,9 +16,6 @@ READABLE = 10
 GAP = 2
 """The blanks between two columns."""
 
-ROWS_AT_ONCE = 1_000
-"""Rows of a table that are drawn together."""
-
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], file: IO[str]) -> None:
     """A plain table; numbers are right-aligned by the look of the first row.
@@ -30,10 +26,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], file: 
     """
     from rich.cells import cell_len
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=file)
     widths = [cell_len(name) for name in columns]
     numbers = [False] * len(columns)
     for place, row in enumerate(rows):
@@ -43,35 +37,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], file: 
             max(width, cell_len(one_line(cell_text(value))))
             for width, value in zip(widths, row, strict=True)
         ]
+    console = Console(file=file)
     if file.isatty():
         least = [
             width if number else min(width, READABLE)
             for width, number in zip(widths, numbers, strict=True)
         ]
         widths = _fitted(widths, least, console.width)
-    console.width = max(console.width, sum(widths) + GAP * len(widths))
-    rest, begun = iter(rows), False
-    while (batch := list(islice(rest, ROWS_AT_ONCE))) or not begun:
-        table = Table(
-            box=None, padding=(0, GAP, 0, 0), pad_edge=False, show_edge=False, show_header=not begun
-        )
-        begun = True
-        for name, width, number in zip(columns, widths, numbers, strict=False):
-            table.add_column(
-                Text(name, "bold"),
-                justify="right" if number else "left",
-                width=width,
-                no_wrap=True,
-                overflow="ellipsis",
-            )
-        for row in batch:
-            # Text, because a message may hold what looks like markup.
-            table.add_row(*(Text(one_line(cell_text(value))) for value in row[: len(widths)]))
-        # Captured, because rich has its own answer to a closed pipe.
-        with console.capture() as drawn:
-            console.print(table)
-        # The blanks that make a cell as wide as the longest of its column say nothing at the end.
-        file.write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
+    # Captured, because rich has its own answer to a closed pipe.
+    with console.capture() as drawn:
+        console.print(Text(_line(columns, widths, numbers), "bold"), soft_wrap=True)
+    file.write(drawn.get())
+    for row in rows:
+        file.write(_line([one_line(cell_text(value)) for value in row], widths, numbers) + "\n")
     if left_out := len(columns) - len(widths):
         file.write(
             f"{left_out} more column{'s' if left_out > 1 else ''}; pipe it through less -S to see "
@@ -109,6 +87,21 @@ def _fitted(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]
         if sum(fitted) + GAP * (shown - 1) <= room:
             return fitted
     return list(least[:shown])
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> str:
+    """The first texts side by side, as many as there are widths, each cut to its width."""
+    from rich.cells import cell_len, set_cell_size
+
+    cells = []
+    for text, width, number in zip(texts, widths, numbers, strict=False):
+        room = width - cell_len(text)
+        if room < 0:
+            cells.append(set_cell_size(text, width - 1) + "…")
+        else:
+            cells.append(" " * room + text if number else text + " " * room)
+    # The blanks that make a cell as wide as the longest of its column say nothing at the end.
+    return (" " * GAP).join(cells).rstrip()
 
 
 def _is_number(value: object) -> bool:
