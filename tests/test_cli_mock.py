@@ -101,6 +101,16 @@ def test_it_serves_the_world_of_a_file(tmp_path: Path) -> None:
         assert held == world.message_ids(user_id)
 
 
+@posix_only
+def test_the_secret_may_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("mock_for_the_shop\n", encoding="utf-8")
+    with served("--messages", "3", "--secret-file", file) as said:
+        assert said["BACKREAD_API_SECRET"] == "mock_for_the_shop"
+        with client(said) as reader:
+            assert len(reader.messages.list(42).to_list()) == 3
+
+
 def test_a_taken_port_is_exit_2(backread: Callable[..., Done], server: MockServer) -> None:
     done = backread("mock", "--port", server.port)
     assert done.code == 2

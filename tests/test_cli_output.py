@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import os
 import re
+import subprocess
+import tempfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +17,7 @@ from typing import Any
 import pytest
 
 from backread.testing import MockServer
-from command_line import Done
+from command_line import COMMAND, SECONDS, Done, posix_only
 from scripted_server import answer
 
 pytest.importorskip("typer")
@@ -20,6 +25,7 @@ pytest.importorskip("rich")
 
 from rich.cells import cell_len
 
+from backread.cli.spool import Spool
 from backread.cli.tables import print_table
 
 
@@ -66,6 +72,95 @@ def test_parquet_goes_to_a_file(
     else:
         assert held == world.total_messages
     assert [entry.name for entry in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("users.parquet", b"PAR1"),
+        ("users.CSV", b"id,name,"),
+        ("users.json", b'{"id": '),
+        ("users.jsonl", b'{"id": '),
+        ("users.ndjson", b'{"id": '),
+        ("users", b'{"id": '),
+    ],
+)
+def test_the_format_is_that_of_the_files_name(
+    backread: Callable[..., Done], tmp_path: Path, name: str, first: bytes
+) -> None:
+    file = tmp_path / name
+    assert backread("users", "--output", file).code == 0
+    assert file.read_bytes().startswith(first)
+
+
+@pytest.mark.parametrize("shape", ["json", "table", "csv"])
+def test_a_format_that_is_not_that_of_the_files_name_is_refused(
+    backread: Callable[..., Done], server: MockServer, tmp_path: Path, shape: str
+) -> None:
+    before = sum(server.counts().values())
+    file = tmp_path / "users.parquet"
+    done = backread("users", "--format", shape, "--output", file)
+    assert done.code == 2
+    assert f"--format {shape} and the name of --output" in done.line
+    assert not file.exists()
+    assert sum(server.counts().values()) == before
+
+
+def test_every_users_messages_are_written_in_every_format(
+    backread: Callable[..., Done], server: MockServer
+) -> None:
+    world = server.world
+    held = {(user, each) for user in world.user_ids() for each in world.message_ids(user)}
+    lines = [json.loads(line) for line in backread("messages", "--all").out.splitlines()]
+    assert {(line["user_id"], line["id"]) for line in lines} == held
+    one = lines[-1]
+    assert next(iter(one)) == "user_id"
+    sent = {name: value for name, value in one.items() if name != "user_id"}
+    assert sent == world.message(one["user_id"], one["id"])
+    table = csv.DictReader(io.StringIO(backread("messages", "--all", "--format", "csv").out))
+    assert {(int(row["user_id"]), int(row["id"])) for row in table} == held
+    heading, *rows = backread("messages", "--all", "--format", "table").out.splitlines()
+    assert heading.split()[:2] == ["user_id", "id"]
+    assert {(int(row.split()[0]), int(row.split()[1])) for row in rows} == held
+
+
+@posix_only
+def test_progress_is_shown_where_no_rows_are(settings: dict[str, str], tmp_path: Path) -> None:
+    import pty
+
+    master, end = pty.openpty()
+    file = tmp_path / "messages.csv"
+    done = subprocess.run(
+        [*COMMAND, "messages", "--all", "--output", str(file)],
+        env=os.environ | settings | {"COLUMNS": "120", "TERM": "xterm"},
+        stdout=end,
+        stderr=end,
+        timeout=SECONDS,
+    )
+    os.close(end)
+    seen = os.read(master, 65536).decode()
+    os.close(master)
+    assert done.returncode == 0
+    assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", seen)
+
+
+def test_rows_of_a_table_wait_on_disk() -> None:
+    """Memory stays the same however many rows there are."""
+    row = [1, None, "x" * 1_000]
+    with Spool(3) as rows:
+        tracemalloc.start()
+        try:
+            for _ in range(20_000):
+                rows.append(row)
+            out = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+            print_table(["id", "body"], rows, out)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert rows.used == [0, 2]
+    with out:
+        assert out.tell() > 20_000_000
+    assert peak < 5_000_000
 
 
 def test_output_is_whole_or_not_there(

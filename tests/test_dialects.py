@@ -71,8 +71,8 @@ def test_whether_answers_stay_within_the_interface() -> None:
     [
         (
             {"speed": "9"},
-            ValueError,
-            'a dialect has no switch "speed"; there are strict, over_limit',
+            TypeError,
+            r"Dialect\(\) has no option speed; it has default_limit, extra_fields",
         ),
         ({"order": "random"}, ValueError, "order: .*id, newest, ties, shuffled"),
         ({"order": "id total=null"}, ValueError, "order: 'id total=null' is not one word"),

@@ -294,6 +294,7 @@ def test_waiting_tells_whether_the_changes_happened(backread_mock: Lane, by_hand
     m = backread_mock
     m.between_pages("users", after=1).delete(first=3).add(1)
     m.between_pages("users", after=9).delete(last=1)
+    m.allow_unfired()
     assert m.waiting == 3
     by_hand(m)("/external/users?limit=99")
     assert m.waiting == 1

@@ -51,6 +51,7 @@ def test_the_marker_says_what_the_lane_is_like(backread_mock: Lane) -> None:
     assert backread_mock.world.total_users == 5
     assert backread_mock.dialect == Dialect("hostile", order="newest")
     assert backread_mock.faults == ("users offset=0: status(503) x1", "any: latency(1)")
+    backread_mock.allow_unfired()
     assert backread_mock.rate == Rate(5, burst=7)
     assert backread_mock.clock.is_virtual
 
@@ -66,6 +67,7 @@ class TestNearestMarker:
     def test_of_the_class_is_enough(self, backread_mock: Lane) -> None:
         assert backread_mock.dialect == Dialect.lenient()
         assert backread_mock.faults == ("user: status(500)",)
+        backread_mock.allow_unfired()
 
 
 SHARED = World(seed=4, users=9, messages_per_user=(0, 3))

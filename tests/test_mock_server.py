@@ -187,7 +187,7 @@ def test_405_for_all_but_get(ask: Caller, method: str, target: str) -> None:
     ("sent", "status"),
     [
         (b"what?\r\n\r\n", 400),
-        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", 414),
+        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", 431),
         (b"GET / HTTP/1.1\r\n" + b"".join(b"x-%d: y\r\n" % n for n in range(200)) + b"\r\n", 431),
     ],
 )

@@ -110,13 +110,20 @@ def test_a_change_shows_in_the_next_answer() -> None:
         ({"users": -1}, "users"),
         ({"users": "many"}, "users"),
         ({"messages_per_user": (5, 1)}, "messages_per_user"),
-        ({"messages_per_user": 5}, "messages_per_user"),
+        ({"messages_per_user": "5"}, "messages_per_user"),
+        ({"messages_per_user": -1}, "messages_per_user"),
         ({"messages_per_user": (0, -1)}, "messages_per_user"),
     ],
 )
 def test_a_world_that_makes_no_sense_is_refused(arguments: Any, name: str) -> None:
     with pytest.raises(ValueError, match=name):
         World(**arguments)
+
+
+def test_one_number_of_messages_is_every_users() -> None:
+    world = World(users=3, messages_per_user=30)
+    assert world.messages_per_user == (30, 30)
+    assert world.total_messages == 90
 
 
 def test_what_is_not_there_is_a_key_error() -> None:

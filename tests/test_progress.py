@@ -227,6 +227,18 @@ def test_a_narrow_terminal_and_one_of_ascii(
     assert plain.getvalue().isascii()
 
 
+def test_the_report_is_left_on_the_listing_itself(
+    face: Any, backread_mock: Any, terminal: Terminal
+) -> None:
+    listing = face.client(backread_mock).users.list()
+    assert len(face.collect(progress(progress(listing)))) == 200
+    assert listing.report.certificate == "linked"
+    assert listing.report.distinct == 200
+    # The listing itself is read in silence, as before.
+    assert len(face.collect(listing)) == 200
+    assert len(terminal.lines) == 1
+
+
 def test_it_is_shown_once(backread_mock: Any, terminal: Terminal) -> None:
     progress(progress(backread_mock.client().users.list())).to_list()
     assert len(terminal.lines) == 1

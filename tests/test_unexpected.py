@@ -116,7 +116,8 @@ def test_what_carries_no_secret_may_be_of_another_test() -> None:
 
 def test_what_has_no_path_and_what_is_no_http_is_said() -> None:
     with MockServer() as server:
-        for sent in (b"GET users HTTP/1.1\r\nconnection: close\r\n\r\n", b"hello\r\n\r\n"):
+        head = b"GET users HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
+        for sent in (head, b"hello\r\n\r\n"):
             with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
                 connection.sendall(sent)
                 with connection.makefile("rb") as answer:

@@ -57,8 +57,7 @@ def seconds(name: str, duration: Duration | None) -> float | None:
         return float(total_seconds())
     if isinstance(duration, bool) or not isinstance(duration, (int, float)):
         raise TypeError(
-            f"{name} must be seconds (int or float), a timedelta or None, "
-            f"not {type(duration).__name__}"
+            f"{name} must be seconds (int or float) or a timedelta, not {type(duration).__name__}"
         )
     return float(duration)
 
@@ -119,7 +118,8 @@ def known_options(call: F) -> F:
         try:
             made = function.__name__ == "__init__"
             name = type(args[0]).__name__ if made else function.__qualname__
-            refuse_options(name, options, known)
+            # The names alone: a frame of the error must not hold the secret.
+            refuse_options(name, [*options], known)
             return call(*args, **options)
         finally:
             # Tools that print a traceback print local variables: a secret may be among these.

@@ -291,6 +291,7 @@ impl fmt::Display for StatusFailure {
             407 => PROXY_ADVICE,
             429 => "it asks for fewer requests; call again later or set rate_limit=",
             300..=399 => "a redirect that is not followed; check base_url",
+            503 => "it is down or asks for fewer requests; call again later or set rate_limit=",
             500..=599 => "it failed; call again later",
             _ => "its body may say why",
         };

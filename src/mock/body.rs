@@ -15,6 +15,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::chunks::Chunks;
 use super::exchange::Sent;
+use super::heads::Answering;
 use super::wire::Cue;
 use crate::clock::Clock;
 
@@ -103,6 +104,8 @@ pub struct Body {
     sent: Option<Arc<dyn Sent>>,
     /// Told when the last byte was handed on, where the connection ends then.
     cue: Option<Arc<Cue>>,
+    /// Until all of it was handed on.
+    answering: Option<Answering>,
 }
 
 struct Dripping {
@@ -131,6 +134,7 @@ impl Body {
             drip: None,
             sent: None,
             cue: None,
+            answering: None,
         }
     }
 
@@ -143,6 +147,7 @@ impl Body {
             drip: None,
             sent: None,
             cue: None,
+            answering: None,
         }
     }
 
@@ -155,6 +160,7 @@ impl Body {
             drip: None,
             sent: None,
             cue: Some(Arc::clone(cue)),
+            answering: None,
         }
     }
 
@@ -171,6 +177,12 @@ impl Body {
 }
 
 impl Body {
+    /// The same, as the end of what is being answered.
+    pub fn ending(mut self, answering: Answering) -> Self {
+        self.answering = Some(answering);
+        self
+    }
+
     /// The same, and `sent` hears when all of it was handed on.
     pub fn telling(mut self, sent: Option<Arc<dyn Sent>>) -> Self {
         self.sent = sent;

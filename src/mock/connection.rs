@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -13,18 +13,16 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioTimer;
 use tokio::net::TcpStream;
+use tokio::time::sleep;
 
 use super::admin::is_admin;
 use super::body::Body;
 use super::exchange::{Answer, Call, Responder, Sending};
+use super::heads::Heads;
 use super::manner::Ending;
 use super::wire::{Cue, Exit, Wire};
 
-/// How long a connection may take until a request's head is there, also between two requests.
-/// It is real time, whatever the clocks of the lanes show.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest head, in bytes: that of Node.js (`--max-http-header-size`).
 const LONGEST_HEAD: usize = 16 * 1024;
 
@@ -39,8 +37,10 @@ enum Reply {
 pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
     let _ = stream.set_nodelay(true);
     let cue = Arc::new(Cue::default());
+    let heads = Arc::new(Heads::new());
     let stale = AtomicBool::new(false);
     let answer = service_fn(|request: Request<Incoming>| {
+        let answering = heads.answering();
         if stale.load(Ordering::Relaxed) && !cue.is_planned() {
             cue.plan(Exit::Close);
             cue.reach();
@@ -72,19 +72,31 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
                     sending.await
                 }
             };
-            Ok::<_, Infallible>(respond(answer, body))
+            Ok::<_, Infallible>(respond(answer, body.ending(answering)))
         }
     });
     let mut connection = http1::Builder::new()
         .auto_date_header(false)
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(Wire::new(stream, Arc::clone(&cue)), answer);
-    let ended = poll_fn(|context| match Pin::new(&mut connection).poll(context) {
-        Poll::Ready(ended) => Poll::Ready(Some(ended)),
-        Poll::Pending if cue.due().is_some() => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
+        .serve_connection(
+            Wire::new(stream, Arc::clone(&cue), Arc::clone(&heads)),
+            answer,
+        );
+    let mut head_due = pin!(sleep(Duration::ZERO));
+    let ended = poll_fn(|context| {
+        if let Poll::Ready(ended) = Pin::new(&mut connection).poll(context) {
+            return Poll::Ready(Some(ended));
+        }
+        if cue.due().is_some() {
+            return Poll::Ready(None);
+        }
+        let Some(due) = heads.due() else {
+            return Poll::Pending;
+        };
+        if head_due.deadline() != due {
+            head_due.as_mut().reset(due);
+        }
+        head_due.as_mut().poll(context).map(|()| None)
     });
     match (ended.await, cue.due()) {
         (None, Some(exit)) => connection.into_parts().io.leave(exit).await,

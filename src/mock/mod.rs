@@ -18,6 +18,7 @@ pub mod exchange;
 pub mod face;
 pub mod fault;
 mod grammar;
+mod heads;
 pub mod journal;
 pub mod key;
 pub mod lane;

@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
+use super::heads::Heads;
 use crate::clock::Clock;
 
 /// How a connection is left that ends before HTTP would end it.
@@ -62,14 +63,16 @@ impl Cue {
 pub struct Wire {
     stream: TokioIo<TcpStream>,
     cue: Arc<Cue>,
+    heads: Arc<Heads>,
 }
 
 impl Wire {
     /// Sends on a socket.
-    pub fn new(stream: TcpStream, cue: Arc<Cue>) -> Self {
+    pub fn new(stream: TcpStream, cue: Arc<Cue>, heads: Arc<Heads>) -> Self {
         Self {
             stream: TokioIo::new(stream),
             cue,
+            heads,
         }
     }
 
@@ -140,7 +143,12 @@ impl Read for Wire {
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
+        let wire = self.get_mut();
+        let read = Pin::new(&mut wire.stream).poll_read(context, buffer);
+        if read.is_ready() {
+            wire.heads.bytes_came();
+        }
+        read
     }
 }
 

@@ -41,7 +41,7 @@ Folder = Annotated[
 
 RUNS = """
 SELECT run_id AS run, mode, strftime(ended_at, '%Y-%m-%d %H:%M:%S') AS ended,
-    round(seconds, 1) AS seconds, requests, users, messages,
+    round(seconds, 1) AS seconds, round(outage_seconds, 1) AS outage, requests, users, messages,
     users_added + messages_added AS added, users_updated + messages_updated AS updated,
     deleted, rejects, certificate AS users_proved,
     array_to_string(list_transform(map_entries(lists_by_certificate),

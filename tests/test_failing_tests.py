@@ -1,0 +1,207 @@
+"""What pytest shows of a test of a user's that fails, and which tests fail at their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backread.testing import Lane
+from test_fixtures import outcome
+
+pytest_plugins = ["pytester"]
+
+PAGER = """
+def read_by_offset(client):
+    ids = []
+    while page := client.users.page(offset=len(ids), limit=99):
+        ids += [user.id for user in page]
+    return ids
+"""
+
+
+def test_a_plain_assertion_of_an_audit_explains_itself(pytester: Any) -> None:
+    done = outcome(
+        pytester,
+        PAGER
+        + """
+def test_all_users(backread_mock, backread_client):
+    backread_mock.between_pages("users", after=1).delete(first=3)
+    audit = backread_mock.audit(read_by_offset(backread_client))
+    assert audit.ok
+""",
+        failed=1,
+    )
+    done.stdout.fnmatch_lines(
+        [
+            ">       assert audit.ok",
+            "*where False = <Audit of 197 rows: 3 missing>.ok",
+            "*- backread audit -*",
+            "user 835 is missing: request 2 (GET /external/users?offset=99&limit=99) lost it: *",
+            "user 846 is missing: *",
+            "user 854 is missing: *",
+        ]
+    )
+
+
+def test_a_server_of_ones_own_is_audited_alike(pytester: Any) -> None:
+    done = outcome(
+        pytester,
+        """
+from backread.testing import MockServer, World
+
+def test_nothing_is_read():
+    with MockServer(World(users=100)) as server:
+        assert server.audit([]).ok
+
+def test_the_next_test_is_told_nothing_of_it():
+    assert 1 == 2
+""",
+        failed=2,
+    )
+    text = done.stdout.str()
+    assert text.count("is missing: no request asked for this list") == 50
+    assert text.count("... 50 more rows") == text.count("- backread audit -") == 1
+
+
+def test_a_check_raises_what_is_wrong(backread_mock: Lane, backread_client: Any) -> None:
+    held = [user.id for user in backread_client.users.list()]
+    backread_mock.audit(held).check()
+    with pytest.raises(AssertionError, match=f"^user {held[0]} is missing: "):
+        backread_mock.audit(held[1:]).check()
+    with pytest.raises(AssertionError, match=f"^user {held[0]} is held 2 times"):
+        backread_mock.audit([*held, held[0]]).check()
+    with pytest.raises(AssertionError, match=r"^user 1 is held, and was never there$"):
+        backread_mock.audit([*held, 1]).check()
+
+
+def test_a_failing_test_shows_the_requests_that_came(pytester: Any) -> None:
+    done = outcome(
+        pytester,
+        """
+@pytest.mark.backread(faults="users offset=0: status(503) x1", clock="virtual")
+def test_lane(backread_client):
+    list(backread_client.users.list())
+    assert 1 == 2
+
+def test_many(backread_mock, backread_client):
+    for _ in range(60):
+        backread_client.users.get(42)
+    assert 1 == 2
+
+def test_shared_server(backread_client):
+    backread_client.users.get(42)
+    assert 1 == 2
+
+def test_none(backread_mock):
+    assert 1 == 2
+
+def test_without_it():
+    assert 1 == 2
+""",
+        failed=5,
+    )
+    done.stdout.fnmatch_lines(
+        [
+            "*_ test_lane _*",
+            "*- backread requests -*",
+            "request 1: GET /external/users?offset=0&limit=99 -> 503 (users offset=0: *",
+            "request 2: GET /external/users?offset=0&limit=99 -> 200",
+            "*_ test_many _*",
+            "*- backread requests -*",
+            "request 25: GET /external/users/42 -> 200",
+            "... 10 more ...",
+            "request 36: GET /external/users/42 -> 200",
+            "request 60: *",
+            "*_ test_shared_server _*",
+            "*- backread_server requests -*",
+            "request *: GET /external/users/42 -> 200",
+            "*_ test_none _*",
+            "*- backread requests -*",
+            "no request came",
+            "*_ test_without_it _*",
+        ]
+    )
+    assert done.stdout.str().count("- backread") == 4
+
+
+def test_what_was_set_and_never_happened_fails_the_test(pytester: Any) -> None:
+    done = outcome(
+        pytester,
+        """
+@pytest.mark.backread(faults="users offset=99: status(503) x1")
+def test_an_offset_that_never_comes(backread_client):
+    assert len(list(backread_client.users.list())) == 200
+
+def test_an_attempt_that_is_not_made(backread_mock, backread_client):
+    backread_mock.on("users", offset=0).fail("status(503)", attempt=2)
+    backread_client.users.page()
+
+def test_a_page_that_is_not_read(backread_mock, backread_client):
+    backread_mock.between_pages("messages", after=2, user=42).add(5).edit(first=1, body="Hi")
+    backread_mock.between_pages("users", after=9).delete(ids=[42])
+    backread_client.users.page()
+""",
+        passed=3,
+        errors=3,
+    )
+    done.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_an_offset_that_never_comes*",
+            "*UnfiredError: 1 fault or change that this test had set never happened: *",
+            "*users offset=99: status(503) x1",
+            "*allow_unfired()*",
+            "*- backread requests -*",
+            "request 2: GET /external/users?offset=96&limit=99 -> 200",
+            "*ERROR at teardown of test_an_attempt_that_is_not_made*",
+            "*users offset=0 attempt=2: status(503)",
+            "*ERROR at teardown of test_a_page_that_is_not_read*",
+            "*UnfiredError: 3 faults or changes that this test had set never happened: *",
+            '*between_pages("messages", after=2, user=42).add(5)',
+            '*between_pages("messages", after=2, user=42).edit(first=1, body="Hi")',
+            '*between_pages("users", after=9).delete(ids=[[]42[]])',
+        ]
+    )
+    done.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+def test_what_happened_or_may_not_happen_fails_no_test(pytester: Any) -> None:
+    outcome(
+        pytester,
+        """
+@pytest.mark.backread(faults="users offset=0: status(503) x1", clock="virtual")
+def test_it_happened(backread_mock, backread_client):
+    backread_mock.between_pages("users", after=1).add(1)
+    list(backread_client.users.list())
+
+def test_it_is_left_to_chance(backread_mock, backread_client):
+    backread_mock.on("users").fail("status(503)", p=0)
+    backread_client.users.page()
+
+def test_it_is_allowed(backread_mock):
+    backread_mock.on("users").fail("status(503)")
+    backread_mock.between_pages("users", after=1).add(1)
+    backread_mock.allow_unfired()
+
+def test_it_was_taken_away(backread_mock):
+    backread_mock.on("users").fail("status(503)")
+    backread_mock.clear_faults()
+
+def test_it_failed_before(backread_mock):
+    backread_mock.on("users").fail("status(503)")
+    assert 1 == 2
+
+def test_it_was_skipped(backread_mock):
+    backread_mock.on("users").fail("status(503)")
+    pytest.skip("not here")
+
+@pytest.mark.xfail
+def test_it_was_known_to_fail(backread_mock):
+    backread_mock.on("users").fail("status(503)")
+    assert 1 == 2
+""",
+        passed=4,
+        failed=1,
+        skipped=1,
+        xfailed=1,
+    )

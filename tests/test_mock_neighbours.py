@@ -1,0 +1,120 @@
+"""The mock among strangers: websites in a browser of this machine, and programs that hold it up."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from backread.testing import MockServer, World
+
+HEAD_SECONDS = 10
+"""What a head may take."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=3, users=5)) as running:
+        yield running
+
+
+def connected(server: MockServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
+
+
+def status(server: MockServer, path: str, *hosts: str) -> int:
+    """Of the answer to a GET that is right but for its Host headers."""
+    lines = [f"GET {path} HTTP/1.1", *(f"Host: {host}" for host in hosts)]
+    lines += [f"Authorization: Bearer {server.secret}", "Connection: close"]
+    lines += [f"Accept: application/vnd.{server.vendor}.v1+json", "", ""]
+    with connected(server) as connection, connection.makefile("rb") as answer:
+        connection.sendall("\r\n".join(lines).encode())
+        return int(answer.read().split(b" ", 2)[1])
+
+
+@pytest.mark.parametrize(
+    "path", ["/external/users", "/external/users/42", "/openapi.json", "/", "/__mock/"]
+)
+def test_a_website_does_not_reach_the_mock_by_a_name_of_its_own(
+    server: MockServer, path: str
+) -> None:
+    before = len(server.unexpected)
+    for hosts in (["evil.example"], [f"127.0.0.1.evil.example:{server.port}"], []):
+        assert status(server, path, *hosts) == 403
+    assert status(server, path, "127.0.0.1", "evil.example") == 403
+    # It is no slip of the code under test.
+    assert len(server.unexpected) == before
+    for host in (f"127.0.0.1:{server.port}", f"localhost:{server.port}", "[::1]"):
+        assert status(server, path, host) != 403
+
+
+def test_secrets_are_random_and_told_apart_from_real_ones(server: MockServer) -> None:
+    with MockServer(World(users=1)) as other, server.lane() as one, server.lane() as two:
+        secrets = [server.secret, other.secret, one.secret, two.secret]
+        assert len({*secrets}) == 4
+        assert all(re.fullmatch("mock_.*[0-9a-f]{32}", secret) for secret in secrets)
+        port = other.port
+    with MockServer(World(users=1), port=port) as again:
+        assert again.secret != secrets[1]
+
+
+def test_a_secret_of_ones_own_is_kept() -> None:
+    with (
+        MockServer(World(users=1), secret="mock_for_the_shop") as server,
+        server.client() as client,
+    ):
+        assert server.secret == "mock_for_the_shop"
+        assert client.users.get(42).id == 42
+
+
+def test_a_head_that_does_not_end_loses_its_connection(server: MockServer) -> None:
+    right = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
+    with ExitStack() as open_until_here:
+        began = time.monotonic()
+        silent, begun, later, idle = (
+            open_until_here.enter_context(connected(server)) for _ in range(4)
+        )
+        begun.sendall(right + b"X-Slow: ")
+        for connection in (later, idle):
+            connection.sendall(right + b"\r\n")
+            with connection.makefile("rb") as answer:
+                length = 0
+                while (line := answer.readline()) != b"\r\n":
+                    name, _, value = line.partition(b":")
+                    length = int(value) if name.lower() == b"content-length" else length
+                answer.read(length)
+        later.sendall(right)
+        dripping = threading.Event()
+
+        def drip() -> None:
+            # A byte now and then buys no time.
+            while not dripping.wait(0.5):
+                try:
+                    begun.sendall(b"x")
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            for connection in (silent, begun, later):
+                with suppress(ConnectionResetError):
+                    assert connection.recv(1) == b""
+            assert time.monotonic() - began > HEAD_SECONDS - 1
+        finally:
+            dripping.set()
+            thread.join()
+        # One that is between two requests is kept.
+        idle.sendall(right + b"\r\n")
+        assert idle.recv(12) == b"HTTP/1.1 200"
+
+
+def test_a_head_is_refused_before_it_is_large(server: MockServer) -> None:
+    with connected(server) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: " + b"x" * 20_000)
+        assert connection.recv(12) == b"HTTP/1.1 431"

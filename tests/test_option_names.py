@@ -1,0 +1,82 @@
+"""Options that there are not are refused by name, with the nearest that there is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import traceback
+from typing import Any
+
+import pytest
+
+from backread import AsyncClient, Client
+from backread.testing import Dialect, Fault, MockServer, Rate, World
+
+HERE = {"base_url": "http://127.0.0.1:1", "api_secret": "mock_s3cret", "vendor": "example"}
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "problem"),
+    [
+        (Client, {"max_retry": 3}, "Client() has no option max_retry; did you mean max_retries?"),
+        (
+            AsyncClient,
+            {"time_out": 3},
+            "AsyncClient() has no option time_out; did you mean timeout?",
+        ),
+        (
+            Client,
+            {"verify": False},
+            "Client() has no option verify; it has allow_http, api_secret,",
+        ),
+        (World, {"user": 3}, "World() has no option user; did you mean users?"),
+        (World, {"size": 3}, "World() has no option size; it has messages_per_user, seed, users"),
+        (MockServer, {"fault": ""}, "MockServer() has no option fault; did you mean faults?"),
+        (Dialect, {"ordr": "id"}, "Dialect() has no option ordr; did you mean order?"),
+        (Dialect.hostile, {"null": "both"}, "Dialect() has no option null; did you mean nulls?"),
+        (Fault.drip, {"byte": 3}, "Fault.drip() has no option byte; did you mean bytes?"),
+    ],
+)
+def test_an_option_that_there_is_not_is_named(
+    call: Any, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(TypeError, match=f"^{re.escape(problem)}"):
+        call(**options)
+
+
+def test_so_are_those_of_fault_rate_and_lane(backread_mock: Any) -> None:
+    for call, nearest in (
+        (lambda: Fault.status(503, retry=3), "retry_after"),
+        (lambda: Rate(5, brust=3), "burst"),  # type: ignore[call-arg]
+        (lambda: backread_mock.on("users", ofset=3), "offset"),
+        (lambda: backread_mock.on("users").fail("reset()", attempts=3), "attempt"),
+        (lambda: backread_mock.between_pages("users", after_=3), "after"),
+        (lambda: backread_mock.client(timeouts=3), "timeout"),
+    ):
+        with pytest.raises(TypeError, match=rf"did you mean {nearest}\?$"):
+            call()
+
+
+def test_with_options_tells_what_is_unknown_from_what_cannot_change() -> None:
+    with Client(**HERE) as client:
+        with pytest.raises(TypeError, match="no option max_retry; did you mean max_retries"):
+            client.with_options(max_retry=3)  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"cannot change proxy: .* make a new Client"):
+            client.with_options(proxy="")  # type: ignore[call-arg]
+
+
+def test_the_signatures_are_as_they_were() -> None:
+    assert inspect.signature(Client).parameters["max_retries"].default == 5
+    assert list(inspect.signature(Fault.status).parameters) == ["code", "retry_after", "body"]
+    assert list(inspect.signature(World).parameters) == ["seed", "users", "messages_per_user"]
+
+
+def test_no_frame_of_the_error_keeps_the_secret() -> None:
+    with pytest.raises(TypeError) as caught:
+        Client(**HERE, max_retry=3)  # type: ignore[arg-type]
+    frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True).stack
+    own = [
+        frame for frame in frames if "backread" in frame.filename and "tests" not in frame.filename
+    ]
+    assert own
+    assert all(HERE["api_secret"] not in str(frame.locals) for frame in own)
