@@ -174,7 +174,7 @@ def one_life(world: World) -> tuple[float, float, float]:
     made = time.perf_counter()
     address = ("127.0.0.1", server.port)
     with socket.create_connection(address) as first:
-        lines = [f"GET {PAGE} HTTP/1.1", "Host: mock"]
+        lines = [f"GET {PAGE} HTTP/1.1", "Host: localhost"]
         lines += [
             f"{name}: {value}" for name, value in credentials(server.secret, server.vendor).items()
         ]

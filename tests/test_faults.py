@@ -337,7 +337,7 @@ def test_a_walk_through_all_of_them_is_whole(face: Any, backread_mock: Lane) -> 
         # Each page begins two rows before the end of the one before.
         m.on("users", offset=number * 18).fail(fault, times=1)
     audit = m.audit(user.id for user in face.collect(face.client(m).users.list(page_size=20)))
-    assert audit.ok, audit
+    assert audit.ok
 
 
 def test_one_lane_that_stalls_holds_no_other(face: Any, backread_server: MockServer) -> None:

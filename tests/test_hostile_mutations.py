@@ -103,7 +103,7 @@ class Mutator:
     def ask(self, target: str) -> bytes:
         lines = [
             f"GET {target} HTTP/1.1",
-            "Host: mock",
+            "Host: localhost",
             f"Authorization: Bearer {self.mock.secret}",
             f"Accept: application/vnd.{self.mock.vendor}.v1+json",
             "Connection: close\r\n\r\n",

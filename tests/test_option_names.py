@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 import traceback
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import backread
 from backread import AsyncClient, Client
 from backread.testing import Dialect, Fault, MockServer, Rate, World
 
@@ -75,8 +77,7 @@ def test_no_frame_of_the_error_keeps_the_secret() -> None:
     with pytest.raises(TypeError) as caught:
         Client(**HERE, max_retry=3)  # type: ignore[arg-type]
     frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True).stack
-    own = [
-        frame for frame in frames if "backread" in frame.filename and "tests" not in frame.filename
-    ]
+    ours = str(Path(backread.__file__).parent)
+    own = [frame for frame in frames if frame.filename.startswith(ours)]
     assert own
     assert all(HERE["api_secret"] not in str(frame.locals) for frame in own)
