@@ -43,6 +43,9 @@ from backread.typed_dicts import MessageDict, UserDict
 
 def the_mock() -> None:
     world = World(seed=7, users=200, messages_per_user=(0, 120))
+    assert_type(World(messages_per_user=30), World)
+    World(user=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    MockServer(prot=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     assert_type(world.seed, int)
     assert_type(world.users, int)
     assert_type(world.messages_per_user, tuple[int, int])
@@ -112,6 +115,7 @@ def a_lane(lane: Lane) -> None:
     lane.fault("users: status(503) x2")
     lane.fault(["users: status(503) x2", "user: reset()"])
     lane.clear_faults()
+    lane.allow_unfired()
     page = lane.on("messages", user=42, offset=99)
     page.fail(Fault.status(429), times=2).fail("reset()", attempt=3, every=2, p=0.5)
     assert_type(page.calls, Calls)
@@ -121,6 +125,7 @@ def a_lane(lane: Lane) -> None:
     lane.between_pages("messages", after=2, user=42).edit(first=1, body=None).add()
     audit = lane.audit(user.id for user in lane.client(timeout=3).users.list())
     assert_type(audit, Audit)
+    audit.check()
     assert_type(lane.audit([7], messages_of=42).ok, bool)
     assert_type(audit.missing, tuple[LostRow, ...])
     assert_type(audit.missing[0].request, JournalEntry | None)
