@@ -349,7 +349,10 @@ impl User<'_> {
         let inner: u64 = attributes
             .map(|attribute| odd(UserAttribute::OPTIONAL, &attribute.extra))
             .sum();
-        let strays = match (&self.user_attributes, json_of("user_attributes", &self.extra)) {
+        let strays = match (
+            &self.user_attributes,
+            json_of("user_attributes", &self.extra),
+        ) {
             (Some(_), Some(json)) => {
                 let strays = serde_json::from_str::<Vec<&RawValue>>(json);
                 strays.map_or(0, |strays| strays.len() as u64 - 1)
@@ -374,7 +377,9 @@ impl Message<'_> {
 }
 
 fn odd(documented: &[&str], extra: &Unknown<'_>) -> u64 {
-    let kept = extra.iter().filter(|(key, _)| documented.contains(&key.as_ref()));
+    let kept = extra
+        .iter()
+        .filter(|(key, _)| documented.contains(&key.as_ref()));
     kept.count() as u64
 }
 

@@ -295,7 +295,8 @@ impl Search {
         } else if short == 0 && self.unreadable == 0 {
             self.report.certify(Certificate::Linked);
         } else if short == 0 {
-            self.report.doubt(format!("{} of the users cannot be read", self.unreadable));
+            self.report
+                .doubt(format!("{} of the users cannot be read", self.unreadable));
         } else {
             self.report.doubt(format!(
                 "{short} of the plan's {} users were on none of the pages around their place, and \

@@ -68,10 +68,17 @@ fn check_row(row: &Row, reference: &Row) {
 fn check_tolerance(row: &Row) {
     let read = match row.resource() {
         Resource::Users => row.user().map(|user| (user.id, user.odd_values())),
-        Resource::Messages => row.message().map(|message| (message.id, message.odd_values())),
+        Resource::Messages => row
+            .message()
+            .map(|message| (message.id, message.odd_values())),
     };
     match row.unreadable {
-        None => assert_eq!(read.ok(), row.id.map(|id| (id, row.odd_values)), "{}", row.json()),
+        None => assert_eq!(
+            read.ok(),
+            row.id.map(|id| (id, row.odd_values)),
+            "{}",
+            row.json()
+        ),
         Some(_) => assert!(read.is_err(), "{}", row.json()),
     }
 }

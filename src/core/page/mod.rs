@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 
 use self::plain::Plain;
 use self::scan::{Place, Scanned};
+pub use self::verdict::Unreadable;
+use self::verdict::Verdict;
 use super::flat::FlatMessage;
 use super::interface::Resource;
 use super::json::{self, Fault, Text, Whole};
-pub use self::verdict::Unreadable;
-use self::verdict::Verdict;
 use super::model::{Extra, Message, Record, User, id_of};
 
 #[cfg(any(test, fuzzing))]

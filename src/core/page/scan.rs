@@ -77,9 +77,7 @@ pub(super) fn scan_alone(json: &str, resource: Resource) -> Option<(Plain, Verdi
     };
     cursor.space();
     let (plain, id) = read;
-    cursor
-        .is_at_end()
-        .then_some((plain, Verdict::plain(id)))
+    cursor.is_at_end().then_some((plain, Verdict::plain(id)))
 }
 
 /// Of a key that comes twice the last one rules: that is left to serde_json.
@@ -103,14 +101,20 @@ fn rows(cursor: &mut Cursor<'_>, json: &str, resource: Resource) -> Option<Rows>
     let plain = match resource {
         Resource::Users => {
             let user = |cursor: &mut Cursor<'_>, row: &mut _| user(cursor, json, &mut orders, row);
-            Plain::Users(each(cursor, (json, resource), &mut places, user, |user| user.id)?)
+            Plain::Users(each(cursor, (json, resource), &mut places, user, |user| {
+                user.id
+            })?)
         }
         Resource::Messages => {
             let message =
                 |cursor: &mut Cursor<'_>, row: &mut _| message(cursor, json, &mut orders, row);
-            Plain::Messages(each(cursor, (json, resource), &mut places, message, |message| {
-                message.id
-            })?)
+            Plain::Messages(each(
+                cursor,
+                (json, resource),
+                &mut places,
+                message,
+                |message| message.id,
+            )?)
         }
     };
     Some((places, plain))

@@ -62,7 +62,8 @@ impl Sweep {
         let at_or_past = self.at_end || (arrived.offset >= self.end && !shrank);
         // So it does where held rows come instead of an empty page, unless the list became shorter.
         let told = before.is_some() && now.is_some();
-        let instead = !arrived.rows.is_empty() && told && !shrank && !arrived.elsewhere;
+        let instead = !arrived.rows.is_empty() && told && !shrank;
+        let instead = instead && (!arrived.elsewhere || self.ends_with_the_last_row(&arrived));
         let past_end = arrived.is_past_end() && (at_or_past || instead);
         let hopeless = !self.looks_behind(&arrived) && self.may_not_link(&arrived);
         let promised = self.totals.last.is_some_and(|total| arrived.offset < total);

@@ -2,7 +2,6 @@
 
 use super::super::chain::Shared;
 use super::{Arrived, Sweep};
-use crate::core::page::Row;
 
 impl Sweep {
     /// Whether a page of held rows stands so far on that the list would have to end after its total.
@@ -41,12 +40,14 @@ impl Sweep {
     /// Whether a page begins with the list's first row or ends with its last, as the pages do that
     /// some services send from past the end.
     pub(super) fn is_an_edge(&self, arrived: &Arrived) -> bool {
-        let id = |row: Option<&Row>| row.and_then(|row| row.id);
-        let (first, last) = (id(arrived.rows.first()), id(arrived.rows.last()));
-        first.is_none()
-            || first == self.first_row
-            || last.is_none()
-            || last == self.chain.before_end(1)
+        let first = arrived.rows.first().and_then(|row| row.id);
+        first.is_none() || first == self.first_row || self.ends_with_the_last_row(arrived)
+    }
+
+    /// Whether a page ends with the last row that was read of the list.
+    pub(super) fn ends_with_the_last_row(&self, arrived: &Arrived) -> bool {
+        let last = arrived.rows.last().and_then(|row| row.id);
+        last.is_none() || last == self.chain.before_end(1)
     }
 
     /// Whether a page begins with the row that stood there before.

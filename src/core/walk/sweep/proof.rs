@@ -87,10 +87,7 @@ impl Sweep {
                 doubts.push(words);
             }
         };
-        doubt(
-            self.unreadable.any(),
-            self.unreadable.in_words(),
-        );
+        doubt(self.unreadable.any(), self.unreadable.in_words());
         doubt(
             self.strayed,
             "a page came from another offset than asked for".to_owned(),
