@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
 from functools import partial
@@ -125,6 +126,7 @@ class Listing(_BaseListing[T_co]):
         try:
             while (items := walk.next_items(self._as_dict, True)) is not None:
                 yield items
+            warn_of_unread(walk.report)
         finally:
             walk.stop()
 
@@ -134,6 +136,7 @@ class Listing(_BaseListing[T_co]):
         try:
             while (page := walk.next_page(self._as_dict, True)) is not None:
                 yield page
+            warn_of_unread(walk.report)
         finally:
             walk.stop()
 
@@ -189,6 +192,7 @@ class AsyncListing(_BaseListing[T_co]):
         try:
             while (items := await walk.next_items(self._as_dict, False)) is not None:
                 yield items
+            warn_of_unread(walk.report)
         finally:
             walk.stop()
 
@@ -198,6 +202,7 @@ class AsyncListing(_BaseListing[T_co]):
         try:
             while (page := await walk.next_page(self._as_dict, False)) is not None:
                 yield page
+            warn_of_unread(walk.report)
         finally:
             walk.stop()
 
@@ -269,6 +274,31 @@ class ArrowSource:
         self._stopped = True
         if self._walk is not None:
             self._walk.stop()
+
+
+NAMED = 20
+"""Users whose unread lists a warning names."""
+
+
+def warn_of_unread(report: WalkReport) -> None:
+    """Warns once a walk has ended without the lists that could not be read.
+
+    The native module calls it at the end of an Arrow stream.
+    """
+    unread = report.unread_users
+    if not unread:
+        return
+    from backread.errors import IncompleteWarning
+
+    shown = ", ".join(map(str, unread[:NAMED]))
+    more = f" and {len(unread) - NAMED} more" if len(unread) > NAMED else ""
+    lists = "1 list" if len(unread) == 1 else f"{len(unread)} lists"
+    warnings.warn(
+        f"{lists} of messages could not be read: of user {shown}{more}; all others were. Read it "
+        "again later; strict=True raises IncompleteError instead",
+        IncompleteWarning,
+        stacklevel=4,
+    )
 
 
 def _unread() -> WalkReport:

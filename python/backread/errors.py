@@ -218,6 +218,10 @@ class IncompleteError(BackreadError):
         self.report = report
 
 
+class IncompleteWarning(UserWarning):
+    """A walk over many users' messages went on without the lists that could not be read."""
+
+
 class MirrorError(BackreadError):
     """The mirror's folder cannot be used as it is; it says why and what to do."""
 

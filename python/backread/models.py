@@ -286,6 +286,8 @@ class WalkReport:
       of `Client`.
     - ``odd_values``: values of documented fields that were of another type than documented; each
       is kept as sent in the ``extra`` of its object, and the field is ``None``.
+    - ``unread_users``: ids of the users whose messages could not be read, or not to their end;
+      they are among the ``uncertified_users``. Only a walk over every user's messages fills it.
     """
 
     requests: int
@@ -313,6 +315,7 @@ class WalkReport:
     rows_found_by_id: int = 0
     outage_seconds: float = 0.0
     odd_values: int = 0
+    unread_users: tuple[int, ...] = ()
 
     def to_json(self) -> str:
         """The report as JSON, times in ISO 8601; `from_json` reads it."""

@@ -148,25 +148,38 @@ impl Summary {
                 self.users_gone += 1;
                 self.close(user_id, &list, report);
             }
+            Event::ListUnread {
+                user_id,
+                report: list,
+            } => {
+                self.close(user_id, &list, report);
+                self.end_list(user_id, &list, report);
+                report.unread_users.push(user_id);
+            }
             Event::ListEnded {
                 user_id,
                 report: list,
             } => {
                 self.close(user_id, &list, report);
-                self.all_totals_known &= list.total_first.is_some() && list.total_last.is_some();
-                report.total_first = add(report.total_first, list.total_first);
-                report.total_last = add(report.total_last, list.total_last);
-                *report
-                    .lists_by_certificate
-                    .entry(list.certificate.name())
-                    .or_default() += 1;
-                self.weakest = self.weakest.min(list.certificate);
-                if list.certificate == Certificate::Uncertified {
-                    report.uncertified_users.push(user_id);
-                }
+                self.end_list(user_id, &list, report);
             }
         }
         None
+    }
+
+    /// Counts what a list proved, or did not.
+    fn end_list(&mut self, user_id: i64, list: &WalkReport, report: &mut WalkReport) {
+        self.all_totals_known &= list.total_first.is_some() && list.total_last.is_some();
+        report.total_first = add(report.total_first, list.total_first);
+        report.total_last = add(report.total_last, list.total_last);
+        *report
+            .lists_by_certificate
+            .entry(list.certificate.name())
+            .or_default() += 1;
+        self.weakest = self.weakest.min(list.certificate);
+        if list.certificate == Certificate::Uncertified {
+            report.uncertified_users.push(user_id);
+        }
     }
 
     /// Counts what a list read after its last page of rows.
@@ -178,6 +191,7 @@ impl Summary {
 
     fn end(self, cut: Option<u64>, report: &mut WalkReport, at: Timestamp) {
         report.uncertified_users.sort_unstable();
+        report.unread_users.sort_unstable();
         if !self.all_totals_known {
             (report.total_first, report.total_last) = (None, None);
         }
@@ -192,6 +206,10 @@ impl Summary {
         if !report.uncertified_users.is_empty() {
             let count = report.uncertified_users.len();
             reasons.push(format!("the messages of {count} users are uncertified"));
+        }
+        if !report.unread_users.is_empty() {
+            let count = report.unread_users.len();
+            reasons.push(format!("those of {count} of them could not be read"));
         }
         if self.users_gone > 0 {
             reasons.push(format!(

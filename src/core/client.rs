@@ -1,10 +1,11 @@
 //! The four reads: each under the shared pace, retried, and within its budget.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use tokio::time::Instant;
 
 use self::failure::{decode_failure, status_failure, unreadable};
 use self::sending::Request;
@@ -36,8 +37,19 @@ pub struct Client {
     outages: Arc<PerProcess<Arc<Outages>>>,
     closed: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
+    answered: Arc<LastAnswer>,
     observer: Option<Arc<Observer>>,
     clock: Clock,
+}
+
+/// When an answer was last read.
+#[derive(Debug, Default)]
+struct LastAnswer(Mutex<Option<Instant>>);
+
+impl LastAnswer {
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What one read gave, and what was sent for it.
@@ -75,6 +87,7 @@ impl Client {
             outages: Arc::default(),
             closed: Arc::default(),
             sent: Arc::default(),
+            answered: Arc::default(),
             observer: None,
             clock: Clock::real(),
         };
@@ -151,6 +164,22 @@ impl Client {
             options: Arc::new(options),
             ..self.clone()
         }
+    }
+
+    /// The same client, which sends each request once and waits for no outage to end.
+    pub fn without_retries(&self) -> Self {
+        let mut options = (*self.options).clone();
+        options.max_retries = 0;
+        Self {
+            options: Arc::new(options),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a request of this client or a clone was read successfully in the last `length`.
+    pub fn was_answered_within(&self, length: Duration) -> bool {
+        let last = *self.answered.lock();
+        last.is_some_and(|last| self.clock.now().saturating_duration_since(last) <= length)
     }
 
     /// How long the service has been down so far, in all outages that this client has seen.
@@ -263,6 +292,23 @@ impl Client {
                 },
             }),
             read => read,
+        }
+    }
+
+    /// A page that no answer holds, in place of what these attempts brought.
+    pub fn answer_without(
+        &self,
+        page: Page,
+        endpoint: Endpoint,
+        attempts: Vec<Attempt>,
+    ) -> Read<Page> {
+        Read {
+            value: page,
+            sent: Sent {
+                endpoint,
+                attempts,
+                stars: self.stars(),
+            },
         }
     }
 

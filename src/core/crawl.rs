@@ -1,6 +1,7 @@
 //! Every user's messages, lists side by side under the client's pace, as events.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -12,6 +13,7 @@ use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
 use super::list_state::askable;
 use super::report::WalkReport;
+use super::unread::UnreadLists;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
 
 // More lists than this are never under way at once, whatever max_concurrency says.
@@ -41,6 +43,11 @@ pub enum Event {
         user_id: i64,
         report: Box<WalkReport>,
     },
+    /// The list could not be read to its end; the report says why.
+    ListUnread {
+        user_id: i64,
+        report: Box<WalkReport>,
+    },
     /// The user was listed and is gone; what the report counts had been read before.
     UserGone {
         user_id: i64,
@@ -63,6 +70,7 @@ pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Feed<Event
             settings,
             budget,
             outlet: outlet.clone(),
+            unread: Arc::default(),
         };
         let read = lists.read(waiting, side_by_side);
         tokio::try_join!(find, read).map(|_| ())
@@ -117,6 +125,7 @@ struct Lists {
     settings: WalkSettings,
     budget: Budget,
     outlet: Outlet<Event>,
+    unread: Arc<UnreadLists>,
 }
 
 impl Lists {
@@ -152,19 +161,31 @@ impl Lists {
             settings,
             budget,
             outlet,
+            unread,
         } = &self;
         let report = SharedReport::new(WalkReport::not_read_yet());
         let list = List::Messages { user_id };
         let wrap = Event::Messages;
         let read = sweep_into(client, list, *settings, budget, &report, outlet, wrap).await;
+        let mut reason = None;
         let not_found = match read {
             Ok(()) => false,
             Err(error) if *once_listed && error.status() == Some(404) => true,
-            Err(error) => return Err(error),
+            Err(error) => {
+                reason = Some(unread.give_up(client, budget, error).await?);
+                false
+            }
         };
         let gone = not_found && is_gone(client, user_id, budget).await?;
         let user_id = user_id.get().try_into().unwrap_or(i64::MAX);
         let mut report = Box::new(report.get());
+        if let Some(reason) = reason {
+            report.doubt(reason);
+            let event = Event::ListUnread { user_id, report };
+            outlet.put(event).await;
+            return Ok(());
+        }
+        unread.note_read();
         if not_found && !gone {
             report.doubt("its messages were not found (404), though the user is there".to_owned());
         }

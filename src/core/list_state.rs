@@ -19,6 +19,8 @@ pub enum Kind {
     End,
     /// The user was gone.
     Gone,
+    /// It could not be read.
+    Unread,
 }
 
 impl Kind {
@@ -27,11 +29,12 @@ impl Kind {
             Self::Whole => "whole",
             Self::End => "end",
             Self::Gone => "gone",
+            Self::Unread => "unread",
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Whole, Self::End, Self::Gone]
+        [Self::Whole, Self::End, Self::Gone, Self::Unread]
             .into_iter()
             .find(|kind| kind.name() == name)
     }

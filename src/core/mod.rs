@@ -1,5 +1,5 @@
 //! The client, without Python: `error, encoding, json, model, flat, page, list_state <- config, budget,
-//! observer, retry, outage, pace, stars <- transport <- client <- walk <- crawl <- all_messages, planned_users, sync`, with `probe`
+//! observer, retry, outage, pace, stars <- transport <- client <- walk, unread <- crawl <- all_messages, planned_users, sync`, with `probe`
 //! above `client`; `columns` knows what is read alone, and `batches` puts the two together. Imports go
 //! only downwards; below all of them is the crate's `clock`.
 
@@ -32,4 +32,5 @@ pub mod stars;
 pub mod sync;
 pub mod timestamp;
 pub mod transport;
+pub mod unread;
 pub mod walk;

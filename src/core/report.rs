@@ -69,6 +69,8 @@ pub struct WalkReport {
     /// Message lists by certificate; only a walk over every user's messages fills it.
     pub lists_by_certificate: BTreeMap<&'static str, u64>,
     pub uncertified_users: Vec<i64>,
+    /// Users whose list could not be read, or not to its end; they are uncertified, too.
+    pub unread_users: Vec<i64>,
     pub evidence: Evidence,
     /// How long the service was down while the walk ran.
     pub outage_seconds: f64,
@@ -145,6 +147,7 @@ impl WalkReport {
             reason: Some("not read yet".to_owned()),
             lists_by_certificate: BTreeMap::new(),
             uncertified_users: Vec::new(),
+            unread_users: Vec::new(),
             evidence: Evidence::default(),
             outage_seconds: 0.0,
             odd_values: 0,

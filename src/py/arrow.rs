@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
+use super::convert;
 use super::errors::is_ours;
 use super::interrupting::raise_on_return;
 use super::observing::Onlooker;
@@ -17,7 +18,7 @@ use crate::core::batches::{batches, schema};
 use crate::core::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
 use crate::core::feed::Feed;
 use crate::core::interface::Resource;
-use crate::core::walk::Walk;
+use crate::core::walk::{SharedReport, Walk};
 
 /// Makes what streams need; see `super::prepare`.
 pub fn prepare(py: Python<'_>) {
@@ -47,6 +48,7 @@ pub fn schema_capsule(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, P
 /// A walk as record batches; it waits for them without the GIL.
 pub struct Batches {
     feed: Arc<Feed<RecordBatch>>,
+    report: SharedReport,
     resource: Resource,
     failed: Arc<Mutex<Option<PyErr>>>,
     onlooker: Onlooker,
@@ -61,6 +63,7 @@ impl Batches {
         onlooker: Onlooker,
     ) -> Self {
         Self {
+            report: walk.report.clone(),
             feed: Arc::new(batches(walk, resource)),
             resource,
             failed,
@@ -71,17 +74,36 @@ impl Batches {
 
     fn gather(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let feed = Arc::clone(&self.feed);
-        block_anywhere(&self.onlooker, async move { feed.next().await }).map_err(|error| {
+        let gathered = block_anywhere(&self.onlooker, async move { feed.next().await });
+        gathered.map_err(|error| {
             Python::attach(|py| {
-                let text = error.to_string();
                 if let Err(error) = raised_by_handler(py, &error) {
                     error.write_unraisable(py, None);
                 }
-                let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-                *failed = Some(error);
-                ArrowError::ExternalError(text.into())
-            })
+            });
+            self.fail(error)
         })
+    }
+
+    /// Keeps what ended the stream, of which Arrow carries the text alone.
+    fn fail(&self, error: PyErr) -> ArrowError {
+        let text = error.to_string();
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        ArrowError::ExternalError(text.into())
+    }
+
+    /// Warns of lists that could not be read, once all others were.
+    fn warn(&self) -> Result<(), ArrowError> {
+        let report = self.report.get();
+        if report.unread_users.is_empty() {
+            return Ok(());
+        }
+        let warned = Python::attach(|py| {
+            let report = convert::report(py, &report)?;
+            let listing = py.import("backread._listing")?;
+            listing.call_method1("warn_of_unread", (report,)).map(|_| ())
+        });
+        warned.map_err(|error| self.fail(error))
     }
 }
 
@@ -108,7 +130,10 @@ impl Iterator for Batches {
         if self.ended {
             Python::attach(|py| self.onlooker.end(py, None));
         }
-        gathered.transpose()
+        match gathered {
+            Ok(None) => self.warn().err().map(Err),
+            gathered => gathered.transpose(),
+        }
     }
 }
 

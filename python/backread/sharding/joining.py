@@ -84,6 +84,7 @@ def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
         proving_requests=sum(report.proving_requests for report in everything),
         rows_found_by_id=sum(report.rows_found_by_id for report in everything),
         outage_seconds=sum(report.outage_seconds for report in everything),
+        unread_users=tuple(sorted(user_id for report in read for user_id in report.unread_users)),
         odd_values=sum(report.odd_values for report in (everything if about_messages else read)),
     )
 

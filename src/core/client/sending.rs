@@ -281,6 +281,7 @@ impl Client {
             }
             let failure = match outcome {
                 Ok((_, value)) => {
+                    *self.answered.lock() = Some(ended);
                     place.answered(ended);
                     self.observe(request, &call.attempts, None, None, notes);
                     return Ok((value, call.attempts));

@@ -179,6 +179,25 @@ impl Page {
         }
     }
 
+    /// A page of one row that is larger than a response may be.
+    pub fn of_a_row_too_large(offset: u64, resource: Resource) -> Self {
+        let text = Text {
+            json: Arc::default(),
+            repaired: 0,
+        };
+        let scanned = Scanned {
+            limit: Some(1),
+            offset: i64::try_from(offset).ok(),
+            total: None,
+            places: vec![Place {
+                slice: 0..0,
+                verdict: Verdict::too_large(),
+            }],
+            plain: Plain::None,
+        };
+        Self::of(scanned, text, resource)
+    }
+
     fn of(scanned: Scanned, text: Text, resource: Resource) -> Self {
         let source = Arc::new(Source {
             json: Arc::clone(&text.json),

@@ -14,6 +14,8 @@ pub enum Unreadable {
     NoObject,
     NoId,
     TooDeep,
+    /// It is larger than `max_response_bytes` by itself, and was not read.
+    TooLarge,
 }
 
 impl Unreadable {
@@ -28,6 +30,7 @@ impl Unreadable {
             Self::NoObject => "is no object",
             Self::NoId => "has no whole number as its id",
             Self::TooDeep => "is nested too deep",
+            Self::TooLarge => "is larger than max_response_bytes",
         }
     }
 }
@@ -46,6 +49,14 @@ impl Verdict {
     pub fn plain(id: i64) -> Self {
         Self {
             id: Some(id),
+            ..Self::default()
+        }
+    }
+
+    /// That of a row that was not read.
+    pub fn too_large() -> Self {
+        Self {
+            unreadable: Some(Unreadable::TooLarge),
             ..Self::default()
         }
     }

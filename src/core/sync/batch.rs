@@ -13,7 +13,7 @@ use crate::core::columns::{
 use crate::core::interface::Resource;
 use crate::core::json::Fault;
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, askable};
-use crate::core::page::Row;
+use crate::core::page::{Row, Unreadable};
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 
@@ -183,6 +183,10 @@ impl Pending {
         read: impl FnOnce(&'a Row) -> Result<T, Fault>,
     ) -> Option<T> {
         self.count(row);
+        // Of a row that is too large nothing is held; the reason of its list names it.
+        if row.unreadable == Some(Unreadable::TooLarge) {
+            return None;
+        }
         match read(row) {
             Ok(record) => Some(record),
             Err(Fault { path, reason, .. }) => {

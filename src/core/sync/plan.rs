@@ -94,6 +94,23 @@ impl Plan {
         half_read
     }
 
+    /// The users whose lists could not be read the last time: they come next.
+    pub fn unread(&mut self) -> Vec<ListedUser> {
+        let lists = self.known.lists.iter();
+        let mut unread: Vec<ListedUser> = lists
+            .filter(|(_, held)| held.kind == Kind::Unread)
+            .filter_map(|(id, held)| {
+                Some(ListedUser {
+                    user_id: Natural::new("id", *id).ok()?,
+                    hints: Some(held.hints),
+                })
+            })
+            .collect();
+        unread.sort_unstable_by_key(|user| user.user_id);
+        unread.retain(|user| self.place(*user));
+        unread
+    }
+
     /// Takes a user that was listed; true if it is to be read at once, else it is kept for `rest`.
     pub fn see(&mut self, user: ListedUser) -> bool {
         if !self.place(user) {

@@ -13,13 +13,14 @@ use super::plan::{Approach, Plan};
 use crate::core::budget::Budget;
 use crate::core::client::Client;
 use crate::core::crawl::{MOST_SIDE_BY_SIDE, is_gone};
-use crate::core::error::Error;
+use crate::core::error::{Error, ErrorKind};
 use crate::core::feed::Outlet;
 use crate::core::interface::List;
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser, askable};
 use crate::core::page::Row;
 use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
+use crate::core::unread::UnreadLists;
 use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, resume_into, says_past_end};
 
 /// Each page with where to go on.
@@ -54,6 +55,7 @@ struct Context {
     plan: Mutex<Plan>,
     board: Arc<Board>,
     outlet: Outlet<Event>,
+    unread: UnreadLists,
 }
 
 impl Context {
@@ -83,6 +85,7 @@ pub async fn read_all(
         plan: Mutex::new(plan),
         board,
         outlet,
+        unread: UnreadLists::default(),
     };
     let (queue, waiting) = mpsc::unbounded_channel();
     let find = find_users(&context, queue);
@@ -105,6 +108,7 @@ async fn find_users(
         let _ = queue.send(user);
     };
     context.plan(Plan::half_read).into_iter().for_each(put);
+    context.plan(Plan::unread).into_iter().for_each(put);
     match context.plan(Plan::take_users) {
         Some(users) => users
             .into_iter()
@@ -216,8 +220,11 @@ async fn read_list(context: &Context, user: ListedUser) -> Result<(), Error> {
         // Nobody reads any more.
         Ok(None) => return Ok(()),
         Err(error) if error.status() == Some(404) => reading.not_found().await?,
-        Err(error) => return Err(error),
+        Err(error) => reading.give_up(error).await?,
     };
+    if row.state.kind != Kind::Unread {
+        context.unread.note_read();
+    }
     context.outlet.put(Event::ListEnded(Box::new(row))).await;
     Ok(())
 }
@@ -235,7 +242,7 @@ impl ListReading<'_> {
             let read = match read.await {
                 Ok(read) => read,
                 // The list may have ended before the offset: a sweep will tell.
-                Err(error) if offset > 0 && says_past_end(&error) => {
+                Err(error) if (offset > 0 && says_past_end(&error)) || is_too_large(&error) => {
                     self.asked += error.attempts.len() as u64;
                     return Ok(None);
                 }
@@ -337,6 +344,19 @@ impl ListReading<'_> {
         Ok(Some(row))
     }
 
+    /// The list cannot be read: it stays as it was, and is the first to be read the next time.
+    async fn give_up(&self, error: Error) -> Result<ListRow, Error> {
+        let context = self.context;
+        let given_up = context
+            .unread
+            .give_up(&context.client, &context.budget, error);
+        let reason = given_up.await?;
+        let mut report = self.report.get();
+        report.doubt(reason);
+        report.end(context.now());
+        Ok(self.row(&report, Kind::Unread))
+    }
+
     /// The messages were not found: the user may be gone, or the list is in doubt.
     async fn not_found(&self) -> Result<ListRow, Error> {
         let context = self.context;
@@ -367,4 +387,8 @@ impl ListReading<'_> {
             reason: report.reason.clone(),
         }
     }
+}
+
+fn is_too_large(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::ResponseTooLarge { .. })
 }

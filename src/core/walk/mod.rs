@@ -3,6 +3,7 @@
 
 mod chain;
 mod sweep;
+mod too_large;
 mod totals;
 
 use std::collections::VecDeque;
@@ -22,6 +23,7 @@ use super::timestamp::Timestamp;
 pub use sweep::{
     Answer, Ask, Checkpoint, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Question, Resume, Sweep,
 };
+use too_large::TooLarge;
 
 // Pages of one list that are asked for side by side at most.
 const LANES: usize = 8;
@@ -170,6 +172,7 @@ pub async fn resume_into<T: Send>(
         None => Sweep::new(list, settings, now()),
         Some(resume) => Sweep::resumed(list, settings, resume, now()),
     };
+    let too_large = TooLarge::default();
     let mut under_way = FuturesUnordered::new();
     let mut answered = VecDeque::new();
     loop {
@@ -197,7 +200,8 @@ pub async fn resume_into<T: Send>(
             break;
         }
         while let Some(ask) = sweep.ask() {
-            under_way.push(async move { (ask, answer(client, list, ask, budget).await) });
+            let answer = answer(client, list, ask, budget, &too_large);
+            under_way.push(async move { (ask, answer.await) });
         }
         let (ask, answer) = match answered.pop_front() {
             Some(answer) => answer,
@@ -244,13 +248,21 @@ pub fn says_past_end(error: &Error) -> bool {
 }
 
 /// Sends what a sweep asks for.
-async fn answer(client: &Client, list: List, ask: Ask, budget: &Budget) -> Result<Answer, Error> {
+async fn answer(
+    client: &Client,
+    list: List,
+    ask: Ask,
+    budget: &Budget,
+    too_large: &TooLarge,
+) -> Result<Answer, Error> {
     match ask.question {
-        Question::Page { offset, limit } => match client.page(list, offset, limit, budget).await {
-            Ok(read) => Ok(Answer::Page(read)),
-            Err(error) if offset > 0 && says_past_end(&error) => Ok(Answer::PastEnd(error)),
-            Err(error) => Err(error),
-        },
+        Question::Page { offset, limit } => {
+            match too_large.page(client, list, offset, limit, budget).await {
+                Ok(read) => Ok(Answer::Page(read)),
+                Err(error) if offset > 0 && says_past_end(&error) => Ok(Answer::PastEnd(error)),
+                Err(error) => Err(error),
+            }
+        }
         Question::Row { id } => {
             let read = client.row(list, Natural::new("id", id)?, budget).await?;
             Ok(Answer::Row {

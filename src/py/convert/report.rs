@@ -40,6 +40,7 @@ pub fn report<'py>(py: Python<'py>, report: &WalkReport) -> PyResult<Bound<'py, 
         evidence.rows_found_by_id.into_pyobject(py)?.into_any(),
         report.outage_seconds.into_pyobject(py)?.into_any(),
         report.odd_values.into_pyobject(py)?.into_any(),
+        PyTuple::new(py, &report.unread_users)?.into_any(),
     ];
     class(py, "WalkReport")?.call1(PyTuple::new(py, arguments)?)
 }

@@ -1,0 +1,78 @@
+//! Whether a list that cannot be read costs that list alone, or ends the call.
+//!
+//! A list is given up once its retries are used up, if the service answers others meanwhile. If it
+//! answers nobody, it is the service that is down, and the call fails with the error as it is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::budget::Budget;
+use super::client::Client;
+use super::error::{Error, ErrorKind};
+use super::interface::{Limit, List};
+
+/// So many lists in a row of which none can be read are no fault of these lists.
+const MOST_IN_A_ROW: u64 = 50;
+// The secret is wrong, or too much is asked: both hold for every list.
+const OF_EVERY_LIST: [u16; 2] = [401, 429];
+
+/// The lists of one call that could not be read.
+#[derive(Debug, Default)]
+pub struct UnreadLists {
+    in_a_row: AtomicU64,
+}
+
+impl UnreadLists {
+    /// A list was read to its end.
+    pub fn note_read(&self) {
+        self.in_a_row.store(0, Ordering::Relaxed);
+    }
+
+    /// Gives up a list that failed: why it could not be read, in words. The error comes back where
+    /// it ends the call.
+    pub async fn give_up(
+        &self,
+        client: &Client,
+        budget: &Budget,
+        error: Error,
+    ) -> Result<String, Error> {
+        if !may_be_of_one_list(&error) || !others_are_answered(client, budget, &error).await {
+            return Err(error);
+        }
+        if self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_IN_A_ROW {
+            return Err(error);
+        }
+        Ok(format!("it could not be read: {error}"))
+    }
+}
+
+fn may_be_of_one_list(error: &Error) -> bool {
+    match &error.kind {
+        ErrorKind::Status(failure) => !OF_EVERY_LIST.contains(&failure.status),
+        ErrorKind::Connect(_)
+        | ErrorKind::Timeout(_)
+        | ErrorKind::TruncatedBody(_)
+        | ErrorKind::ResponseTooLarge { .. }
+        | ErrorKind::Transport(_)
+        | ErrorKind::Decode { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether the service has answered another request since the last attempt began, or answers one
+/// now.
+async fn others_are_answered(client: &Client, budget: &Budget, error: &Error) -> bool {
+    let taken = error.attempts.last().map_or(0.0, |last| last.seconds_taken);
+    let taken = Duration::try_from_secs_f64(taken).unwrap_or_default();
+    if client.was_answered_within(taken) {
+        return true;
+    }
+    let Ok(limit) = Limit::new("limit", 1) else {
+        return false;
+    };
+    let once = client.without_retries();
+    match once.page(List::Users, 0, limit, budget).await {
+        Ok(_) => true,
+        Err(error) => matches!(error.kind, ErrorKind::ResponseTooLarge { .. }),
+    }
+}
