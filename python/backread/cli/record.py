@@ -71,14 +71,14 @@ def record(
     equal fakes. Names of fields and attributes stay, and are printed: look at them.
     """
     from backread.testing import record as make
-    from backread.testing.recording.recorder import check_folder
+    from backread.testing.recording.recorder import check_place
 
     if every and users is not None:
         raise UnusableArgumentError(
             f"--all keeps every user, and --users {users} at most {users}: leave out one of them"
         )
     key = _key(key_file)
-    check_folder(folder, replace)
+    check_place(folder, replace)
     with connection.client() as client:
         if probe:
             say(

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from backread._client import Client
 from backread._listing import ArrowSource
-from backread.landing.run import shard_folder
+from backread.landing.run import run_folder, shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport
 from backread.sharding import Shard
 
-__all__ = ["Landed", "land"]
+__all__ = ["Landed", "is_attempt", "land"]
+
+ATTEMPT = re.compile(r"(run=[0-9A-Za-z-]+)/shard=\d{5,}/attempt=[0-9a-f]{32}\.parquet", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,12 @@ class Landed:
             raise ValueError(f"this JSON tells of no landed shard: {error}") from None
 
 
+def is_attempt(file: object, run_id: object) -> bool:
+    """Whether it is a name that `land` gives, in that run; JSON may hold anything."""
+    found = ATTEMPT.fullmatch(file) if isinstance(file, str) else None
+    return found is not None and isinstance(run_id, str) and found[1] == run_folder(run_id)
+
+
 def land(
     folder: Folder,
     shard: Shard[Any],
@@ -68,8 +77,9 @@ def land(
     """Reads the shard into a file that is new each time, in bounded memory.
 
     A worker that is killed in the middle leaves a file under a temporary name, which nothing reads;
-    one that is run again writes another. ``client``, ``strict`` and ``secret_file`` are those of
-    `Shard.read`, whose errors are raised; `LandingError` where the folder cannot be written.
+    one that is run again removes that and writes another. ``client``, ``strict`` and
+    ``secret_file`` are those of `Shard.read`, whose errors are raised; `LandingError` where the
+    folder cannot be written.
     """
     check_kind("shard", shard, Shard, "an item of what plan() gives")
     storage = Storage(folder)
@@ -78,6 +88,7 @@ def land(
     listing = shard.read(client, strict=strict, secret_file=secret_file)
     name = f"{shard_folder(shard.plan_id, shard.index)}/attempt={uuid4().hex}.parquet"
     storage.make_folder(shard_folder(shard.plan_id, shard.index))
+    storage.clean(shard_folder(shard.plan_id, shard.index))
 
     def write(source: ArrowSource) -> int:
         rows = 0

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from backread.errors import LandingError
-from backread.landing.attempt import Landed
-from backread.landing.run import load_plan
+from backread.landing.attempt import Landed, is_attempt
+from backread.landing.run import load_plan, shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport
 from backread.sharding import join_reports
@@ -21,7 +21,7 @@ __all__ = ["Committed", "commit", "dataset", "runs"]
 
 FORMAT = 1
 MANIFESTS = "manifests"
-MANIFEST = re.compile(r"(\d{8})\.json")
+MANIFEST = re.compile(r"(\d{8})\.json", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,11 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
         )
     ordered = [chosen[shard.index] for shard in plan]
     for each in ordered:
+        if not is_attempt(each.file, run_id):
+            raise LandingError(
+                f"the run {run_id} cannot be committed: {each.file!r:.120} is no file of it; give "
+                "what land() gave"
+            )
         if storage.size(each.file) != each.size:
             raise LandingError(
                 f"the run {run_id} cannot be committed: {each.file} is not there as it was landed; "
@@ -76,6 +81,8 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
             )
     report = join_reports(plan, [each.report for each in ordered])
     storage.make_folder(MANIFESTS)
+    for name in (MANIFESTS, *(shard_folder(run_id, shard.index) for shard in plan)):
+        storage.clean(name)
     while True:
         done = runs(folder)
         for earlier in done:
@@ -142,11 +149,15 @@ def _read(storage: Storage, name: str) -> Committed:
         document = json.loads(storage.read(name) or b"")
         written = document["format"]
         if written == FORMAT:
+            run_id, files = document["run_id"], tuple(document["files"])
+            for file in files:
+                if not is_attempt(file, run_id):
+                    raise ValueError(f"{file!r:.120} is no file of the run")
             return Committed(
                 number=document["number"],
-                run_id=document["run_id"],
+                run_id=run_id,
                 resource=document["resource"],
-                files=tuple(document["files"]),
+                files=files,
                 rows=document["rows"],
                 report=WalkReport.from_json(json.dumps(document["report"])),
                 committed_at=datetime.fromisoformat(document["committed_at"]),

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
-from uuid import uuid4
 
-from backread._disk import flush_directory, flush_file
+from backread._files import make_folder, make_subfolder, read_file
+from backread._paths import local_path, shown
+from backread._unfinished import Unfinished, remove_leftovers, unfinished_name
 from backread.errors import BackreadError, LandingError
 
 __all__ = ["Folder", "Storage", "check_kind", "require"]
+
+GIVE_A_URI = "give the URI as text, for a Path has lost one of its slashes"
 
 Folder: TypeAlias = str | os.PathLike[str]
 
@@ -32,10 +37,12 @@ class Storage:
                 self.filesystem, self._root = filesystems.FileSystem.from_uri(self.folder)
             else:
                 self.filesystem = filesystems.LocalFileSystem()
-                self._root = str(Path(self.folder).absolute())
+                self._root = str(local_path(self.folder, GIVE_A_URI).absolute())
+                if shown(self._root) != self._root:
+                    raise ValueError("pyarrow reads only names that are UTF-8")
         except (OSError, ValueError) as error:
             raise LandingError(
-                f"the landing folder {self.folder}: {error}; name a path, or a URI that "
+                f"the landing folder {shown(self.folder)}: {error}; name a path, or a URI that "
                 "pyarrow knows"
             ) from None
 
@@ -44,13 +51,31 @@ class Storage:
         return f"{self._root.rstrip('/')}/{name}"
 
     def make_folder(self, name: str) -> None:
+        """Makes a folder below this one, and this one; both are checked if they are there."""
         with self.named(name, "made"):
-            self.filesystem.create_dir(self.path(name), recursive=True)
+            if not self.is_local:
+                self.filesystem.create_dir(self.path(name), recursive=True)
+                return
+            folder = Path(self._root)
+            make_folder(folder)
+            for part in name.split("/"):
+                folder /= part
+                make_subfolder(folder)
+
+    def clean(self, name: str) -> None:
+        """Removes what killed processes left unfinished in a folder below this one.
+
+        In an object store that cannot be told from what is being written, and stays.
+        """
+        if self.is_local:
+            remove_leftovers(Path(self.path(name)))
 
     def read(self, name: str) -> bytes | None:
         """What the file holds, None if there is none."""
         with self.named(name, "read"):
             try:
+                if self.is_local:
+                    return read_file(Path(self.path(name)))
                 with self.filesystem.open_input_stream(self.path(name)) as stream:
                     read: bytes = stream.read()
                     return read
@@ -74,21 +99,31 @@ class Storage:
                     return False
                 self._put(self.path(name), text)
                 return True
-            temporary = self.temporary(name)
-            self._put(temporary, text)
-            flush_file(Path(temporary))
-            try:
-                os.link(temporary, self.path(name))
-            except FileExistsError:
-                return False
-            finally:
-                Path(temporary).unlink()
-            flush_directory(Path(self.path(name)).parent)
-            return True
+            with Unfinished(Path(self.path(name))) as unfinished:
+                unfinished.file.write(text.encode())
+                return unfinished.place_new()
 
-    def fresh(self, name: str) -> _Fresh:
+    def fresh(self, name: str) -> AbstractContextManager[str]:
         """Where to write a file that takes its name once the block has ended well."""
-        return _Fresh(self, name)
+        return self._fresh_here(name) if self.is_local else self._fresh_elsewhere(name)
+
+    @contextmanager
+    def _fresh_here(self, name: str) -> Iterator[str]:
+        with Unfinished(Path(self.path(name))) as unfinished:
+            yield str(unfinished.path)
+
+    @contextmanager
+    def _fresh_elsewhere(self, name: str) -> Iterator[str]:
+        place, _, last = name.rpartition("/")
+        temporary = self.path(f"{place}/{unfinished_name(last)}")
+        try:
+            yield temporary
+        except BaseException:
+            # It was not made yet, or stays as what nothing names.
+            with suppress(OSError):
+                self.filesystem.delete_file(temporary)
+            raise
+        self.filesystem.move(temporary, self.path(name))
 
     def size(self, name: str) -> int | None:
         """The file's size in bytes, None if there is none."""
@@ -110,11 +145,6 @@ class Storage:
             found = self.filesystem.get_file_info(selector)
             return sorted(each.base_name for each in found if each.is_file)
 
-    def temporary(self, name: str) -> str:
-        # Spark and pyarrow pass over files that begin so.
-        place, _, last = name.rpartition("/")
-        return self.path(f"{place}/_{uuid4().hex}.{last}")
-
     def _put(self, path: str, text: str) -> None:
         with self.filesystem.open_output_stream(path) as stream:
             stream.write(text.encode())
@@ -124,33 +154,6 @@ class Storage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Storage, (self.folder,)
-
-
-class _Fresh:
-    """A file under a temporary name, which takes its own at the end of the block."""
-
-    def __init__(self, storage: Storage, name: str) -> None:
-        self._storage = storage
-        self._name = name
-        self._temporary = storage.temporary(name)
-
-    def __enter__(self) -> str:
-        return self._temporary
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        storage, temporary, final = self._storage, self._temporary, self._storage.path(self._name)
-        if kind is not None:
-            try:
-                storage.filesystem.delete_file(temporary)
-            except OSError:
-                # It was not made yet, or stays as what nothing names.
-                return
-            return
-        if storage.is_local:
-            flush_file(Path(temporary))
-        storage.filesystem.move(temporary, final)
-        if storage.is_local:
-            flush_directory(Path(final).parent)
 
 
 class _Named:

@@ -1,14 +1,23 @@
-"""The file of the database: made whole, opened only if it is ours, brought to this version."""
+"""The files of the database: made whole, opened only if it is ours, brought to this version."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from backread._disk import flush_directory, flush_file
+from backread._files import (
+    check_file,
+    create,
+    flush_directory,
+    flush_file,
+    give_like_folder,
+    make_subfolder,
+)
+from backread._unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.engine import connect, rows_of, transaction
 from backread.mirror.lock import LOCK_NAME
@@ -19,20 +28,18 @@ from backread.mirror.schema import CONTENT_TABLES, SCHEMA_VERSION, create_statem
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["OWN_NAMES", "open_database", "refuse_foreign"]
+__all__ = ["OWN_NAMES", "make_log", "open_database", "refuse_foreign"]
 
 DATABASE_NAME = "mirror.duckdb"
+LOG_NAME = f"{DATABASE_NAME}.wal"
+SPILL_NAME = f"{DATABASE_NAME}.tmp"
+"""Where DuckDB puts what exceeds its memory."""
+
 MEMORY_LIMIT = "1GB"
 CHECKPOINT_AT = "64MB"
 """How long DuckDB's log gets; each checkpoint packs the rows at the tables' ends anew."""
 
-OWN_NAMES = {
-    DATABASE_NAME,
-    # The beginnings of a new one, DuckDB's log, and where it puts what exceeds its memory.
-    *(f"{DATABASE_NAME}.{ending}" for ending in ("new", "new.wal", "wal", "tmp")),
-    LOCK_NAME,
-    PUBLISHED,
-}
+OWN_NAMES = {DATABASE_NAME, LOG_NAME, SPILL_NAME, LOCK_NAME, PUBLISHED}
 """All that a sync puts into the folder."""
 
 
@@ -44,18 +51,47 @@ def open_database(folder: Path) -> Iterator[DuckDBPyConnection]:
     another program or a newer backread made it. DuckDB's own errors pass; the caller names them.
     """
     path = folder / DATABASE_NAME
+    for each in (path, folder / LOG_NAME):
+        check_file(each)
+    remove_leftovers(folder)
+    with _spill_folder(folder) as spill:
+        if not path.exists():
+            _create(path, spill)
+        connection = _connect(path, spill)
+        try:
+            _bring_forward(folder, connection, _schema_version(folder, connection))
+            yield connection
+        finally:
+            connection.close()
+
+
+def make_log(folder: Path) -> None:
+    """Makes DuckDB's log before DuckDB does: by the process's umask it might be for everyone."""
+    path = folder / LOG_NAME
     if not path.exists():
-        _create(path)
-    connection = _connect(path)
+        create(path).close()
+
+
+@contextmanager
+def _spill_folder(folder: Path) -> Iterator[Path]:
+    spill = folder / SPILL_NAME
+    # A killed sync may have left gigabytes of messages there.
+    shutil.rmtree(spill, ignore_errors=True)
+    # DuckDB's files in it are made by the umask.
+    make_subfolder(spill, keep=0o2770)
     try:
-        _bring_forward(connection, _schema_version(folder, connection))
-        yield connection
+        yield spill
     finally:
-        connection.close()
+        shutil.rmtree(spill, ignore_errors=True)
 
 
-def _connect(path: Path) -> DuckDBPyConnection:
-    return connect(path, {"memory_limit": MEMORY_LIMIT, "checkpoint_threshold": CHECKPOINT_AT})
+def _connect(path: Path, spill: Path) -> DuckDBPyConnection:
+    options = {
+        "memory_limit": MEMORY_LIMIT,
+        "checkpoint_threshold": CHECKPOINT_AT,
+        "temp_directory": str(spill),
+    }
+    return connect(path, options)
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -73,21 +109,21 @@ def refuse_foreign(folder: Path) -> None:
         )
 
 
-def _create(path: Path) -> None:
+def _create(path: Path, spill: Path) -> None:
     # Made aside and renamed, so that a kill leaves no half-made database under its name.
-    fresh = path.with_name(f"{path.name}.new")
-    for leftover in (fresh, fresh.with_name(f"{fresh.name}.wal")):
-        leftover.unlink(missing_ok=True)
-    connection = _connect(fresh)
-    try:
-        for statement in create_statements(uuid4().hex):
-            rows_of(connection, statement)
-        rows_of(connection, "CHECKPOINT")
-    finally:
-        connection.close()
-    flush_file(fresh)
-    fresh.replace(path)
-    flush_directory(path.parent)
+    with private_folder(path.parent, path.name) as aside:
+        fresh = aside / path.name
+        connection = _connect(fresh, spill)
+        try:
+            for statement in create_statements(uuid4().hex):
+                rows_of(connection, statement)
+            rows_of(connection, "CHECKPOINT")
+        finally:
+            connection.close()
+        give_like_folder(fresh, path.parent)
+        flush_file(fresh)
+        fresh.replace(path)
+        flush_directory(path.parent)
 
 
 def _schema_version(folder: Path, connection: DuckDBPyConnection) -> int:
@@ -108,8 +144,9 @@ def _schema_version(folder: Path, connection: DuckDBPyConnection) -> int:
     return int(version)
 
 
-def _bring_forward(connection: DuckDBPyConnection, version: int) -> None:
+def _bring_forward(folder: Path, connection: DuckDBPyConnection, version: int) -> None:
     for step in steps_from(version):
+        make_log(folder)
         with transaction(connection):
             for statement in step.statements:
                 rows_of(connection, statement)

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from backread._files import RefusedFileError
+from backread._unfinished import scratch_folder
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
@@ -50,10 +52,21 @@ def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBP
     """A connection to the file, or to an empty database in memory; its time zone is UTC."""
     duckdb = load_duckdb()
     target = ":memory:" if path is None else str(path)
-    connection: DuckDBPyConnection = duckdb.connect(target, config=options or {})
+    if options is None:
+        # DuckDB's own choice is below the working directory, for everyone to read.
+        options = {"temp_directory": _spill_folder()}
+    connection: DuckDBPyConnection = duckdb.connect(target, config=options)
     # Global, because a cursor is a session of its own.
     connection.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
     return connection
+
+
+def _spill_folder() -> str:
+    """Where queries put what exceeds the memory; nowhere on a machine that can only be read."""
+    try:
+        return str(scratch_folder())
+    except OSError:
+        return ""
 
 
 @contextmanager
@@ -74,6 +87,8 @@ def named_errors(folder: Path) -> Iterator[None]:
             raise KeyboardInterrupt from None
         if isinstance(error, RuntimeError) and not isinstance(error, duckdb.Error):
             raise
+        if isinstance(error, RefusedFileError):
+            raise MirrorError(f"the mirror in {folder}: {error}") from None
         raise MirrorError(_advice(folder, str(error))) from error
 
 

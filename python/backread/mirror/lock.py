@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from backread._files import open_or_create
 from backread.errors import MirrorError
 
 __all__ = ["LOCK_NAME", "writer_lock"]
@@ -26,7 +27,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
 
     `MirrorError` too where the file system keeps no locks.
     """
-    with (folder / LOCK_NAME).open("a+b") as file:
+    with open_or_create(folder / LOCK_NAME) as file:
         try:
             held = _try_lock(file)
         except OSError as error:
@@ -41,6 +42,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
             )
         try:
             file.truncate(0)
+            file.seek(0)
             file.write(json.dumps(_signature()).encode())
             file.flush()
             yield

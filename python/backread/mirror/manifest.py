@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from backread._disk import flush_directory, flush_file
+from backread._files import flush_directory, read_file
+from backread._unfinished import Unfinished
 from backread.errors import MirrorError
 
 __all__ = [
@@ -31,7 +32,7 @@ FORMAT = 2
 PUBLISHED = "published"
 MANIFEST_NAME = "manifest.json"
 # The number of the snapshot that wrote the file comes last, so a name never comes twice.
-DATA_FILE = re.compile(r"^[a-z_]+(?:-\d+-of-\d+)?\.(\d+)\.parquet$")
+DATA_FILE = re.compile(r"[a-z_]+(?:-\d+-of-\d+)?\.(\d+)\.parquet", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def file_name(table: str, sequence: int, part: int | None = None, parts: int = 1
 
 def stored_files(directory: Path) -> dict[str, int]:
     """The data files in the directory, named by a manifest or not, with their snapshot's number."""
-    found = ((entry.name, DATA_FILE.match(entry.name)) for entry in directory.iterdir())
+    found = ((entry.name, DATA_FILE.fullmatch(entry.name)) for entry in directory.iterdir())
     return {name: int(match[1]) for name, match in found if match}
 
 
@@ -84,17 +85,20 @@ def read_manifest(folder: Path) -> Manifest | None:
     """
     path = folder / PUBLISHED / MANIFEST_NAME
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_file(path))
         written = document["format"]
         if not isinstance(written, int) or written <= FORMAT:
-            return Manifest(**document)
+            manifest = Manifest(**document)
+            _check_names(manifest)
+            return manifest
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise MirrorError(f"the mirror in {folder}: {path} cannot be read: {error}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise MirrorError(
-            f"the mirror in {folder}: {path} is damaged; delete that one file and sync again"
+            f"the mirror in {folder}: {path} is damaged ({error}); delete that one file and sync "
+            "again"
         ) from error
     raise MirrorError(
         f"the mirror in {folder} was published by a newer backread (format {written}, this one "
@@ -105,10 +109,14 @@ def read_manifest(folder: Path) -> Manifest | None:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Puts the manifest in the place of the one before, atomically and on the disk."""
     directory = folder / PUBLISHED
-    fresh = directory / f".{MANIFEST_NAME}.new"
-    fresh.write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
-    flush_file(fresh)
-    # The files it names must be on the disk under their names before it is.
-    flush_directory(directory)
-    fresh.replace(directory / MANIFEST_NAME)
-    flush_directory(directory)
+    with Unfinished(directory / MANIFEST_NAME) as fresh:
+        fresh.file.write(json.dumps(asdict(manifest), indent=1).encode())
+        # The files it names must be on the disk under their names before it is.
+        flush_directory(directory)
+
+
+def _check_names(manifest: Manifest) -> None:
+    """ValueError for names of files that are not in the folder, as only an edited one has them."""
+    for name in manifest.names() | manifest.retired.keys():
+        if DATA_FILE.fullmatch(name) is None:
+            raise ValueError(f"{name!r:.80} is no name of a file of the snapshot")

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from backread._arguments import seconds
+from backread._paths import local_path
+from backread.errors import MirrorError
 from backread.mirror.conversation import Conversation, read_conversation
 from backread.mirror.queries import check_reads_only
 from backread.mirror.report import Mode, SyncProgress, SyncReport
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Mirror"]
 
+NOT_HERE = "keep the mirror on a disk and copy it there, or land there with backread.landing"
+
 
 class Mirror:
     """A local copy of every user and every message, kept in ``folder``.
@@ -38,12 +42,15 @@ class Mirror:
     __slots__ = ("__weakref__", "_folder", "_reader")
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = Path(folder)
+        try:
+            self._folder = local_path(folder, NOT_HERE).absolute()
+        except ValueError as error:
+            raise MirrorError(f"a mirror's folder: {error}") from None
         self._reader = SnapshotReader(self._folder)
 
     @property
     def folder(self) -> Path:
-        """The folder, as it was given."""
+        """The folder; a relative path is below the working directory of when this was made."""
         return self._folder
 
     def sync(

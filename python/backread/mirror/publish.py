@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backread._disk import flush_file
+from backread._files import create, flush_file, make_subfolder
+from backread._unfinished import remove_leftovers
 from backread.mirror.engine import file_list, from_microseconds, quoted, rows_of, scan
 from backread.mirror.manifest import (
     FORMAT,
@@ -74,7 +75,8 @@ def published_behind(store: Store) -> bool:
 def publish(store: Store) -> Manifest:
     """Writes and swaps in the snapshot of what is committed; the caller holds the folder's lock."""
     directory = store.folder / PUBLISHED
-    directory.mkdir(exist_ok=True)
+    make_subfolder(directory)
+    remove_leftovers(directory)
     before = read_manifest(store.folder)
     stored = stored_files(directory)
     mirror_id = store.meta("mirror_id") or ""
@@ -285,7 +287,10 @@ def _copy(store: Store, query: str, path: Path) -> None:
 
 
 def _copying(query: str, path: Path) -> str:
-    return f"COPY ({query}) TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+    # DuckDB would make the file by the umask; into one that is there it writes.
+    create(path).close()
+    options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+    return f"COPY ({query}) TO {quoted(str(path))} ({options})"
 
 
 def _copy_side_by_side(store: Store, copies: Sequence[tuple[str, Path]]) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backread.mirror.database import make_log
 from backread.mirror.engine import rows_of, timestamp, transaction
 from backread.mirror.service import Service
 
@@ -65,6 +66,7 @@ class Store:
 
     def transaction(self) -> AbstractContextManager[None]:
         """Commits the block as one, or rolls it back, on Ctrl-C too."""
+        make_log(self.folder)
         return transaction(self.connection)
 
     @contextmanager

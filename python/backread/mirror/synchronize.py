@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from backread._files import RefusedFileError, make_folder
+from backread._paths import shown
 from backread.errors import MirrorError
 from backread.mirror.commit import commit
 from backread.mirror.database import open_database, refuse_foreign
@@ -25,6 +28,9 @@ from backread.mirror.source import Reading, ReadingProgress, Source
 from backread.mirror.store import Store
 
 __all__ = ["OnProgress", "Options", "synchronize"]
+
+# DuckDB takes a backslash for a slash, except on Windows where it is one.
+UNUSABLE = "?" if os.name == "nt" else "?\\"
 
 OnProgress = Callable[[SyncProgress], object]
 
@@ -61,13 +67,18 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
 
 
 def _make_folder(folder: Path) -> None:
-    if "?" in str(folder.absolute()):
+    path = shown(folder.absolute())
+    odd = [each for each in UNUSABLE if each in str(folder.absolute())]
+    if odd or path != str(folder.absolute()):
+        what = f"with {odd[0]!r}" if odd else "that is not UTF-8"
         raise MirrorError(
-            f"the mirror in {folder}: DuckDB keeps no file below a name with '?'; rename the folder"
+            f"the mirror in {path}: DuckDB keeps no file below a name {what}; rename the folder"
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
+        make_folder(folder)
+    except RefusedFileError as error:
+        raise MirrorError(f"the mirror in {folder}: {error}") from None
+    except NotADirectoryError:
         raise MirrorError(f"{folder} is a file; a mirror needs a folder, choose another") from None
     except OSError as error:
         raise MirrorError(

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import re
 import secrets
 import shutil
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from backread._files import (
+    RefusedFileError,
+    check_folder,
+    create,
+    give_folder,
+    make_folder_above,
+)
+from backread._paths import local_path
+from backread._unfinished import private_folder
 from backread.testing.recording.draws import Key
 from backread.testing.recording.recorded import ABOUT, PROFILE, WORLD, About, Record
 from backread.testing.recording.rows import (
@@ -36,13 +47,18 @@ if TYPE_CHECKING:
     from backread.models import WalkReport
     from backread.profile import ServiceProfile
 
-__all__ = ["check_folder", "record"]
+__all__ = ["check_place", "record"]
 
 USERS = 1_000
 READERS = 8
 """Lists of messages that are read side by side; the client's pace has its say besides."""
 MOMENT = 0.01
+NOT_HERE = "name a folder here, and copy the record there"
 GONE = "the user was gone when the messages were asked for"
+
+
+OpenNew = Callable[[str], IO[str]]
+"""Opens a file of the new record, by its name, to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +108,7 @@ def record(
     for name, number in (("users", users), ("messages_per_user", messages_per_user)):
         if number is not None and (isinstance(number, bool) or number < 1):
             raise ValueError(f"{name}: must be 1 or more, or None for all, not {number!r}")
-    target = Path(folder)
+    target = local_path(folder, NOT_HERE)
     try:
         fakes = Fakes(Key(key))
     finally:
@@ -100,20 +116,22 @@ def record(
         del key
     _refuse_other(target, replace)
     # Before anything is sent: a folder that cannot be made costs no request.
-    with _placed(target) as unfinished:
+    with _placed(target) as open_new:
         profile = client.probe() if probe else None
         if profile is not None:
             profile = replaced(profile, measured_at=fakes.moment(profile.measured_at))
-        about = _read(client, unfinished, fakes, profile, users, spread, messages_per_user)
+        about = _read(client, open_new, fakes, profile, users, spread, messages_per_user)
         if profile is not None:
-            (unfinished / PROFILE).write_text(profile.to_json(indent=2) + "\n", encoding="utf-8")
-        (unfinished / ABOUT).write_text(about.to_json(), encoding="utf-8")
+            with open_new(PROFILE) as file:
+                file.write(profile.to_json(indent=2) + "\n")
+        with open_new(ABOUT) as file:
+            file.write(about.to_json())
     return Record(target)
 
 
 def _read(
     client: Client,
-    folder: Path,
+    open_new: OpenNew,
     fakes: Fakes,
     profile: ServiceProfile | None,
     most_users: int | None,
@@ -135,7 +153,7 @@ def _read(
         askables.reverse()
     requests, kept, messages = report.requests, 0, 0
     with (
-        (folder / WORLD).open("w", encoding="utf-8", newline="\n") as world,
+        open_new(WORLD) as world,
         closing(_messages(client, askables, most_messages)) as lists,
     ):
         for user, found in lists:
@@ -252,11 +270,11 @@ def _messages(
 # --- the folder -----------------------------------------------------------------------------------
 
 
-def check_folder(folder: Path, replace: bool) -> None:
+def check_place(folder: Path, replace: bool) -> None:
     """What `record` raises where a record cannot be made there; nothing is sent or left behind."""
     _refuse_other(folder, replace)
-    place = folder.absolute()
-    _make(_beside(place, secrets.token_hex(8), "unfinished"), place).rmdir()
+    with _beside(folder.absolute()):
+        pass
 
 
 def _refuse_other(folder: Path, replace: bool) -> None:
@@ -264,10 +282,14 @@ def _refuse_other(folder: Path, replace: bool) -> None:
     for each in (folder, *folder.parents):
         if each.is_file():
             raise FileExistsError(f"{each} is a file; name a folder")
+    if folder.is_symlink():
+        raise RefusedFileError(f"{folder} is a symbolic link; name the folder itself")
+    _put_killed_back(folder.absolute())
     try:
         held = next(folder.iterdir(), None)
     except FileNotFoundError:
         return
+    check_folder(folder)
     if held is None:
         return
     try:
@@ -281,38 +303,61 @@ def _refuse_other(folder: Path, replace: bool) -> None:
 
 
 @contextmanager
-def _placed(folder: Path) -> Iterator[Path]:
-    """A folder to write in, which takes its place once all is written; else it is gone."""
+def _placed(folder: Path) -> Iterator[OpenNew]:
+    """Opens files of a new record, which takes its place once all is written; else it is gone."""
     place = folder.absolute()
-    # By chance, not by process: what a killed recording leaves behind is in nobody's way.
-    mark = secrets.token_hex(8)
-    unfinished = _make(_beside(place, mark, "unfinished"), place)
-    former = _beside(place, mark, "former")
-    try:
+    with _beside(place) as unfinished:
+
+        def open_new(name: str) -> IO[str]:
+            file = create(unfinished / name, like=place / name)
+            return io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+
+        yield open_new
+        former = _former(place)
+        try:
+            if place.exists():
+                place.rename(former)
+            unfinished.rename(place)
+        finally:
+            if former.exists() and not place.exists():
+                _put_back(former, place)
+            else:
+                shutil.rmtree(former, ignore_errors=True)
+
+
+@contextmanager
+def _beside(place: Path) -> Iterator[Path]:
+    """A folder beside the record's, with the access of the one before, or for this user alone."""
+    with ExitStack() as made:
+        try:
+            make_folder_above(place.parent)
+            # A name that would be too long when it is needed is too long now.
+            with suppress(FileNotFoundError):
+                _former(place).lstat()
+            unfinished = made.enter_context(private_folder(place.parent, place.name))
+            if place.exists():
+                give_folder(unfinished, place)
+        except OSError as error:
+            why = f"{place} cannot be made: {error.strerror}; name another folder"
+            raise type(error)(why) from error
         yield unfinished
+
+
+def _former(place: Path) -> Path:
+    """What the record is called while another takes its place."""
+    return place.with_name(f".{place.name}.{secrets.token_hex(8)}.former")
+
+
+def _put_killed_back(place: Path) -> None:
+    """Undoes what a recording had begun that was killed while it took the place of another."""
+    if not place.parent.is_dir():
+        return
+    name = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{16}}\.former", re.DOTALL)
+    for former in [each for each in place.parent.iterdir() if name.fullmatch(each.name)]:
         if place.exists():
-            place.rename(former)
-        unfinished.rename(place)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        if former.exists() and not place.exists():
-            _put_back(former, place)
-        else:
             shutil.rmtree(former, ignore_errors=True)
-
-
-def _beside(place: Path, mark: str, what: str) -> Path:
-    return place.with_name(f".{place.name}.{mark}.{what}")
-
-
-def _make(unfinished: Path, place: Path) -> Path:
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.mkdir()
-    except OSError as error:
-        why = f"{place} cannot be made: {error.strerror}; name another folder"
-        raise type(error)(why) from error
-    return unfinished
+        else:
+            former.rename(place)
 
 
 def _put_back(former: Path, place: Path) -> None:
