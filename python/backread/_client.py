@@ -73,7 +73,7 @@ class _BaseClient:
                 "max_response_bytes": max_response_bytes,
                 "outage_patience": seconds("outage_patience", outage_patience),
                 "proxy": WITHHELD if isinstance(proxy, str) and "@" in proxy else proxy,
-                "ca_bundle": None if ca_bundle is None else os.fspath(ca_bundle),
+                "ca_bundle": None if ca_bundle is None else _file("ca_bundle", ca_bundle),
                 "allow_http": allow_http,
                 "user_agent": user_agent,
             }
@@ -321,6 +321,16 @@ class AsyncClient(_BaseClient):
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+
+def _file(name: str, path: str | os.PathLike[str]) -> str:
+    from backread._paths import local_path
+    from backread.errors import ConfigurationError
+
+    try:
+        return str(local_path(path, "copy it to this machine"))
+    except ValueError as error:
+        raise ConfigurationError(f"{name}: {error}") from None
 
 
 def _given_or_set(argument: str | None, variable: str) -> str | None:

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["local_path", "shown"]
+__all__ = ["is_utf8", "local_path", "shown"]
 
 # Two letters at least: C:/ is a drive. A Path has made one slash of two.
 URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -40,6 +40,15 @@ def local_path(path: str | os.PathLike[str], instead: str) -> Path:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """The path as text that can be printed, with escapes for bytes that are not UTF-8 and NUL."""
-    text = os.fspath(path).replace("\0", "\\x00")
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    """The path on one line that can be printed: with escapes for bytes that are not UTF-8."""
+    text = os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def is_utf8(path: str | os.PathLike[str]) -> bool:
+    """Whether libraries that take paths as text can use it."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

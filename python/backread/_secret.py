@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
+from backread._paths import local_path, shown
 from backread.errors import ConfigurationError
 
 __all__ = ["secret_in"]
@@ -15,14 +15,18 @@ def secret_in(file: str | os.PathLike[str], option: str = "secret_file") -> str:
 
     `ConfigurationError` where the file cannot be read, is no text, or is empty.
     """
-    path = Path(file)
+    try:
+        path = local_path(file, "copy it to this machine")
+    except ValueError as error:
+        raise ConfigurationError(f"{option}: {error}") from None
     try:
         secret = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigurationError(
-            f"{option} {path} cannot be read: {reason}; name a file that holds the API secret alone"
+            f"{option} {shown(path)} cannot be read: {reason}; name a file that holds the API "
+            "secret alone"
         ) from None
     if not secret:
-        raise ConfigurationError(f"{option} {path} is empty; put the API secret in it")
+        raise ConfigurationError(f"{option} {shown(path)} is empty; put the API secret in it")
     return secret

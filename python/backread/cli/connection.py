@@ -11,16 +11,30 @@ from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
 import typer
 
 from backread._secret import secret_in
+from backread.cli.paths import to_read
 
 __all__ = ["Connection", "with_connection"]
 
 P = ParamSpec("P")
 
 
-def _option(name: str, help_text: str, *, minimum: float | None = None, metavar: str) -> Any:
+def _option(
+    name: str,
+    help_text: str,
+    *,
+    minimum: float | None = None,
+    metavar: str,
+    parser: Callable[[str], Any] | None = None,
+) -> Any:
     variable = "BACKREAD_" + name.removeprefix("--").replace("-", "_").upper()
     return typer.Option(
-        name, envvar=variable, help=help_text, min=minimum, metavar=metavar, show_default=False
+        name,
+        envvar=variable,
+        help=help_text,
+        min=minimum,
+        metavar=metavar,
+        parser=parser,
+        show_default=False,
     )
 
 
@@ -40,6 +54,7 @@ class Connection:
             "--secret-file",
             "A file with the API secret; otherwise BACKREAD_API_SECRET has it.",
             metavar="FILE",
+            parser=to_read,
         ),
     ] = None
     timeout: Annotated[
@@ -76,7 +91,12 @@ class Connection:
     ] = field(default=None, repr=False)  # it may hold a password
     ca_bundle: Annotated[
         Path | None,
-        _option("--ca-bundle", "PEM certificates to trust besides the usual.", metavar="FILE"),
+        _option(
+            "--ca-bundle",
+            "PEM certificates to trust besides the usual.",
+            metavar="FILE",
+            parser=to_read,
+        ),
     ] = None
     allow_http: Annotated[
         bool,

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backread._files import make_folder
+from backread._unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
+from backread.cli.paths import folder_to_write
 from backread.cli.sync import DEMO_MARKER, progress, summary
 from backread.cli.tables import print_table
 from backread.mirror.database import OWN_NAMES
@@ -56,7 +59,8 @@ QUERIES = (
 
 def demo(
     folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Where the mirror goes.")
+        Path,
+        typer.Argument(metavar="[FOLDER]", parser=folder_to_write, help="Where the mirror goes."),
     ] = Path("chats"),
 ) -> None:
     """Starts the mock, mirrors it, changes it, mirrors it again, and asks three questions."""
@@ -93,10 +97,9 @@ def _prepare(folder: Path) -> None:
         raise UnusableArgumentError(
             f"{folder} is there already and no demo made it; name another: backread demo FOLDER"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / DEMO_MARKER).write_text(
-        "made by backread demo, which may remove it\n", encoding="utf-8"
-    )
+    make_folder(folder)
+    with Unfinished(folder / DEMO_MARKER) as marker:
+        marker.file.write(b"made by backread demo, which may remove it\n")
 
 
 def _remove_mirror(folder: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -15,8 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backread._paths import shown
 from backread._secret import secret_in
+from backread._unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
+from backread.cli.paths import to_read, to_write
 from backread.cli.stderr import say
 
 if TYPE_CHECKING:
@@ -44,12 +45,20 @@ def mock(
     ] = None,
     world: Annotated[
         Path | None,
-        typer.Option("--world", metavar="FILE", help="The world, in JSON lines: one user a line."),
+        typer.Option(
+            "--world",
+            metavar="FILE",
+            parser=to_read,
+            help="The world, in JSON lines: one user a line.",
+        ),
     ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
-            "--record", metavar="FOLDER", help="The world and the habits of `mock record`."
+            "--record",
+            metavar="FOLDER",
+            parser=to_read,
+            help="The world and the habits of `mock record`.",
         ),
     ] = None,
     dialect: Annotated[
@@ -88,7 +97,10 @@ def mock(
     port_file: Annotated[
         Path | None,
         typer.Option(
-            "--port-file", metavar="FILE", help="Written with the port once it can be reached."
+            "--port-file",
+            metavar="FILE",
+            parser=to_write,
+            help="Written with the port once it can be reached.",
         ),
     ] = None,
 ) -> None:
@@ -228,24 +240,24 @@ def _written_at_last(path: Path | None, text: str) -> Iterator[Callable[[], None
     if path is None:
         yield lambda: None
         return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        unfinished.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UnusableArgumentError(
-            f"--port-file {path} cannot be written: {error.strerror}; name another file"
-        ) from None
-    ours = [unfinished]
+    placed: list[Path] = []
+    with ExitStack() as held:
+        try:
+            unfinished = Unfinished(path)
+            held.callback(unfinished.discard)
+            unfinished.file.write(text.encode())
+        except OSError as error:
+            raise UnusableArgumentError(
+                f"--port-file {shown(path)} cannot be written: {error.strerror}; name another file"
+            ) from None
 
-    def place() -> None:
-        unfinished.replace(path)
-        ours.append(path)
+        def place() -> None:
+            unfinished.place()
+            placed.append(path)
 
-    try:
-        yield place
-    finally:
-        for file in ours:
-            with suppress(OSError):
-                file.unlink(missing_ok=True)
+        try:
+            yield place
+        finally:
+            for file in placed:
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import os
+import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -16,7 +15,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from backread._paths import shown
 from backread._progress import progress
+from backread._unfinished import Unfinished, scratch_folder
 from backread.cli.exits import UnusableArgumentError, is_full
 from backread.cli.rows import as_json, with_user
 from backread.cli.spool import Spool
@@ -209,8 +210,9 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
     from backread._listing import ArrowSource
     from backread.mirror.engine import connect, quoted
 
-    with tempfile.TemporaryDirectory(prefix="backread-") as folder, _duckdb_errors(folder):
-        path = Path(folder) / "rows.parquet"
+    folder = scratch_folder()
+    path = folder / f"{secrets.token_hex(8)}.parquet"
+    with _duckdb_errors(folder):
         connection = connect(None)
 
         def copy(source: ArrowSource) -> None:
@@ -225,8 +227,9 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
         finally:
             connection.unregister("rows_read")
             connection.close()
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, stream)
+    with path.open("rb") as file:
+        shutil.copyfileobj(file, stream)
+    path.unlink()
 
 
 def _read_beside(
@@ -247,7 +250,7 @@ def _read_beside(
 
 
 @contextmanager
-def _duckdb_errors(folder: str) -> Iterator[None]:
+def _duckdb_errors(folder: Path) -> Iterator[None]:
     """What DuckDB could not write, as one line that says what to do."""
     from backread.mirror.engine import load_duckdb
 
@@ -256,8 +259,8 @@ def _duckdb_errors(folder: str) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise UnusableArgumentError(
-            f"the Parquet file could not be made in {folder}: {error}; free some space there, or "
-            "set TMPDIR to another folder"
+            f"the Parquet file could not be made in {folder.parent}: {error}; free some space "
+            "there, or set TMPDIR to another folder"
         ) from None
 
 
@@ -269,27 +272,17 @@ def _destination(output: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    unfinished = output.with_name(f".{output.name}.{os.getpid()}.unfinished")
     try:
-        file = unfinished.open("wb")
-    except OSError as error:
-        raise UnusableArgumentError(
-            f"--output {output} cannot be written: {error.strerror}; name another file"
-        ) from None
-    try:
-        with file:
-            yield file
-        unfinished.replace(output)
+        with Unfinished(output) as unfinished:
+            yield unfinished.file
     except OSError as error:
         # The network's errors are of this kind too, and say themselves what to do.
         if isinstance(error, BackreadError):
             raise
         remedy = "free some space, or name another file" if is_full(error) else "name another file"
         raise UnusableArgumentError(
-            f"--output {output} cannot be written: {error.strerror}; {remedy}"
+            f"--output {shown(output)} cannot be written: {error.strerror}; {remedy}"
         ) from None
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _encoded(text: str) -> bytes:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backread._paths import shown
 from backread._probe import MOST_REQUESTS, SAMPLE
+from backread._unfinished import Unfinished
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import ServiceMovedError, UnusableArgumentError
+from backread.cli.paths import to_read, to_write
 from backread.cli.record import read_profile
 from backread.cli.stderr import say
 
@@ -51,12 +52,15 @@ def probe(
         typer.Option(
             "--against",
             metavar="PATH",
+            parser=to_read,
             help="A profile as JSON, or a record: print what is not as it says, and exit with 8.",
         ),
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="Write the profile here too, as JSON."),
+        typer.Option(
+            "--save", metavar="FILE", parser=to_write, help="Write the profile here too, as JSON."
+        ),
     ] = None,
 ) -> None:
     """Measures what the interface leaves open; the result has no data, address or secret in it."""
@@ -93,13 +97,10 @@ def probe(
 
 
 def _save(profile: ServiceProfile, file: Path) -> None:
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}.unfinished")
     try:
-        unfinished.write_text(profile.to_json(indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(file)
+        with Unfinished(file) as unfinished:
+            unfinished.file.write(f"{profile.to_json(indent=2)}\n".encode())
     except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
         raise UnusableArgumentError(
-            f"--save {file} cannot be written: {error.strerror}; name another file"
+            f"--save {shown(file)} cannot be written: {error.strerror}; name another file"
         ) from None

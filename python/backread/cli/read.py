@@ -10,6 +10,7 @@ import typer
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Csv, Format, format_of, write_item, write_listing
+from backread.cli.paths import to_write
 from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, message_row, user_row
 
 __all__ = ["message", "messages", "user", "users"]
@@ -28,7 +29,9 @@ LimitOption = Annotated[
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help="Write here, whole or not at all."),
+    typer.Option(
+        "--output", metavar="FILE", parser=to_write, help="Write here, whole or not at all."
+    ),
 ]
 RawOption = Annotated[
     bool,

@@ -11,6 +11,7 @@ import typer
 
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
+from backread.cli.paths import folder_to_write, to_read
 from backread.cli.stderr import say
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ SHOWN_NAMES = 40
 @with_connection
 def record(
     connection: Connection,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", parser=folder_to_write, show_default=False)
+    ],
     users: Annotated[
         int | None,
         typer.Option(
@@ -58,6 +61,7 @@ def record(
         typer.Option(
             "--key-file",
             metavar="FILE",
+            parser=to_read,
             help=f"A file with the key of the fakes; otherwise {KEY_VARIABLE}, or one at random.",
         ),
     ] = None,
@@ -100,7 +104,7 @@ def record(
 
 
 def learn(
-    profile: Annotated[Path, typer.Argument(metavar="PROFILE", show_default=False)],
+    profile: Annotated[Path, typer.Argument(metavar="PROFILE", parser=to_read, show_default=False)],
 ) -> None:
     """Prints the dialect for `mock --dialect` that is nearest to a service's profile.
 

@@ -15,13 +15,14 @@ import typer
 from backread._progress_text import brief, describe
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
+from backread.cli.paths import folder_to_write, to_read
+from backread.cli.record import read_profile
 from backread.cli.stderr import say
 from backread.cli.tables import print_records
 
 if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport
     from backread.mirror.report import Mode
-    from backread.profile import ServiceProfile
 
 __all__ = ["DEMO_MARKER", "describe", "progress", "report", "summary", "sync"]
 
@@ -36,7 +37,13 @@ DEMO_MARKER = ".backread-demo"
 """A file in the folders that ``backread demo`` made, and that only it may fill and remove."""
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="FOLDER", show_default=False, help="The mirror's folder.")
+    Path,
+    typer.Argument(
+        metavar="FOLDER",
+        parser=folder_to_write,
+        show_default=False,
+        help="The mirror's folder.",
+    ),
 ]
 
 RUNS = """
@@ -72,6 +79,7 @@ def sync(
         typer.Option(
             "--profile",
             metavar="FILE",
+            parser=to_read,
             show_default=False,
             help="Keep and use what `backread probe --format json` wrote.",
         ),
@@ -86,7 +94,7 @@ def sync(
         )
     mirror = Mirror(folder)
     mode: Mode = "full" if full else "incremental"
-    found = _read_profile(profile) if profile else None
+    found = read_profile(profile) if profile else None
     with connection.client() as client:
         try:
             with progress() as tell:
@@ -103,12 +111,6 @@ def sync(
                 "stopped; what was committed is kept, and the next sync goes on from there"
             ) from None
     sys.stdout.write(summary(done) + "\n")
-
-
-def _read_profile(path: Path) -> ServiceProfile:
-    from backread.profile import ServiceProfile
-
-    return ServiceProfile.from_json(path.read_text(encoding="utf-8"))
 
 
 def report(

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from backread._files import make_folder, make_subfolder, read_file
-from backread._paths import local_path, shown
+from backread._paths import is_utf8, local_path, shown
 from backread._unfinished import Unfinished, remove_leftovers, unfinished_name
 from backread.errors import BackreadError, LandingError
 
@@ -38,7 +38,7 @@ class Storage:
             else:
                 self.filesystem = filesystems.LocalFileSystem()
                 self._root = str(local_path(self.folder, GIVE_A_URI).absolute())
-                if shown(self._root) != self._root:
+                if not is_utf8(self._root):
                     raise ValueError("pyarrow reads only names that are UTF-8")
         except (OSError, ValueError) as error:
             raise LandingError(

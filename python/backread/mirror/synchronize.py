@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from backread._files import RefusedFileError, make_folder
-from backread._paths import shown
+from backread._paths import is_utf8, shown
 from backread.errors import MirrorError
 from backread.mirror.commit import commit
 from backread.mirror.database import open_database, refuse_foreign
@@ -67,12 +67,12 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
 
 
 def _make_folder(folder: Path) -> None:
-    path = shown(folder.absolute())
-    odd = [each for each in UNUSABLE if each in str(folder.absolute())]
-    if odd or path != str(folder.absolute()):
-        what = f"with {odd[0]!r}" if odd else "that is not UTF-8"
+    odd = [f"with {each}" for each in UNUSABLE if each in str(folder)]
+    if odd or not is_utf8(folder):
+        what = odd[0] if odd else "that is not UTF-8"
         raise MirrorError(
-            f"the mirror in {path}: DuckDB keeps no file below a name {what}; rename the folder"
+            f"the mirror in {shown(folder)}: DuckDB keeps no file below a name {what}; rename the "
+            "folder"
         )
     try:
         make_folder(folder)

@@ -1,0 +1,27 @@
+"""How the paths on a command line are read: ``~`` is the home folder, and URIs are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from backread._paths import local_path
+
+__all__ = ["folder_to_write", "to_read", "to_write"]
+
+
+def _reader(instead: str) -> Callable[[str], Path]:
+    def path(text: str) -> Path:
+        try:
+            return local_path(text, instead)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return path
+
+
+to_read = _reader("copy it to this machine first")
+to_write = _reader("write to stdout and pipe it there, or copy the file there afterwards")
+folder_to_write = _reader("name a folder here, and copy it there afterwards")
