@@ -173,6 +173,7 @@ def open_or_create(path: Path) -> IO[bytes]:
     """
     while True:
         try:
+            check_file(path)
             return os.fdopen(_open(path, os.O_RDWR), "r+b")
         except FileNotFoundError:
             with suppress(FileExistsError):
@@ -289,9 +290,19 @@ def _open(path: Path, flags: int) -> int:
 
 
 def check_file(path: Path) -> None:
-    """`RefusedFileError` where there is anything but a plain file, such as a symbolic link."""
+    """`RefusedFileError` where there is anything but a plain file of ours to write to."""
     with suppress(FileNotFoundError):
-        _refuse_special(path, path.lstat())
+        found = path.lstat()
+        _refuse_special(path, found)
+        _refuse_linked(path, found)
+
+
+def _refuse_linked(path: Path, found: os.stat_result) -> None:
+    # The owner of a folder can put a second name of our files there, but not a copy.
+    if os.name != "nt" and found.st_nlink > 1 and path.parent.stat().st_uid != os.geteuid():
+        raise RefusedFileError(
+            f"{path} is a hard link, and the folder belongs to another user; remove it"
+        )
 
 
 def _refuse_special(path: Path, found: os.stat_result) -> None:
