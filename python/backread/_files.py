@@ -156,13 +156,16 @@ def create(path: Path, *, like: Path | None = None) -> IO[bytes]:
 
     FileExistsError where there is anything of that name.
     """
-    access = access_of(like if like is not None and os.path.lexists(like) else path)
     descriptor = create_private(path)
     try:
-        give(descriptor, access)
+        if like is not None and os.path.lexists(like):
+            give(descriptor, access_of(like))
+        else:
+            give(descriptor, _access_in(path.parent))
         return os.fdopen(descriptor, "w+b")
     except BaseException:
         os.close(descriptor)
+        path.unlink()
         raise
 
 
@@ -190,7 +193,7 @@ def give_like_folder(path: Path, folder: Path) -> None:
     """Gives a file that another library made the access of a new file in the folder."""
     descriptor = _open(path, os.O_RDWR)
     try:
-        give(descriptor, access_of(folder / path.name))
+        give(descriptor, _access_in(folder))
     finally:
         os.close(descriptor)
 
@@ -217,24 +220,31 @@ def flush_directory(directory: Path) -> None:
 
 def access_of(target: Path) -> Access:
     """The access of what is at this path, or of a new file there; refuses all but plain files."""
-    folder = target.parent.stat()
-    is_open = bool(folder.st_mode & stat.S_IWOTH)
     try:
         found = target.lstat()
     except FileNotFoundError:
-        # Where everyone may add files, as in /tmp, the folder says nothing about ours.
-        if is_open:
-            return Access(0o600, None)
-        return Access(stat.S_IMODE(folder.st_mode) & 0o666 | 0o600, _owner(folder))
+        return _access_in(target.parent)
     if stat.S_ISDIR(found.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target)) from None
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     _refuse_special(target, found)
-    if is_open and os.name != "nt" and found.st_uid != os.geteuid():
+    if os.name != "nt" and found.st_uid != os.geteuid() and _is_open(target.parent.stat()):
         raise RefusedFileError(
             f"{target} belongs to another user, in a folder to which everyone may write; name "
             "another file"
         )
     return Access(stat.S_IMODE(found.st_mode) & 0o777, _owner(found))
+
+
+def _access_in(folder: Path) -> Access:
+    found = folder.stat()
+    # Where everyone may add files, as in /tmp, the folder says nothing about ours.
+    if _is_open(found):
+        return Access(0o600, None)
+    return Access(stat.S_IMODE(found.st_mode) & 0o666 | 0o600, _owner(found))
+
+
+def _is_open(folder: os.stat_result) -> bool:
+    return bool(folder.st_mode & stat.S_IWOTH)
 
 
 def _owner(found: os.stat_result) -> tuple[int, int]:

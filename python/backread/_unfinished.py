@@ -81,8 +81,8 @@ class Unfinished:
         except FileExistsError:
             return False
         finally:
-            self.path.unlink()
             self.file.close()
+            self.path.unlink()
         flush_directory(self._target.parent)
         return True
 
