@@ -78,9 +78,11 @@ def _make_folder(folder: Path) -> None:
         make_folder(folder)
     except RefusedFileError as error:
         raise MirrorError(f"the mirror in {folder}: {error}") from None
-    except NotADirectoryError:
-        raise MirrorError(f"{folder} is a file; a mirror needs a folder, choose another") from None
     except OSError as error:
+        if folder.exists() and not folder.is_dir():
+            raise MirrorError(
+                f"{folder} is a file; a mirror needs a folder, choose another"
+            ) from None
         raise MirrorError(
             f"the folder {folder} cannot be made: {error}; choose another or change permissions"
         ) from error
