@@ -321,4 +321,4 @@ def _refuse_special(path: Path, found: os.stat_result) -> None:
             f"{path} is a symbolic link, which is not followed; remove it, or name the file itself"
         )
     if not stat.S_ISREG(found.st_mode):
-        raise RefusedFileError(f"{path} is not a regular file; remove it, or name another")
+        raise RefusedFileError(f"{path} is not a regular file; name another")

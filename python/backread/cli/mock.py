@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._paths import shown
 from backread._secret import secret_in
 from backread._unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.paths import to_read, to_write
+from backread.cli.paths import cannot_be_written, to_read, to_write
 from backread.cli.stderr import say
 
 if TYPE_CHECKING:
@@ -90,6 +89,7 @@ def mock(
         typer.Option(
             "--secret-file",
             metavar="FILE",
+            parser=to_read,
             help="A file with the secret that requests must carry.",
             show_default="a random one",
         ),
@@ -247,9 +247,7 @@ def _written_at_last(path: Path | None, text: str) -> Iterator[Callable[[], None
             held.callback(unfinished.discard)
             unfinished.file.write(text.encode())
         except OSError as error:
-            raise UnusableArgumentError(
-                f"--port-file {shown(path)} cannot be written: {error.strerror}; name another file"
-            ) from None
+            raise cannot_be_written("--port-file", path, error) from None
 
         def place() -> None:
             unfinished.place()

@@ -15,10 +15,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from backread._paths import shown
 from backread._progress import progress
 from backread._unfinished import Unfinished, scratch_folder
-from backread.cli.exits import UnusableArgumentError, is_full
+from backread.cli.exits import UnusableArgumentError
+from backread.cli.paths import cannot_be_written
 from backread.cli.rows import as_json, with_user
 from backread.cli.spool import Spool
 from backread.cli.stderr import say
@@ -279,10 +279,7 @@ def _destination(output: Path | None) -> Iterator[IO[bytes]]:
         # The network's errors are of this kind too, and say themselves what to do.
         if isinstance(error, BackreadError):
             raise
-        remedy = "free some space, or name another file" if is_full(error) else "name another file"
-        raise UnusableArgumentError(
-            f"--output {shown(output)} cannot be written: {error.strerror}; {remedy}"
-        ) from None
+        raise cannot_be_written("--output", output, error) from None
 
 
 def _encoded(text: str) -> bytes:

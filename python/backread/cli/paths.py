@@ -7,9 +7,11 @@ from pathlib import Path
 
 import typer
 
-from backread._paths import local_path
+from backread._files import RefusedFileError
+from backread._paths import local_path, shown
+from backread.cli.exits import UnusableArgumentError, is_full
 
-__all__ = ["folder_to_write", "to_read", "to_write"]
+__all__ = ["cannot_be_written", "folder_to_write", "to_read", "to_write"]
 
 
 def _reader(instead: str) -> Callable[[str], Path]:
@@ -25,3 +27,13 @@ def _reader(instead: str) -> Callable[[str], Path]:
 to_read = _reader("copy it to this machine first")
 to_write = _reader("write to stdout and pipe it there, or copy the file there afterwards")
 folder_to_write = _reader("name a folder here, and copy it there afterwards")
+
+
+def cannot_be_written(option: str, path: Path, error: OSError) -> UnusableArgumentError:
+    """The error for a file that an option names."""
+    remedy = "; free some space, or name another file" if is_full(error) else "; name another file"
+    if isinstance(error, RefusedFileError):
+        remedy = ""
+    return UnusableArgumentError(
+        f"{option} {shown(path)} cannot be written: {error.strerror}{remedy}"
+    )

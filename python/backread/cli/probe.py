@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._paths import shown
 from backread._probe import MOST_REQUESTS, SAMPLE
 from backread._unfinished import Unfinished
 from backread.cli.connection import Connection, with_connection
-from backread.cli.exits import ServiceMovedError, UnusableArgumentError
-from backread.cli.paths import to_read, to_write
+from backread.cli.exits import ServiceMovedError
+from backread.cli.paths import cannot_be_written, to_read, to_write
 from backread.cli.record import read_profile
 from backread.cli.stderr import say
 
@@ -101,6 +100,4 @@ def _save(profile: ServiceProfile, file: Path) -> None:
         with Unfinished(file) as unfinished:
             unfinished.file.write(f"{profile.to_json(indent=2)}\n".encode())
     except OSError as error:
-        raise UnusableArgumentError(
-            f"--save {shown(file)} cannot be written: {error.strerror}; name another file"
-        ) from None
+        raise cannot_be_written("--save", file, error) from None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from backread._files import make_folder, make_subfolder, read_file
+from backread._files import RefusedFileError, make_folder, make_subfolder, read_file
 from backread._paths import is_utf8, local_path, shown
 from backread._unfinished import Unfinished, remove_leftovers, unfinished_name
 from backread.errors import BackreadError, LandingError
@@ -168,6 +168,8 @@ class _Named:
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
         # What the client raises says by itself what happened, though some of it is an OSError too.
+        if isinstance(error, RefusedFileError):
+            raise LandingError(f"{self._what}: {error}") from None
         if isinstance(error, OSError) and not isinstance(error, BackreadError):
             raise LandingError(
                 f"{self._what}: {error}; check the folder's name, its permissions and its space"

@@ -337,6 +337,8 @@ def _beside(place: Path) -> Iterator[Path]:
             unfinished = made.enter_context(private_folder(place.parent, place.name))
             if place.exists():
                 give_folder(unfinished, place)
+        except RefusedFileError:
+            raise
         except OSError as error:
             why = f"{place} cannot be made: {error.strerror}; name another folder"
             raise type(error)(why) from error
