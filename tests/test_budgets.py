@@ -269,9 +269,10 @@ def test_an_answer_without_an_end_is_cut_off(face: Any, scripted: Any) -> None:
 def test_a_page_of_a_walk_that_is_too_large_is_an_error_and_no_end(
     face: Any, scripted: Any
 ) -> None:
-    server = scripted(answer(200, envelope([user(1), user(2, name="n" * 5_000)])))
-    with pytest.raises(ResponseTooLargeError, match="/external/users"):
+    server = scripted(lambda request: answer(200, envelope([user(1), user(2, name="n" * 5_000)])))
+    with pytest.raises(ResponseTooLargeError, match="/external/users") as caught:
         face.collect(face.client(server, max_response_bytes=2_000).users.list())
+    assert len(caught.value.attempts) == len(server.requests) == 8
 
 
 def test_no_more_requests_are_under_way_than_allowed(face: Any, scripted: Any) -> None:

@@ -149,6 +149,12 @@ impl Error {
         matches!(self.kind, ErrorKind::Status(_) | ErrorKind::Decode { .. })
     }
 
+    /// The same error, of a request that took these attempts in all.
+    pub fn after_attempts(mut self, attempts: Vec<Attempt>) -> Self {
+        self.0.attempts = attempts;
+        self
+    }
+
     /// Outages lasted for longer than the call waits.
     pub fn after_patience(mut self, patience: Duration) -> Self {
         self.0.patience = Some(patience);

@@ -8,7 +8,7 @@ use super::error::Error;
 pub const LARGEST_LIMIT: u8 = 99;
 
 /// A `limit` that the interface allows, 1 to 99 (interface 4 and 8.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limit(u8);
 
 impl Limit {

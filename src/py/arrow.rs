@@ -101,7 +101,9 @@ impl Batches {
         let warned = Python::attach(|py| {
             let report = convert::report(py, &report)?;
             let listing = py.import("backread._listing")?;
-            listing.call_method1("warn_of_unread", (report,)).map(|_| ())
+            listing
+                .call_method1("warn_of_unread", (report,))
+                .map(|_| ())
         });
         warned.map_err(|error| self.fail(error))
     }

@@ -77,6 +77,15 @@ class Connection:
         float | None,
         _option("--rate-limit", "Requests per second.", minimum=0, metavar="NUMBER"),
     ] = None
+    max_response_bytes: Annotated[
+        int | None,
+        _option(
+            "--max-response-bytes",
+            "The largest answer once decoded [67108864].",
+            minimum=1,
+            metavar="BYTES",
+        ),
+    ] = None
     outage_patience: Annotated[
         float | None,
         _option(

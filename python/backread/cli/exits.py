@@ -7,7 +7,8 @@
 3      the service has no such user or message
 4      the service refused the secret, or the secret may not read this
 5      the network or the service failed, also after the retries, or the deadline passed
-6      the answer cannot be read, or a strict walk proved nothing
+6      the answer cannot be read, a strict walk proved nothing, or the messages of some users
+       could not be read
 7      the mirror's folder, or a landing's, cannot be used as it is
 8      a probe found the service otherwise than a stored profile says
 130    Ctrl-C
@@ -21,6 +22,7 @@ import errno
 import os
 import re
 import traceback
+from collections.abc import Sequence
 
 from backread.cli.stderr import say
 from backread.errors import (
@@ -48,6 +50,7 @@ __all__ = [
     "SERVICE",
     "USAGE",
     "ServiceMovedError",
+    "UnreadListsError",
     "UnusableArgumentError",
     "exit_code",
     "is_full",
@@ -77,11 +80,15 @@ OPTIONS = {
     "outage_patience": "--outage-patience",
     "proxy": "--proxy",
     "ca_bundle": "--ca-bundle",
+    "max_response_bytes": "--max-response-bytes",
     "allow_http": "--allow-http",
 }
 """What the errors of the package call an argument, and the option of the command for it."""
 
 TRACEBACK_VARIABLE = "BACKREAD_TRACEBACK"
+
+NAMED = 20
+"""Users that a line names."""
 
 # The first class that fits decides, so the narrower ones stand above their bases.
 CODES: tuple[tuple[type[Exception], int], ...] = (
@@ -108,6 +115,16 @@ class ServiceMovedError(Exception):
     """A service is not as a profile of it says."""
 
 
+class UnreadListsError(Exception):
+    """All was read but the messages of some users; ``then`` says what may be done about it."""
+
+    def __init__(self, users: Sequence[int], then: str) -> None:
+        named = ", ".join(map(str, users[:NAMED]))
+        more = f" and {len(users) - NAMED} more" if len(users) > NAMED else ""
+        lists = "1 list" if len(users) == 1 else f"{len(users):,} lists"
+        super().__init__(f"{lists} of messages could not be read, of user {named}{more}; {then}")
+
+
 def exit_code(error: BaseException) -> int:
     """The exit code for what ended a command."""
     if isinstance(error, KeyboardInterrupt):
@@ -122,6 +139,8 @@ def exit_code(error: BaseException) -> int:
         return USAGE
     if isinstance(error, ServiceMovedError):
         return MOVED
+    if isinstance(error, UnreadListsError):
+        return INCOMPLETE
     return next((code for kind, code in CODES if isinstance(error, kind)), FAULT)
 
 
@@ -162,6 +181,7 @@ def _text(error: BaseException, code: int) -> str:
             BackreadError,
             UnusableArgumentError,
             ServiceMovedError,
+            UnreadListsError,
             OSError,
             ValueError,
             ImportError,

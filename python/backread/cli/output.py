@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from backread._progress import progress
 from backread._unfinished import Unfinished, scratch_folder
-from backread.cli.exits import UnusableArgumentError
+from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import cannot_be_written
 from backread.cli.rows import as_json, with_user
 from backread.cli.spool import Spool
@@ -116,6 +116,7 @@ def write_listing(
             )
         with _destination(output) as stream:
             _write_parquet(listing, stream)
+        _refuse_unread(listing)
         return
     with _destination(output) as stream:
         if shape is Format.JSON:
@@ -124,6 +125,13 @@ def write_listing(
             _write_csv(listing, stream, columns, row, csv_options)
         else:
             _write_table(listing, stream, columns, row)
+    _refuse_unread(listing)
+
+
+def _refuse_unread(listing: Listing[Any]) -> None:
+    # What could be read is written by now.
+    if unread := listing.report.unread_users:
+        raise UnreadListsError(unread, "all others were; ask again later")
 
 
 def _write_json(listing: Listing[Any], stream: IO[bytes], users_named: bool) -> None:

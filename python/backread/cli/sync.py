@@ -14,7 +14,7 @@ import typer
 
 from backread._progress_text import brief, describe
 from backread.cli.connection import Connection, with_connection
-from backread.cli.exits import UnusableArgumentError
+from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import folder_to_write, to_read
 from backread.cli.record import read_profile
 from backread.cli.stderr import say
@@ -111,6 +111,11 @@ def sync(
                 "stopped; what was committed is kept, and the next sync goes on from there"
             ) from None
     sys.stdout.write(summary(done) + "\n")
+    if done.unread_users:
+        raise UnreadListsError(
+            done.unread_users,
+            f"the table lists of {folder} says why, and the next sync tries again",
+        )
 
 
 def report(

@@ -188,8 +188,9 @@ class Mirror:
           operator message after it that is no automatic invitation; null where there is none),
           ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages).
         - ``lists``, one row a user: how the user's message list was last read (``kind``: ``whole``,
-          ``end`` for its growing end alone, ``gone`` with its user), its certificate, and what the
-          next sync goes by.
+          ``end`` for its growing end alone, ``gone`` with its user, ``unread`` where it could not
+          be read), its certificate with the ``reason`` where there is none, and what the next
+          sync goes by.
         - ``rejects``: records that did not fit, with their id where they have one, their JSON and
           the reason.
         - ``runs``: the finished runs, with the counts of `SyncReport`.

@@ -64,11 +64,14 @@ class SyncReport:
     - ``rejects``: records that did not fit (interface 2) and went to the table ``rejects``.
     - ``certificate``: what the sweep over the users proved, ``certificate_reason`` why nothing.
       ``lists_by_certificate``: how many message lists earned each certificate;
-      ``uncertified_users``: the ids of the users whose list earned none, ascending.
+      ``uncertified_users``: the ids of the users whose list earned none, ascending;
+      ``unread_users``: those of them whose list could not be read, or not to its end. Their
+      earlier rows stay, ``lists`` has the reason, and the next sync reads them first.
     - ``started_at``, ``ended_at``: UTC. ``seconds``: time spent on the run; the time between a
       kill and the sync that resumed it is not in it.
     - ``lists_by_kind``: how many message lists were swept whole (``whole``), were asked at their
-      growing end alone (``end``), or were gone with their user (``gone``).
+      growing end alone (``end``), were gone with their user (``gone``), or could not be read
+      (``unread``).
     - ``rows_asked``: rows that a ``linked`` list did not show and that were asked for by id (only
       in mode ``full``).
     - ``resumptions``: how often the run was taken up again. ``error``: what stopped it the last
@@ -99,6 +102,7 @@ class SyncReport:
     resumptions: int = 0
     error: str | None = None
     outage_seconds: float = 0.0
+    unread_users: tuple[int, ...] = ()
 
     def _repr_html_(self) -> str:
         from backread.display.reports import sync_report_html

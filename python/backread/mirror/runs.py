@@ -31,6 +31,7 @@ DERIVED = {
     "lists_by_certificate",
     "lists_by_kind",
     "uncertified_users",
+    "unread_users",
     "started_at",
     "ended_at",
 }
@@ -237,7 +238,7 @@ def report_of(store: Store, run_id: int) -> SyncReport:
         [run_id],
     )
     uncertified = store.rows(
-        "SELECT user_id FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
+        "SELECT user_id, kind FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
         "ORDER BY user_id",
         [run_id],
     )
@@ -247,7 +248,8 @@ def report_of(store: Store, run_id: int) -> SyncReport:
         resumed=named["resumptions"] > 0,
         lists_by_certificate=certificates or {},
         lists_by_kind=kinds or {},
-        uncertified_users=tuple(user_id for (user_id,) in uncertified),
+        uncertified_users=tuple(user_id for user_id, _ in uncertified),
+        unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
         started_at=from_microseconds(int(started)),
         ended_at=from_microseconds(int(ended)),
     )

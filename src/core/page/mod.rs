@@ -169,6 +169,8 @@ pub struct Page {
     pub total: Option<i64>,
     pub rows: Vec<Row>,
     pub text: Text,
+    /// Fewer rows were requested than the walk asked for, because more would be too large.
+    pub reduced: bool,
 }
 
 impl Page {
@@ -195,7 +197,10 @@ impl Page {
             }],
             plain: Plain::None,
         };
-        Self::of(scanned, text, resource)
+        Self {
+            reduced: true,
+            ..Self::of(scanned, text, resource)
+        }
     }
 
     fn of(scanned: Scanned, text: Text, resource: Resource) -> Self {
@@ -214,6 +219,7 @@ impl Page {
             total: scanned.total,
             rows: rows.collect(),
             text,
+            reduced: false,
         }
     }
 

@@ -1,22 +1,29 @@
 //! Pages that are larger than `max_response_bytes`: requested again with half the limit, down to one
 //! row, which is left out if it is too large alone.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::core::budget::Budget;
 use crate::core::client::{Client, Read};
 use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::interface::{Limit, List};
 use crate::core::page::Page;
+use crate::core::walk::says_past_end;
 
-/// The rows of a list among which one is known to be too large: a page of them was.
+/// Rows in a row that are left out at most: it is no few rows then that cannot be read.
+const MOST_LEFT_OUT: u32 = 3;
+
+/// How many rows fit into a response, once more did not.
 #[derive(Debug, Default)]
-pub(super) struct TooLarge(Mutex<Option<Span>>);
+pub(super) struct TooLarge(Mutex<State>);
 
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    from: u64,
-    to: u64,
+#[derive(Debug, Default)]
+struct State {
+    fitting: Option<Limit>,
+    /// Rows that were left out since a page was read.
+    left_out: u32,
+    /// Some page was not too large.
+    any_read: bool,
 }
 
 impl TooLarge {
@@ -26,54 +33,86 @@ impl TooLarge {
         client: &Client,
         list: List,
         offset: u64,
-        limit: Limit,
+        asked: Limit,
         budget: &Budget,
     ) -> Result<Read<Page>, Error> {
-        let mut limit = self.limit_at(offset, limit);
+        let mut limit = self
+            .state()
+            .fitting
+            .filter(|fitting| *fitting < asked)
+            .unwrap_or(asked);
         let mut attempts: Vec<Attempt> = Vec::new();
         loop {
             match client.page(list, offset, limit, budget).await {
                 Ok(mut read) => {
+                    let reduced = limit < asked;
+                    read.value.reduced = reduced;
+                    // Rows differ in size: a little more each time.
+                    let more = limit_of(limit.get() + limit.get() / 4 + 1);
+                    *self.state() = State {
+                        fitting: more.filter(|more| reduced && *more < asked),
+                        left_out: 0,
+                        any_read: true,
+                    };
                     attempts.append(&mut read.sent.attempts);
                     read.sent.attempts = attempts;
                     return Ok(read);
                 }
                 Err(error) if matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) => {
                     attempts.extend(error.attempts.iter().cloned());
-                    if limit.get() == 1 {
-                        self.note(None);
-                        let page = Page::of_a_row_too_large(offset, list.resource());
-                        return Ok(client.answer_without(page, list.page(offset, limit), attempts));
+                    if let Some(half) = limit_of(limit.get() / 2) {
+                        limit = half;
+                        continue;
                     }
-                    self.note(Some(Span {
-                        from: offset,
-                        to: offset + u64::from(limit.get()),
-                    }));
-                    limit = half(limit.get().into()).unwrap_or(limit);
+                    let others_fit = self.state().any_read
+                        || next_fits(client, list, offset, limit, budget, &mut attempts).await;
+                    if !others_fit || !self.leave_out() {
+                        return Err(error.after_attempts(attempts));
+                    }
+                    let page = Page::of_a_row_too_large(offset, list.resource());
+                    let endpoint = list.page(offset, limit);
+                    return Ok(client.answer_without(page, endpoint, attempts));
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Half of what is left of the span, so that the large row is found as by bisection.
-    fn limit_at(&self, offset: u64, limit: Limit) -> Limit {
-        let span = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match span {
-            Some(Span { from, to }) if from <= offset && offset < to => {
-                let smaller = half(to - offset).filter(|half| half.get() < limit.get());
-                smaller.unwrap_or(limit)
-            }
-            _ => limit,
-        }
+    /// Leaves a row out; false once too many were.
+    fn leave_out(&self) -> bool {
+        let mut state = self.state();
+        state.fitting = None;
+        state.left_out += 1;
+        state.left_out <= MOST_LEFT_OUT
     }
 
-    fn note(&self, span: Option<Span>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = span;
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn half(rows: u64) -> Option<Limit> {
-    let half = i64::try_from(rows / 2).ok()?.max(1);
-    Limit::new("limit", half).ok()
+/// Whether the row behind one that is too large can be read, or there is none.
+async fn next_fits(
+    client: &Client,
+    list: List,
+    offset: u64,
+    one: Limit,
+    budget: &Budget,
+    attempts: &mut Vec<Attempt>,
+) -> bool {
+    match client.page(list, offset + 1, one, budget).await {
+        Ok(read) => {
+            attempts.extend(read.sent.attempts);
+            true
+        }
+        Err(error) => {
+            attempts.extend(error.attempts.iter().cloned());
+            says_past_end(&error)
+        }
+    }
+}
+
+/// `None` for no row at all.
+fn limit_of(rows: u8) -> Option<Limit> {
+    Limit::new("limit", rows.into()).ok()
 }

@@ -104,6 +104,13 @@ class BackreadSyncOperator(ResumingOperator):
         )
         summary = _summary(folder, report)
         self.log.info("Synced %s: %s", folder, summary)
+        if report.unread_users:
+            self.log.warning(
+                "The messages of %d users could not be read (%s); the table lists of the mirror "
+                "says why, and the next sync reads them first",
+                len(report.unread_users),
+                _shown(report.unread_users),
+            )
         if self.require_certificate:
             _require_certificate(report)
         emit(context, self.outlets, folder, summary)
@@ -157,9 +164,12 @@ def _require_certificate(report: SyncReport) -> None:
     if report.certificate == "uncertified":
         raise AirflowException(f"the list of users is uncertified: {report.certificate_reason}")
     if uncertified := report.uncertified_users:
-        shown = ", ".join(map(str, uncertified[:10]))
-        more = f" and {len(uncertified) - 10} more" if len(uncertified) > 10 else ""
         raise AirflowException(
-            f"the messages of {len(uncertified)} users are uncertified: {shown}{more}; the table "
-            "lists of the mirror says why"
+            f"the messages of {len(uncertified)} users are uncertified: {_shown(uncertified)}; the "
+            "table lists of the mirror says why"
         )
+
+
+def _shown(users: tuple[int, ...]) -> str:
+    more = f" and {len(users) - 10} more" if len(users) > 10 else ""
+    return ", ".join(map(str, users[:10])) + more

@@ -82,6 +82,8 @@ pub(super) struct Arrived {
     /// and brought rows from there.
     pub strayed: bool,
     pub repaired_text: u64,
+    /// It has few rows because more would be too large.
+    pub reduced: bool,
     /// `None` where the offset was refused.
     pub sent: Option<Sent>,
     pub order: Order,
@@ -109,6 +111,7 @@ impl Arrived {
             elsewhere: false,
             strayed: false,
             repaired_text: page.text.repaired,
+            reduced: page.reduced,
             sent: Some(sent),
             order: Order {
                 taken,
@@ -135,6 +138,7 @@ impl Arrived {
             elsewhere: false,
             strayed: false,
             repaired_text: 0,
+            reduced: false,
             sent: None,
             order: Order {
                 taken,

@@ -1,6 +1,7 @@
 //! The sweep's next page: where it begins, how long it is, and how many are under way.
 
 use super::super::chain::LINK;
+use super::joining::LINKABLE;
 use super::{Ask, Question, Sweep};
 use crate::core::interface::Limit;
 
@@ -83,6 +84,8 @@ impl Sweep {
     pub(super) fn shared_rows(&self) -> u64 {
         match self.last_received {
             0..=LINK => 0,
+            // Beside a row that is too large, pages of a row or two would share all they have.
+            received if self.last_reduced && received < LINKABLE => 0,
             received if received < SMALL_PAGE => LINK,
             _ => self.overlap,
         }

@@ -17,7 +17,7 @@ const BARREN_PAGES_PAST_TOTAL: u32 = 1;
 // and without one: of two, the second begins behind all that is held.
 const BARREN_PAGES_WITHOUT_TOTAL: u32 = 2;
 // Where pages have fewer rows, a missing link is not looked for.
-const LINKABLE: u64 = 8;
+pub(super) const LINKABLE: u64 = 8;
 // A page with fewer new rows than this part of the longest one is scant.
 const SCANT: u64 = 8;
 
@@ -150,6 +150,7 @@ impl Sweep {
             };
             self.end = arrived.offset + received + pushed_back;
             self.last_received = received;
+            self.last_reduced = arrived.reduced;
             self.longest_page = self.longest_page.max(received);
             self.last_full = received >= arrived.applied;
             self.last_to_total = arrived.total() == Some(arrived.offset + received);
@@ -193,6 +194,10 @@ impl Sweep {
         if !(whole && self.at_end) {
             self.chain.join(arrived.rows_in_place());
         }
+        let usual = match arrived.reduced {
+            true => self.longest_page.min(arrived.applied),
+            false => self.longest_page,
+        };
         let fresh = self.deliver(arrived);
         self.held_it_all |= whole && fresh == received;
         if (fresh > 0 && in_place) || (unnamed && !came_again) {
@@ -206,8 +211,8 @@ impl Sweep {
         // A refused offset says that nothing can come from there.
         self.refused |= !answered;
         if unnamed
-            || (passes && (advance * SCANT >= self.longest_page || read_before))
-            || fresh * SCANT >= self.longest_page
+            || (passes && (advance * SCANT >= usual || read_before))
+            || fresh * SCANT >= usual
         {
             self.scant_pages = 0;
         } else {

@@ -95,6 +95,7 @@ pub struct Sweep {
     /// No rows came from the offsets between the end and this one.
     empty_to: Option<u64>,
     last_received: u64,
+    last_reduced: bool,
     /// The row at offset 0.
     first_row: Option<i64>,
     longest_page: u64,
@@ -187,6 +188,7 @@ impl Sweep {
             last_offset: None,
             empty_to: None,
             last_received: 0,
+            last_reduced: false,
             first_row: None,
             longest_page: 0,
             last_full: false,

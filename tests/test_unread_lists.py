@@ -1,0 +1,243 @@
+"""Lists that cannot be read: each costs itself alone, and the next sync reads it first."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import (
+    AuthenticationError,
+    Client,
+    IncompleteError,
+    IncompleteWarning,
+    ResponseTooLargeError,
+    ServerError,
+)
+from canned import message, paged, user, users
+from scripted_server import Request, ScriptedServer, answer
+
+USERS = 60
+LARGE = 40_000
+"""`max_response_bytes` of these tests."""
+
+
+class Service:
+    """Users with two messages each, of which some lists are broken."""
+
+    def __init__(self, count: int = USERS) -> None:
+        self.broken: dict[int, Callable[[Request], bytes]] = {}
+        self.messages: dict[int, list[dict[str, Any]]] = {
+            number: [message(10 * number), message(10 * number + 1)]
+            for number in range(1, count + 1)
+        }
+        self.users = users(count)
+
+    def __call__(self, request: Request) -> bytes:
+        parts = request.path.split("/")
+        if parts[-1] == "users":
+            return paged(self.users)(request)
+        number = int(parts[3])
+        if number in self.broken:
+            return self.broken[number](request)
+        return paged(self.messages[number], key="messages")(request)
+
+
+BREAKS: dict[str, Callable[[Request], bytes]] = {
+    "500": lambda request: answer(500, "no"),
+    "403": lambda request: answer(403, "no"),
+    "400": lambda request: answer(400, "no"),
+    "truncated JSON": lambda request: answer(200, '{"limit": 99, "messages": [{"id": 1'),
+    "no page": lambda request: answer(200, "[]"),
+    "a body that ends early": lambda request: (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"
+    ),
+}
+
+
+@pytest.fixture
+def service() -> Service:
+    service = Service()
+    service.broken = dict(zip(range(11, 17), BREAKS.values(), strict=True))
+    return service
+
+
+def client_of(face: Any, scripted: Any, service: Service, **options: Any) -> Any:
+    return face.client(scripted(service), **{"max_retries": 0, "max_concurrency": 4, **options})
+
+
+def test_messages_all_goes_on_and_warns_once(face: Any, scripted: Any, service: Service) -> None:
+    listing = client_of(face, scripted, service).messages.all()
+    with pytest.warns(IncompleteWarning) as caught:
+        read = face.collect(listing)
+    assert len(caught) == 1
+    assert "6 lists of messages could not be read: of user 11, 12, 13, 14, 15, 16" in str(
+        caught[0].message
+    )
+    assert sorted(one.id for one in read) == [
+        each["id"] for number in service.messages if number not in service.broken
+        for each in service.messages[number]
+    ]  # fmt: skip
+    report = listing.report
+    assert report.unread_users == report.uncertified_users == (11, 12, 13, 14, 15, 16)
+    assert report.certificate == "uncertified"
+    assert "6 of them could not be read" in report.reason
+
+
+def test_the_warning_points_to_the_line_that_reads(scripted: Any, service: Service) -> None:
+    server = scripted(service)
+    with Client(server.url, server.secret, server.vendor, max_retries=0) as client:
+        with pytest.warns(IncompleteWarning) as of_loop:
+            for _ in client.messages.all():
+                pass
+        with pytest.warns(IncompleteWarning) as of_list:
+            client.messages.all().to_list()
+    assert {of_loop[0].filename, of_list[0].filename} == {__file__}
+
+
+def test_a_strict_listing_is_incomplete(face: Any, scripted: Any, service: Service) -> None:
+    listing = client_of(face, scripted, service).messages.all(strict=True)
+    warnings.simplefilter("error")
+    with pytest.raises(IncompleteError) as caught:
+        face.collect(listing)
+    assert caught.value.report.unread_users == (11, 12, 13, 14, 15, 16)
+
+
+def test_columns_warn_too(face: Any, scripted: Any, service: Service) -> None:
+    pytest.importorskip("pyarrow")
+    client = client_of(face, scripted, service)
+    with pytest.warns(IncompleteWarning, match="6 lists"):
+        table = face.call(client.messages.all().to_arrow)
+    assert table.num_rows == 2 * (USERS - 6)
+    warnings.simplefilter("error")
+    with pytest.raises(IncompleteWarning):
+        face.call(client.messages.all().to_arrow)
+
+
+@pytest.mark.parametrize("fault", BREAKS)
+def test_one_list_by_itself_is_an_error_as_ever(face: Any, scripted: Any, fault: str) -> None:
+    service = Service(3)
+    service.broken = {2: BREAKS[fault]}
+    client = client_of(face, scripted, service)
+    with pytest.raises(Exception, match="/external/users/2/messages"):
+        face.collect(client.messages.list(2))
+    assert len(face.collect(client.messages.list(1))) == 2
+
+
+def test_a_service_that_answers_nobody_is_no_bad_list(face: Any, scripted: Any) -> None:
+    """Not one list is given up: the error of the first that failed is raised."""
+    service = Service()
+    down = False
+
+    def failing(request: Request) -> bytes:
+        nonlocal down
+        down |= "messages" in request.path
+        return answer(500, "down") if down else service(request)
+
+    client = face.client(scripted(failing), max_retries=0)
+    with pytest.raises(ServerError):
+        face.collect(client.messages.all())
+
+
+def test_one_request_at_a_time_asks_whether_others_are_answered(
+    face: Any, scripted: Any, service: Service
+) -> None:
+    client = client_of(face, scripted, service, max_concurrency=1)
+    with pytest.warns(IncompleteWarning, match="6 lists"):
+        assert len(face.collect(client.messages.all())) == 2 * (USERS - 6)
+
+
+def test_fifty_lists_in_a_row_are_the_services_fault(face: Any, scripted: Any) -> None:
+    service = Service(120)
+    service.broken = dict.fromkeys(range(1, 121), BREAKS["403"])
+    server = scripted(service)
+    client = face.client(server, max_retries=0, max_concurrency=4)
+    with pytest.raises(Exception, match="403"):
+        face.collect(client.messages.all())
+    assert len([one for one in server.requests if "messages" in one.path]) < 60
+
+
+def test_a_wrong_secret_ends_the_call_at_once(face: Any, scripted: Any) -> None:
+    service = Service()
+    service.broken = {1: lambda request: answer(401, "no")}
+    with pytest.raises(AuthenticationError):
+        face.collect(client_of(face, scripted, service).messages.all())
+
+
+def large(number: int, size: int) -> dict[str, Any]:
+    return message(number, body="x" * size)
+
+
+def test_a_page_that_is_too_large_comes_in_parts(face: Any, scripted: Any) -> None:
+    rows = [large(number, 1_000) for number in range(250)]
+    server = scripted(paged(rows, key="messages"))
+    client = face.client(server, max_retries=0, max_response_bytes=LARGE)
+    listing = client.messages.list(1)
+    assert [one.id for one in face.collect(listing)] == list(range(250))
+    assert listing.report.certificate in ("counted", "linked")
+    assert listing.report.requests == len(server.requests)
+
+
+@pytest.mark.parametrize("at", [0, 1, 50, 98, 99, 200, 249])
+def test_a_row_that_is_too_large_alone_is_left_out_and_named(
+    face: Any, scripted: Any, at: int
+) -> None:
+    rows = [message(number) for number in range(250)]
+    rows[at] = large(at, 2 * LARGE)
+    server = scripted(paged(rows, key="messages"))
+    client = face.client(server, max_retries=0, max_response_bytes=LARGE)
+    for as_dict in (False, True):
+        listing = client.messages.list(1, as_dict=as_dict)
+        read = face.collect(listing)
+        ids = [one["id"] if as_dict else one.id for one in read]
+        assert sorted(ids) == [number for number in range(250) if number != at]
+        report = listing.report
+        assert report.certificate == "uncertified"
+        assert f"the row at offset {at} is larger than max_response_bytes" in report.reason
+    assert len(server.requests) < 2 * 24
+    with pytest.raises(ResponseTooLargeError):
+        face.call(client.messages.page, 1, max(0, at - 10))
+
+
+def test_a_list_of_large_rows_alone_cannot_be_read(face: Any, scripted: Any) -> None:
+    rows = [large(number, 2 * LARGE) for number in range(250)]
+    server = scripted(paged(rows, key="messages"))
+    client = face.client(server, max_retries=0, max_response_bytes=LARGE)
+    with pytest.raises(ResponseTooLargeError) as caught:
+        face.collect(client.messages.list(1))
+    assert len(server.requests) < 30
+    assert "limit=1" in str(caught.value)
+
+
+def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    from backread.mirror import Mirror
+    from mirrors import rows, sync
+
+    service = Service()
+    mirror = Mirror(tmp_path / "chats")
+    with ScriptedServer(service) as server:
+        assert sync(mirror, server).unread_users == ()
+        service.broken = dict(zip(range(11, 17), BREAKS.values(), strict=True))
+        service.users[39] = user(40, name="moved")
+        report = sync(mirror, server)
+        assert report.unread_users == (11, 12, 13, 14, 15, 16)
+        assert report.lists_by_kind["unread"] == 6
+        held = "SELECT count(*) FROM messages WHERE deleted_at IS NULL"
+        assert rows(mirror, held) == [(2 * USERS,)]
+        assert rows(mirror, "SELECT name FROM users WHERE id = 40") == [("moved",)]
+        reasons = rows(mirror, "SELECT user_id, reason FROM lists WHERE kind = 'unread' ORDER BY 1")
+        assert [user_id for user_id, _ in reasons] == [11, 12, 13, 14, 15, 16]
+        assert all(reason.startswith("it could not be read: GET") for _, reason in reasons)
+        service.broken = {}
+        before = len(server.requests)
+        report = sync(mirror, server)
+        assert report.unread_users == ()
+        lists = [one.path for one in server.requests[before:] if "messages" in one.path]
+        # Sixteen are read side by side.
+        first = {int(path.split("/")[3]) for path in lists[:16]}
+        assert first >= {11, 12, 13, 14, 15, 16}
+        assert rows(mirror, held) == [(2 * USERS,)]
