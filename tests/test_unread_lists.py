@@ -241,3 +241,52 @@ def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path: Path) -> N
         first = {int(path.split("/")[3]) for path in lists[:16]}
         assert first >= {11, 12, 13, 14, 15, 16}
         assert rows(mirror, held) == [(2 * USERS,)]
+
+
+@pytest.mark.slow
+def test_a_world_with_every_kind_of_broken_list(tmp_path: Path) -> None:
+    """2,000 users; 20 lists broken in six ways, a row of 100 MB and a page of 70 MB."""
+    pytest.importorskip("duckdb")
+    from backread.mirror import Mirror
+    from mirrors import rows, sync
+
+    count = 2_000
+    service = Service(count)
+    undisturbed = Mirror(tmp_path / "undisturbed")
+    with ScriptedServer(service) as server:
+        sync(undisturbed, server)
+        requests = [len(server.requests)]
+        sync(undisturbed, server)
+        requests.append(len(server.requests) - requests[0])
+    faults = list(BREAKS.values())
+    broken = {100 * number: faults[number % 6] for number in range(1, 21)}
+    huge = message(77, body="x" * 100_000_000)
+    service.messages[50] = [message(501), huge, message(502)]
+    service.messages[60] = [large(600 + number, 900_000) for number in range(78)]
+    expected = {
+        number: 2 if number == 50 else len(held) for number, held in service.messages.items()
+    }
+    mirror = Mirror(tmp_path / "chats")
+
+    def held() -> dict[int, int]:
+        found = rows(mirror, "SELECT user_id, count(*) FROM messages GROUP BY user_id")
+        return dict(found)
+
+    with ScriptedServer(service) as server:
+        service.broken = broken
+        sent = 0
+        for run in range(3):
+            if run == 2:
+                service.broken = {}
+            report = sync(mirror, server)
+            unread = tuple(sorted(service.broken))
+            assert report.unread_users == unread
+            assert set(report.uncertified_users) == {*unread, 50}
+            assert held() == {
+                number: rows for number, rows in expected.items() if number not in service.broken
+            }
+            # Retries of broken lists, and the search for what fits of the two large ones, included.
+            assert len(server.requests) - sent <= 1.05 * requests[min(run, 1)]
+            sent = len(server.requests)
+        [(reason,)] = rows(mirror, "SELECT reason FROM lists WHERE user_id = 50")
+        assert "the row at offset 1 is larger than max_response_bytes" in reason
