@@ -124,7 +124,8 @@ def test_nothing_can_be_assigned(value: Any) -> None:
                 "requests pages rows distinct repeats total_first total_last sweeps repaired_text "
                 "certificate started_at ended_at reason lists_by_certificate uncertified_users "
                 "links missing_links inversions rows_gone rows_moved rows_short proving_requests "
-                "rows_found_by_id outage_seconds odd_values unread_users"
+                "rows_found_by_id outage_seconds odd_values unread_users "
+                "unreadable_rows"
             ),
         ),
         (Attempt, "status error seconds_taken seconds_waited"),

@@ -160,6 +160,13 @@ def test_fifty_lists_in_a_row_are_the_services_fault(face: Any, scripted: Any) -
     assert len([one for one in server.requests if "messages" in one.path]) < 60
 
 
+def test_a_few_lists_of_which_none_can_be_read_end_in_the_error(face: Any, scripted: Any) -> None:
+    service = Service(5)
+    service.broken = dict.fromkeys(range(1, 6), BREAKS["500"])
+    with pytest.raises(ServerError):
+        face.collect(client_of(face, scripted, service).messages.all())
+
+
 def test_a_wrong_secret_ends_the_call_at_once(face: Any, scripted: Any) -> None:
     service = Service()
     service.broken = {1: lambda request: answer(401, "no")}
@@ -197,6 +204,7 @@ def test_a_row_that_is_too_large_alone_is_left_out_and_named(
         report = listing.report
         assert report.certificate == "uncertified"
         assert f"the row at offset {at} is larger than max_response_bytes" in report.reason
+        assert report.unreadable_rows == 1
     assert len(server.requests) < 2 * 24
     with pytest.raises(ResponseTooLargeError):
         face.call(client.messages.page, 1, max(0, at - 10))

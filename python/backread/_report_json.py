@@ -12,6 +12,7 @@ from backread.models import WalkReport
 __all__ = ["report_from_json", "report_to_json"]
 
 TIMES = ("started_at", "ended_at")
+IDS = ("uncertified_users", "unread_users")
 
 
 def report_to_json(report: WalkReport) -> str:
@@ -29,7 +30,8 @@ def report_from_json(text: str | bytes) -> WalkReport:
         for name in TIMES:
             written = known[name]
             known[name] = None if written is None else datetime.fromisoformat(written)
-        known["uncertified_users"] = tuple(known.get("uncertified_users", ()))
+        for name in IDS:
+            known[name] = tuple(known.get(name, ()))
         return WalkReport(**known)
     except (KeyError, TypeError) as error:
         raise ValueError(f"this JSON is no WalkReport: {error}") from None

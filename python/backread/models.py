@@ -288,6 +288,9 @@ class WalkReport:
       is kept as sent in the ``extra`` of its object, and the field is ``None``.
     - ``unread_users``: ids of the users whose messages could not be read, or not to their end;
       they are among the ``uncertified_users``. Only a walk over every user's messages fills it.
+    - ``unreadable_rows``: rows without an integer id, nested too deep, or too large by themselves.
+      They are left out (those without an id are given with ``as_dict=True``), ``reason`` names
+      them, and the list is ``uncertified``.
     """
 
     requests: int
@@ -316,6 +319,7 @@ class WalkReport:
     outage_seconds: float = 0.0
     odd_values: int = 0
     unread_users: tuple[int, ...] = ()
+    unreadable_rows: int = 0
 
     def to_json(self) -> str:
         """The report as JSON, times in ISO 8601; `from_json` reads it."""

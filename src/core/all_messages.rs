@@ -127,6 +127,7 @@ impl Summary {
             Event::UsersEnded(users) => {
                 report.repaired_text += users.repaired_text;
                 report.odd_values += users.odd_values;
+                report.unreadable_rows += users.unreadable_rows;
                 report.evidence.add(&Evidence {
                     // Of messages; those of users are said in the reason.
                     rows_short: Some(0),

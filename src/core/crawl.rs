@@ -72,8 +72,10 @@ pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Feed<Event
             outlet: outlet.clone(),
             unread: Arc::default(),
         };
+        let unread = Arc::clone(&lists.unread);
         let read = lists.read(waiting, side_by_side);
-        tokio::try_join!(find, read).map(|_| ())
+        tokio::try_join!(find, read)?;
+        unread.end()
     })
 }
 

@@ -40,7 +40,6 @@ pub fn planned_users(client: Client, planned: PlannedUsers, settings: WalkSettin
             budget: client.budget(),
             missing: planned.ids.iter().map(|id| signed(*id)).collect(),
             planned: planned.ids.iter().map(|id| signed(*id)).collect(),
-            unreadable: 0,
             report: WalkReport::start(Timestamp::by(client.clock())),
             down_before: client.outage_time(),
             end: None,
@@ -90,8 +89,6 @@ struct Search {
     planned: HashSet<i64>,
     /// Those that no answer has shown yet.
     missing: HashSet<i64>,
-    /// Rows that become no record.
-    unreadable: u64,
     report: WalkReport,
     /// How long the service had been down before.
     down_before: Duration,
@@ -205,6 +202,7 @@ impl Search {
             repeats: again.len() as u64,
             repaired_text: page.text.repaired,
             odd_values: fresh.iter().map(|row| row.odd_values).sum(),
+            unreadable_rows: unreadable(&fresh),
         });
         let page = WalkedPage {
             limit: page.limit,
@@ -238,6 +236,7 @@ impl Search {
                         rows: 1,
                         distinct: 1,
                         odd_values: read.value.odd_values,
+                        unreadable_rows: u64::from(read.value.unreadable.is_some()),
                         ..Counts::default()
                     });
                     let page = WalkedPage {
@@ -270,9 +269,7 @@ impl Search {
         self.shared.set(self.report.clone());
     }
 
-    async fn give(&mut self, page: WalkedPage) -> Result<(), Unread> {
-        let unreadable = page.rows.iter().filter(|row| row.unreadable.is_some());
-        self.unreadable += unreadable.count() as u64;
+    async fn give(&self, page: WalkedPage) -> Result<(), Unread> {
         if page.rows.is_empty() || self.outlet.put(page).await {
             return Ok(());
         }
@@ -292,11 +289,13 @@ impl Search {
         self.report.evidence.rows_short = Some(short);
         if failed.is_some() {
             self.report.doubt("a request failed".to_owned());
-        } else if short == 0 && self.unreadable == 0 {
+        } else if short == 0 && self.report.unreadable_rows == 0 {
             self.report.certify(Certificate::Linked);
         } else if short == 0 {
-            self.report
-                .doubt(format!("{} of the users cannot be read", self.unreadable));
+            self.report.doubt(format!(
+                "{} of the users cannot be read",
+                self.report.unreadable_rows
+            ));
         } else {
             self.report.doubt(format!(
                 "{short} of the plan's {} users were on none of the pages around their place, and \
@@ -309,7 +308,7 @@ impl Search {
         if let Some(error) = failed {
             return Err(error);
         }
-        if self.settings.strict && (short > 0 || self.unreadable > 0) {
+        if self.settings.strict && (short > 0 || self.report.unreadable_rows > 0) {
             let incomplete = Error::new(ErrorKind::Incomplete(Box::new(self.report)));
             return Err(incomplete.during(List::Users.to_string(), Vec::new()));
         }
@@ -334,4 +333,9 @@ async fn page(
 
 fn signed(id: Natural) -> i64 {
     id.get().try_into().unwrap_or(i64::MAX)
+}
+
+fn unreadable(rows: &[Row]) -> u64 {
+    let unreadable = rows.iter().filter(|row| row.unreadable.is_some());
+    unreadable.count() as u64
 }

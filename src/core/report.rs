@@ -76,6 +76,8 @@ pub struct WalkReport {
     pub outage_seconds: f64,
     /// Values of documented fields that are of another type.
     pub odd_values: u64,
+    /// Rows that become no record.
+    pub unreadable_rows: u64,
 }
 
 /// What a walk saw of its list's order and size, and what the proof cost.
@@ -127,6 +129,8 @@ pub struct Counts {
     pub repaired_text: u64,
     #[serde(default)]
     pub odd_values: u64,
+    #[serde(default)]
+    pub unreadable_rows: u64,
 }
 
 impl WalkReport {
@@ -151,6 +155,7 @@ impl WalkReport {
             evidence: Evidence::default(),
             outage_seconds: 0.0,
             odd_values: 0,
+            unreadable_rows: 0,
         }
     }
 
@@ -171,6 +176,7 @@ impl WalkReport {
             repeats: self.repeats,
             repaired_text: self.repaired_text,
             odd_values: self.odd_values,
+            unreadable_rows: self.unreadable_rows,
         }
     }
 
@@ -182,6 +188,7 @@ impl WalkReport {
         self.repeats += now.repeats - before.repeats;
         self.repaired_text += now.repaired_text - before.repaired_text;
         self.odd_values += now.odd_values - before.odd_values;
+        self.unreadable_rows += now.unreadable_rows - before.unreadable_rows;
     }
 
     pub fn certify(&mut self, certificate: Certificate) {

@@ -3,7 +3,8 @@
 //! A list is given up once its retries are used up, if the service answers others meanwhile. If it
 //! answers nobody, it is the service that is down, and the call fails with the error as it is.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::budget::Budget;
@@ -20,12 +21,25 @@ const OF_EVERY_LIST: [u16; 2] = [401, 429];
 #[derive(Debug, Default)]
 pub struct UnreadLists {
     in_a_row: AtomicU64,
+    any_read: AtomicBool,
+    given_up: Mutex<(u64, Option<Error>)>,
 }
 
 impl UnreadLists {
     /// A list was read to its end.
     pub fn note_read(&self) {
         self.in_a_row.store(0, Ordering::Relaxed);
+        self.any_read.store(true, Ordering::Relaxed);
+    }
+
+    /// The call has come to its end: if several lists failed and none was read, it fails, too.
+    pub fn end(&self) -> Result<(), Error> {
+        let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, last) = &mut *given_up;
+        match last.take() {
+            Some(error) if *count > 1 && !self.any_read.load(Ordering::Relaxed) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Gives up a list that failed: why it could not be read, in words. The error comes back where
@@ -42,7 +56,10 @@ impl UnreadLists {
         if self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_IN_A_ROW {
             return Err(error);
         }
-        Ok(format!("it could not be read: {error}"))
+        let reason = format!("it could not be read: {error}");
+        let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+        *given_up = (given_up.0 + 1, Some(error));
+        Ok(reason)
     }
 }
 

@@ -40,7 +40,7 @@ __all__ = [
 BYTE_ORDER_MARK = "\ufeff"
 """By which Excel knows UTF-8."""
 
-Row = Callable[[int | None, dict[str, Any]], list[object]]
+Row = Callable[[Any], list[object]]
 """Makes cells of an object as sent; the user is that of a message."""
 
 
@@ -116,7 +116,7 @@ def write_listing(
             )
         with _destination(output) as stream:
             _write_parquet(listing, stream)
-        _refuse_unread(listing)
+        _say_what_is_missing(listing, shape)
         return
     with _destination(output) as stream:
         if shape is Format.JSON:
@@ -125,13 +125,17 @@ def write_listing(
             _write_csv(listing, stream, columns, row, csv_options)
         else:
             _write_table(listing, stream, columns, row)
-    _refuse_unread(listing)
+    _say_what_is_missing(listing, shape)
 
 
-def _refuse_unread(listing: Listing[Any]) -> None:
+def _say_what_is_missing(listing: Listing[Any], shape: Format) -> None:
     # What could be read is written by now.
-    if unread := listing.report.unread_users:
-        raise UnreadListsError(unread, "all others were; ask again later")
+    report = listing.report
+    if report.unread_users:
+        raise UnreadListsError(report.unread_users, "all others were; ask again later")
+    if report.unreadable_rows and shape is not Format.JSON:
+        rows = "1 row is" if report.unreadable_rows == 1 else f"{report.unreadable_rows:,} rows are"
+        say(f"{rows} left out: {report.reason}")
 
 
 def _write_json(listing: Listing[Any], stream: IO[bytes], users_named: bool) -> None:
@@ -181,8 +185,8 @@ def _write_csv(
     # Cells with a character of the line's end are quoted, and only those: so with a lone CR too.
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
-    for user_id, page in listing._pages_of():
-        writer.writerows([cell(value) for value in row(user_id, item)] for item in page.items)
+    for _, page in listing._pages_of():
+        writer.writerows([cell(value) for value in row(item)] for item in page.items)
         stream.write(_encoded(text.take()))
         stream.flush()
     stream.write(_encoded(text.take()))
@@ -198,9 +202,9 @@ def _write_table(
     listing: Listing[Any], stream: IO[bytes], columns: Sequence[str], row: Row
 ) -> None:
     with Spool(len(columns)) as rows:
-        for user_id, page in listing._pages_of():
+        for _, page in listing._pages_of():
             for item in page.items:
-                rows.append(row(user_id, item))
+                rows.append(row(item))
         # A column without a value in any row says nothing and takes room.
         shown = [columns[at] for at in rows.used]
         if stream is sys.stdout.buffer and sys.stdout.isatty():

@@ -57,7 +57,7 @@ def users(
     chosen = format_of(shape, output)
     options = _csv_options(chosen, raw_csv, excel)
     with connection.client() as client:
-        listing = client.users.list(as_dict=True, max_items=limit)
+        listing = client.users.list(as_dict=chosen is Format.JSON, max_items=limit)
         write_listing(listing, chosen, output, USER_COLUMNS, user_row, options)
 
 
@@ -89,11 +89,12 @@ def messages(
         raise UnusableArgumentError("name one user id, or ask for every user's messages with --all")
     chosen = format_of(shape, output)
     options = _csv_options(chosen, raw_csv, excel)
+    as_dict = chosen is Format.JSON
     with connection.client() as client:
         if user_id is None:
-            listing = client.messages.all(as_dict=True, max_items=limit)
+            listing = client.messages.all(as_dict=as_dict, max_items=limit)
         else:
-            listing = client.messages.list(user_id, as_dict=True, max_items=limit)
+            listing = client.messages.list(user_id, as_dict=as_dict, max_items=limit)
         write_listing(
             listing, chosen, output, MESSAGE_COLUMNS, message_row, options, users_named=every
         )

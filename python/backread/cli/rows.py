@@ -1,16 +1,18 @@
-"""JSON objects as rows of columns, for ``--format table`` and ``csv``.
+"""Rows of the command: JSON as sent, and users and messages as columns for tables and CSV.
 
-The columns are those of the mirror: the fields of interface 2, a message's sender in the columns
-``sender_…``, whatever the interface does not name as JSON in ``extra`` and ``sender_extra``.
+The columns are those of the mirror: the interface's fields, a message's sender in the columns
+``sender_…``, all other fields and values of another type as JSON in ``extra``.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from backread.cli.text import escaped
 from backread.mirror.schema import MESSAGES, USERS
+from backread.models import Message, User, UserAttribute
 
 __all__ = ["MESSAGE_COLUMNS", "USER_COLUMNS", "as_json", "message_row", "user_row", "with_user"]
 
@@ -20,29 +22,14 @@ MESSAGE_COLUMNS = MESSAGES.names
 SENDER = "sender_"
 
 
-def user_row(_: int | None, sent: dict[str, Any]) -> list[object]:
+def user_row(user: User) -> list[object]:
     """One user's values in the order of USER_COLUMNS; None for what is null or missing."""
-    named = set(USER_COLUMNS) - {"extra"}
-    return [*(sent.get(name) for name in USER_COLUMNS[:-1]), _rest(sent, named)]
+    return [_value(getattr(user, name)) for name in USER_COLUMNS]
 
 
-def message_row(user_id: int | None, sent: dict[str, Any]) -> list[object]:
+def message_row(message: Message) -> list[object]:
     """One message's values in the order of MESSAGE_COLUMNS."""
-    given = sent.get("sender")
-    sender = given if isinstance(given, dict) else {}
-    fields = {
-        name.removeprefix(SENDER)
-        for name in MESSAGE_COLUMNS
-        if name.startswith(SENDER) and name not in ("sender_type", "sender_extra")
-    }
-    named = {name for name in MESSAGE_COLUMNS if not name.startswith(SENDER)}
-    values: dict[str, object] = {name: sent.get(name) for name in named}
-    values.update({f"{SENDER}{name}": sender.get(name) for name in fields})
-    values["user_id"] = user_id
-    values["sender_type"] = sent.get("sender_type")
-    values["sender_extra"] = _rest(sender, fields)
-    values["extra"] = _rest(sent, (named - {"user_id", "extra"}) | {"sender", "sender_type"})
-    return [values[name] for name in MESSAGE_COLUMNS]
+    return [_value(_of_message(message, name)) for name in MESSAGE_COLUMNS]
 
 
 def with_user(user_id: int | None, sent: Any) -> Any:
@@ -53,9 +40,32 @@ def with_user(user_id: int | None, sent: Any) -> Any:
 
 def as_json(value: object) -> str:
     """Any JSON value on one line, in its own script; what is not seen is escaped."""
-    return escaped(json.dumps(value, ensure_ascii=False))
+    return escaped(json.dumps(value, ensure_ascii=False, default=_digits))
 
 
-def _rest(sent: dict[str, Any], named: set[str]) -> str | None:
-    rest = {name: value for name, value in sent.items() if name not in named}
-    return as_json(rest) if rest else None
+def _of_message(message: Message, name: str) -> object:
+    if name == "sender_type" or not name.startswith(SENDER):
+        return getattr(message, name)
+    # Senders of one type lack the fields of the other.
+    return getattr(message.sender, name.removeprefix(SENDER), None)
+
+
+def _value(value: object) -> object:
+    """A field's value as a cell takes it; an empty ``extra`` is none."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, dict):
+        return as_json(value) if value else None
+    if isinstance(value, tuple):
+        return [_attribute(each) for each in value]
+    return value
+
+
+def _attribute(attribute: UserAttribute) -> dict[str, object]:
+    more = {"extra": attribute.extra} if attribute.extra else {}
+    return {"name": attribute.name, "value": attribute.value, **more}
+
+
+def _digits(number: object) -> str:
+    # A whole number of more digits than json writes; see `backread.models`.
+    return str(number)

@@ -134,6 +134,8 @@ def _walked(report: WalkReport) -> list[tuple[str, Any]]:
         rows.append(("took", duration(max(0.0, took))))
     if report.repaired_text:
         rows.append(("text repaired", f"in {amount(report.repaired_text, 'place')}"))
+    if report.unreadable_rows:
+        rows.append(("left out", amount(report.unreadable_rows, "row")))
     if report.odd_values:
         rows.append(("of another type", f"{amount(report.odd_values, 'value')}, kept in extra"))
     return rows

@@ -188,7 +188,10 @@ def known_to(store: Store, run: Run) -> Known:
     def rows(query: str) -> StoredRows:
         return StoredRows(store.connection, query)
 
-    done = f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id}"
+    done = (
+        f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id} "
+        "AND kind IS DISTINCT FROM 'unread'"
+    )
     # A user whom the last finished run did not show: its rows were noted as missed, so whether
     # they are there takes the whole list to say.
     lists = (

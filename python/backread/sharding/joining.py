@@ -86,6 +86,9 @@ def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
         outage_seconds=sum(report.outage_seconds for report in everything),
         unread_users=tuple(sorted(user_id for report in read for user_id in report.unread_users)),
         odd_values=sum(report.odd_values for report in (everything if about_messages else read)),
+        unreadable_rows=sum(
+            report.unreadable_rows for report in (everything if about_messages else read)
+        ),
     )
 
 

@@ -96,7 +96,8 @@ pub async fn read_all(
     .map(|user| read_list(&context, user))
     .buffer_unordered(side_by_side)
     .try_for_each(async |()| Ok(()));
-    tokio::try_join!(find, read).map(|_| ())
+    tokio::try_join!(find, read)?;
+    context.unread.end()
 }
 
 /// Queues every user in the plan's order; a queue that nobody reads any more takes them all the same.

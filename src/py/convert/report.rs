@@ -41,6 +41,7 @@ pub fn report<'py>(py: Python<'py>, report: &WalkReport) -> PyResult<Bound<'py, 
         report.outage_seconds.into_pyobject(py)?.into_any(),
         report.odd_values.into_pyobject(py)?.into_any(),
         PyTuple::new(py, &report.unread_users)?.into_any(),
+        report.unreadable_rows.into_pyobject(py)?.into_any(),
     ];
     class(py, "WalkReport")?.call1(PyTuple::new(py, arguments)?)
 }

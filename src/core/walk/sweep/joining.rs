@@ -297,6 +297,7 @@ impl Sweep {
             }
             self.unreadable.take(arrived.offset, &row);
             self.report.odd_values += row.odd_values;
+            self.report.unreadable_rows += u64::from(row.unreadable.is_some());
             rows.push(row);
         }
         self.report.distinct += fresh;

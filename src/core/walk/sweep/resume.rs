@@ -169,6 +169,7 @@ impl Sweep {
         report.repeats = counts.repeats;
         report.repaired_text = counts.repaired_text;
         report.odd_values = counts.odd_values;
+        report.unreadable_rows = counts.unreadable_rows;
         report.evidence = checkpoint.evidence;
         report.total_first = checkpoint.total_first;
         report.total_last = checkpoint.total_last;
