@@ -83,6 +83,8 @@ class Remembered:
         for row in rows_of(batch.lists):
             assert row["user_id"] not in self.done, "a list was read twice in one run"
             self.lists[row["user_id"]] = row
+            if row["kind"] == "unread":
+                continue
             self.done.add(row["user_id"])
             self.cursors.pop(row["user_id"], None)
         if batch.users_report is not None:

@@ -206,11 +206,16 @@ def test_another_shard_in_the_place_of_one_is_refused(worker: Worker, tmp_path: 
         tmp_path / "two" / f"run={other}" / "shard=00000" / "shard.json",
     ):
         place.unlink()
-        place.symlink_to(source)
+        shutil.copy(source, place)
         worker.refuses(
             lambda: landing.load_shard(tmp_path / "one", run, 0),
             r"is damaged \(it is another shard\); plan and begin anew",
             LandingError,
+        )
+        place.unlink()
+        place.symlink_to(source)
+        worker.refuses(
+            lambda: landing.load_shard(tmp_path / "one", run, 0), "symbolic link", LandingError
         )
     # A folder that was moved whole is the same landing.
     shutil.move(tmp_path / "two", tmp_path / "moved")

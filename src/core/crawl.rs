@@ -172,7 +172,13 @@ impl Lists {
         let mut reason = None;
         let not_found = match read {
             Ok(()) => false,
-            Err(error) if *once_listed && error.status() == Some(404) => true,
+            Err(error) if error.status() == Some(404) => {
+                // Of a user that was named it is a mistake of who named it.
+                if !*once_listed {
+                    return Err(error);
+                }
+                true
+            }
             Err(error) => {
                 reason = Some(unread.give_up(client, budget, error).await?);
                 false

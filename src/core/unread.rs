@@ -4,7 +4,7 @@
 //! answers nobody, it is the service that is down, and the call fails with the error as it is.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::budget::Budget;
@@ -22,7 +22,7 @@ const OF_EVERY_LIST: [u16; 2] = [401, 429];
 pub struct UnreadLists {
     in_a_row: AtomicU64,
     any_read: AtomicBool,
-    given_up: Mutex<(u64, Option<Error>)>,
+    last_given_up: Mutex<Option<Error>>,
 }
 
 impl UnreadLists {
@@ -32,12 +32,10 @@ impl UnreadLists {
         self.any_read.store(true, Ordering::Relaxed);
     }
 
-    /// The call has come to its end: if several lists failed and none was read, it fails, too.
+    /// The call has come to its end: if lists failed and none was read, it fails, too.
     pub fn end(&self) -> Result<(), Error> {
-        let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
-        let (count, last) = &mut *given_up;
-        match last.take() {
-            Some(error) if *count > 1 && !self.any_read.load(Ordering::Relaxed) => Err(error),
+        match self.last_given_up().take() {
+            Some(error) if !self.any_read.load(Ordering::Relaxed) => Err(error),
             _ => Ok(()),
         }
     }
@@ -57,9 +55,14 @@ impl UnreadLists {
             return Err(error);
         }
         let reason = format!("it could not be read: {error}");
-        let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
-        *given_up = (given_up.0 + 1, Some(error));
+        *self.last_given_up() = Some(error);
         Ok(reason)
+    }
+
+    fn last_given_up(&self) -> MutexGuard<'_, Option<Error>> {
+        self.last_given_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

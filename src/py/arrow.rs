@@ -76,18 +76,19 @@ impl Batches {
         let feed = Arc::clone(&self.feed);
         let gathered = block_anywhere(&self.onlooker, async move { feed.next().await });
         gathered.map_err(|error| {
+            // Before an interrupt is raised again, which the first Python code to run would meet.
+            let text = error.to_string();
             Python::attach(|py| {
                 if let Err(error) = raised_by_handler(py, &error) {
                     error.write_unraisable(py, None);
                 }
             });
-            self.fail(error)
+            self.fail(error, text)
         })
     }
 
     /// Keeps what ended the stream, of which Arrow carries the text alone.
-    fn fail(&self, error: PyErr) -> ArrowError {
-        let text = error.to_string();
+    fn fail(&self, error: PyErr, text: String) -> ArrowError {
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         ArrowError::ExternalError(text.into())
     }
@@ -105,7 +106,10 @@ impl Batches {
                 .call_method1("warn_of_unread", (report,))
                 .map(|_| ())
         });
-        warned.map_err(|error| self.fail(error))
+        warned.map_err(|error| {
+            let text = error.to_string();
+            self.fail(error, text)
+        })
     }
 }
 

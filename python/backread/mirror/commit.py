@@ -109,8 +109,10 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         store.again(
             f"INSERT INTO lists (run_id, {names}) SELECT ?, {names} FROM {given}", run.run_id
         )
-        # A list that has ended needs no cursor.
-        ended = f"user_id IN (SELECT user_id FROM {given})"
+        # A list that has ended needs no cursor; one that could not be read goes on from there
+        # if the run does.
+        read = "kind IS DISTINCT FROM 'unread'"
+        ended = f"user_id IN (SELECT user_id FROM {given} WHERE {read})"
         store.again(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
 
 

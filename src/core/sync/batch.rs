@@ -108,7 +108,10 @@ impl Pending {
                 self.users_report = Some(report);
             }
             Event::ListEnded(row) => {
-                self.cursors.remove(&Some(row.user_id));
+                // A run that ends in an error goes on within a list that was given up.
+                if row.state.kind != Kind::Unread {
+                    self.cursors.remove(&Some(row.user_id));
+                }
                 self.lists.append(&row);
                 // The answer of an empty list brought no rows that came before.
                 self.answers += u64::from(row.state.rows == 0);
