@@ -56,9 +56,10 @@ def seconds(name: str, duration: Duration | None) -> float | None:
     if total_seconds is not None:
         return float(total_seconds())
     if isinstance(duration, bool) or not isinstance(duration, (int, float)):
-        raise TypeError(
-            f"{name} must be seconds (int or float) or a timedelta, not {type(duration).__name__}"
-        )
+        given = type(duration).__name__
+        # Tools that print a traceback print local variables: it may be the secret, misplaced.
+        del duration, total_seconds
+        raise TypeError(f"{name} must be seconds (int or float) or a timedelta, not {given}")
     return float(duration)
 
 
@@ -88,7 +89,8 @@ def identifiers(name: str, numbers: Iterable[int] | None) -> tuple[int, ...] | N
     if numbers is None:
         return None
     if isinstance(numbers, (str, bytes)) or not hasattr(numbers, "__iter__"):
-        raise TypeError(f"{name} must be ids (an iterable of int) or None, not {numbers!r:.40}")
+        given = type(numbers).__name__
+        raise TypeError(f"{name} must be ids (an iterable of int) or None, not {given}")
     return tuple(identifier(f"{name}[{place}]", one) for place, one in enumerate(numbers))
 
 
@@ -119,13 +121,22 @@ def known_options(call: F) -> F:
             made = function.__name__ == "__init__"
             name = type(args[0]).__name__ if made else function.__qualname__
             # The names alone: a frame of the error must not hold the secret.
-            refuse_options(name, [*options], known)
+            if not options.keys() <= set(known):
+                refuse_options(name, _names(known, args[1:], options), known)
             return call(*args, **options)
         finally:
             # Tools that print a traceback print local variables: a secret may be among these.
             del args, options
 
     return cast("F", checked)
+
+
+def _names(known: tuple[str, ...], given: tuple[Any, ...], options: dict[str, Any]) -> list[str]:
+    """The names of the options, without the secret where one repeats it."""
+    from backread._secret import without_secret
+
+    secret = {**dict(zip(known, given, strict=False)), **options}.get("api_secret")
+    return [without_secret(each, secret) for each in options]
 
 
 def refuse_options(call: str, given: Iterable[str], known: Collection[str]) -> None:

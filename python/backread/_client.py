@@ -16,6 +16,7 @@ from backread._arguments import (
 from backread._backread import NativeClient, __version__, messages_table, users_table
 from backread._messages import AsyncMessages, Messages
 from backread._probe import MOST_REQUESTS, SAMPLE, probe_arguments
+from backread._secret import SECRET_VARIABLE, without_secret
 from backread._users import AsyncUsers, Users
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncClient", "Client", "__version__", "messages_table", "users_table"]
 
-SECRET_VARIABLE = "BACKREAD_API_SECRET"
 WITHHELD = "withheld: it holds a password"
 
 
@@ -84,8 +84,11 @@ class _BaseClient:
                 **{**self._options, "proxy": proxy},
             )
         finally:
-            # Tools that print a traceback print the local variables of its frames.
-            del api_secret, base_url, proxy
+            # Tools that print a traceback print the local variables of its frames, and any of these
+            # may be the secret in the wrong place.
+            del base_url, api_secret, vendor, timeout, deadline, max_retries, max_concurrency
+            del rate_limit, on_rate_limit, max_response_bytes, outage_patience, proxy, ca_bundle
+            del allow_http, user_agent
 
     @classmethod
     def _on_clock(
@@ -135,27 +138,34 @@ class _BaseClient:
         of either.
         """
         changeable = ChangedOptions.__optional_keys__
-        refused = sorted(changes.keys() & (ClientOptions.__optional_keys__ - changeable))
-        if refused:
-            raise TypeError(
-                f"with_options() cannot change {', '.join(refused)}: the new client shares the "
-                f"connections of this one; make a new {type(self).__name__}"
+        options: dict[str, Any] = {}
+        try:
+            refused = sorted(changes.keys() & (ClientOptions.__optional_keys__ - changeable))
+            if refused:
+                raise TypeError(
+                    f"with_options() cannot change {', '.join(refused)}: the new client shares the "
+                    f"connections of this one; make a new {type(self).__name__}"
+                )
+            if not changes.keys() <= changeable:
+                given = [self._native.starred(without_secret(each)) for each in changes]
+                refuse_options("with_options", given, changeable)
+            options.update(self._options, **changes)
+            traceparent = bool(options.pop("traceparent", self._traceparent))
+            if traceparent:
+                _need_opentelemetry()
+            for name in ("timeout", "deadline", "outage_patience"):
+                options[name] = seconds(name, options[name])
+            client = object.__new__(type(self))
+            client._options = options
+            client._traceparent = traceparent
+            client._native = self._native.with_options(
+                traceparent=traceparent,
+                **{name: options[name] for name in SharedOptions.__optional_keys__},
             )
-        refuse_options("with_options", changes, changeable)
-        options: dict[str, Any] = {**self._options, **changes}
-        traceparent = bool(options.pop("traceparent", self._traceparent))
-        if traceparent:
-            _need_opentelemetry()
-        for name in ("timeout", "deadline", "outage_patience"):
-            options[name] = seconds(name, options[name])
-        client = object.__new__(type(self))
-        client._options = options
-        client._traceparent = traceparent
-        client._native = self._native.with_options(
-            traceparent=traceparent,
-            **{name: options[name] for name in SharedOptions.__optional_keys__},
-        )
-        return client
+            return client
+        finally:
+            # As in `__init__`.
+            del changes, options
 
     def _close(self) -> None:
         self._native.close()

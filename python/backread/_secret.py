@@ -1,4 +1,4 @@
-"""The API secret out of a file, for those who keep it there."""
+"""The API secret out of a file, for those who keep it there, and out of what is said."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ import os
 from backread._paths import local_path, shown
 from backread.errors import ConfigurationError
 
-__all__ = ["secret_in"]
+__all__ = ["SECRET_VARIABLE", "secret_in", "without_secret"]
+
+SECRET_VARIABLE = "BACKREAD_API_SECRET"
+
+
+def without_secret(text: str, secret: object = None) -> str:
+    """The text with stars for the secret, which is the environment's where none is given."""
+    known = secret if secret and isinstance(secret, str) else os.environ.get(SECRET_VARIABLE)
+    if not known:
+        return text
+    from backread._backread import starred
+
+    # Names of files may hold what is no text.
+    return starred(*(each.encode("utf-8", "replace").decode() for each in (text, known)))
 
 
 def secret_in(file: str | os.PathLike[str], option: str = "secret_file") -> str:

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use secrecy::ExposeSecret;
 use tokio::time::Instant;
 
 use self::failure::{decode_failure, status_failure, unreadable};
@@ -19,7 +20,7 @@ use super::outage::Outages;
 use super::pace::Pace;
 use super::page::{Page, Row};
 use super::process::PerProcess;
-use super::stars::Stars;
+use super::stars::{Stars, starred_settings};
 use super::transport::{Answer, Transport};
 use crate::clock::Clock;
 
@@ -77,6 +78,12 @@ impl Sent {
 
 impl Client {
     pub fn new(settings: Settings, options: Options) -> Result<Self, Error> {
+        let secret = settings.api_secret.clone().unwrap_or_default();
+        Self::made(settings, options)
+            .map_err(|error| starred_settings(error, secret.expose_secret()))
+    }
+
+    fn made(settings: Settings, options: Options) -> Result<Self, Error> {
         let client = Self {
             origin: Arc::new(Origin::new(settings)?),
             options: Arc::new(options.check()?),
@@ -322,7 +329,7 @@ impl Client {
             .await
     }
 
-    fn stars(&self) -> Stars {
+    pub fn stars(&self) -> Stars {
         Stars::of(&self.origin)
     }
 
@@ -386,7 +393,7 @@ impl Client {
             let (status, headers) = (answer.status, answer.headers);
             parse(Text::repair(answer.body))
                 .map(|value| (status, value))
-                .map_err(|fault| unreadable(status, &headers, self.stars().over(fault)))
+                .map_err(|fault| unreadable(status, &headers, fault))
         };
         let (value, attempts) = self.send(&Request::Read(endpoint), budget, judge).await?;
         Ok(Read {

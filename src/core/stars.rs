@@ -1,15 +1,18 @@
-//! Stars for the secret where an answer repeats it: a service that sends our headers back does not get
-//! it into a message.
+//! Stars for the secret where a text repeats it: a service that sends our headers back, or a program that
+//! gives the secret in the wrong place, does not get it into a message.
 
 use std::sync::Arc;
 
 use secrecy::ExposeSecret;
 
 use super::config::Origin;
+use super::error::{Error, ErrorKind};
 use super::json::Fault;
 
 // What is shorter may stand in any text by chance.
 const LEAST: usize = 6;
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Knows the secret that must not be shown; by default there is none.
 #[derive(Debug, Clone, Default)]
@@ -21,25 +24,68 @@ impl Stars {
     }
 
     pub fn over(&self, mut fault: Fault) -> Fault {
-        if let Some(origin) = &self.0 {
-            let secret = origin.api_secret.expose_secret();
-            // As it stands in JSON, and in a message that quotes a text.
-            let escaped = secret.replace('\\', r"\\").replace('"', "\\\"");
-            for text in [&mut fault.path, &mut fault.reason, &mut fault.snippet] {
-                for form in [secret, &escaped] {
-                    *text = starred(text, form);
-                }
-            }
+        for text in [&mut fault.path, &mut fault.reason, &mut fault.snippet] {
+            *text = self.over_text(text);
         }
         fault
     }
+
+    pub fn over_text(&self, text: &str) -> String {
+        match &self.0 {
+            Some(origin) => starred(text, origin.api_secret.expose_secret()),
+            None => text.to_owned(),
+        }
+    }
+
+    /// The same failure; of what a service sent, the body alone stays as it is.
+    pub fn over_kind(&self, mut kind: ErrorKind) -> ErrorKind {
+        match &mut kind {
+            ErrorKind::Connect(text)
+            | ErrorKind::Insecure(text)
+            | ErrorKind::TruncatedBody(text)
+            | ErrorKind::Transport(text) => *text = self.over_text(text),
+            ErrorKind::Decode {
+                path,
+                snippet,
+                reason,
+                ..
+            } => {
+                for text in [path, snippet, reason] {
+                    *text = self.over_text(text);
+                }
+            }
+            ErrorKind::Status(failure) => {
+                let of_headers = failure.headers.iter_mut().map(|(_, value)| value);
+                for text in of_headers.chain(&mut failure.request_id) {
+                    *text = self.over_text(text);
+                }
+            }
+            _ => {}
+        }
+        kind
+    }
 }
 
-fn starred(text: &str, secret: &str) -> String {
+/// What is wrong with the settings, without their secret.
+pub fn starred_settings(error: Error, secret: &str) -> Error {
+    match &error.kind {
+        ErrorKind::Configuration(text) => Error::configuration(starred(text, secret)),
+        _ => error,
+    }
+}
+
+/// The text with stars for the secret: as it is, in lower case as a host is, with escapes, or in base64.
+pub fn starred(text: &str, secret: &str) -> String {
     if secret.len() < LEAST {
         return text.to_owned();
     }
-    let mut starred = text.replace(secret, &"*".repeat(secret.len()));
+    let stars = "*".repeat(secret.len());
+    let whole = text
+        .replace(secret, &stars)
+        .replace(&secret.to_ascii_lowercase(), &stars);
+    let whole = without_spelled(&whole, secret, in_quotes);
+    let whole = without_spelled(&whole, secret, in_address);
+    let mut starred = without_base64(whole, secret);
     // A snippet may begin or end within it.
     for length in (LEAST..secret.len()).rev() {
         if let (Some(head), Some(tail)) =
@@ -56,6 +102,90 @@ fn starred(text: &str, secret: &str) -> String {
     starred
 }
 
+/// A byte of the secret at the begin of a text, and how long it is there.
+type Escape = fn(&[u8]) -> Option<(u8, usize)>;
+
+fn without_spelled(text: &str, secret: &str, escape: Escape) -> String {
+    let mut starred = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = spelled(rest.as_bytes(), secret, escape);
+        if let Some(after) = length.and_then(|length| rest.get(length..)) {
+            starred.push_str(&"*".repeat(secret.len()));
+            rest = after;
+        } else {
+            starred.push(first);
+            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+        }
+    }
+    starred
+}
+
+/// How long the secret is at the begin of a text that escapes some of it.
+fn spelled(text: &[u8], secret: &str, escape: Escape) -> Option<usize> {
+    let mut length = 0;
+    for byte in secret.bytes() {
+        let rest = text.get(length..)?;
+        length += match escape(rest) {
+            Some((meant, long)) if meant == byte => long,
+            _ if rest.first() == Some(&byte) => 1,
+            _ => return None,
+        };
+    }
+    Some(length)
+}
+
+fn in_quotes(text: &[u8]) -> Option<(u8, usize)> {
+    match text {
+        [b'\\', escaped, ..] => Some((*escaped, 2)),
+        _ => None,
+    }
+}
+
+fn in_address(text: &[u8]) -> Option<(u8, usize)> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    match text {
+        [b'%', high, low, ..] => {
+            let byte = u8::try_from(digit(high)? * 16 + digit(low)?).ok()?;
+            Some((byte, 3))
+        }
+        _ => None,
+    }
+}
+
+/// Also behind a user's name, as `Authorization: Basic` has it: a character is of six bits, so there are
+/// three places that a secret may begin at.
+fn without_base64(mut text: String, secret: &str) -> String {
+    for skipped in [0, 4, 2] {
+        let encoded = base64(secret, skipped);
+        if encoded.len() < LEAST {
+            continue;
+        }
+        let in_addresses = encoded.replace('+', "-").replace('/', "_");
+        for form in [&encoded, &in_addresses] {
+            text = text.replace(form, &"*".repeat(form.len()));
+        }
+    }
+    text
+}
+
+/// The characters of base64 that are of the secret alone, without its first bits.
+fn base64(secret: &str, skipped: usize) -> String {
+    let bits: Vec<u8> = secret
+        .bytes()
+        .flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1))
+        .skip(skipped)
+        .collect();
+    bits.chunks_exact(6)
+        .filter_map(|six| {
+            let number = six
+                .iter()
+                .fold(0_usize, |number, bit| number << 1 | usize::from(*bit));
+            BASE64.get(number).map(|byte| char::from(*byte))
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +198,45 @@ mod tests {
         assert_eq!(starred("secret! b", secret), "******* b");
         assert_eq!(starred("a secret b", secret), "a secret b");
         assert_eq!(starred("id", "id"), "id");
+    }
+
+    #[test]
+    fn a_secret_is_starred_however_it_is_spelled() {
+        let secret = r#"T0p/Se"c\r+%25t"#;
+        let stars = "*".repeat(secret.len());
+        for spelling in [
+            secret,
+            &secret.to_lowercase(),
+            r#"T0p/Se\"c\\r+%25t"#,
+            r#"T0p\/Se\"c\\r+%25t"#,
+            "T0p%2FSe%22c%5Cr%2B%2525t",
+            "T0p%2fSe%22c%5cr+%2525t",
+            "%540p/Se%22c%5Cr+%25%32%35t",
+        ] {
+            assert_eq!(
+                starred(&format!("é{spelling}é"), secret),
+                format!("é{stars}é")
+            );
+        }
+        assert_eq!(starred("T0p%2FSe%2", secret), "T0p%2FSe%2");
+    }
+
+    #[test]
+    fn a_secret_is_starred_in_base64_behind_any_name() {
+        let secret = "t0psecret!";
+        // Of "t0psecret!", "a:t0psecret!", "ab:t0psecret!" and "abc:t0psecret!".
+        assert_eq!(
+            starred("x dDBwc2VjcmV0IQ== x", secret),
+            "x *************Q== x"
+        );
+        assert_eq!(starred("YTp0MHBzZWNyZXQh", secret), "YTp*************");
+        assert_eq!(
+            starred("YWI6dDBwc2VjcmV0IQ==", secret),
+            "YWI6*************Q=="
+        );
+        assert_eq!(
+            starred("YWJjOnQwcHNlY3JldCE=", secret),
+            "YWJjOn************E="
+        );
     }
 }

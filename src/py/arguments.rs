@@ -8,6 +8,7 @@ use super::errors::to_python;
 use crate::core::config::{self, Options};
 use crate::core::error::Error;
 use crate::core::interface::{Limit, Natural};
+use crate::core::stars;
 use crate::core::walk::WalkSettings;
 
 /// A whole number from Python; one too large for any service is out of range, not an overflow.
@@ -65,6 +66,12 @@ pub fn text<T: for<'a> From<&'a str>>(
         .map(|text| text.to_str().map(T::from))
         .transpose()
         .map_err(|_| to_python(py, &config::no_text(name)))
+}
+
+/// The text with stars where it repeats the secret.
+#[pyfunction]
+pub fn starred(text: &str, secret: &str) -> String {
+    stars::starred(text, secret)
 }
 
 pub fn walk_settings(

@@ -24,6 +24,7 @@ use crate::core::crawl::Users;
 use crate::core::interface::{List, Natural, Resource};
 use crate::core::planned_users::{PlannedUsers, planned_users};
 use crate::core::probe::ProbeSettings;
+use crate::core::stars::starred;
 use crate::core::walk::Walk;
 
 #[pyclass(frozen, module = "backread._backread")]
@@ -79,6 +80,11 @@ impl NativeClient {
             allow_http,
             user_agent: text(py, "user_agent", user_agent)?,
         };
+        let secret = settings.api_secret.as_ref();
+        let on_rate_limit = starred(
+            on_rate_limit,
+            secret.map_or("", ExposeSecret::expose_secret),
+        );
         let options = options(
             py,
             timeout,
@@ -86,7 +92,7 @@ impl NativeClient {
             max_retries,
             max_concurrency,
             rate_limit,
-            on_rate_limit,
+            &on_rate_limit,
             max_response_bytes,
             outage_patience,
         )?;
@@ -118,7 +124,7 @@ impl NativeClient {
             max_retries,
             max_concurrency,
             rate_limit,
-            on_rate_limit,
+            &self.starred(on_rate_limit),
             max_response_bytes,
             outage_patience,
         )?;
@@ -128,6 +134,11 @@ impl NativeClient {
             traceparent,
             ..client.into()
         })
+    }
+
+    /// The text with stars where it repeats the secret.
+    fn starred(&self, text: &str) -> String {
+        self.client.stars().over_text(text)
     }
 
     fn on_clock(&self, clock: &Clock) -> Self {

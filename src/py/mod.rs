@@ -46,6 +46,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sync::SyncBatch>()?;
     module.add_class::<sync::SyncPace>()?;
     module.add_class::<arrow::ArrowTable>()?;
+    module.add_function(wrap_pyfunction!(arguments::starred, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::messages_table, module)?)?;

@@ -174,7 +174,8 @@ class Shard(Generic[T_co]):
         return partial(_walk_messages, client, ids, strict)
 
     def _own_client(self, secret_file: str | os.PathLike[str] | None) -> Client:
-        from backread._client import SECRET_VARIABLE, Client
+        from backread._client import Client
+        from backread._secret import SECRET_VARIABLE
 
         settings = json.loads(self._settings)
         if secret_file is None:

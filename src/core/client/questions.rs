@@ -35,9 +35,8 @@ impl Client {
             }
             if answer.status == 200 && allowed && question.is_plain() {
                 let text = Text::repair(answer.body.clone());
-                json::check(&text.json).map_err(|fault| {
-                    unreadable(answer.status, &answer.headers, self.stars().over(fault))
-                })?;
+                json::check(&text.json)
+                    .map_err(|fault| unreadable(answer.status, &answer.headers, fault))?;
             }
             Ok((answer.status, answer))
         };
@@ -53,10 +52,10 @@ impl Client {
                 let page = Page::read(text, list.resource());
                 let fault = page.err();
                 let fault = fault.unwrap_or_else(|| Fault::new("$", "not a page", &json));
-                decode_failure(self.stars().over(fault))
+                decode_failure(fault)
             }
             _ => status_failure(answer, self.clock.wall()),
         };
-        Error::new(kind).during(question.to_string(), attempts)
+        Error::new(self.stars().over_kind(kind)).during(question.to_string(), attempts)
     }
 }

@@ -363,6 +363,20 @@ impl Client {
         budget: &Budget,
         judge: impl Fn(Answer) -> Result<(u16, T), Failure>,
     ) -> Result<(u16, T), Failure> {
+        let outcome = self.exchange(transport, request, budget).await;
+        // Here for all that follows: errors, their attempts, logs.
+        outcome.and_then(judge).map_err(|failure| Failure {
+            kind: self.stars().over_kind(failure.kind),
+            ..failure
+        })
+    }
+
+    async fn exchange(
+        &self,
+        transport: &Transport,
+        request: &Request<'_>,
+        budget: &Budget,
+    ) -> Result<Answer, Failure> {
         let most = self.options.max_response_bytes;
         let trace = self.observer.as_deref().map_or(&[][..], Observer::trace);
         let get = async {
@@ -372,12 +386,11 @@ impl Client {
             }
         };
         let (limit, by_deadline) = budget.attempt_limit(self.options.timeout, &self.clock);
-        let answer = match self.clock.exchange(limit, get).await {
+        match self.clock.exchange(limit, get).await {
             Ok(answer) => answer,
             Err(Elapsed) if by_deadline => Err(Failed::from(past_deadline(budget, None))),
             Err(Elapsed) => Err(ErrorKind::Timeout(limit.unwrap_or_default()).into()),
         }
-        .map_err(Failure::from)?;
-        judge(answer)
+        .map_err(Failure::from)
     }
 }
