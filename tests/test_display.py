@@ -19,7 +19,7 @@ from backread.display.progress_bar import progress_html
 from backread.display.words import duration
 from backread.mirror.conversation import Conversation
 from backread.mirror.report import SyncReport
-from backread.models import Message, Page, WalkReport
+from backread.models import Message, OtherSender, Page, WalkReport
 from strangers import ADDRESSES, HOSTILE, check, stranger, written
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -147,6 +147,24 @@ def test_a_long_message_is_cut_and_says_so() -> None:
     html = Conversation(stranger("Ada"), (written(0, "x"), written(0, "y" * 10**6)))._repr_html_()
     assert len(html) < 20_000
     assert "996,000 more characters in conversation[1].body" in html
+
+
+@pytest.mark.parametrize("character", ["y", "<", "\n", "\u202e"])
+def test_a_row_shows_the_begin_of_a_long_value_and_counts_the_rest(character: str) -> None:
+    long = character * 120_000
+    address = f"https://files.example.com/{long}"
+    sender = OtherSender("bot", None, {"deep": {"er": [long]}})
+    extra = {"own": [long], "name": {long: 1}}
+    for thing, values in (
+        (replace(stranger(long), extra=extra), 6),
+        (replace(written(0, long, address), sender=sender, extra=extra), 5),
+    ):
+        html = thing._repr_html_()
+        drawn = check(html).text
+        assert drawn.count(" more characters") >= values
+        assert "… 100,000 more characters" in drawn
+        assert max(map(len, re.split(" more characters", drawn))) < 25_000
+        assert address not in html
 
 
 @pytest.mark.parametrize("text", ["\u200b\u2060\ufeff", " \n\t ", "\u3164\u115f", "\u202e\u2067"])

@@ -10,9 +10,10 @@ from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
-from backread.display.words import moment, visible
+from backread.display.words import amount, moment, visible
 
 __all__ = [
+    "LONGEST_TEXT",
     "Html",
     "cell",
     "filled",
@@ -35,6 +36,8 @@ _HOST = re.compile(r"[a-z0-9.-]+(:\d+)?|\[[0-9a-f:.]+\](:\d+)?", re.IGNORECASE)
 MOST_CHARACTERS = 1_500
 MOST_LINES = 25
 LONGEST_WORD = 20
+LONGEST_TEXT = 20_000
+"""So much of one value is shown; whole, a page with some hundred large ones would not open."""
 
 
 class Html(str):
@@ -106,6 +109,13 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def counted(text: str) -> str:
+    """At most LONGEST_TEXT characters, and how many more there are."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]}… {amount(len(text) - LONGEST_TEXT, 'more character')}"
+
+
 def tall(text: str) -> bool:
     """Whether it would push all else out of sight, and so has to scroll within its own place."""
     return len(text) > MOST_CHARACTERS or text.count("\n") > MOST_LINES
@@ -131,6 +141,9 @@ def _name(name: str) -> str:
 
 
 def _held(value: Any) -> str:
+    # What is markup already was made of an address.
+    if value is not None and not isinstance(value, Html):
+        value = counted(text_of(value))
     if isinstance(value, str) and not isinstance(value, Html) and tall(value):
         # What scrolls is reached by keys as well.
         return f'<td><div class="br-tall" dir="auto" tabindex="0">{safe(value)}</div></td>'

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from backread.display.markup import (
-    Html,
+    LONGEST_TEXT,
     cell,
     filled,
     link,
@@ -39,9 +39,6 @@ LONGEST_CELL = 160
 LONGEST_LINE = 32
 """One of up to this many stands in one line."""
 
-LONGEST_TEXT = 20_000
-"""Any other text shows this many."""
-
 
 def user_html(user: User) -> str:
     """One user as a table of the fields; the custom properties are rows of their own."""
@@ -50,10 +47,10 @@ def user_html(user: User) -> str:
         if name == "user_attributes" and value:
             rows += [(f"user_attributes: {each.name}", _attribute(each)) for each in value]
         elif name == "extra":
-            rows += _extra(value)
+            rows += value.items()
         elif name != "id":
             rows.append((name, value))
-    return _drawn(sheet(f"User {user.id}", _short(rows)))
+    return _drawn(sheet(f"User {user.id}", _named(rows)))
 
 
 def message_html(message: Message) -> str:
@@ -62,14 +59,16 @@ def message_html(message: Message) -> str:
     for name, value in named_fields(message):
         if name == "sender" and value is not None:
             parts = [part for part in named_fields(value) if part[0] != "extra"]
-            rows += [(f"sender: {part}", held) for part, held in [*parts, *_extra(value.extra)]]
+            rows += [(f"sender: {part}", held) for part, held in [*parts, *value.extra.items()]]
         elif name == "extra":
-            rows += _extra(value)
+            rows += value.items()
         elif name == "file_url" and value is not None:
-            rows.append((name, link(value)))
+            # Half an address leads elsewhere.
+            whole = len(value) <= LONGEST_TEXT
+            rows.append((name, link(value) if whole else value))
         elif name != "id":
             rows.append((name, value))
-    return _drawn(sheet(f"Message {message.id}", _short(rows)))
+    return _drawn(sheet(f"Message {message.id}", _named(rows)))
 
 
 def page_html(page: Page[Any]) -> str:
@@ -102,7 +101,7 @@ def mirror_table_html(
 
 def profile_html(lines: Iterable[tuple[str, str]]) -> str:
     """A service's profile as a table, one line for each finding."""
-    return _drawn(sheet("ServiceProfile", lines))
+    return _drawn(sheet("ServiceProfile", _named(lines)))
 
 
 def sender_name(sender: Sender | None) -> str:
@@ -131,20 +130,8 @@ def _grid(caption: str, label: str, columns: Sequence[str], rows: Iterable[Itera
     )
 
 
-def _short(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    def short(value: Any) -> Any:
-        # What is markup already was made of an address, whole or not at all.
-        plain = isinstance(value, str) and not isinstance(value, Html)
-        return shortened(value, LONGEST_TEXT) if plain else value
-
-    return [(shortened(name, LONGEST_CELL), short(value)) for name, value in rows]
-
-
-def _extra(extra: Any) -> list[tuple[str, Any]]:
-    return [
-        (name, None if value is None else shortened(text_of(value), LONGEST_TEXT))
-        for name, value in extra.items()
-    ]
+def _named(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [(shortened(name, LONGEST_CELL), value) for name, value in rows]
 
 
 def _attribute(attribute: UserAttribute) -> str | None:
