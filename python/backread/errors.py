@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from backread.display.words import plain
 from backread.models import Attempt
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class BackreadError(Exception):
     attempts: tuple[Attempt, ...]
 
     def __init__(self, message: str, *, attempts: Iterable[Attempt] = ()) -> None:
-        super().__init__(message)
+        # A terminal shows it; the name of a folder or a machine may steer one.
+        super().__init__(plain(message))
         self.attempts = tuple(attempts)
 
     # The inherited way calls the class with the message alone, which the subclasses refuse.
@@ -129,8 +131,9 @@ class StatusError(BackreadError):
     """The service answered with a status that is no success, also after the retries.
 
     The interface does not show error bodies (section 7), so ``body`` is kept as it came: bytes,
-    decompressed. ``headers`` are those of the response, names in lower case; ``request_id`` is
-    the service's own name for the request, ``None`` where it gave none.
+    decompressed. ``headers`` are those of the response, names in lower case, with stars where they
+    repeat the secret; ``request_id`` is the service's own name for the request, ``None`` where it
+    gave none.
     """
 
     status_code: int

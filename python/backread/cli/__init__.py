@@ -16,7 +16,9 @@ def main() -> None:
         sys.exit(_run())
     except KeyboardInterrupt:
         # While modules are imported; once they are, `run` answers it.
-        sys.stderr.write("backread: stopped by Ctrl-C\n")
+        from backread.cli.stderr import say
+
+        say("stopped by Ctrl-C")
         sys.exit(130)
 
 
@@ -27,9 +29,11 @@ def _run() -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("rich", "typer"):
             raise
-        sys.stderr.write(
-            f"backread: the command needs {error.name}, which is not installed; "
-            'run: pip install "backread[cli]"\n'
+        from backread.cli.stderr import say
+
+        say(
+            f"the command needs {error.name}, which is not installed; "
+            'run: pip install "backread[cli]"'
         )
         return 1
     from backread.cli.app import run

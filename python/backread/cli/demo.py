@@ -15,6 +15,7 @@ from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write
 from backread.cli.sync import DEMO_MARKER, progress, summary
 from backread.cli.tables import print_table
+from backread.cli.text import plain_lines
 from backread.mirror.database import OWN_NAMES
 
 if TYPE_CHECKING:
@@ -139,5 +140,5 @@ def _change(world: World) -> str:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
+    sys.stdout.write(plain_lines(line) + "\n")
     sys.stdout.flush()

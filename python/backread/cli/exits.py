@@ -24,7 +24,7 @@ import re
 import traceback
 from collections.abc import Sequence
 
-from backread.cli.stderr import say
+from backread.cli.stderr import say, say_lines
 from backread.errors import (
     AuthenticationError,
     BackreadError,
@@ -155,7 +155,7 @@ def say_failure(error: BaseException) -> None:
     if code in (0, CLOSED_PIPE):
         return
     if os.environ.get(TRACEBACK_VARIABLE):
-        traceback.print_exception(error)
+        say_lines("".join(traceback.format_exception(error)).rstrip("\n"))
     say(_text(error, code))
 
 

@@ -23,7 +23,7 @@ from backread.cli.rows import as_json, with_user
 from backread.cli.spool import Spool
 from backread.cli.stderr import say
 from backread.cli.tables import cell_text, print_table
-from backread.cli.text import guarded, plain
+from backread.cli.text import guarded, plain_lines
 from backread.errors import BackreadError
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _write_csv(
             if not options.raw:
                 text = guarded(text, tell)
             if on_terminal:
-                text = "\n".join(map(plain, text.split("\n")))
+                text = plain_lines(text)
         return text
 
     text = _Lines()

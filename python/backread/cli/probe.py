@@ -17,6 +17,7 @@ from backread.cli.exits import ServiceMovedError
 from backread.cli.paths import cannot_be_written, to_read, to_write
 from backread.cli.record import read_profile
 from backread.cli.stderr import say
+from backread.cli.text import escaped, plain, plain_lines
 
 if TYPE_CHECKING:
     from backread.profile import ServiceProfile
@@ -74,15 +75,16 @@ def probe(
     if save is not None:
         _save(profile, save)
     if earlier is None:
-        text = str(profile) if shape is ProfileFormat.TABLE else profile.to_json(indent=2)
+        table = shape is ProfileFormat.TABLE
+        text = plain_lines(str(profile)) if table else escaped(profile.to_json(indent=2))
         sys.stdout.write(f"{text}\n")
         return
     differences = earlier.differences(profile)
     if shape is ProfileFormat.JSON:
         found = [{"path": each.path, "text": str(each)} for each in differences]
-        sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(escaped(json.dumps(found, indent=2, ensure_ascii=False)) + "\n")
     else:
-        sys.stdout.writelines(f"{each}\n" for each in differences)
+        sys.stdout.writelines(f"{plain(str(each))}\n" for each in differences)
     # In a record, that time is moved, like all others.
     recorded = against is not None and against.is_dir()
     measured = "" if recorded else f", measured on {earlier.measured_at:%Y-%m-%d}"

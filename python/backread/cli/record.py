@@ -13,6 +13,7 @@ from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write, to_read
 from backread.cli.stderr import say
+from backread.cli.text import plain
 
 if TYPE_CHECKING:
     from backread.profile import ServiceProfile
@@ -123,7 +124,7 @@ def learn(
         text = str(learned)
     for path, words in {} if learned is None else learned.left_out.items():
         say(f"no switch for {path}: {words}", named=False)
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{plain(text)}\n")
 
 
 def read_profile(path: Path) -> ServiceProfile:

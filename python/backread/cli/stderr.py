@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from backread._secret import without_secret
 from backread.cli.text import plain
 
-__all__ = ["say"]
+__all__ = ["say", "say_lines"]
 
 
 def say(line: str, *, named: bool = True) -> None:
@@ -14,6 +15,16 @@ def say(line: str, *, named: bool = True) -> None:
 
     Parts of it may come from anywhere: the service, a lock, a profile, the name of a folder.
     """
-    words = plain(" ".join(line.split()))
-    sys.stderr.write(f"backread: {words}\n" if named else f"{words}\n")
+    words = " ".join(line.split())
+    _write(f"backread: {words}" if named else words)
+
+
+def say_lines(text: str) -> None:
+    """Writes a text of several lines, such as a traceback."""
+    for line in text.split("\n"):
+        _write(line)
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(f"{plain(without_secret(line))}\n")
     sys.stderr.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["escaped", "guarded", "plain"]
+__all__ = ["escaped", "guarded", "plain", "plain_lines"]
 
 # ISO 6429's control characters, some of which a terminal obeys, and what turns the direction of
 # the text behind it (Unicode, UAX 9).
@@ -20,6 +20,11 @@ FORMULA = re.compile("[\\s\u200b\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20'\t\r]")
 def plain(text: str) -> str:
     """The text on one line, with U+FFFD for what a terminal would obey."""
     return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def plain_lines(text: str) -> str:
+    """The same for a text of several lines."""
+    return "\n".join(map(plain, text.split("\n")))
 
 
 def escaped(json: str) -> str:

@@ -19,6 +19,7 @@ __all__ = ["LOCK_NAME", "writer_lock"]
 
 LOCK_NAME = "sync.lock"
 MOST_BYTES = 4096
+LONGEST_HOST = 255
 
 
 @contextmanager
@@ -63,9 +64,10 @@ def _holder(file: IO[bytes]) -> str:
         # Windows refuses to read a locked file; one just taken may not say yet who took it.
         file.seek(0)
         written = json.loads(file.read(MOST_BYTES))
-        pid, host = int(written["pid"]), str(written["host"])
+        pid, host = int(written["pid"]), str(written["host"])[:LONGEST_HOST]
         since = datetime.fromisoformat(written["since"]).astimezone(UTC)
-    except (OSError, ValueError, KeyError, TypeError):
+    # Whatever can write there may have; too large a number, or too many brackets.
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return "another process"
     details = f"pid {pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
     if host != socket.gethostname():

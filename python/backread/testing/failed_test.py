@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backread.display.words import plain
 from backread.testing.audit import failed_audits
 from backread.testing.journal import entry_of
 
@@ -41,5 +42,6 @@ def audits_shown() -> str:
     return "\n".join(lines)
 
 
-def _cut(line: str) -> str:
+def _cut(text: str) -> str:
+    line = plain(text)
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
