@@ -24,12 +24,12 @@ export PYTHONUTF8 := 1
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-browser test-extras test-airflow test-services test-spark test-workers test-long notebook fuzz sanitize audit
+	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-spark test-workers test-long notebook fuzz sanitize audit
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
 	@echo "make test     build, lint, the tests of Rust and of Python, the wheel away from the sources"
-	@echo "make test-integrations  what needs a browser, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
+	@echo "make test-integrations  what needs a browser, LibreOffice, Airflow, Spark, Dask or Ray: each also alone, as make test-spark"
 	@echo "make test-long  210,000 simulated walks over lists that change, and 1,000,000 requests with faults"
 	@echo "make fuzz     any bytes as pages, as waits, as URLs, for five minutes each; needs cargo-fuzz"
 	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
@@ -92,7 +92,7 @@ test-wheel: $(STAMPS)/wheel
 # Each of these has an environment of its own, kept below ~/.cache/backread/integrations.
 INTEGRATIONS := airflow openapi services spark workers
 test-integrations: $(STAMPS)/wheel
-	$(BIN)/python tools/run_steps.py test-extras test-browser $(INTEGRATIONS:%=test-%)
+	$(BIN)/python tools/run_steps.py test-extras test-browser test-calc $(INTEGRATIONS:%=test-%)
 
 test-extras: $(STAMPS)/wheel
 	$(BIN)/python tools/resolve_extras.py $(WHEELS)
@@ -100,6 +100,10 @@ test-extras: $(STAMPS)/wheel
 test-browser: $(STAMPS)/wheel $(STAMPS)/integrations
 	$(BIN)/python tools/find_packages.py browser
 	$(BIN)/python -m pytest tests/integrations/browser
+
+test-calc: $(STAMPS)/wheel $(STAMPS)/integrations
+	$(BIN)/python tools/find_packages.py calc
+	$(BIN)/python -m pytest tests/integrations/calc
 
 $(INTEGRATIONS:%=test-%): test-%: $(STAMPS)/wheel
 	$(if $(filter services,$*),$(BIN)/python tools/find_packages.py services)

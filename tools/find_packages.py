@@ -1,8 +1,8 @@
 """Makes sure that the programs from Debian that some integration tests need are installed.
 
-Usage: ``python tools/find_packages.py browser|services``. Installs what is missing if this is root
-on a system with apt-get, without starting a service; otherwise names the missing packages and how
-to install them, with exit code 1.
+Usage: ``python tools/find_packages.py browser|calc|services``. Installs what is missing if this is
+root on a system with apt-get, without starting a service; otherwise names the missing packages and
+how to install them, with exit code 1.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from pathlib import Path
 # and download one; PostgreSQL's folder has its version in the name.
 PACKAGES = {
     "browser": {"chromium": "usr/bin/chromium", "chromium-driver": "usr/bin/chromedriver"},
+    "calc": {"libreoffice-calc": "usr/bin/localc"},
     "services": {
         "curl": "usr/bin/curl",
         "haproxy": "usr/sbin/haproxy",
