@@ -84,7 +84,7 @@ def test_messages_all_goes_on_and_warns_once(face: Any, scripted: Any, service: 
     report = listing.report
     assert report.unread_users == report.uncertified_users == (11, 12, 13, 14, 15, 16)
     assert report.certificate == "uncertified"
-    assert "6 of them could not be read" in report.reason
+    assert "those of 6 could not be read" in report.reason
 
 
 def test_the_warning_points_to_the_line_that_reads(scripted: Any, service: Service) -> None:
@@ -174,6 +174,37 @@ def test_a_wrong_secret_ends_the_call_at_once(face: Any, scripted: Any) -> None:
         face.collect(client_of(face, scripted, service).messages.all())
 
 
+def test_one_failure_of_the_check_is_no_outage(face: Any, scripted: Any) -> None:
+    service = Service(4)
+    service.broken = {2: BREAKS["403"]}
+    checks = 0
+
+    def failing(request: Request) -> bytes:
+        nonlocal checks
+        if request.query.get("limit") == "1":
+            checks += 1
+            if checks == 1:
+                return answer(503, "just now")
+        return service(request)
+
+    client = face.client(scripted(failing), max_retries=0, max_concurrency=1)
+    with pytest.warns(IncompleteWarning):
+        assert len(face.collect(client.messages.all())) == 6
+
+
+def test_a_user_who_cannot_be_asked_for_is_an_unread_list(face: Any, scripted: Any) -> None:
+    """Its messages are not found, and whether it is gone cannot be told."""
+    service = Service(4)
+    service.broken = {2: lambda request: answer(404)}
+
+    def failing(request: Request) -> bytes:
+        return answer(500) if request.path.endswith("/users/2") else service(request)
+
+    client = face.client(scripted(failing), max_retries=0)
+    with pytest.warns(IncompleteWarning, match="of user 2;"):
+        assert len(face.collect(client.messages.all())) == 6
+
+
 def large(number: int, size: int) -> dict[str, Any]:
     return message(number, body="x" * size)
 
@@ -208,6 +239,39 @@ def test_a_row_that_is_too_large_alone_is_left_out_and_named(
     assert len(server.requests) < 2 * 24
     with pytest.raises(ResponseTooLargeError):
         face.call(client.messages.page, 1, max(0, at - 10))
+
+
+@pytest.mark.parametrize("envelope", [{}, {"limit": 99}, {"limit": 99, "offset": 0}])
+@pytest.mark.parametrize("at", [3, 13, 60, 100, 149])
+def test_nothing_behind_a_large_row_is_lost_where_envelopes_say_little(
+    face: Any, scripted: Any, at: int, envelope: dict[str, int]
+) -> None:
+    rows = [message(number) for number in range(150)]
+    rows[at] = large(at, 2 * LARGE)
+
+    def service(request: Request) -> bytes:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        said = {**envelope, "offset": offset} if "offset" in envelope else envelope
+        return answer(200, {**said, "messages": rows[offset : offset + limit]})
+
+    client = face.client(scripted(service), max_retries=0, max_response_bytes=LARGE)
+    listing = client.messages.list(1)
+    read = sorted(one.id for one in face.collect(listing))
+    assert read == [number for number in range(150) if number != at]
+    assert f"the row at offset {at} is larger" in listing.report.reason
+
+
+@pytest.mark.parametrize("first", [0, 40, 120])
+def test_several_large_rows_side_by_side_are_left_out(face: Any, scripted: Any, first: int) -> None:
+    rows = [message(number) for number in range(150)]
+    for at in range(first, first + 3):
+        rows[at] = large(at, 2 * LARGE)
+    client = face.client(
+        scripted(paged(rows, key="messages")), max_retries=0, max_response_bytes=LARGE
+    )
+    listing = client.messages.list(1)
+    assert len(face.collect(listing)) == 147
+    assert listing.report.unreadable_rows == 3
 
 
 def test_a_list_of_large_rows_alone_cannot_be_read(face: Any, scripted: Any) -> None:
@@ -249,6 +313,39 @@ def test_the_mirror_keeps_what_it_had_and_tries_again_first(tmp_path: Path) -> N
         first = {int(path.split("/")[3]) for path in lists[:16]}
         assert first >= {11, 12, 13, 14, 15, 16}
         assert rows(mirror, held) == [(2 * USERS,)]
+
+
+def test_many_broken_lists_are_unread_each_time(tmp_path: Path) -> None:
+    """Those that could not be read the last time come first, and end no sync."""
+    pytest.importorskip("duckdb")
+    from backread.mirror import Mirror
+    from mirrors import sync
+
+    service = Service(300)
+    service.broken = dict.fromkeys(range(5, 300, 5), BREAKS["403"])
+    mirror = Mirror(tmp_path / "chats")
+    with ScriptedServer(service) as server:
+        for _ in range(3):
+            assert sync(mirror, server).unread_users == tuple(service.broken)
+
+
+def test_a_row_whose_check_fails_stays_as_it_is(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    from backread.mirror import Mirror
+    from mirrors import rows, sync
+
+    service = Service(250)
+    mirror = Mirror(tmp_path / "chats")
+
+    def failing(request: Request) -> bytes:
+        return answer(500) if request.path.endswith("/users/7") else service(request)
+
+    with ScriptedServer(failing) as server:
+        sync(mirror, server)
+        del service.users[6]
+        report = sync(mirror, server, mode="full")
+    assert report.certificate == "linked"
+    assert rows(mirror, "SELECT deleted_at FROM users WHERE id = 7") == [(None,)]
 
 
 @pytest.mark.slow

@@ -206,11 +206,12 @@ impl Summary {
         }
         if !report.uncertified_users.is_empty() {
             let count = report.uncertified_users.len();
-            reasons.push(format!("the messages of {count} users are uncertified"));
+            let users = if count == 1 { "user" } else { "users" };
+            reasons.push(format!("the messages of {count} {users} are uncertified"));
         }
         if !report.unread_users.is_empty() {
             let count = report.unread_users.len();
-            reasons.push(format!("those of {count} of them could not be read"));
+            reasons.push(format!("those of {count} could not be read"));
         }
         if self.users_gone > 0 {
             reasons.push(format!(

@@ -180,11 +180,20 @@ impl Lists {
                 true
             }
             Err(error) => {
-                reason = Some(unread.give_up(client, budget, error).await?);
+                reason = Some(unread.give_up(client, budget, error, false).await?);
                 false
             }
         };
-        let gone = not_found && is_gone(client, user_id, budget).await?;
+        let gone = match not_found {
+            false => false,
+            true => match is_gone(client, user_id, budget).await {
+                Ok(gone) => gone,
+                Err(error) => {
+                    reason = Some(unread.give_up(client, budget, error, false).await?);
+                    false
+                }
+            },
+        };
         let user_id = user_id.get().try_into().unwrap_or(i64::MAX);
         let mut report = Box::new(report.get());
         if let Some(reason) = reason {

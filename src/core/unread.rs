@@ -14,6 +14,9 @@ use super::interface::{Limit, List};
 
 /// So many lists in a row of which none can be read are no fault of these lists.
 const MOST_IN_A_ROW: u64 = 50;
+// One answer may fail by chance.
+const PROBES: u32 = 3;
+const BETWEEN_PROBES: Duration = Duration::from_millis(500);
 // The secret is wrong, or too much is asked: both hold for every list.
 const OF_EVERY_LIST: [u16; 2] = [401, 429];
 
@@ -41,17 +44,19 @@ impl UnreadLists {
     }
 
     /// Gives up a list that failed: why it could not be read, in words. The error comes back where
-    /// it ends the call.
+    /// it ends the call. A list that could not be read the last time either (`again`) says nothing
+    /// new of the service.
     pub async fn give_up(
         &self,
         client: &Client,
         budget: &Budget,
         error: Error,
+        again: bool,
     ) -> Result<String, Error> {
         if !may_be_of_one_list(&error) || !others_are_answered(client, budget, &error).await {
             return Err(error);
         }
-        if self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_IN_A_ROW {
+        if !again && self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_IN_A_ROW {
             return Err(error);
         }
         let reason = format!("it could not be read: {error}");
@@ -91,8 +96,13 @@ async fn others_are_answered(client: &Client, budget: &Budget, error: &Error) ->
         return false;
     };
     let once = client.without_retries();
-    match once.page(List::Users, 0, limit, budget).await {
-        Ok(_) => true,
-        Err(error) => matches!(error.kind, ErrorKind::ResponseTooLarge { .. }),
+    for attempt in 1..=PROBES {
+        match once.page(List::Users, 0, limit, budget).await {
+            Ok(_) => return true,
+            Err(error) if matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) => return true,
+            Err(_) if attempt < PROBES => client.clock().sleep(BETWEEN_PROBES).await,
+            Err(_) => {}
+        }
     }
+    false
 }

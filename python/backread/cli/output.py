@@ -7,6 +7,7 @@ import io
 import secrets
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from backread.cli.spool import Spool
 from backread.cli.stderr import say
 from backread.cli.tables import cell_text, print_table
 from backread.cli.text import guarded, plain_lines
-from backread.errors import BackreadError
+from backread.errors import BackreadError, IncompleteWarning
 
 if TYPE_CHECKING:
     from backread._listing import ArrowSource, Listing
@@ -72,12 +73,25 @@ SUFFIXES = {
 }
 
 
+FOREIGN = {
+    *(".xlsx", ".xls", ".ods", ".gz", ".zip", ".zst", ".bz2", ".xz", ".tsv", ".feather", ".arrow"),
+    *(".avro", ".orc", ".db", ".duckdb", ".sqlite", ".xml", ".html", ".pdf", ".yaml", ".yml"),
+}
+"""What other programs would take a file of this name for."""
+
+
 def format_of(given: Format | None, output: Path | None) -> Format:
     """The format that is asked for, or that the name of the file means; JSON lines otherwise.
 
     `UnusableArgumentError` where the two differ.
     """
-    meant = None if output is None else SUFFIXES.get(output.suffix.lower())
+    suffix = "" if output is None else output.suffix.lower()
+    meant = SUFFIXES.get(suffix)
+    if given is None and suffix in FOREIGN:
+        raise UnusableArgumentError(
+            f"no format that backread writes is called {suffix}; name --output with one of "
+            f"{', '.join(SUFFIXES)}, or say --format"
+        )
     if given is not None and meant is not None and given is not meant:
         raise UnusableArgumentError(
             f"--format {given} and the name of --output {output} do not agree; leave --format out, "
@@ -114,7 +128,9 @@ def write_listing(
             raise UnusableArgumentError(
                 "--format parquet is not text: name a file with --output FILE"
             )
-        with _destination(output) as stream:
+        with _destination(output) as stream, warnings.catch_warnings():
+            # What it says is said in one line at the end.
+            warnings.simplefilter("ignore", IncompleteWarning)
             _write_parquet(listing, stream)
         _say_what_is_missing(listing, shape)
         return

@@ -197,7 +197,10 @@ def known_to(store: Store, run: Run) -> Known:
     lists = (
         f"SELECT {', '.join(KNOWN_LIST_NAMES)} FROM lists WHERE rowid IN "
         f"(SELECT max(rowid) FROM lists GROUP BY user_id) "
-        f"AND run_id >= {_last_finished()} AND run_id <> {run.run_id}"
+        f"AND run_id >= {_last_finished()} AND run_id <> {run.run_id} "
+        # A user that is known to be gone is no reason to go on trying.
+        "AND NOT (kind IS NOT DISTINCT FROM 'unread' AND user_id IN "
+        "(SELECT id FROM users WHERE deleted_at IS NOT NULL))"
     )
     [(half_read,)] = store.rows("SELECT count(*) FROM cursors")
     held = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 import os
 from collections.abc import Callable
@@ -132,6 +133,8 @@ class Shard(Generic[T_co]):
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"this JSON is no shard: {error} is missing or wrong") from None
+        except binascii.Error:
+            raise ValueError("this JSON is no shard: its ids are no base64") from None
         except RecursionError:
             raise ValueError("this JSON is no shard: it is nested too deep") from None
         if len(shard.user_ids()) != shard.users:

@@ -14,7 +14,7 @@ use self::scan::{Place, Scanned};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
 use super::flat::FlatMessage;
-use super::interface::Resource;
+use super::interface::{LARGEST_LIMIT, Resource};
 use super::json::{self, Fault, Text, Whole};
 use super::model::{Extra, Message, Record, User, id_of};
 
@@ -25,6 +25,9 @@ mod scan;
 #[cfg(test)]
 mod tests;
 mod verdict;
+
+/// A hundred times what can be requested; each row of a page takes memory by itself.
+const MOST_ROWS: usize = 100 * LARGEST_LIMIT as usize;
 
 /// What the rows of one page share.
 #[derive(Debug)]
@@ -169,8 +172,8 @@ pub struct Page {
     pub total: Option<i64>,
     pub rows: Vec<Row>,
     pub text: Text,
-    /// Fewer rows were requested than the walk asked for, because more would be too large.
-    pub reduced: bool,
+    /// The limit that was requested instead of the walk's, because more rows would be too large.
+    pub reduced_to: Option<u64>,
 }
 
 impl Page {
@@ -198,7 +201,7 @@ impl Page {
             plain: Plain::None,
         };
         Self {
-            reduced: true,
+            reduced_to: Some(1),
             ..Self::of(scanned, text, resource)
         }
     }
@@ -219,21 +222,23 @@ impl Page {
             total: scanned.total,
             rows: rows.collect(),
             text,
-            reduced: false,
+            reduced_to: None,
         }
     }
 
     fn read_by_serde(text: Text, resource: Resource) -> Result<Self, Fault> {
         let envelope = json::parse::<Entries<'_>>(&text.json)?;
         let items: Option<Vec<&RawValue>> = envelope.read(resource.key())?;
-        let Some(items) = items else {
+        let refused = |reason| {
             let path = format!("$.{}", resource.key());
-            return Err(Fault::new(
-                &path,
-                "the array is null or missing",
-                &text.json,
-            ));
+            Err(Fault::new(&path, reason, &text.json))
         };
+        let Some(items) = items else {
+            return refused("the array is null or missing");
+        };
+        if items.len() > MOST_ROWS {
+            return refused("more rows than any request asks for");
+        }
         let [limit, offset, total] =
             ["limit", "offset", "total"].map(|key| envelope.whole_number(key));
         let start = text.json.as_ptr() as usize;

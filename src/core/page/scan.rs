@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::MOST_ROWS;
 use super::plain::{
     Plain, PlainAttribute, PlainMessage, PlainSender, PlainUser, SenderFields, Text,
 };
@@ -129,6 +130,9 @@ fn each<T: Default>(
 ) -> Option<Vec<Option<T>>> {
     let mut plain: Vec<Option<T>> = Vec::with_capacity(USUAL_ROWS);
     cursor.array(|cursor| {
+        if places.len() == MOST_ROWS {
+            return None;
+        }
         let from = cursor.at();
         // Read where it is to lie, for it is large.
         plain.push(Some(T::default()));

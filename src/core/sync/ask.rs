@@ -11,6 +11,7 @@ use crate::core::error::Error;
 use crate::core::feed::Outlet;
 use crate::core::interface::{List, Natural, Resource};
 use crate::core::page::Row;
+use crate::core::unread::UnreadLists;
 
 /// A row by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +37,19 @@ pub async fn ask_all(
 ) -> Result<(), Error> {
     let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
     let budget = client.budget();
+    let unread = UnreadLists::default();
     stream::iter(keys)
-        .map(|key| ask(&client, key, &budget))
+        .map(async |key| match ask(&client, key, &budget).await {
+            Ok(asked) => {
+                unread.note_read();
+                Ok(asked)
+            }
+            // Its row stays as it is: that it cannot be read does not say that it is gone.
+            Err(error) => unread
+                .give_up(&client, &budget, error, false)
+                .await
+                .map(|_| None),
+        })
         .buffer_unordered(side_by_side)
         .try_for_each(async |asked| {
             if let Some(asked) = asked {

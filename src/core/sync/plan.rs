@@ -42,6 +42,8 @@ pub struct Plan {
     placed: HashSet<i64>,
     /// Users without news, with when they were last looked at.
     later: Vec<(Option<Timestamp>, ListedUser)>,
+    /// Users whose lists could not be read the last time.
+    unread: HashSet<i64>,
     to_read: u64,
 }
 
@@ -52,6 +54,7 @@ impl Plan {
             placed: known.done.clone(),
             known,
             later: Vec::new(),
+            unread: HashSet::new(),
             to_read: 0,
         }
     }
@@ -108,7 +111,13 @@ impl Plan {
             .collect();
         unread.sort_unstable_by_key(|user| user.user_id);
         unread.retain(|user| self.place(*user));
+        self.unread = unread.iter().map(|user| user.id()).collect();
         unread
+    }
+
+    /// Whether a user's list could not be read the last time either.
+    pub fn was_unread(&self, user_id: i64) -> bool {
+        self.unread.contains(&user_id)
     }
 
     /// Takes a user that was listed; true if it is to be read at once, else it is kept for `rest`.

@@ -220,7 +220,10 @@ async fn read_list(context: &Context, user: ListedUser) -> Result<(), Error> {
         Ok(Some(row)) => row,
         // Nobody reads any more.
         Ok(None) => return Ok(()),
-        Err(error) if error.status() == Some(404) => reading.not_found().await?,
+        Err(error) if error.status() == Some(404) => match reading.not_found().await {
+            Ok(row) => row,
+            Err(error) => reading.give_up(error).await?,
+        },
         Err(error) => reading.give_up(error).await?,
     };
     if row.state.kind != Kind::Unread {
@@ -348,9 +351,10 @@ impl ListReading<'_> {
     /// The list cannot be read: it stays as it was, and is the first to be read the next time.
     async fn give_up(&self, error: Error) -> Result<ListRow, Error> {
         let context = self.context;
+        let again = context.plan(|plan| plan.was_unread(self.user.id()));
         let given_up = context
             .unread
-            .give_up(&context.client, &context.budget, error);
+            .give_up(&context.client, &context.budget, error, again);
         let reason = given_up.await?;
         let mut report = self.report.get();
         report.doubt(reason);

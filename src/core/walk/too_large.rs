@@ -11,7 +11,9 @@ use crate::core::page::Page;
 use crate::core::walk::says_past_end;
 
 /// Rows in a row that are left out at most: it is no few rows then that cannot be read.
-const MOST_LEFT_OUT: u32 = 3;
+const MOST_LEFT_OUT: u32 = 16;
+/// Rows behind the first one that are tried before any page was read.
+const TRIED: u64 = 3;
 
 /// How many rows fit into a response, once more did not.
 #[derive(Debug, Default)]
@@ -46,7 +48,7 @@ impl TooLarge {
             match client.page(list, offset, limit, budget).await {
                 Ok(mut read) => {
                     let reduced = limit < asked;
-                    read.value.reduced = reduced;
+                    read.value.reduced_to = reduced.then(|| limit.get().into());
                     // Rows differ in size: a little more each time.
                     let more = limit_of(limit.get() + limit.get() / 4 + 1);
                     *self.state() = State {
@@ -91,7 +93,7 @@ impl TooLarge {
     }
 }
 
-/// Whether the row behind one that is too large can be read, or there is none.
+/// Whether a row behind one that is too large can be read, or there is none.
 async fn next_fits(
     client: &Client,
     list: List,
@@ -100,16 +102,21 @@ async fn next_fits(
     budget: &Budget,
     attempts: &mut Vec<Attempt>,
 ) -> bool {
-    match client.page(list, offset + 1, one, budget).await {
-        Ok(read) => {
-            attempts.extend(read.sent.attempts);
-            true
-        }
-        Err(error) => {
-            attempts.extend(error.attempts.iter().cloned());
-            says_past_end(&error)
+    for next in 1..=TRIED {
+        match client.page(list, offset + next, one, budget).await {
+            Ok(read) => {
+                attempts.extend(read.sent.attempts);
+                return true;
+            }
+            Err(error) => {
+                attempts.extend(error.attempts.iter().cloned());
+                if !matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) {
+                    return says_past_end(&error);
+                }
+            }
         }
     }
+    false
 }
 
 /// `None` for no row at all.

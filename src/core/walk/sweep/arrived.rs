@@ -100,9 +100,11 @@ impl Arrived {
         let applied = page.limit.and_then(|limit| u64::try_from(limit).ok());
         Some(Self {
             offset,
-            applied: applied
-                .filter(|limit| *limit > 0)
-                .unwrap_or_else(|| limit.get().into()),
+            applied: page.reduced_to.unwrap_or_else(|| {
+                applied
+                    .filter(|limit| *limit > 0)
+                    .unwrap_or_else(|| limit.get().into())
+            }),
             rows: page.rows,
             said_limit: page.limit,
             said_offset: page.offset,
@@ -111,7 +113,7 @@ impl Arrived {
             elsewhere: false,
             strayed: false,
             repaired_text: page.text.repaired,
-            reduced: page.reduced,
+            reduced: page.reduced_to.is_some(),
             sent: Some(sent),
             order: Order {
                 taken,
@@ -207,6 +209,14 @@ impl Arrived {
     /// Whether it has fewer rows than the limit that the service says it applied.
     pub fn is_shorter_than_it_says(&self) -> bool {
         let said = self.said_limit.and_then(|limit| u64::try_from(limit).ok());
+        // Of a limit that is always said, whatever was requested, this is the part that holds.
+        let said = said.map(|said| {
+            if self.reduced {
+                said.min(self.applied)
+            } else {
+                said
+            }
+        });
         said.is_some_and(|limit| (self.rows.len() as u64) < limit)
     }
 
