@@ -47,7 +47,7 @@ def user_html(user: User) -> str:
         if name == "user_attributes" and value:
             rows += [(f"user_attributes: {each.name}", _attribute(each)) for each in value]
         elif name == "extra":
-            rows += value.items()
+            rows += (value or {}).items()
         elif name != "id":
             rows.append((name, value))
     return _drawn(sheet(f"User {user.id}", _named(rows)))
@@ -61,7 +61,7 @@ def message_html(message: Message) -> str:
             parts = [part for part in named_fields(value) if part[0] != "extra"]
             rows += [(f"sender: {part}", held) for part, held in [*parts, *value.extra.items()]]
         elif name == "extra":
-            rows += value.items()
+            rows += (value or {}).items()
         elif name == "file_url" and value is not None:
             # Half an address leads elsewhere.
             whole = len(value) <= LONGEST_TEXT
