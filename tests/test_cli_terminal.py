@@ -193,6 +193,17 @@ def test_what_a_service_answers(scripted: object, tmp_path: Path) -> None:
     assert "not JSON" in seen(server, tmp_path, "users", "--max-retries", 0, expected=6)
 
 
+@pytest.mark.parametrize("shape", ["csv", "parquet"])
+def test_a_list_that_cannot_be_read_is_said_once_in_one_line(tmp_path: Path, shape: str) -> None:
+    world = World(seed=5, users=3, messages_per_user=2)
+    with MockServer(world) as server:
+        server.on("messages", user=world.user_ids()[1]).fail("status(500)")
+        command = ("messages", "--all", "--output", f"rows.{shape}", "--max-retries", 0)
+        said = seen(server, tmp_path, *command, expected=6)
+    [line] = said.splitlines()
+    assert line.startswith("backread: 1 list of messages could not be read")
+
+
 def test_errors_of_python_steer_no_terminal(tmp_path: Path) -> None:
     from backread import Mirror, MirrorError
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import socket
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from backread.testing import Lane
+from backread.testing import Lane, MockServer, World
 from test_fixtures import outcome
 
 pytest_plugins = ["pytester"]
@@ -205,3 +208,24 @@ def test_it_was_known_to_fail(backread_mock):
         skipped=1,
         xfailed=1,
     )
+
+
+def test_what_is_shown_of_requests_and_audits_steers_no_terminal() -> None:
+    from backread.testing.audit import Audit, failed_audits
+    from backread.testing.failed_test import audits_shown, requests_shown
+
+    odd = "\x1b[2J\x9b\u202e"
+    failed_audits.append(Audit((), (), (1,), 0, f"user{odd}"))
+    try:
+        shown = audits_shown()
+    finally:
+        failed_audits.pop()
+    assert "1 is held, and was never there" in shown
+    with MockServer(World(seed=5, users=1)) as server:
+        address = urlsplit(server.url)
+        with socket.create_connection((address.hostname, address.port), 30) as connection:
+            head = f"GET /external/users/\x9b2J{odd} HTTP/1.1\r\nhost: {address.netloc}\r\n\r\n"
+            connection.sendall(head.encode())
+            connection.recv(4096)
+        shown += requests_shown(server)
+    assert re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown) is None

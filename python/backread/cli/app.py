@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from backread.cli.read import message, messages, user, users
 from backread.cli.record import learn, record
 from backread.cli.stderr import say
 from backread.cli.sync import report, sync
+from backread.errors import IncompleteWarning
 
 __all__ = ["app", "run"]
 
@@ -88,8 +90,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         # Not command.main(): it answers Ctrl-C and a closed pipe in its own way.
         given = list(sys.argv[1:] if arguments is None else arguments)
-        with said_outages(), command.make_context("backread", given) as context:
-            command.invoke(context)
+        with warnings.catch_warnings(), said_outages():
+            # The command says it itself.
+            warnings.simplefilter("ignore", IncompleteWarning)
+            with command.make_context("backread", given) as context:
+                command.invoke(context)
         sys.stdout.flush()
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0
