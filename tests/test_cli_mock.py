@@ -111,6 +111,19 @@ def test_the_secret_may_come_from_a_file(tmp_path: Path) -> None:
             assert len(reader.messages.list(42).to_list()) == 3
 
 
+@posix_only
+def test_a_shell_runs_nothing_of_the_secret(tmp_path: Path) -> None:
+    secret = "mock_$(touch${IFS}made);touch${IFS}made'`\"\\"
+    file = tmp_path / "secret"
+    file.write_text(secret)
+    with served("--users", "3", "--secret-file", file) as said:
+        line = f"export BACKREAD_API_SECRET={said['BACKREAD_API_SECRET']}"
+        command = f'{line}; printf %s "$BACKREAD_API_SECRET"'
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == secret
+    assert [each.name for each in tmp_path.iterdir()] == ["secret"]
+
+
 def test_a_taken_port_is_exit_2(backread: Callable[..., Done], server: MockServer) -> None:
     done = backread("mock", "--port", server.port)
     assert done.code == 2

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -138,9 +139,10 @@ def mock(
             _written_at_last(port_file, f"{server.port}\n") as write_port,
         ):
             sys.stdout.write(
-                f"export BACKREAD_BASE_URL={server.url}\n"
-                f"export BACKREAD_API_SECRET={server.secret}\n"
-                f"export BACKREAD_VENDOR={server.vendor}\n"
+                f"export BACKREAD_BASE_URL={quote(server.url)}\n"
+                # A secret of a file may hold what a shell would run.
+                f"export BACKREAD_API_SECRET={quote(server.secret)}\n"
+                f"export BACKREAD_VENDOR={quote(server.vendor)}\n"
             )
             sys.stdout.flush()
             say(f"the inspector is at {server.inspector_url}")
