@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backread import Client, PermissionDeniedError, ServerError
+from backread import AuthenticationError, Client, PermissionDeniedError, ServerError
 from backread.testing import Fault, MockServer, World
 from canned import envelope, message, paged, user
 from remembered import Remembered, given
@@ -181,8 +181,11 @@ def test_rows_that_were_not_shown_are_asked_for_by_id(
 
 def test_what_was_found_before_a_failure_is_given_out(mock: MockServer, world: World) -> None:
     chosen = world.user_ids()[:30]
-    mock.on("user", user=chosen[-1]).fail(Fault.status(500))
+    mock.on("user", user=chosen[-1]).fail(Fault.status(401))
     mirror = Remembered()
-    with mock.client(max_retries=0, max_concurrency=1) as client, pytest.raises(ServerError):
+    with (
+        mock.client(max_retries=0, max_concurrency=1) as client,
+        pytest.raises(AuthenticationError),
+    ):
         mirror.ask(client, [{"resource": "users", "user_id": None, "id": each} for each in chosen])
     assert sorted(mirror.users) == chosen[:-1]

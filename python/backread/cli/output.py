@@ -7,7 +7,6 @@ import io
 import secrets
 import shutil
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from backread.cli.spool import Spool
 from backread.cli.stderr import say
 from backread.cli.tables import cell_text, print_table
 from backread.cli.text import guarded, plain_lines
-from backread.errors import BackreadError, IncompleteWarning
+from backread.errors import BackreadError
 
 if TYPE_CHECKING:
     from backread._listing import ArrowSource, Listing
@@ -128,9 +127,7 @@ def write_listing(
             raise UnusableArgumentError(
                 "--format parquet is not text: name a file with --output FILE"
             )
-        with _destination(output) as stream, warnings.catch_warnings():
-            # What it says is said in one line at the end.
-            warnings.simplefilter("ignore", IncompleteWarning)
+        with _destination(output) as stream:
             _write_parquet(listing, stream)
         _say_what_is_missing(listing, shape)
         return
