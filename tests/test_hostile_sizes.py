@@ -104,3 +104,12 @@ def test_what_was_not_asked_for_is_an_error_that_says_so(
     client = face.client(scripted(lambda request: UNASKED[bomb]()), max_retries=0, timeout=30)
     with pytest.raises((TruncatedBodyError, DecodeError), match=r"not whole|not asked for"):
         face.call(client.users.get, 42)
+
+
+def test_millions_of_elements_that_are_no_rows_are_an_error(face: Any, scripted: Any) -> None:
+    """Each would take some hundred bytes of memory."""
+    body = b'{"users": [' + b"1," * 1_000_000 + b"1]}"
+    client = face.client(scripted(lambda request: answer(200, body)), max_retries=0)
+    for call in (lambda: face.call(client.users.page), lambda: face.collect(client.users.list())):
+        with pytest.raises(DecodeError, match="more rows than their size allows for"):
+            call()

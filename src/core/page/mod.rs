@@ -14,7 +14,7 @@ use self::scan::{Place, Scanned};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
 use super::flat::FlatMessage;
-use super::interface::{LARGEST_LIMIT, Resource};
+use super::interface::Resource;
 use super::json::{self, Fault, Text, Whole};
 use super::model::{Extra, Message, Record, User, id_of};
 
@@ -26,8 +26,13 @@ mod scan;
 mod tests;
 mod verdict;
 
-/// A hundred times what can be requested; each row of a page takes memory by itself.
-const MOST_ROWS: usize = 100 * LARGEST_LIMIT as usize;
+/// Whether so many elements in so many bytes are no rows: each of them takes some hundred bytes of
+/// memory, and one with an id and a field or two is longer.
+fn is_junk(elements: usize, bytes: usize) -> bool {
+    const MANY: usize = 100_000;
+    const LEAST_BYTES: usize = 24;
+    elements >= MANY && bytes / LEAST_BYTES < elements
+}
 
 /// What the rows of one page share.
 #[derive(Debug)]
@@ -236,8 +241,8 @@ impl Page {
         let Some(items) = items else {
             return refused("the array is null or missing");
         };
-        if items.len() > MOST_ROWS {
-            return refused("more rows than any request asks for");
+        if is_junk(items.len(), text.json.len()) {
+            return refused("more rows than their size allows for");
         }
         let [limit, offset, total] =
             ["limit", "offset", "total"].map(|key| envelope.whole_number(key));

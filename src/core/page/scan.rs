@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::MOST_ROWS;
+use super::is_junk;
 use super::plain::{
     Plain, PlainAttribute, PlainMessage, PlainSender, PlainUser, SenderFields, Text,
 };
@@ -130,7 +130,7 @@ fn each<T: Default>(
 ) -> Option<Vec<Option<T>>> {
     let mut plain: Vec<Option<T>> = Vec::with_capacity(USUAL_ROWS);
     cursor.array(|cursor| {
-        if places.len() == MOST_ROWS {
+        if is_junk(places.len(), cursor.at()) {
             return None;
         }
         let from = cursor.at();
