@@ -21,6 +21,9 @@ from airflow_settings import settings
 
 from backread.testing import Lane, MockServer, World
 
+# What the tests in tests/ share.
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
 HOME = Path(tempfile.mkdtemp(prefix="backread-airflow-"))
 for variable in [name for name in os.environ if name.startswith(("AIRFLOW_", "BACKREAD_"))]:
     del os.environ[variable]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,6 @@ from moved import DagBag
 from backread import Mirror, landing
 from backread.testing import Lane
 from conftest import Connect
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))
-
 from documents import ROOT, Block, Document, of_kind
 
 BLOCKS = [

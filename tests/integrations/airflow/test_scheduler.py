@@ -22,7 +22,7 @@ from backread import landing
 from backread.testing import Lane, MockServer, World
 
 USERS = 200
-BEGUN = "run=*/shard=00001/_*.parquet"
+BEGUN = "run=*/shard=00001/.*.unfinished"
 NAMES = ("killed", "landed", "waits", "defers", "stopped", "sensed")
 
 
@@ -136,8 +136,8 @@ def test_a_killed_shard_is_landed_by_the_retry(airflow: Airflow, lanes: dict[str
     tries = {name: each["try_number"] for name, each in tasks.items()}
     assert tries == {"plan": 1, "shard[0]": 1, "shard[1]": 2, "shard[2]": 1, "commit": 1}
     assert messages_landed(folder) == messages_of(lane.world)
-    # What the killed one had written is there, under a name that nothing reads.
-    assert len(list(folder.glob(BEGUN))) == 1
+    # What the killed one had written was removed by the try after it.
+    assert list(folder.glob(BEGUN)) == []
     summary = airflow.value("landed", run, "commit")
     [committed] = landing.runs(folder)
     assert (summary["rows"], summary["files"]) == (committed.rows, 3)

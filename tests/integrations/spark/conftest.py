@@ -7,6 +7,7 @@ services of these tests have one secret, which stands in the environment from th
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from backread import Client
 from backread.testing import MockServer, World
+
+# What the tests in tests/ share.
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 SECRET = "mock_told_to_nobody_0123456789"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from backread.testing import MockServer
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))
-
 from documents import ROOT, Block, Document, of_kind
 
 BLOCKS = [
