@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 from typing import Any
 
 import pytest
@@ -198,10 +199,16 @@ def test_a_connection_that_breaks_before_the_answer(face: Any, scripted: Any, br
     assert "base_url" in str(error)
 
 
-def test_nobody_listens(face: Any, scripted: Any) -> None:
-    server = scripted()
-    server.close()
-    error = failure(face, server, ConnectError, max_retries=2)
+def test_nobody_listens(face: Any) -> None:
+    # Bound and not listening: no other process can take the port meanwhile.
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+
+        class Nobody:
+            url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+            secret, vendor = "s3cret", "example"
+
+        error = failure(face, Nobody, ConnectError, max_retries=2)
     assert len(error.attempts) == 3
     assert "refused" in str(error).lower()
 
