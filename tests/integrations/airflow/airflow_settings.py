@@ -10,7 +10,7 @@ __all__ = ["settings"]
 
 
 def settings(home: Path) -> dict[str, str]:
-    """For a home; whoever starts components adds where the API server is."""
+    """For a home; the code that starts components adds where the API server is."""
     return {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
@@ -22,7 +22,8 @@ def settings(home: Path) -> dict[str, str]:
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         # Without a key the database would hold passwords in clear.
         "AIRFLOW__CORE__FERNET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        # Four components write to one file: each waits for the others, and not only 5 seconds.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout=60",
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
         "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
         "AIRFLOW__SCHEDULER__ENABLE_HEALTH_CHECK": "False",

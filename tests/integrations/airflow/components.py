@@ -87,7 +87,17 @@ class Airflow:
         body = self.connection(
             conn_id, host=lane.url, password=lane.secret, extra={"vendor": lane.vendor, **extra}
         )
-        self.ask("POST", "/api/v2/connections", body)
+        until(lambda: self._connected(body), f"a connection {conn_id}", 60)
+
+    def _connected(self, body: Json) -> bool:
+        """Tries once: SQLite refuses a writer whose read another component has overtaken."""
+        try:
+            self.ask("POST", "/api/v2/connections", body)
+        except AssertionError as error:
+            if "Database error" in str(error):
+                return False
+            raise
+        return True
 
     def trigger(self, dag_id: str) -> str:
         """Starts a run, once the DAG is known; gives the run's id."""
