@@ -43,7 +43,7 @@ def test_an_id_that_is_no_integer_is_a_decode_error_of_one_row_or_page_and_of_no
     read, report = list_users(face, scripted, envelope(rows))
     assert [each.id for each in read] == [1, 2, 3, 5, 6]
     assert report.certificate == "uncertified"
-    assert "the row at offset 3 has no whole number as its id" in report.reason
+    assert "the row at offset 3 has no integer id" in report.reason
     as_dict, report = list_users(face, scripted, envelope(rows), as_dict=True)
     assert as_dict == rows
     assert report.certificate == "uncertified"
@@ -64,7 +64,7 @@ def test_more_than_some_rows_without_an_id_are_counted(face: Any, scripted: Any)
     read, report = list_users(face, scripted, envelope(rows))
     assert [each.id for each in read] == [1]
     assert report.reason.count("the row at offset") == 5
-    assert "and so it is with 4 rows more" in report.reason
+    assert "and 4 rows more cannot be read" in report.reason
 
 
 def test_a_missing_id_is_a_decode_error_that_names_it(face: Any, scripted: Any) -> None:
@@ -212,7 +212,7 @@ def test_a_row_that_is_no_object_is_left_out_and_named(face: Any, scripted: Any,
     read, report = list_users(face, scripted, rows)
     assert [each.id for each in read] == [1]
     assert report.reason is not None
-    assert "the row at offset 1 is no object" in report.reason
+    assert "the row at offset 1 is not an object" in report.reason
     assert list_users(face, scripted, rows, as_dict=True)[0] == [user(1), row]
     client = face.client(scripted(answer(200, rows)))
     assert decode_error(face.call, client.users.page).path == "$.users[1]"

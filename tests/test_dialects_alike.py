@@ -112,4 +112,4 @@ def test_rows_without_a_usable_id_are_left_out_alike(
     listing = client.users.list() if name == "users" else client.messages.list(42)
     for read in (lambda: face.collect(listing), lambda: face.call(listing.to_arrow).to_pylist()):
         assert read() == []
-        assert "the row at offset 0 has no whole number as its id" in listing.report.reason
+        assert "the row at offset 0 has no integer id" in listing.report.reason

@@ -217,7 +217,7 @@ def test_a_row_without_an_id_costs_a_list_that_row_alone(face: Any, scripted: An
     listing = face.client(scripted(paged(rows, at_most=50))).users.list(page_size=50)
     others = [number for number in range(1, 1_501) if number != at + 1]
     assert sorted(ids(face.collect(listing))) == others
-    assert f"the row at offset {at} has no whole number as its id" in listing.report.reason
+    assert f"the row at offset {at} has no integer id" in listing.report.reason
     assert sorted(ids(face.call(listing.to_list))) == others
 
 

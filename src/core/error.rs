@@ -83,7 +83,7 @@ pub enum Misfit {
     NotJson,
     /// It is JSON, but no object, or not a page.
     Envelope,
-    /// A record has no whole number as its id.
+    /// A record has no integer id.
     Field,
 }
 

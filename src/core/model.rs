@@ -262,7 +262,7 @@ fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
 }
 
 /// The id of an object that has a whole number as one.
-pub(super) fn id_of(json: &str) -> Option<i64> {
+fn id_of(json: &str) -> Option<i64> {
     let IdOf(id) = serde_json::from_str(json).ok()?;
     whole(id?)
 }
@@ -273,7 +273,7 @@ fn whole(value: &RawValue) -> Option<i64> {
 }
 
 impl<'a> Sender<'a> {
-    /// `None` where it is no object.
+    /// `None` where it is not an object.
     fn read(sender_type: Option<&str>, json: &'a str) -> Option<Self> {
         match sender_type.filter(|_| id_of(json).is_some()) {
             Some("user") => serde_json::from_str(json).ok().map(Self::User),

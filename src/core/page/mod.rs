@@ -16,7 +16,7 @@ use self::verdict::Verdict;
 use super::flat::FlatMessage;
 use super::interface::Resource;
 use super::json::{self, Fault, Text, Whole};
-use super::model::{Extra, Message, Record, User, id_of};
+use super::model::{Extra, Message, Record, User};
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
@@ -50,7 +50,7 @@ struct Source {
 pub struct Row {
     source: Arc<Source>,
     index: usize,
-    /// `None` when the row is no object or has no whole number as its id.
+    /// `None` when the row is not an object or has no integer id.
     pub id: Option<i64>,
     /// Why it becomes no record, if so.
     pub unreadable: Option<Unreadable>,

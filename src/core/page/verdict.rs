@@ -1,7 +1,6 @@
 //! Whether a row can be read, and what of it is of another type than documented. Rows of the
 //! documented shape need no such look.
 
-use super::id_of;
 use crate::core::interface::Resource;
 use crate::core::model::{Message, Record, User};
 
@@ -27,8 +26,8 @@ impl Unreadable {
     /// The same in words, after "is" or "has".
     pub fn reason(self) -> &'static str {
         match self {
-            Self::NoObject => "is no object",
-            Self::NoId => "has no whole number as its id",
+            Self::NoObject => "is not an object",
+            Self::NoId => "has no integer id",
             Self::TooDeep => "is nested too deep",
             Self::TooLarge => "is larger than max_response_bytes",
         }
@@ -63,25 +62,30 @@ impl Verdict {
 
     /// That of any other JSON.
     pub fn on(json: &str, resource: Resource) -> Self {
-        let id = id_of(json);
-        let unreadable = if !json.trim_start().starts_with('{') {
-            Some(Unreadable::NoObject)
-        } else if id.is_none() {
-            Some(Unreadable::NoId)
-        } else if is_too_deep(json) {
-            Some(Unreadable::TooDeep)
-        } else {
-            None
+        let unreadable = |why| Self {
+            unreadable: Some(why),
+            ..Self::default()
         };
-        let odd_values = match resource {
-            _ if unreadable.is_some() => 0,
-            Resource::Users => User::read(json).map_or(0, |user| user.odd_values()),
-            Resource::Messages => Message::read(json).map_or(0, |message| message.odd_values()),
+        if !json.trim_start().starts_with('{') {
+            return unreadable(Unreadable::NoObject);
+        }
+        let read = match resource {
+            Resource::Users => User::read(json).map(|user| (user.id, user.odd_values())),
+            Resource::Messages => {
+                Message::read(json).map(|message| (message.id, message.odd_values()))
+            }
         };
-        Self {
-            id,
-            unreadable,
-            odd_values,
+        match read {
+            Err(_) => unreadable(Unreadable::NoId),
+            Ok((id, _)) if is_too_deep(json) => Self {
+                id: Some(id),
+                ..unreadable(Unreadable::TooDeep)
+            },
+            Ok((id, odd_values)) => Self {
+                id: Some(id),
+                unreadable: None,
+                odd_values,
+            },
         }
     }
 }

@@ -61,8 +61,18 @@ pub fn check_host(headers: &HeaderMap) -> Result<(), Problem> {
     let host = host.and_then(|host| host.to_str().ok());
     let authority = host.and_then(|host| host.parse::<Authority>().ok());
     match authority {
-        Some(authority) if is_address(authority.host()) => Ok(()),
+        Some(authority) if is_address(authority.host()) && is_bare(&authority) => Ok(()),
         _ => Err(Problem::wrong_host()),
+    }
+}
+
+/// Whether there is a host and at most a port: `[::1].example` and `name@[::1]` have this host too.
+fn is_bare(authority: &Authority) -> bool {
+    let host = authority.host();
+    let rest = authority.as_str().strip_prefix(host);
+    match authority.port_u16() {
+        Some(port) => rest == Some(&format!(":{port}")),
+        None => rest == Some(""),
     }
 }
 
@@ -119,6 +129,11 @@ mod tests {
             "evil.example",
             "127.0.0.1.evil.example",
             "localhost.evil.example:80",
+            "[::1].evil.example",
+            "[::1].evil.example:80",
+            "evil.example@127.0.0.1",
+            "localhost:x",
+            "localhost:",
             "[::1",
         ] {
             assert!(!answers(host), "{host}");

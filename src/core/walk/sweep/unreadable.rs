@@ -40,8 +40,8 @@ impl Unreadables {
         let named = self.named.join(", ");
         match self.count.saturating_sub(self.named.len() as u64) {
             0 => named,
-            1 => format!("{named}, and so it is with one row more"),
-            more => format!("{named}, and so it is with {more} rows more"),
+            1 => format!("{named}, and 1 row more cannot be read"),
+            more => format!("{named}, and {more} rows more cannot be read"),
         }
     }
 }
