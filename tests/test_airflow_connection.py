@@ -97,7 +97,7 @@ def test_what_is_left_out_comes_from_the_environment() -> None:
     ("extra", "named"),
     [
         ({"proxy": "http://127.0.0.1:9"}, "proxy"),
-        ({"ca_bundle": "/tmp/ca.pem"}, "ca_bundle"),
+        ({"ca_bundle": "/etc/ssl/ca.pem"}, "ca_bundle"),
         ({"allow_http": "yes"}, "allow_http"),
         ({"proxy": "http://127.0.0.1:9", "allow_http": True}, "proxy or allow_http"),
     ],

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from canned import paged, users
-from command_line import COMMAND, SECONDS, Done, posix_only, settings_of
+from command_line import Done, posix_only, settings_of
+from terminal import on_terminal
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -124,29 +125,8 @@ def test_json_lines_are_one_line_each(backread: Callable[..., Done], names: list
 @posix_only
 @pytest.mark.parametrize("shape", ["json", "csv", "table"])
 def test_a_terminal_is_told_nothing(names: list[str], shape: str) -> None:
-    """Under a pseudo-terminal, as a person sees it."""
-    import os
-    import pty
-
-    master, end = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, "users", "--format", shape],
-        env=os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"},
-        stdout=end,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        os.close(end)
-        seen = b""
-        while True:
-            try:
-                more = os.read(master, 65536)
-            except OSError:
-                break
-            if not more:
-                break
-            seen += more
-        os.close(master)
-        assert process.wait(SECONDS) == 0
-    # The terminal itself makes "\r\n" of a line break.
-    text = seen.decode().replace("\r\n", "\n").replace("\n", "")
+    environment = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    shown = on_terminal("users", "--format", shape, stderr=subprocess.DEVNULL, **environment)
+    assert shown.code == 0
+    text = shown.text.replace("\n", "")
     assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", text)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
-import subprocess
 import tempfile
 import tracemalloc
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backread.testing import MockServer
-from command_line import COMMAND, SECONDS, Done, posix_only
+from command_line import Done, posix_only
 from scripted_server import answer
+from terminal import on_terminal
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -126,28 +126,17 @@ def test_every_users_messages_are_written_in_every_format(
 
 @posix_only
 def test_progress_is_shown_where_no_rows_are(settings: dict[str, str], tmp_path: Path) -> None:
-    import pty
-
-    master, end = pty.openpty()
     file = tmp_path / "messages.csv"
-    done = subprocess.run(
-        [*COMMAND, "messages", "--all", "--output", str(file)],
-        env=os.environ | settings | {"COLUMNS": "120", "TERM": "xterm"},
-        stdout=end,
-        stderr=end,
-        timeout=SECONDS,
-    )
-    os.close(end)
-    seen = os.read(master, 65536).decode()
-    os.close(master)
-    assert done.returncode == 0
-    assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", seen)
+    environment = {**settings, "COLUMNS": "120", "TERM": "xterm"}
+    shown = on_terminal("messages", "--all", "--output", file, **environment)
+    assert shown.code == 0
+    assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", shown.text)
 
 
 def test_rows_of_a_table_wait_on_disk() -> None:
     """Memory stays the same however many rows there are."""
     row = [1, None, "x" * 1_000]
-    with Spool(3) as rows:
+    with closing(Spool(3)) as rows:
         tracemalloc.start()
         try:
             for _ in range(20_000):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import signal
@@ -17,6 +16,7 @@ from backread.testing import MockServer
 from canned import paged, users
 from command_line import COMMAND, SECONDS, posix_only, settings_of, wait_for
 from scripted_server import answer
+from terminal import on_terminal
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -180,28 +180,12 @@ def test_table_in_a_pipe_is_utf_8_whatever_the_locale(
 def test_terminal_that_knows_ascii_alone_gets_a_table(
     settings: dict[str, str], server: MockServer
 ) -> None:
-    import pty
-
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, "users", "--format", "table"],
-        env=os.environ | settings | {"PYTHONIOENCODING": "ascii", "COLUMNS": "40", "TERM": "xterm"},
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        # Linux reports the end of a terminal as an error.
-        with contextlib.suppress(OSError):
-            while read := os.read(ours, 65_536):
-                shown += read
-        os.close(ours)
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
-    assert process.returncode == 0
-    assert shown.count(b"\n") >= server.world.total_users
-    assert shown.isascii()
-    assert b"?" in shown
+    environment = {**settings, "PYTHONIOENCODING": "ascii", "COLUMNS": "40", "TERM": "xterm"}
+    shown = on_terminal("users", "--format", "table", **environment)
+    assert shown.code == 0
+    assert shown.text.count("\n") >= server.world.total_users
+    assert shown.text.isascii()
+    assert "?" in shown.text
 
 
 @posix_only

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from backread.testing import MockServer, World
-from command_line import COMMAND, SECONDS, posix_only, settings_of
+from command_line import posix_only, settings_of
 from scripted_server import answer
+from terminal import on_terminal
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -52,33 +51,11 @@ def server() -> Iterator[MockServer]:
 
 def seen(server: object, folder: Path, *arguments: object, expected: int = 0, **more: str) -> str:
     """What a terminal gets of one command, stdout and stderr; it may hold line ends alone."""
-    import pty
-
-    master, end = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        cwd=folder,
-        # A terminal of these has no cursor to move: what moves it is none of ours.
-        env={**os.environ, **settings_of(server), "COLUMNS": "300", "TERM": "dumb", **more},
-        stdin=subprocess.DEVNULL,
-        stdout=end,
-        stderr=end,
-    ) as process:
-        os.close(end)
-        written = b""
-        while True:
-            try:
-                more_of_it = os.read(master, 65536)
-            except OSError:
-                break
-            if not more_of_it:
-                break
-            written += more_of_it
-        os.close(master)
-        code = process.wait(SECONDS)
-    # The terminal itself makes "\r\n" of a line end.
-    text = written.decode().replace("\r\n", "\n")
-    assert code == expected, text
+    # A terminal of these has no cursor to move: what moves it is none of ours.
+    environment = {**settings_of(server), "COLUMNS": "300", "TERM": "dumb", **more}
+    shown = on_terminal(*arguments, cwd=folder, **environment)
+    text = shown.text
+    assert shown.code == expected, text
     assert not re.findall(
         "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", text
     )

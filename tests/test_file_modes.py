@@ -318,6 +318,14 @@ def test_a_manifest_names_only_files_of_its_folder(
             mirror.sql("SELECT * FROM users")
 
 
+def test_a_manifest_that_is_nested_too_deep_is_damaged(server: MockServer, tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "chats")
+    sync(mirror, server)
+    (mirror.folder / "published" / "manifest.json").write_text("[" * 200_000)
+    with pytest.raises(MirrorError, match=r"manifest\.json is damaged \(it is nested too deep\)"):
+        mirror.sql("SELECT * FROM users")
+
+
 @pytest.mark.parametrize("name", [*NAMES, "run=x/shard=00000/attempt=../../../x.parquet"], ids=repr)
 def test_a_manifest_of_a_landing_names_only_files_of_its_run(
     server: MockServer, tmp_path: Path, name: object

@@ -20,6 +20,7 @@ pytest.importorskip("pyarrow")
 
 from backread import ConnectError, DeadlineExceededError, LandingError, join_reports, landing, plan
 from backread.testing import Lane, MockServer, World
+from backread.landing.storage import Storage
 
 RESOURCES = ["users", "messages"]
 
@@ -139,6 +140,17 @@ def test_commits_at_once_get_numbers_of_their_own(lane: Lane, tmp_path: Path) ->
         )
     assert sorted(run.number for run in runs) == list(range(1, 9))
     assert landing.runs(tmp_path) == sorted(runs, key=lambda run: run.number)
+
+
+def test_of_many_that_create_a_file_at_once_one_does(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for number in range(60):
+            name = f"{number}.json"
+            made = list(pool.map(lambda text, name=name: storage.create(name, text), "abcdefgh"))
+            assert made.count(True) == 1
+            assert storage.read(name) == b"abcdefgh"[made.index(True) :][:1]
+    assert len(list(tmp_path.iterdir())) == 60
 
 
 def test_runs_after_a_number_are_had_without_reading_the_others(lane: Lane, tmp_path: Path) -> None:

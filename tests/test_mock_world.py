@@ -109,6 +109,8 @@ def test_a_change_shows_in_the_next_answer() -> None:
         ({"seed": -1}, "seed"),
         ({"users": -1}, "users"),
         ({"users": "many"}, "users"),
+        ({"users": True}, "users"),
+        ({"messages_per_user": True}, "messages_per_user"),
         ({"messages_per_user": (5, 1)}, "messages_per_user"),
         ({"messages_per_user": "5"}, "messages_per_user"),
         ({"messages_per_user": -1}, "messages_per_user"),

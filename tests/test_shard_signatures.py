@@ -75,7 +75,7 @@ CHANGES = [
     (("settings", "traceparent"), True),
     (("settings", "api_secret"), "mock_other"),
     (("settings", "options", "proxy"), "ELSEWHERE"),
-    (("settings", "options", "ca_bundle"), "/tmp/authority.pem"),
+    (("settings", "options", "ca_bundle"), "/etc/ssl/authority.pem"),
     (("settings", "options", "allow_http"), True),
     (("settings", "options", "allow_http"), 0),
     (("settings", "options", "user_agent"), "a\r\nX-Injected: 1"),

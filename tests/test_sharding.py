@@ -141,16 +141,19 @@ def test_shards_and_plans_travel_by_pickle_and_as_json(lane: Lane) -> None:
         "[]",
         "nothing",
         '{"format": 3}',
-        pytest.param(None, id="other-ids"),
+        pytest.param({"users": 3}, id="other-ids"),
+        pytest.param({"ids": "no base64!"}, id="no-base64"),
+        pytest.param({"ids": "AAAA"}, id="half-an-id"),
+        pytest.param({"ids": 5}, id="number-as-ids"),
         '{"shards": [], "report": {}}',
     ],
 )
-def test_what_is_no_shard_is_refused(lane: Lane, text: str | None) -> None:
-    if text is None:
+def test_what_is_no_shard_is_refused(lane: Lane, text: str | dict[str, Any]) -> None:
+    if not isinstance(text, str):
         with lane.client() as client:
             document = json.loads(plan(client)[0].to_json())
-        text = json.dumps({**document, "users": 3})
-    with pytest.raises(ValueError, match=r"JSON is no shard|Expecting value|format 3"):
+        text = json.dumps(document | text)
+    with pytest.raises(ValueError, match=r"JSON is no shard|hold no ids|Expecting value|format 3"):
         Shard.from_json(text)
     with pytest.raises(ValueError, match=r"JSON is no plan|Expecting value|JSON is no"):
         Plan.from_json(text)

@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
+from backread._json import parse_json
 from backread.models import WalkReport
 
 __all__ = ["report_from_json", "report_to_json"]
@@ -24,7 +25,7 @@ def report_to_json(report: WalkReport) -> str:
 
 
 def report_from_json(text: str | bytes) -> WalkReport:
-    document: dict[str, Any] = json.loads(text)
+    document: dict[str, Any] = parse_json(text)
     try:
         known = {one.name: document[one.name] for one in fields(WalkReport) if one.name in document}
         for name in TIMES:

@@ -82,7 +82,8 @@ class Unfinished:
             return False
         finally:
             self.file.close()
-            self.path.unlink()
+            # Without its lock it may be taken for a killed process's, and be gone by now.
+            self.path.unlink(missing_ok=True)
         flush_directory(self._target.parent)
         return True
 

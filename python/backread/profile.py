@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from backread._json import parse_json
 from backread.models import _refuse_assignment
 
 __all__ = [
@@ -220,7 +221,7 @@ class ServiceProfile:
         version.
         """
         try:
-            record = json.loads(text)
+            record = parse_json(text)
         except ValueError as error:
             raise ValueError(f"not a service profile: it is not JSON ({error})") from None
         version = record.get("profile_version") if isinstance(record, dict) else None

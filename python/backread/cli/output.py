@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -214,7 +214,7 @@ def _write_csv(
 def _write_table(
     listing: Listing[Any], stream: IO[bytes], columns: Sequence[str], row: Row
 ) -> None:
-    with Spool(len(columns)) as rows:
+    with closing(Spool(len(columns))) as rows:
         for _, page in listing._pages_of():
             for item in page.items:
                 rows.append(row(item))

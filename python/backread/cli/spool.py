@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Self
 
 __all__ = ["Spool"]
 
@@ -38,13 +36,6 @@ class Spool:
             row = json.loads(line)
             yield [row[at] for at in used]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Gives the file back to the system."""
         self._file.close()

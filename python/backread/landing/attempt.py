@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from backread._client import Client
+from backread._json import parse_json
 from backread._listing import ArrowSource
 from backread.landing.run import run_folder, shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
@@ -52,7 +53,7 @@ class Landed:
     @classmethod
     def from_json(cls, text: str | bytes) -> Landed:
         """What `to_json` wrote; ValueError for anything else."""
-        document = json.loads(text)
+        document = parse_json(text)
         try:
             report = WalkReport.from_json(json.dumps(document.pop("report")))
             return cls(**document, report=report)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from backread._json import parse_json
 from backread.errors import LandingError
 from backread.landing.attempt import Landed, is_attempt
 from backread.landing.run import load_plan, shard_folder
@@ -146,7 +147,7 @@ def _written(committed: Committed) -> str:
 
 def _read(storage: Storage, name: str) -> Committed:
     try:
-        document = json.loads(storage.read(name) or b"")
+        document = parse_json(storage.read(name) or b"")
         written = document["format"]
         if written == FORMAT:
             run_id, files = document["run_id"], tuple(document["files"])

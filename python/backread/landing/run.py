@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, TypeVar
 
+from backread._json import parse_json
 from backread.errors import ConfigurationError, LandingError
 from backread.landing.storage import Folder, Storage, check_kind
 from backread.models import WalkReport
@@ -44,7 +45,7 @@ def load_plan(folder: Folder, run_id: str) -> Plan[Any]:
             "begin(folder, plan) makes one"
         )
     try:
-        head = json.loads(document)
+        head = parse_json(document)
         report = WalkReport.from_json(json.dumps(head["report"]))
         count = int(head["shards"])
     except (ValueError, KeyError, TypeError) as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from backread._files import open_or_create
+from backread._json import parse_json
 from backread.errors import MirrorError
 
 __all__ = ["LOCK_NAME", "writer_lock"]
@@ -63,11 +64,11 @@ def _holder(file: IO[bytes]) -> str:
     try:
         # Windows refuses to read a locked file; one just taken may not say yet who took it.
         file.seek(0)
-        written = json.loads(file.read(MOST_BYTES))
+        written = parse_json(file.read(MOST_BYTES))
         pid, host = int(written["pid"]), str(written["host"])[:LONGEST_HOST]
         since = datetime.fromisoformat(written["since"]).astimezone(UTC)
     # Whatever can write there may have; too large a number, or too many brackets.
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return "another process"
     details = f"pid {pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
     if host != socket.gethostname():

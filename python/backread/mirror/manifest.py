@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from backread._files import flush_directory, read_file
+from backread._json import parse_json
 from backread._unfinished import Unfinished
 from backread.errors import MirrorError
 
@@ -85,7 +86,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     """
     path = folder / PUBLISHED / MANIFEST_NAME
     try:
-        document = json.loads(read_file(path))
+        document = parse_json(read_file(path))
         written = document["format"]
         if not isinstance(written, int) or written <= FORMAT:
             manifest = Manifest(**document)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
+from backread._json import parse_json
 from backread._listing import Listing
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
@@ -135,8 +136,6 @@ class Shard(Generic[T_co]):
             raise ValueError(f"this JSON is no shard: {error} is missing or wrong") from None
         except binascii.Error:
             raise ValueError("this JSON is no shard: its ids are no base64") from None
-        except RecursionError:
-            raise ValueError("this JSON is no shard: it is nested too deep") from None
         if len(shard.user_ids()) != shard.users:
             raise ValueError("this JSON is no shard: it does not hold as many ids as it says")
         return shard
@@ -226,7 +225,7 @@ Shard.__setattr__ = _refuse_assignment  # type: ignore[method-assign]
 def parsed(text: str | bytes, kind: str) -> Any:
     """The JSON; ValueError that says what it should have been."""
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError as error:
         raise ValueError(f"this is no JSON of a {kind}: {error}") from None
 

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict};
 
 use crate::mock::world::Fields;
 
@@ -24,15 +24,20 @@ pub fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u6
         let text = format!("{argument}: must be from 0 to {most}, not {value}");
         PyValueError::new_err(text)
     };
+    let kind_error = || {
+        let kind = value.get_type();
+        let kind = kind
+            .name()
+            .map_or_else(|_| "that".to_owned(), |name| name.to_string());
+        PyValueError::new_err(format!("{argument}: must be a whole number, not {kind}"))
+    };
     match value.extract::<u64>() {
+        // Python's True is the number 1, and is never meant as one.
+        Ok(_) if value.is_instance_of::<PyBool>() => Err(kind_error()),
         Ok(number) if number <= most => Ok(number),
         Ok(_) => Err(range_error()),
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(range_error()),
-        Err(_) => {
-            let kind = value.get_type().name()?;
-            let text = format!("{argument}: must be a whole number, not {kind}");
-            Err(PyValueError::new_err(text))
-        }
+        Err(_) => Err(kind_error()),
     }
 }
 

@@ -5,12 +5,12 @@ Nothing of Airflow's is imported here: what is read is whatever has a connection
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+from backread._json import parse_json
 from backread.errors import ConfigurationError
 
 __all__ = ["CONNECTION_TYPE", "FIELDS", "STANDARD_FIELDS", "Settings", "read_settings"]
@@ -200,7 +200,7 @@ def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> 
 
 def _options(connection: AirflowConnection, name: str) -> dict[str, Any]:
     try:
-        extra = json.loads(connection.extra) if connection.extra else {}
+        extra = parse_json(connection.extra) if connection.extra else {}
     except ValueError:
         raise ConfigurationError(f"{name}: its extra is not JSON; correct it") from None
     if not isinstance(extra, dict):
