@@ -19,8 +19,8 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from backread import ConnectError, DeadlineExceededError, LandingError, join_reports, landing, plan
-from backread.testing import Lane, MockServer, World
 from backread.landing.storage import Storage
+from backread.testing import Lane, MockServer, World
 
 RESOURCES = ["users", "messages"]
 
