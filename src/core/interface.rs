@@ -13,6 +13,7 @@ pub struct Limit(u8);
 
 impl Limit {
     pub const LARGEST: Self = Self(LARGEST_LIMIT);
+    pub const SMALLEST: Self = Self(1);
 
     /// `name` is what the caller calls this argument.
     pub fn new(name: &str, value: i64) -> Result<Self, Error> {

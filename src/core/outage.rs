@@ -7,8 +7,9 @@
 //!
 //! Until any other response comes, all requests wait, and one at a time probes: after `FIRST_PROBE`,
 //! then twice as long each time up to `LONGEST_PROBE`, with jitter so that clients do not return
-//! together, or when the service asked for it (Retry-After). An outage that ends before the first
-//! probe was none.
+//! together, or when the service asked for it (Retry-After). Every second probe of a call is a
+//! request for another address, for its own may be all that fails. An outage that ends before the
+//! first probe was none.
 //!
 //! A service that has never answered has no outage: a wrong address fails at once.
 
@@ -92,8 +93,8 @@ pub struct Patience {
     failed: Option<u64>,
     /// How many outages it has met.
     outages: u32,
-    /// It has probed in the last one.
-    probed: bool,
+    /// How often it has probed in the last one.
+    probes: u32,
 }
 
 /// Leave to send a request.
@@ -116,6 +117,8 @@ pub struct Probe<'a> {
     outage: Arc<AtomicBool>,
     /// What became of it has been noted.
     ended: bool,
+    /// The call's own request failed as the probe before.
+    elsewhere: bool,
     /// Of the first probe: how long the outage had lasted by then.
     first_after: Option<Duration>,
 }
@@ -166,6 +169,11 @@ impl Pass<'_> {
         matches!(self, Self::Open)
     }
 
+    /// Whether another request than the call's own is to probe: its address alone may be what fails.
+    pub fn probes_elsewhere(&self) -> bool {
+        matches!(self, Self::Probe(probe) if probe.elsewhere)
+    }
+
     /// What is told with the attempt: the first probe says that there is an outage.
     pub fn notes(&self) -> Vec<OutageNote> {
         match self {
@@ -197,7 +205,7 @@ impl Patience {
         if !self.confirmed.as_ref().is_some_and(same) {
             self.confirmed = Some(Arc::clone(&outage.confirmed));
             self.outages += 1;
-            self.probed = false;
+            self.probes = 0;
         }
         *self.since.get_or_insert(now) + self.most
     }
@@ -262,18 +270,20 @@ impl Outages {
                 if patient_until <= now {
                     return Ok(Pass::Last);
                 }
-                let due = match patience.probed {
-                    true => outage.next_probe + PRECEDENCE,
-                    false => outage.next_probe,
+                let due = match patience.probes {
+                    0 => outage.next_probe,
+                    _ => outage.next_probe + PRECEDENCE,
                 };
                 if !outage.probing && due <= now {
                     outage.probing = true;
-                    patience.probed = true;
+                    let elsewhere = patience.probes % 2 == 1;
+                    patience.probes += 1;
                     let first = !outage.confirmed.swap(true, Ordering::Relaxed);
                     return Ok(Pass::Probe(Probe {
                         outages: self,
                         outage: Arc::clone(&outage.confirmed),
                         ended: false,
+                        elsewhere,
                         first_after: first.then(|| now.saturating_duration_since(outage.began)),
                     }));
                 }

@@ -92,12 +92,9 @@ async fn others_are_answered(client: &Client, budget: &Budget, error: &Error) ->
     if client.was_answered_within(taken) {
         return true;
     }
-    let Ok(limit) = Limit::new("limit", 1) else {
-        return false;
-    };
     let once = client.without_retries();
     for attempt in 1..=PROBES {
-        match once.page(List::Users, 0, limit, budget).await {
+        match once.page(List::Users, 0, Limit::SMALLEST, budget).await {
             Ok(_) => return true,
             Err(error) if matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) => return true,
             Err(_) if attempt < PROBES => client.clock().sleep(BETWEEN_PROBES).await,

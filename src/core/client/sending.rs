@@ -25,6 +25,8 @@ const LONGEST_UNTOLD_HOLD: Duration = Duration::from_secs(1);
 // How often a request that the service did not process is sent again at once.
 const MOST_RESENT: u32 = 2;
 
+mod elsewhere;
+
 /// What is sent; its display is path and query, relative to the base URL.
 pub(super) enum Request<'a> {
     Read(Endpoint),
@@ -218,6 +220,24 @@ impl Call<'_> {
     }
 }
 
+/// An outage is over once any other answer comes than those of an outage.
+fn end_outage(
+    status: Option<u16>,
+    number: u64,
+    outages: &Outages,
+    pace: &Pace,
+) -> Option<OutageNote> {
+    if outage::STATUSES.contains(&status?) {
+        return None;
+    }
+    let outage = outages.answer(number)?;
+    if outage.at_any_pace {
+        pace.outage_ended();
+    }
+    let lasted = outage.lasted;
+    Some(OutageNote::Ended { lasted })
+}
+
 impl Client {
     /// The one loop that sends requests: admission, attempt, verdict, wait.
     pub(super) async fn send<T>(
@@ -251,6 +271,12 @@ impl Client {
                 None => call.pass(&outages).await?,
             };
             let (pass, place) = call.turn(pass, &outages, &pace).await?;
+            if pass.probes_elsewhere() {
+                passed = call
+                    .probe_elsewhere(pass, place, &transport, &outages, &pace)
+                    .await?;
+                continue;
+            }
             let began = place.sent();
             let seconds_waited = began.duration_since(call.wait_began).as_secs_f64();
             let mut notes = pass.notes();
@@ -270,15 +296,7 @@ impl Client {
                 seconds_taken: ended.duration_since(began).as_secs_f64(),
                 seconds_waited,
             });
-            if status.is_some_and(|status| !outage::STATUSES.contains(&status))
-                && let Some(outage) = outages.answer(number)
-            {
-                if outage.at_any_pace {
-                    pace.outage_ended();
-                }
-                let lasted = outage.lasted;
-                notes.push(OutageNote::Ended { lasted });
-            }
+            notes.extend(end_outage(status, number, &outages, &pace));
             let failure = match outcome {
                 Ok((_, value)) => {
                     *self.answered.lock() = Some(ended);

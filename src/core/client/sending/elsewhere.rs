@@ -1,0 +1,77 @@
+//! A call whose own request failed as a probe sends another one, the smallest page of users: where
+//! that is answered, the service is there, and only the call's own address fails.
+
+use std::sync::atomic::Ordering;
+
+use super::{Call, Request, end_outage};
+use crate::core::client::failure::{Failure, status_failure};
+use crate::core::error::{Attempt, Error};
+use crate::core::interface::{Limit, List};
+use crate::core::outage::{self, Outages, Pass};
+use crate::core::pace::{Admission, Pace};
+use crate::core::retry;
+use crate::core::transport::Transport;
+
+impl Call<'_> {
+    /// Probes so, and waits for the next attempt of the call, which may have its pass already.
+    pub(super) async fn probe_elsewhere<'o>(
+        &mut self,
+        pass: Pass<'o>,
+        place: Admission<'_>,
+        transport: &Transport,
+        outages: &'o Outages,
+        pace: &Pace,
+    ) -> Result<Option<Pass<'o>>, Error> {
+        let (client, clock) = (self.client, &self.client.clock);
+        let request = Request::Read(List::Users.page(0, Limit::SMALLEST));
+        let began = place.sent();
+        client.sent.fetch_add(1, Ordering::Relaxed);
+        let number = outages.send();
+        let outcome = client.exchange(transport, &request, self.budget).await;
+        let ended = clock.now();
+        let (status, failure) = match outcome {
+            Ok(answer) if outage::STATUSES.contains(&answer.status) => {
+                let failure = Failure::from(status_failure(answer, clock.wall()));
+                (failure.status, Some(failure))
+            }
+            Ok(answer) => (Some(answer.status), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        let notes = end_outage(status, number, outages, pace);
+        let down = failure.as_ref().and_then(|failure| {
+            let failed = outage::Failed {
+                number,
+                asked: retry::asked(&failure.kind),
+                may_be_too_fast: false,
+                is_last: false,
+            };
+            outages.fail(failed, pass, &mut self.patience)
+        });
+        match &failure {
+            None => place.answered(ended),
+            Some(_) => drop(place),
+        }
+        let attempt = Attempt {
+            status,
+            error: failure.as_ref().map(|failure| failure.kind.to_string()),
+            seconds_taken: ended.duration_since(began).as_secs_f64(),
+            seconds_waited: began.duration_since(self.wait_began).as_secs_f64(),
+        };
+        client.observe(
+            &request,
+            &[attempt],
+            failure.as_ref().map(|failure| &failure.kind),
+            down.map(|down| down.next_probe),
+            notes.into_iter().collect(),
+        );
+        match down {
+            None => Ok(None),
+            Some(down) => {
+                if down.scheduled {
+                    clock.record(down.next_probe);
+                }
+                self.pass(outages).await.map(Some)
+            }
+        }
+    }
+}
