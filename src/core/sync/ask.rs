@@ -81,8 +81,8 @@ async fn ask(client: &Client, key: RowKey, budget: &Budget) -> Result<Option<Ask
             user_id: key.user_id,
             row,
         }),
-        // What has no id may be any row; another row is not the one asked for.
-        Some(row) if row.id.is_none() => None,
-        Some(_) | None => Some(Asked::Gone(key)),
+        // A row without an id may be any row, and another row says nothing of this one.
+        Some(_) => None,
+        None => Some(Asked::Gone(key)),
     })
 }
