@@ -206,17 +206,6 @@ def test_a_list_of_another_shape_is_a_decode_error_and_no_empty_list(
     decode_error(face.call, client.users.page)
 
 
-@pytest.mark.parametrize("as_dict", [False, True])
-def test_another_row_than_was_asked_for_is_a_decode_error(
-    face: Any, scripted: Any, as_dict: bool
-) -> None:
-    client = face.client(scripted(answer(200, user(43)), answer(200, message(8))))
-    for read, asked, other in ((client.users.get, (42,), 43), (client.messages.get, (42, 7), 8)):
-        error = decode_error(face.call, read, *asked, as_dict=as_dict)
-        assert error.path == "$.id"
-        assert f"the id is {other}, but {asked[-1]} was asked for" in str(error)
-
-
 @pytest.mark.parametrize("row", [None, 5, "Ada", [], [{"id": 1}], True], ids=repr)
 def test_a_row_that_is_no_object_is_left_out_and_named(face: Any, scripted: Any, row: Any) -> None:
     rows = envelope([user(1), row])

@@ -244,7 +244,7 @@ impl Client {
 
     /// A user as part of a larger call, within its budget.
     pub async fn user_within(&self, user_id: Natural, budget: &Budget) -> Result<Read<Row>, Error> {
-        self.single(Endpoint::User { user_id }, Resource::Users, user_id, budget)
+        self.single(Endpoint::User { user_id }, Resource::Users, budget)
             .await
     }
 
@@ -253,7 +253,7 @@ impl Client {
             user_id,
             message_id,
         };
-        self.single(endpoint, Resource::Messages, message_id, &self.budget())
+        self.single(endpoint, Resource::Messages, &self.budget())
             .await
     }
 
@@ -323,21 +323,10 @@ impl Client {
         &self,
         endpoint: Endpoint,
         resource: Resource,
-        id: Natural,
         budget: &Budget,
     ) -> Result<Read<Row>, Error> {
-        let parse = |text: Text| {
-            let row = Row::alone(text.json, resource)?;
-            match row.id.filter(|&found| u64::try_from(found) != Ok(id.get())) {
-                None => Ok(row),
-                // A cache in between that mixes addresses up, for example.
-                Some(found) => {
-                    let reason = format!("the id is {found}, but {} was asked for", id.get());
-                    Err(Fault::new("$.id", &reason, row.json()))
-                }
-            }
-        };
-        self.read(endpoint, budget, parse).await
+        self.read(endpoint, budget, |text| Row::alone(text.json, resource))
+            .await
     }
 
     pub fn stars(&self) -> Stars {
