@@ -202,12 +202,11 @@ def test_what_has_no_end_is_refused_before_the_timeout(face: Any, scripted: Any,
     make, kind = HUGE[what]
     server = scripted(lambda request: make())
     client = face.client(server, timeout=60, max_retries=0, max_response_bytes=100_000)
-    began = time.monotonic()
     for read in (READS["get"], READS["columns"]):
+        # And no `RequestTimeoutError`, which would come later.
         with pytest.raises(kind) as caught:
             read(face, client)
         assert type(caught.value) is kind
-    assert time.monotonic() - began < AT_ONCE
 
 
 def test_an_error_whose_body_has_no_end_is_still_that_status(face: Any, scripted: Any) -> None:
