@@ -10,16 +10,16 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 from backread._arguments import whole
-from backread.errors import ConfigurationError
 from backread.models import WalkReport
 from backread.sharding.identifiers import pack
+from backread.sharding.settings import settings_of, shared_settings
 from backread.sharding.shard import PAGE_SIZE, Resource, Shard, parsed
 
 if TYPE_CHECKING:
     from backread._client import Client
     from backread.models import Message, User
 
-__all__ = ["Plan", "plan"]
+__all__ = ["MOST_SHARDS", "USERS_A_SHARD", "Plan", "listed_users", "plan"]
 
 T = TypeVar("T")
 
@@ -152,19 +152,12 @@ def plan(
         raise ValueError(f"resource is 'users' or 'messages', not {resource!r}; nothing was sent")
     wanted = None if shards is None else whole("shards", shards, 1, MOST_SHARDS)
     at_once = None if workers is None else whole("workers", workers, 1, MOST_SHARDS)
-    settings = _settings(client)
-    ids, report = _listed(client, strict)
-    placed = [
-        (place, user_id)
-        for place, user_id in enumerate(ids)
-        if user_id is not None and user_id >= 0
-    ]
-    if len(placed) < len(ids):
-        report = _without_ids(report, len(ids) - len(placed))
+    settings = settings_of(client)
+    placed, report = listed_users(client, strict)
     if wanted is None:
         wanted = min(SHARDS_UNASKED, -(-len(placed) // USERS_A_SHARD))
     count = max(1, min(wanted, len(placed)))
-    share = _share(settings, min(count, at_once or count))
+    share = shared_settings(settings, min(count, at_once or count))
     plan_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{token_hex(4)}"
     made: list[Shard[Any]] = []
     for index in range(count):
@@ -186,33 +179,8 @@ def plan(
     return Plan(made, report)
 
 
-def _settings(client: Client) -> dict[str, Any]:
-    from backread._client import WITHHELD
-
-    if client._options["proxy"] is WITHHELD:
-        raise ConfigurationError(
-            "a client whose proxy holds a password cannot be planned with, for no shard may carry "
-            "it; leave proxy out and set HTTPS_PROXY in the environment, here and on each worker"
-        )
-    return {
-        "base_url": client.base_url,
-        "vendor": client.vendor,
-        "options": client._options,
-        "traceparent": client._traceparent,
-    }
-
-
-def _share(settings: dict[str, Any], parts: int) -> str:
-    """The settings of one of so many that read at the same time, as JSON."""
-    options = dict(settings["options"])
-    options["max_concurrency"] = max(1, options["max_concurrency"] // parts)
-    if options["rate_limit"] is not None:
-        options["rate_limit"] /= parts
-    return json.dumps({**settings, "options": options}, sort_keys=True)
-
-
-def _listed(client: Client, strict: bool) -> tuple[list[int | None], WalkReport]:
-    """The ids of the list of users in its order, None for a user without one."""
+def listed_users(client: Client, strict: bool) -> tuple[list[tuple[int, int]], WalkReport]:
+    """The list of users: where each one with a usable id stood in it, and that id."""
     walk = client._native.walk_users(strict, PAGE_SIZE, None)
     ids: list[int | None] = []
     try:
@@ -220,7 +188,14 @@ def _listed(client: Client, strict: bool) -> tuple[list[int | None], WalkReport]
             ids += some
     finally:
         walk.stop()
-    return ids, walk.report
+    placed = [
+        (place, user_id)
+        for place, user_id in enumerate(ids)
+        if user_id is not None and user_id >= 0
+    ]
+    if len(placed) < len(ids):
+        return placed, _without_ids(walk.report, len(ids) - len(placed))
+    return placed, walk.report
 
 
 def _without_ids(report: WalkReport, count: int) -> WalkReport:

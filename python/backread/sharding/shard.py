@@ -16,13 +16,14 @@ from backread._listing import Listing
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
 from backread.sharding.identifiers import unpack
+from backread.sharding.settings import client_with, secret_here
 from backread.sharding.signature import is_signed, key_of, sign
 
 if TYPE_CHECKING:
     from backread._client import Client
     from backread._operations import Walk
 
-__all__ = ["Resource", "Shard", "parsed", "unclosed"]
+__all__ = ["Resource", "Shard", "parsed", "unclosed", "walk_messages"]
 
 Resource: TypeAlias = Literal["users", "messages"]
 """What a plan reads."""
@@ -173,35 +174,20 @@ class Shard(Generic[T_co]):
         ids = self.user_ids()
         if self.resource == "users":
             return partial(_walk_users, client, self._offset, ids, strict)
-        return partial(_walk_messages, client, ids, strict)
+        return partial(walk_messages, client, ids, strict)
 
     def _own_client(self, secret_file: str | os.PathLike[str] | None) -> Client:
-        from backread._client import Client
-        from backread._secret import SECRET_VARIABLE
-
-        settings = json.loads(self._settings)
-        if secret_file is None:
-            if (client := unclosed(self._client)) is not None:
-                share = ("max_concurrency", "rate_limit")
-                return client.with_options(**{name: settings["options"][name] for name in share})
-            if not os.environ.get(SECRET_VARIABLE):
-                raise ConfigurationError(
-                    f"shard {self.index} of {self.count} travels without the API secret, and this "
-                    f"process has none: set {SECRET_VARIABLE} in the environment of each worker, "
-                    "or give secret_file"
-                )
-            secret = os.environ[SECRET_VARIABLE]
-        else:
-            from backread._secret import secret_in
-
-            secret = secret_in(secret_file)
+        if secret_file is None and (client := unclosed(self._client)) is not None:
+            options = json.loads(self._settings)["options"]
+            share = ("max_concurrency", "rate_limit")
+            return client.with_options(**{name: options[name] for name in share})
+        secret = secret_here(f"shard {self.index} of {self.count}", secret_file)
         try:
             self._require_signature(secret)
-            client = Client(settings["base_url"], secret, settings["vendor"], **settings["options"])
+            return client_with(self._settings, secret)
         finally:
             # As above.
             del secret
-        return client.with_options(traceparent=True) if settings["traceparent"] else client
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _load, (
@@ -235,6 +221,11 @@ def unclosed(client: Client | None) -> Client | None:
     return None if client is None or client._native.is_closed else client
 
 
+def walk_messages(client: Client, ids: list[int], strict: bool) -> Walk:
+    """The messages of users that were listed, and may be gone by now."""
+    return client._native.walk_planned_messages(ids, strict, PAGE_SIZE)
+
+
 def _load(*values: Any) -> Shard[Any]:
     return Shard(*values)
 
@@ -262,7 +253,3 @@ def _one_of(document: dict[str, Any], name: str, known: tuple[Any, ...]) -> Any:
 
 def _walk_users(client: Client, offset: int, ids: list[int], strict: bool) -> Walk:
     return client._native.walk_planned_users(offset, ids, strict, PAGE_SIZE)
-
-
-def _walk_messages(client: Client, ids: list[int], strict: bool) -> Walk:
-    return client._native.walk_planned_messages(ids, strict, PAGE_SIZE)

@@ -39,6 +39,7 @@ def test_a_connect_session_reads_and_is_told_what_it_cannot(
 
     found = {name: read(tmp_path, name) for name in ("service", "landed", "newest")}
     assert found == {"service": expected, "landed": expected, "newest": expected}
+    assert json.loads((tmp_path / "mistakes.json").read_text()) == []
     refused = json.loads((tmp_path / "refused.json").read_text())
     for name in ("check", "land"):
         assert "Spark Connect gives none" in refused[name]

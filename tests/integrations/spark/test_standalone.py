@@ -9,6 +9,7 @@ from typing import Any
 
 import clusters
 import pytest
+from again import SOME, mistakes
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -64,6 +65,14 @@ def test_executors_without_the_secret_are_one_error_before_anything_is_sent(
         spark.read.format("backread").load().collect()
     assert "ConfigurationError: shard 0 of 1 travels without the API secret" in str(caught.value)
     assert server.calls("messages").count == 0
+
+
+def test_each_query_on_one_frame_reads_the_users_there_are(
+    spark: SparkSession, serve: Callable[..., MockServer], secret_file: str
+) -> None:
+    server = serve(World(seed=17, users=230, messages_per_user=(1, 3)))
+    register(spark, base_url=server.url, secret_file=secret_file)
+    assert mistakes(spark, server.world, SOME) == []
 
 
 @pytest.mark.parametrize("way", ["read", "land"])

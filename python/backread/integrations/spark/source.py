@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ignore]
@@ -13,7 +13,6 @@ from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ig
     InputPartition,
 )
 
-from backread import plan
 from backread.errors import BackreadError, ConfigurationError
 from backread.integrations.spark.columns import arrow_schema, conform, spark_schema, wanted_schema
 from backread.integrations.spark.executors import check as check_executors
@@ -31,12 +30,14 @@ from backread.integrations.spark.options import (
     parse_options,
     parse_registered,
 )
+from backread.integrations.spark.stage_list import listed_once
+from backread.sharding.live import live_shards
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
     from pyspark.sql.types import StructType  # type: ignore[import-not-found, unused-ignore]
 
-    from backread import Shard
+    from backread.sharding.live import LiveShard
 
 __all__ = ["BackreadDataSource", "register"]
 
@@ -93,7 +94,7 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
             return spark_schema(options.resource, landed=isinstance(options, LandedOptions))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads the service: one partition a shard. With option ``landing``: one committed run."""
+        """Reads the service, one partition a shard; with option ``landing`` one committed run."""
         with one_error():
             options = self._parsed()
             if isinstance(options, LandedOptions):
@@ -137,13 +138,17 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
 class ShardPartition(InputPartition):  # type: ignore[misc, unused-ignore]
     """One shard, on its way to an executor; it holds no secret."""
 
-    def __init__(self, shard: Shard[Any]) -> None:
+    def __init__(self, shard: LiveShard) -> None:
         super().__init__(shard.index)
         self.shard = shard
 
 
 class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
-    """Plans on the driver, each time a query is planned, and reads each shard on an executor."""
+    """Reads each shard on an executor, with the users that are listed at that time.
+
+    Spark keeps the partitions of a frame: for one action in 4.0, for all of them since 4.1. So a
+    partition names no users.
+    """
 
     def __init__(self, options: ServiceOptions, wanted: StructType) -> None:
         self.options = options
@@ -152,19 +157,18 @@ class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
     def partitions(self) -> list[InputPartition]:
         options = self.options
         with one_error(), options.make_client() as client:
-            shards = plan(
-                client,
-                resource=options.resource,
-                shards=options.shards,
-                workers=options.workers,
-                strict=options.strict,
+            shards = live_shards(
+                client, resource=options.resource, shards=options.shards, workers=options.workers
             )
             return [ShardPartition(shard) for shard in shards]
 
     def read(self, partition: ShardPartition) -> Iterator[pyarrow.RecordBatch]:
+        shard = partition.shard
         with one_error():
-            listing = partition.shard.read(
-                strict=self.options.strict, secret_file=self.options.secret_file
+            listing = shard.read(
+                strict=self.options.strict,
+                secret_file=self.options.secret_file,
+                listed=listed_once(shard.plan_id),
             )
             batches = pyarrow.RecordBatchReader.from_stream(listing)
             try:

@@ -1,0 +1,119 @@
+"""Shards that name no users: however old they are, they read the service as it is now.
+
+A `Shard` of a plan names its users, so it is read soon after the plan. What an engine keeps and
+runs again, such as the partitions of a frame in Spark, must cover every user at any time: each user
+belongs to one of these shards by the id alone, and each shard reads the list of users itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, TypeAlias
+from zlib import crc32
+
+from backread._listing import Listing
+from backread.errors import DecodeError, IncompleteError, ResponseTooLargeError
+from backread.sharding.planning import USERS_A_SHARD, listed_users
+from backread.sharding.settings import client_with, secret_here, settings_of, shared_settings
+from backread.sharding.shard import Resource, walk_messages
+
+if TYPE_CHECKING:
+    from backread._client import Client
+
+__all__ = ["LiveShard", "ReadList", "listed_ids", "live_shards", "part_of"]
+
+ReadList: TypeAlias = "Callable[[Client, bool], list[int]]"
+"""Gives the ids on the list of users; strict or not."""
+
+
+def live_shards(
+    client: Client, *, resource: Resource, shards: int | None = None, workers: int | None = None
+) -> list[LiveShard]:
+    """Shards that together cover the resource whenever they are read; sends one request.
+
+    - ``resource="users"``: one shard, for the list is one walk. ``resource="messages"``: ``shards``
+      of them, ``None`` for one for each 500 users that there are now, but no more than requests
+      that the client may send at once: each process that takes part reads the list of users.
+    - ``workers``: how many are read at once, ``None`` for all, as for `backread.plan`.
+
+    Raises the errors of the client.
+    """
+    settings = settings_of(client)
+    total = _total(client)
+    if resource == "users":
+        count = 1
+    elif shards is not None:
+        count = shards
+    else:
+        most: int = settings["options"]["max_concurrency"]
+        count = most if total is None else max(1, min(most, -(-total // USERS_A_SHARD)))
+    share = shared_settings(settings, min(count, workers or count))
+    plan_id = token_hex(8)
+    return [LiveShard(resource, index, count, plan_id, share) for index in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveShard:
+    """One of ``count`` parts of the users, or of their messages; pickles and holds no secret."""
+
+    resource: Resource
+    index: int
+    count: int
+    plan_id: str
+    """The same for the shards of one call, and for no others."""
+    settings: str
+
+    def read(
+        self,
+        *,
+        strict: bool = False,
+        secret_file: str | os.PathLike[str] | None = None,
+        listed: ReadList | None = None,
+    ) -> Listing[Any]:
+        """The rows of this part, of the users that are on the list now.
+
+        ``listed`` reads the list of users in place of `listed_ids`, for processes that read several
+        shards. Otherwise as `backread.Shard.read` without a client.
+        """
+        name = f"shard {self.index} of {self.count}"
+        secret = secret_here(name, secret_file)
+        try:
+            client = client_with(self.settings, secret)
+        finally:
+            # Tools that print a traceback print the local variables of its frames.
+            del secret
+        if self.resource == "users":
+            return client.users.list(strict=strict)
+        everyone = (listed or listed_ids)(client, strict)
+        ids = [user_id for user_id in everyone if part_of(user_id, self.count) == self.index]
+        return Listing(f"messages of {name}", partial(walk_messages, client, ids, strict), False)
+
+
+def part_of(user_id: int, count: int) -> int:
+    """Which of ``count`` parts a user belongs to: the same on every machine and at any time."""
+    return crc32(user_id.to_bytes(8, "little")) % count
+
+
+def listed_ids(client: Client, strict: bool) -> list[int]:
+    """The ids on the list of users; strict, `IncompleteError` unless the list is certified."""
+    placed, report = listed_users(client, strict)
+    if strict and report.certificate == "uncertified":
+        raise IncompleteError(
+            f"the list of users is not proved complete: {report.reason}; read it again, or without "
+            "strict",
+            report=report,
+        )
+    return [user_id for _, user_id in placed]
+
+
+def _total(client: Client) -> int | None:
+    """How many users the service says it has, None where it does not say."""
+    try:
+        return client.users.page(0, 1).total
+    except (DecodeError, ResponseTooLargeError):
+        # Of the first row alone: a walk leaves it out, and says so.
+        return None
