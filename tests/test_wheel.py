@@ -29,6 +29,7 @@ def test_nothing_is_required_and_the_extras_are_there() -> None:
         "cli",
         "mirror",
         "spark",
+        "spark-delta",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from backread import ConfigurationError, LandingError, landing, plan
 from backread.integrations.spark.columns import KEYS, spark_schema
 from backread.integrations.spark.landed import LandedStreamReader
-from backread.integrations.spark.merging import _key
+from backread.integrations.spark.merging import _key, merge_into_delta
 from backread.integrations.spark.options import LandedOptions
 from backread.testing import MockServer, World
 
@@ -76,3 +77,11 @@ def test_a_stream_never_goes_back(tmp_path: Path) -> None:
         reader._between(2, 0)
     with pytest.raises(LandingError, match="no longer has the runs 2"):
         reader._between(1, 2)
+
+
+def test_without_deltalake_the_extra_that_brings_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises(ImportError, match=r'pip install "backread\[spark-delta\]"'):
+        merge_into_delta("table")

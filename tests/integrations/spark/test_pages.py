@@ -1,45 +1,78 @@
-"""The blocks of README.md and docs/spark.md that are for Spark, run in their order."""
+"""The blocks of README.md and docs/spark.md that are for Spark, each alone in a fresh process."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import subprocess
+import sys
 from pathlib import Path
 
+import deltalake
 import pytest
-from pyspark.sql import SparkSession
+from clusters import SECONDS
 
+from backread import landing, plan
 from backread.testing import MockServer
 from documents import ROOT, Block, Document, of_kind
 
 BLOCKS = [
     block for page in ("README.md", "docs/spark.md") for block in Document(ROOT / page).blocks
 ]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What stands for /data: the blocks of a page build on one another."""
-    return tmp_path_factory.mktemp("data")
+DEFAULTS = """\
+spark.log.level ERROR
+spark.sql.shuffle.partitions 2
+spark.ui.enabled false
+spark.ui.showConsoleProgress false
+"""
+"""What an installation may say of all its sessions."""
 
 
 @of_kind(BLOCKS, "spark")
-def test_block(
-    block: Block,
-    local: Callable[[], SparkSession],
-    service: MockServer,
-    data: Path,
-    capfd: pytest.CaptureFixture[str],
+def test_block_runs_alone(
+    block: Block, environment: dict[str, str], service: MockServer, tmp_path: Path
 ) -> None:
-    local()
-    block.execute(re.sub(r"/data\b", str(data), block.code))
-    printed = capfd.readouterr().out
-    if "land(" in block.code:
-        number, rows, _ = printed.split()[:3]
-        assert printed.split()[3:] == [rows, number]
-        assert int(rows) == service.world.total_messages
+    messages = service.world.total_messages
+    lands = re.search(r"\bland\(", block.code) is not None
+    if "/data/landed" in block.code and not lands:
+        with service.client() as client:
+            planned = plan(client, shards=2)
+            folder = tmp_path / "landed"
+            landing.begin(folder, planned)
+            files = [landing.land(folder, shard) for shard in planned]
+            landing.commit(folder, planned.plan_id, files)
+
+    printed = run(re.sub(r"/data\b", str(tmp_path), block.code), tmp_path, environment)
+
+    if lands:
+        number, rows, _, *others = printed.split()
+        assert (int(rows), others) == (messages, [rows, number])
     elif ".show()" in block.code:
-        assert "|" in printed
+        # What the cells of the last column count.
+        cells = re.findall(r"\|\s*(\d+)\|$", printed, re.MULTILINE)
+        assert cells
+        assert "only showing" in printed or sum(map(int, cells)) == messages
+    elif "merge_into_delta" in block.code:
+        table = deltalake.DeltaTable(tmp_path / "messages").to_pyarrow_table()
+        assert table.num_rows == messages
+    else:
+        pytest.fail("nothing shows what this block did")
+
+
+def run(code: str, folder: Path, environment: dict[str, str]) -> str:
+    """Runs a script in a process without any session; gives what it printed."""
+    (folder / "conf").mkdir()
+    (folder / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
+    (folder / "block.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "block.py"],
+        cwd=folder,
+        env={**environment, "SPARK_CONF_DIR": str(folder / "conf")},
+        capture_output=True,
+        text=True,
+        timeout=2 * SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_there_are_blocks_of_both_pages() -> None:

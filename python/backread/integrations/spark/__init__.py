@@ -3,7 +3,8 @@
 `register` makes ``spark.read.format("backread")`` and ``spark.readStream.format("backread")`` work
 in a session; `land` reads the service into immutable Parquet files that one manifest names;
 `newest` and `merge_into_delta` make one row a key of landed runs. PySpark is imported when one of
-them is first used; ``pip install "backread[spark]"`` brings it.
+them is first used; ``pip install "backread[spark]"`` brings it. `merge_into_delta` also needs
+``backread[spark-delta]`` on the driver.
 """
 
 from __future__ import annotations

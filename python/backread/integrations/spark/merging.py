@@ -57,8 +57,8 @@ def merge_into_delta(
     is none.
 
     ``table`` is a path or a URI, ``storage_options`` are those of the package deltalake, which
-    writes it: ``pip install deltalake``. The rows of a batch pass through the driver; option
-    ``max_runs_per_trigger`` bounds them.
+    writes it: ``pip install "backread[spark-delta]"``, on the driver alone. The rows of a batch
+    pass through the driver; option ``max_runs_per_trigger`` bounds them.
 
     ImportError where deltalake is not installed; its own errors where the table cannot be written.
     """
@@ -68,7 +68,8 @@ def merge_into_delta(
         if error.name != "deltalake":
             raise
         raise ImportError(
-            "merge_into_delta needs deltalake, which is not installed; run: pip install deltalake",
+            "merge_into_delta needs deltalake, which is not installed; run: "
+            'pip install "backread[spark-delta]"',
             name="deltalake",
         ) from None
     place = os.fspath(table)
