@@ -116,3 +116,18 @@ def test_strict_refuses_to_commit_what_is_not_proved(
     with server.client() as client, pytest.raises(IncompleteError):
         land(spark, tmp_path, client, shards=2, strict=True)
     assert landing.runs(tmp_path) == []
+
+
+def test_a_frame_stays_with_the_run_that_it_read_first(
+    spark: SparkSession, server: MockServer, tmp_path: Path
+) -> None:
+    register(spark)
+    with server.client() as client:
+        first = land(spark, tmp_path, client, shards=2)
+        frame = spark.read.format("backread").option("landing", str(tmp_path)).load()
+        assert frame.count() == first.rows
+        server.world.add_messages(server.world.user_ids()[0], 3)
+        second = land(spark, tmp_path, client, shards=2, check=False)
+    assert frame.count() == first.rows
+    again = spark.read.format("backread").option("landing", str(tmp_path)).load()
+    assert again.count() == second.rows == first.rows + 3
