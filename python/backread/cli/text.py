@@ -12,9 +12,10 @@ __all__ = ["escaped", "guarded", "plain", "plain_lines"]
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 # In JSON those below U+0020 are escaped anyway; marks of direction turn nothing, but are not seen.
 UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-# What spreadsheets take for a formula, with the wide forms and the blanks that some of them skip;
-# the apostrophe, so that taking one away always gives the text back.
-FORMULA = re.compile("[\\s\u200b\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20'\t\r]")
+# What spreadsheets take for a formula, with the wide forms and what some of them skip before it:
+# blanks, and control characters (Calc drops NUL); the apostrophe, so that taking one away always
+# gives the text back.
+FORMULA = re.compile("[\\s\x00-\x1f\x7f-\x9f\u200b\ufeff]*[=+\\-@\uff1d\uff0b\uff0d\uff20'\t\r]")
 
 
 def plain(text: str) -> str:

@@ -35,6 +35,8 @@ TEXTS = (
     "\u00a0=1+1",
     "\u200b=1+1",
     "\ufeff=1+1",
+    "\x00=1+1",
+    "\x00\x1a\x00=1+1",
     "'=1+1",
     "'",
     "''",
@@ -135,8 +137,8 @@ def written(line: ElementTree.Element) -> str:
 
 
 def spoken(text: str) -> str:
-    """The text without what a cell of Calc does not keep: kinds of line ends, and blanks."""
-    return re.sub(r"[\s\u200b\ufeff]+", " ", text).strip()
+    """The text without what a cell of Calc does not keep: kinds of line ends, blanks, controls."""
+    return re.sub(r"[\s\u200b\ufeff\x00-\x1f]+", " ", text).strip()
 
 
 @pytest.mark.parametrize(
