@@ -80,6 +80,29 @@ def test_no_log_holds_it_at_any_level(
         assert SECRET not in repr(vars(record)) + record.getMessage()
 
 
+def test_no_log_of_a_probe_in_an_outage_holds_it(
+    scripted: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    location = {"location": f"https://{SECRET}.example.com/x"}
+    rows = {"limit": 99, "offset": 0, "total": 1, "users": [user(42)]}
+    first = [answer(200, rows)]
+
+    def respond(request: Any) -> bytes:
+        if request.path.endswith("/users"):
+            return first.pop() if first else answer(302, b"", location)
+        return answer(502)
+
+    server = scripted(respond)
+    with Client(server.url, SECRET, server.vendor, outage_patience=3) as client:
+        client.users.page()
+        with pytest.raises(BackreadError):
+            client.users.get(42)
+    told = [record.getMessage() for record in caplog.records]
+    assert any("a redirect to another origin" in message for message in told)
+    assert SECRET.lower() not in "\n".join(told).lower()
+
+
 def sent_back(request: Any) -> dict[str, str]:
     return {"authorization": request.headers["authorization"], **request.headers}
 

@@ -4,13 +4,13 @@
 use std::sync::atomic::Ordering;
 
 use super::{Call, Request, end_outage};
-use crate::core::client::failure::{Failure, status_failure};
-use crate::core::error::{Attempt, Error};
+use crate::core::client::failure::status_failure;
+use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::interface::{Limit, List};
 use crate::core::outage::{self, Outages, Pass};
 use crate::core::pace::{Admission, Pace};
-use crate::core::retry;
-use crate::core::transport::Transport;
+use crate::core::retry::{self, Load, OnRateLimit};
+use crate::core::transport::{Answer, Transport};
 
 impl Call<'_> {
     /// Probes so, and waits for the next attempt of the call, which may have its pass already.
@@ -27,15 +27,24 @@ impl Call<'_> {
         let began = place.sent();
         client.sent.fetch_add(1, Ordering::Relaxed);
         let number = outages.send();
-        let outcome = client.exchange(transport, &request, self.budget).await;
-        let ended = clock.now();
-        let (status, failure) = match outcome {
-            Ok(answer) if outage::STATUSES.contains(&answer.status) => {
-                let failure = Failure::from(status_failure(answer, clock.wall()));
-                (failure.status, Some(failure))
+        let judge = |answer: Answer| {
+            let status = answer.status;
+            let kind = status_failure(answer, clock.wall());
+            match outage::STATUSES.contains(&status) {
+                true => Err(kind.into()),
+                false => Ok((status, retry::load(&kind))),
             }
-            Ok(answer) => (Some(answer.status), None),
-            Err(failure) => (None, Some(failure)),
+        };
+        let attempt = client.attempt(transport, &request, self.budget, judge);
+        let outcome = attempt.await;
+        let ended = clock.now();
+        let (status, load, failure) = match outcome {
+            Ok((status, load)) => (Some(status), load, None),
+            // Larger than a page may be, yet the service is there.
+            Err(failure) if matches!(failure.kind, ErrorKind::ResponseTooLarge { .. }) => {
+                (Some(200), Load::Unknown, None)
+            }
+            Err(failure) => (failure.status, Load::Unknown, Some(failure)),
         };
         let notes = end_outage(status, number, outages, pace);
         let down = failure.as_ref().and_then(|failure| {
@@ -47,9 +56,17 @@ impl Call<'_> {
             };
             outages.fail(failed, pass, &mut self.patience)
         });
-        match &failure {
-            None => place.answered(ended),
-            Some(_) => drop(place),
+        match load {
+            _ if failure.is_some() => drop(place),
+            Load::Refused {
+                by,
+                asked: Some(wait),
+            } if client.options.on_rate_limit == OnRateLimit::Wait => {
+                clock.record(wait);
+                place.refused(by, wait, true);
+            }
+            Load::Refused { .. } => place.overloaded(),
+            Load::Over | Load::Unknown => place.answered(ended),
         }
         let attempt = Attempt {
             status,

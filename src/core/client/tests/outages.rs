@@ -373,6 +373,19 @@ async fn one_address_that_always_fails_is_no_outage_when_nothing_else_is_asked_f
 }
 
 #[tokio::test]
+async fn a_wait_that_the_page_of_users_is_told_is_kept() {
+    let service = Service::start(|asked, _, _| match asked.contains("/users?") {
+        true => answer("429 Too Many Requests", "Retry-After: 300\r\n", ""),
+        false if asked.ends_with("/7") => answer(DOWN, "", "down"),
+        false => fine(),
+    })
+    .await;
+    let client = service.client_that_was_answered(patience(600)).await;
+    client.user(Natural::from(7)).await.err().unwrap();
+    assert!(service.seconds() > 300.0, "{}", service.seconds());
+}
+
+#[tokio::test]
 async fn an_outage_is_over_though_the_list_of_users_still_fails() {
     let service = Service::start(|asked, number, now| {
         let users = asked.contains("/users?");
