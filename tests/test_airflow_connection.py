@@ -140,6 +140,7 @@ def test_the_environment_s_secret_is_not_sent_to_a_connection_s_host() -> None:
         ({"extra": {"vendor": 3}}, "vendor: it must be text"),
         ({"extra": {"vendor": "a", "timeout": "soon"}}, "timeout: it must be a number"),
         ({"extra": {"vendor": "a", "timeout": True}}, "timeout: it must be a number"),
+        ({"extra": {"vendor": "a", "timeout": 10**400}}, "timeout: it must be a number"),
         ({"extra": {"vendor": "a", "max_retries": 1.5}}, "max_retries: it must be a whole number"),
         ({"extra": {"vendor": "a", "max_retries": "inf"}}, "max_retries: it must be a whole"),
         ({"extra": {"vendor": "a", "allow_http": "perhaps"}}, "allow_http: it must be true"),

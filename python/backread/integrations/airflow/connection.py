@@ -76,7 +76,7 @@ def _number(value: Any) -> float:
         raise ValueError("it must be a number")
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("it must be a number") from None
 
 
