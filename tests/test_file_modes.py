@@ -318,6 +318,36 @@ def test_a_manifest_names_only_files_of_its_folder(
             mirror.sql("SELECT * FROM users")
 
 
+@pytest.mark.parametrize(
+    "value", [None, 1, -1.5, "x", [], {}, True, ["x"], {"users": "x"}], ids=repr
+)
+def test_a_manifest_of_other_types_is_damaged(
+    server: MockServer, tmp_path: Path, value: object
+) -> None:
+    mirror = Mirror(tmp_path / "chats")
+    sync(mirror, server)
+    file = mirror.folder / "published" / "manifest.json"
+    manifest = json.loads(file.read_bytes())
+    of_another_type = [name for name, held in manifest.items() if type(held) is not type(value)]
+    for name in {*of_another_type, "seen_at", "files"} - {"format"}:
+        file.write_text(json.dumps(manifest | {name: value}))
+        with pytest.raises(MirrorError, match=r"manifest\.json is damaged"):
+            mirror.sql("SELECT * FROM users")
+
+
+@pytest.mark.parametrize("name", ["number", "resource", "rows", "files", "report", "run_id"])
+def test_a_manifest_of_a_landing_of_other_types_is_damaged(
+    server: MockServer, tmp_path: Path, name: str
+) -> None:
+    committed = land(tmp_path / "landing", server)
+    file = tmp_path / "landing" / "manifests" / f"{committed.number:08}.json"
+    manifest = json.loads(file.read_bytes())
+    for value in (None, -1, 1.5, "x", ["x"], {"x": 1}):
+        file.write_text(json.dumps(manifest | {name: value}))
+        with pytest.raises(LandingError, match="is damaged"):
+            landing.runs(tmp_path / "landing")
+
+
 def test_a_manifest_that_is_nested_too_deep_is_damaged(server: MockServer, tmp_path: Path) -> None:
     mirror = Mirror(tmp_path / "chats")
     sync(mirror, server)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 from backread._json import parse_json
 from backread.errors import LandingError
@@ -110,7 +110,7 @@ def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
     storage = Storage(folder)
     found = [MANIFEST.fullmatch(name) for name in storage.names(MANIFESTS)]
     newer = [name for name in found if name is not None and int(name[1]) > after]
-    return [_read(storage, f"{MANIFESTS}/{name[0]}") for name in newer]
+    return [_read(storage, int(name[1])) for name in newer]
 
 
 def dataset(folder: Folder, run: Committed) -> Any:
@@ -145,7 +145,8 @@ def _written(committed: Committed) -> str:
     return json.dumps(document, indent=1)
 
 
-def _read(storage: Storage, name: str) -> Committed:
+def _read(storage: Storage, number: int) -> Committed:
+    name = f"{MANIFESTS}/{number:08}.json"
     try:
         document = parse_json(storage.read(name) or b"")
         written = document["format"]
@@ -154,12 +155,17 @@ def _read(storage: Storage, name: str) -> Committed:
             for file in files:
                 if not is_attempt(file, run_id):
                     raise ValueError(f"{file!r:.120} is no file of the run")
+            resource, rows = document["resource"], document["rows"]
+            if document["number"] != number or resource not in get_args(Resource):
+                raise ValueError("its number or its resource is another")
+            if type(rows) is not int or rows < 0:
+                raise ValueError("its rows are no number")
             return Committed(
-                number=document["number"],
+                number=number,
                 run_id=run_id,
-                resource=document["resource"],
+                resource=resource,
                 files=files,
-                rows=document["rows"],
+                rows=rows,
                 report=WalkReport.from_json(json.dumps(document["report"])),
                 committed_at=datetime.fromisoformat(document["committed_at"]),
             )

@@ -16,6 +16,7 @@ from backread._files import flush_directory, read_file
 from backread._json import parse_json
 from backread._unfinished import Unfinished
 from backread.errors import MirrorError
+from backread.mirror.schema import CONTENT_TABLES, SIDE_TABLES
 
 __all__ = [
     "FORMAT",
@@ -34,6 +35,18 @@ PUBLISHED = "published"
 MANIFEST_NAME = "manifest.json"
 # The number of the snapshot that wrote the file comes last, so a name never comes twice.
 DATA_FILE = re.compile(r"[a-z_]+(?:-\d+-of-\d+)?\.(\d+)\.parquet", re.ASCII)
+
+NEEDED = (*(table.name for table in CONTENT_TABLES), *SIDE_TABLES)
+KINDS = {
+    "format": int,
+    "mirror_id": str,
+    "sequence": int,
+    "run_id": int,
+    "seen_at": str,
+    "published_at": str,
+    "files": dict,
+    "retired": dict,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         written = document["format"]
         if not isinstance(written, int) or written <= FORMAT:
             manifest = Manifest(**document)
-            _check_names(manifest)
+            _check(manifest)
             return manifest
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -116,8 +129,15 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         flush_directory(directory)
 
 
-def _check_names(manifest: Manifest) -> None:
-    """ValueError for names of files that are not in the folder, as only an edited one has them."""
+def _check(manifest: Manifest) -> None:
+    """ValueError for what only an edited one holds: other types, or files elsewhere."""
+    for name, kind in KINDS.items():
+        if type(getattr(manifest, name)) is not kind:
+            raise ValueError(f"{name} is no {kind.__name__}")
+    if missing := sorted({*NEEDED} - manifest.files.keys()):
+        raise ValueError(f"files has no {missing[0]}")
     for name in manifest.names() | manifest.retired.keys():
         if DATA_FILE.fullmatch(name) is None:
             raise ValueError(f"{name!r:.80} is no name of a file of the snapshot")
+    for moment in (manifest.seen_at, *manifest.retired.values()):
+        datetime.fromisoformat(moment)
