@@ -165,6 +165,27 @@ def test_output_is_whole_or_not_there(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("shape", ["json", "csv", "table"])
+def test_rows_that_are_left_out_are_named(
+    backread: Callable[..., Done], scripted: Any, monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    """In JSON a row without an id is written as it was sent; one that was not read cannot be."""
+    rows = [{"id": 1}, {"id": 2, "name": "x" * 5000}, {"name": "Ada"}, {"id": 4}]
+
+    def respond(request: Any) -> bytes:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        some = rows[offset : offset + limit]
+        return answer(200, {"limit": limit, "offset": offset, "total": 4, "users": some})
+
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(respond).url)
+    done = backread("users", "--max-response-bytes", 2000, "--format", shape)
+    assert done.code == 0
+    left_out = "1 row is left out" if shape == "json" else "2 rows are left out"
+    assert f"{left_out}: " in done.error
+    assert "the row at offset 1 is larger than max_response_bytes" in done.error
+    assert ("Ada" in done.out) == (shape == "json")
+
+
 # --- tables on a terminal ---------------------------------------------------------------------
 
 COLUMNS = ["id", "name", "email", "last_url", "online_at"]

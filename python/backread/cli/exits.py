@@ -36,6 +36,7 @@ from backread.errors import (
     NotFoundError,
     PermissionDeniedError,
     RateLimitError,
+    ResponseTooLargeError,
 )
 
 __all__ = [
@@ -165,7 +166,8 @@ def _text(error: BaseException, code: int) -> str:
     describe = getattr(error, "format_message", None)
     if describe is not None:
         return f"{str(describe()).rstrip('.')}; --help shows what there is"
-    if isinstance(error, (ConfigurationError, AuthenticationError, RateLimitError)):
+    told = (ConfigurationError, AuthenticationError, RateLimitError, ResponseTooLargeError)
+    if isinstance(error, told):
         return f"{error}{_options_for(str(error))}"
     if code == REFUSED:
         return f"{error}; check BACKREAD_API_SECRET or --secret-file"

@@ -129,33 +129,44 @@ def write_listing(
             )
         with _destination(output) as stream:
             _write_parquet(listing, stream)
-        _say_what_is_missing(listing, shape)
+        _say_what_is_missing(listing)
         return
+    as_sent = 0
     with _destination(output) as stream:
         if shape is Format.JSON:
-            _write_json(listing, stream, users_named)
+            as_sent = _write_json(listing, stream, users_named)
         elif shape is Format.CSV:
             _write_csv(listing, stream, columns, row, csv_options)
         else:
             _write_table(listing, stream, columns, row)
-    _say_what_is_missing(listing, shape)
+    _say_what_is_missing(listing, as_sent)
 
 
-def _say_what_is_missing(listing: Listing[Any], shape: Format) -> None:
-    # What could be read is written by now.
+def _say_what_is_missing(listing: Listing[Any], as_sent: int = 0) -> None:
+    """What could be read is written by now, ``as_sent`` rows of it without an integer id."""
     report = listing.report
+    left_out = report.unreadable_rows - as_sent
+    if left_out > 0:
+        rows = "1 row is" if left_out == 1 else f"{left_out:,} rows are"
+        say(f"{rows} left out: {report.reason}")
     if report.unread_users:
         raise UnreadListsError(report.unread_users, "all others were; ask again later")
-    if report.unreadable_rows and shape is not Format.JSON:
-        rows = "1 row is" if report.unreadable_rows == 1 else f"{report.unreadable_rows:,} rows are"
-        say(f"{rows} left out: {report.reason}")
 
 
-def _write_json(listing: Listing[Any], stream: IO[bytes], users_named: bool) -> None:
+def _write_json(listing: Listing[Any], stream: IO[bytes], users_named: bool) -> int:
+    """How many of the rows have no integer id: those are written as they were sent, too."""
+    as_sent = 0
     for user_id, page in listing._pages_of():
+        as_sent += sum(not _has_id(item) for item in page.items)
         items = (with_user(user_id, item) for item in page.items) if users_named else page.items
         stream.write(_encoded("".join(as_json(item) + "\n" for item in items)))
         stream.flush()
+    return as_sent
+
+
+def _has_id(item: object) -> bool:
+    found = item.get("id") if isinstance(item, dict) else None
+    return type(found) is int and -(2**63) <= found < 2**63
 
 
 class _Lines:
