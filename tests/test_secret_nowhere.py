@@ -198,6 +198,17 @@ def test_a_header_that_repeats_it_does_not_get_it_into_an_error(
     assert header == "x-echo" or header == "location" or "***" in str(error)
 
 
+def test_a_headers_name_that_repeats_it_does_not_get_it_into_an_error(
+    face: Any, scripted: Any
+) -> None:
+    class Place:
+        url, secret, vendor = scripted(answer(404, b"", {f"x-{SECRET}": "1"})).url, SECRET, "acme"
+
+    with pytest.raises(StatusError) as caught:
+        face.call(face.client(Place).users.get, 42)
+    assert SECRET.lower() not in repr(dict(caught.value.headers)).lower()
+
+
 @pytest.mark.parametrize(
     "location",
     [

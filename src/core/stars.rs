@@ -55,7 +55,8 @@ impl Stars {
                 }
             }
             ErrorKind::Status(failure) => {
-                let of_headers = failure.headers.iter_mut().map(|(_, value)| value);
+                let of_headers = failure.headers.iter_mut();
+                let of_headers = of_headers.flat_map(|(name, value)| [name, value]);
                 for text in of_headers.chain(&mut failure.request_id) {
                     *text = self.over_text(text);
                 }
