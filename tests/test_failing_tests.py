@@ -76,6 +76,8 @@ def test_a_check_raises_what_is_wrong(backread_mock: Lane, backread_client: Any)
         backread_mock.audit([*held, held[0]]).check()
     with pytest.raises(AssertionError, match=r"^user 1 is held, and was never there$"):
         backread_mock.audit([*held, 1]).check()
+    with pytest.raises(AssertionError, match=r"\n\.\.\. 150 more rows$"):
+        backread_mock.audit([]).check()
 
 
 def test_a_failing_test_shows_the_requests_that_came(pytester: Any) -> None:

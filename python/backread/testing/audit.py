@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from backread._backread import NativeLane
     from backread.testing.journal import JournalEntry
 
-__all__ = ["Audit", "LostRow", "RepeatedRow", "audit", "failed_audits"]
+__all__ = ["Audit", "LostRow", "RepeatedRow", "audit", "failed_audits", "first_lines"]
+
+MOST_LINES = 50
 
 LARGEST = 2**64 - 1
 
@@ -81,13 +83,13 @@ class Audit:
         return not (self.missing or self.repeated or self.unexpected)
 
     def check(self) -> None:
-        """AssertionError with all that is wrong, unless it is ``ok``."""
+        """AssertionError that names the first rows that are wrong, unless it is ``ok``."""
         if not self.ok:
-            # The error says it all: pytest need not say it again, nor show this function.
+            # The error says it: pytest need not say it again, nor show this function.
             if self in failed_audits:
                 failed_audits.remove(self)
             __tracebackhide__ = True
-            raise AssertionError(str(self))
+            raise AssertionError(first_lines(str(self).splitlines()))
 
     def __str__(self) -> str:
         if self.ok:
@@ -112,6 +114,13 @@ class Audit:
 
 failed_audits: deque[Audit] = deque(maxlen=5)
 """The last ones that were not ok: pytest shows those of a failing test."""
+
+
+def first_lines(lines: list[str]) -> str:
+    """As many as one reads in what a test prints, and how many more there are."""
+    if len(lines) > MOST_LINES:
+        lines = [*lines[:MOST_LINES], f"... {len(lines) - MOST_LINES:,} more rows"]
+    return "\n".join(lines)
 
 
 def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Audit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backread.display.words import plain
-from backread.testing.audit import failed_audits
+from backread.testing.audit import failed_audits, first_lines
 from backread.testing.journal import entry_of
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["audits_shown", "requests_shown"]
 
 MOST_AT_EACH_END = 25
-MOST_AUDIT_LINES = 50
 LONGEST_LINE = 300
 
 
@@ -36,10 +35,7 @@ def requests_shown(lane: Lane, after: int = 0) -> str:
 
 def audits_shown() -> str:
     """What the last audits found wrong, one row a line; empty if they found nothing."""
-    lines = [_cut(line) for each in failed_audits for line in str(each).splitlines()]
-    if len(lines) > MOST_AUDIT_LINES:
-        lines[MOST_AUDIT_LINES:] = [f"... {len(lines) - MOST_AUDIT_LINES:,} more rows"]
-    return "\n".join(lines)
+    return first_lines([_cut(line) for each in failed_audits for line in str(each).splitlines()])
 
 
 def _cut(text: str) -> str:
