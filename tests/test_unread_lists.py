@@ -14,6 +14,7 @@ from backread import (
     Client,
     IncompleteError,
     IncompleteWarning,
+    PermissionDeniedError,
     ResponseTooLargeError,
     ServerError,
 )
@@ -158,6 +159,24 @@ def test_fifty_lists_in_a_row_are_the_services_fault(face: Any, scripted: Any) -
     with pytest.raises(Exception, match="403"):
         face.collect(client.messages.all())
     assert len([one for one in server.requests if "messages" in one.path]) < 60
+
+
+def test_fifty_lists_in_a_row_do_not_stop_every_sync(scripted: Any, tmp_path: Path) -> None:
+    """Those that a sync gave up say nothing new to the next one, which resumes it."""
+    pytest.importorskip("duckdb")
+    from backread import Mirror
+
+    service = Service(130)
+    service.broken = dict.fromkeys(range(1, 111), BREAKS["403"])
+    mirror = Mirror(tmp_path / "chats")
+    server = scripted(service)
+    with Client(server.url, server.secret, server.vendor, max_concurrency=4) as client:
+        for _ in range(2):
+            with pytest.raises(PermissionDeniedError):
+                mirror.sync(client)
+        report = mirror.sync(client)
+    assert report.lists_by_kind == {"unread": 110, "whole": 20}
+    assert len(mirror.sql("FROM messages").fetchall()) == 40
 
 
 def test_a_few_lists_of_which_none_can_be_read_end_in_the_error(face: Any, scripted: Any) -> None:

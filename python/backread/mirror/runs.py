@@ -197,7 +197,8 @@ def known_to(store: Store, run: Run) -> Known:
     lists = (
         f"SELECT {', '.join(KNOWN_LIST_NAMES)} FROM lists WHERE rowid IN "
         f"(SELECT max(rowid) FROM lists GROUP BY user_id) "
-        f"AND run_id >= {_last_finished()} AND run_id <> {run.run_id} "
+        # Of a run that is resumed, what was read is done; what could not be read is known as that.
+        f"AND run_id >= {_last_finished()} AND (run_id <> {run.run_id} OR kind = 'unread') "
         # A user that is known to be gone is no reason to go on trying.
         "AND NOT (kind IS NOT DISTINCT FROM 'unread' AND user_id IN "
         "(SELECT id FROM users WHERE deleted_at IS NOT NULL))"
