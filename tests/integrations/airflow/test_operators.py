@@ -28,6 +28,7 @@ from backread.testing import Lane
 from conftest import Connect
 
 Run = Callable[[str, str], Any]
+BOTH = pytest.mark.parametrize("how", ["deferrable=True", "deferrable=False"])
 
 
 @pytest.fixture
@@ -90,14 +91,18 @@ def test_rows_without_a_certificate_fail_a_task_that_requires_one(
     done = run(
         "uncertified",
         f"""
-        BackreadSyncOperator(task_id="strict", mirror="{tmp_path}/a", require_certificate=True)
+        BackreadSyncOperator(
+            task_id="strict", mirror="{tmp_path}/a", require_certificate=True, retries=2,
+            retry_delay=timedelta(0),
+        )
         BackreadSyncOperator(task_id="lenient", mirror="{tmp_path}/b")
         """,
     )
     assert states(done) == {"strict": "failed", "lenient": "success"}
     assert [uri for uri, _ in extras_of("uncertified")] == [f"file://{tmp_path}/b"]
-    # What was read is kept all the same.
+    # What was read is kept all the same, and a retry would read it again.
     assert mirror_holds(tmp_path / "a", lane.world)
+    assert Mirror(tmp_path / "a").sql("select count(*) from runs").fetchall() == [(1,)]
 
 
 def test_short_waits_are_waited_out(run: Run, lane: Lane, connect: Connect, tmp_path: Path) -> None:
@@ -131,7 +136,7 @@ def test_waits_with_something_read_between_them_are_not_counted(
     assert mirror_holds(tmp_path / "a", lane.world)
 
 
-@pytest.mark.parametrize("how", ["deferrable=True", "deferrable=False"])
+@BOTH
 def test_a_wait_beyond_the_bound_fails_the_task(
     run: Run,
     lane: Lane,
@@ -216,6 +221,36 @@ def test_a_shard_goes_on_where_it_was_after_each_wait(
     assert messages_landed(tmp_path) == messages_of(lane.world)
     # Each list once, and each of those that were refused once more.
     assert lane.counts()["messages"] == 70
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"extra": {"vendor": "other"}}, "the field vendor"),
+        ({"host": "{url}/elsewhere"}, "the field host (Base URL)"),
+        ({"password": "mock_another"}, "the field password (API secret)"),
+    ],
+)
+def test_a_wrong_field_of_the_connection_is_named_and_not_retried(
+    run: Run,
+    lane: Lane,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    wrong: dict[str, Any],
+    field: str,
+) -> None:
+    fields = {"host": lane.url, "password": lane.secret, "extra": {"vendor": lane.vendor}, **wrong}
+    fields["host"] = fields["host"].format(url=lane.url)
+    given = json.dumps({"conn_type": "backread", **fields})
+    monkeypatch.setenv("AIRFLOW_CONN_BACKREAD_DEFAULT", given)
+    sync = f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a", retries=2'
+    done = run("wrong_field", f"{sync}, retry_delay=timedelta(0))")
+    assert states(done) == {"chats": "failed"}
+    shown = capsys.readouterr().out
+    assert shown.count("AirflowFailException: the connection 'backread_default': GET ") == 1
+    assert f"; correct {field}" in shown
+    assert sum(lane.counts().values()) <= 1
 
 
 def test_a_refused_secret_fails_at_once(
@@ -355,7 +390,7 @@ def test_the_sensor_finds_a_message_after_a_time(
     assert value_of(done, "wait")["user_id"] == user_id
 
 
-@pytest.mark.parametrize("how", ["deferrable=True", "deferrable=False"])
+@BOTH
 def test_the_sensor_finds_what_a_mirror_does_not_hold(
     run: Run, lane: Lane, connect: Connect, tmp_path: Path, how: str
 ) -> None:
@@ -368,9 +403,7 @@ def test_the_sensor_finds_what_a_mirror_does_not_hold(
         "poke_interval=0.2, timeout=2, soft_fail=True)"
     )
     name = how.replace("=", "_")
-    if "False" in how:
-        # Of a deferred task the time is kept by the scheduler, which is not here.
-        assert states(run(f"nothing_{name}", sensor)) == {"wait": "skipped"}
+    assert states(run(f"nothing_{name}", sensor)) == {"wait": "skipped"}
     query = "select user_id from conversations order by last_message_at desc limit 1"
     [(user_id,)] = mirror.sql(query).fetchall()
     lane.world.add_messages(user_id, 1)
@@ -398,11 +431,71 @@ def test_the_sensor_waits_as_long_as_the_service_asks(
     assert lane.counts()["users"] <= 3
 
 
-def test_the_trigger_gives_up_where_the_service_refuses(
-    run: Run, lane: Lane, connect: Connect
+@BOTH
+@pytest.mark.parametrize(("soft", "ends"), [("True", "skipped"), ("False", "failed")])
+def test_a_dead_service_is_waited_for_until_the_timeout(
+    run: Run,
+    lane: Lane,
+    connect: Connect,
+    capsys: pytest.CaptureFixture[str],
+    how: str,
+    soft: str,
+    ends: str,
+) -> None:
+    connect(lane, max_retries=0)
+    lane.fault("users: status(500)")
+    sensor = (
+        f'NewMessagesSensor(task_id="wait", since="2026-01-01", {how}, soft_fail={soft}, '
+        "poke_interval=0.1, timeout=2)"
+    )
+    began = monotonic()
+    assert states(run(f"dead_{'True' in how}_{ends}", sensor)) == {"wait": ends}
+    assert monotonic() - began >= 2
+    shown = capsys.readouterr().out
+    assert lane.counts()["users"] > 6
+    assert shown.count("Check failed (") == lane.counts()["users"]
+    assert "nothing new within timeout=2 s" in shown or "Sensor has timed out" in shown
+
+
+@BOTH
+@pytest.mark.parametrize("status", [401, 403, 404, 406])
+def test_what_no_wait_would_mend_fails_the_sensor_at_once(
+    run: Run, lane: Lane, connect: Connect, how: str, status: int
+) -> None:
+    """Also with soft_fail, or nobody would hear of it."""
+    connect(lane)
+    # With deferrable the second check is the triggerer's.
+    lane.fault(f"users offset=0 attempt=2: status({status})")
+    sensor = (
+        f'NewMessagesSensor(task_id="wait", {how}, soft_fail=True, poke_interval=0.2, retries=3, '
+        "timeout=60)"
+    )
+    began = monotonic()
+    assert states(run(f"refused_{status}_{'True' in how}", sensor)) == {"wait": "failed"}
+    assert monotonic() - began < 30
+
+
+@BOTH
+def test_never_fail_skips_even_that(run: Run, lane: Lane, connect: Connect, how: str) -> None:
+    connect(lane)
+    lane.fault("users: status(401)")
+    sensor = f'NewMessagesSensor(task_id="wait", {how}, never_fail=True)'
+    assert states(run(f"never_{'True' in how}", sensor)) == {"wait": "skipped"}
+
+
+@BOTH
+def test_a_mirror_that_is_not_there_yet(
+    run: Run,
+    lane: Lane,
+    connect: Connect,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    how: str,
 ) -> None:
     connect(lane)
-    # The first look is the worker's.
-    lane.fault("users offset=0 attempt=2: status(401)")
-    sensor = 'NewMessagesSensor(task_id="wait", deferrable=True, poke_interval=0.2)'
-    assert states(run("given_up", sensor)) == {"wait": "failed"}
+    sensor = f'NewMessagesSensor(task_id="wait", mirror="{tmp_path}/chats", {how}'
+    name = f"first_{'True' in how}"
+    assert states(run(name, f"{sensor}, soft_fail=True)")) == {"wait": "skipped"}
+    assert "no synced mirror" in capsys.readouterr().out
+    assert states(run(name, f"{sensor})")) == {"wait": "failed"}
+    assert "schedule BackreadSyncOperator(mirror=" in capsys.readouterr().out

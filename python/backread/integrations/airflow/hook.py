@@ -21,6 +21,7 @@ from backread.integrations.airflow.connection import (
     Settings,
     read_settings,
 )
+from backread.integrations.airflow.failures import permanent
 from backread.integrations.airflow.names import (
     IS_31,
     AirflowFailException,
@@ -99,7 +100,9 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
                 )
                 page = brief.users.page(limit=1)
                 return True, f"{client.base_url} answers; users there: {_count(page.total)}"
-        except (BackreadError, AirflowFailException) as error:
+        except BackreadError as error:
+            return False, permanent(error, self.backread_conn_id) or str(error)
+        except AirflowFailException as error:
             return False, str(error)
 
     # Airflow 3.1 asks the hook for its form; later ones read the provider's description.
@@ -147,7 +150,7 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
                 **{"outage_patience": OUTAGE_PATIENCE, **settings.options, **self._options},
             )
         except ConfigurationError as error:
-            raise AirflowFailException(_named(error, self.backread_conn_id)) from None
+            raise AirflowFailException(permanent(error, self.backread_conn_id)) from None
 
 
 def _check_names(options: Iterable[str]) -> None:
@@ -168,11 +171,6 @@ def _check_names(options: Iterable[str]) -> None:
 def _mask(settings: Settings) -> None:
     for secret in settings.masked:
         mask_secret(secret)
-
-
-def _named(error: ConfigurationError, backread_conn_id: str) -> str:
-    text, name = str(error), f"the connection {backread_conn_id!r}"
-    return text if text.startswith(name) else f"{name}: {text}"
 
 
 def _count(total: int | None) -> str:

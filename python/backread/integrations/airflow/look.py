@@ -5,10 +5,11 @@ Nothing of Airflow's is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from backread.errors import NotFoundError
 
@@ -27,13 +28,18 @@ LEAST_REQUESTS = WATCHED + 4
 LARGEST_PAGE = 99
 
 
+Unknown: TypeAlias = Callable[[Iterable[int]], Awaitable[AbstractSet[int]]]
+"""Says which of some users, by their ids, are not known."""
+
+
 class News(TypedDict):
     """What was found: the sensor's XCom.
 
-    ``created_at`` is the new message's time as ISO 8601, None where a count alone was seen to grow.
+    ``user_id`` is None where the number of users changed. ``created_at`` is the time of the new
+    message or user as ISO 8601, None where a count alone was seen to change.
     """
 
-    user_id: int
+    user_id: int | None
     created_at: str | None
     reason: str
 
@@ -42,22 +48,27 @@ class News(TypedDict):
 class Mark:
     """What is known: messages up to ``since``, and how many the watched users have, by their id.
 
-    ``since=None`` is set by the first look, to the newest time that it sees.
+    ``since=None`` is set by the first look, to the newest time that it sees. ``held`` is how many
+    users a mirror has; ``total`` how many the service counted at the look before.
     """
 
     since: datetime | None = None
     watched: tuple[tuple[int, int], ...] = ()
+    held: int | None = None
+    total: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
         since = None if self.since is None else self.since.isoformat()
-        return {"since": since, "watched": [list(each) for each in self.watched]}
+        watched = [list(each) for each in self.watched]
+        return {"since": since, "watched": watched, "held": self.held, "total": self.total}
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Mark:
         """The mark that `to_dict` wrote."""
         since = None if kept["since"] is None else moment(kept["since"])
-        return cls(since, tuple((user_id, count) for user_id, count in kept["watched"]))
+        watched = tuple((user_id, count) for user_id, count in kept["watched"])
+        return cls(since, watched, kept["held"], kept["total"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +105,27 @@ def mark_of(mirror: Mirror) -> Mark:
         "WHERE coalesce(total, rows) IS NOT NULL "
         f"ORDER BY last_message_at DESC NULLS LAST, user_id LIMIT {WATCHED}"
     ).fetchall()
+    # Those of the last run: users that are gone stay unmarked until a full one.
+    query = "SELECT count(*) FROM users WHERE last_seen_at = (SELECT max(last_seen_at) FROM users)"
+    [(held,)] = mirror.sql(query).fetchall()
     known = None if since is None else datetime.fromtimestamp(since / 1e6, UTC)
-    return Mark(known, tuple((int(user_id), int(count)) for user_id, count in watched))
+    return Mark(known, tuple((int(user_id), int(count)) for user_id, count in watched), int(held))
 
 
-async def look(client: AsyncClient, mark: Mark, max_requests: int) -> Look:
+async def look(
+    client: AsyncClient, mark: Mark, max_requests: int, unknown: Unknown | None = None
+) -> Look:
     """Looks once, in at most ``max_requests`` requests (retries apart), one after another.
 
-    It counts the messages of the watched users; reads the first and the last page of users; and, of
-    users there whose times are after the mark, latest first, the first and the last page of
+    It counts the messages of the watched users; reads the first and the last page of users, where
+    a changed number of users, a user created after the mark and one that is ``unknown`` are news;
+    and, of users there whose times are after the mark, latest first, the first and the last page of
     messages. The errors of `backread.errors` pass.
     """
     looking = _Looking(client, mark, max_requests)
     news = await looking.at_the_watched()
     if news is None:
-        news = await looking.at_users()
+        news = await looking.at_users(unknown)
     return Look(news, looking.mark, looking.requests)
 
 
@@ -141,8 +158,11 @@ class _Looking:
                 )
         return None
 
-    async def at_users(self) -> News | None:
-        users = await self._users()
+    async def at_users(self, unknown: Unknown | None) -> News | None:
+        users, total = await self._users()
+        news = self._counted(total) or await self._new_user(users, unknown)
+        if news is not None:
+            return news
         if self.mark.since is None:
             since = max(map(_newest, users), default=EARLIEST)
             # A service that shows no times: from now on, by this machine's clock.
@@ -156,14 +176,42 @@ class _Looking:
                 )
         return None
 
-    async def _users(self) -> list[User]:
+    def _counted(self, total: int | None) -> News | None:
+        """Whether the service counts other users than before, or more than the mirror holds.
+
+        Fewer than that may be a count that is capped or cached, which no sync would change.
+        """
+        before, held = self.mark.total, self.mark.held
+        if total is None:
+            return None
+        self.mark = replace(self.mark, total=total)
+        if before is None:
+            before = held if held is not None and total > held else total
+        if total == before:
+            return None
+        return News(user_id=None, created_at=None, reason=f"{total} users, not {before}")
+
+    async def _new_user(self, users: list[User], unknown: Unknown | None) -> News | None:
+        # A mirror may hold users that were created after its newest message.
+        since = self.mark.since if self.mark.held is None else None
+        for user in users:
+            if since is not None and user.created_at is not None and user.created_at > since:
+                return _user_news(user, "a new user")
+        not_held = set() if unknown is None else await unknown(user.id for user in users)
+        for user in users:
+            if user.id in not_held:
+                return _user_news(user, "a user that the mirror does not hold")
+        return None
+
+    async def _users(self) -> tuple[list[User], int | None]:
+        """The users on the first and the last page, each once, and how many there are."""
         if not self._spend():
-            return []
+            return [], None
         first = await self._client.users.page(limit=LARGEST_PAGE)
         users = list(first)
         if (offset := _last_page(first)) is not None and self._spend():
             users += await self._client.users.page(offset=offset, limit=LARGEST_PAGE)
-        return list({user.id: user for user in users}.values())
+        return list({user.id: user for user in users}.values()), first.total
 
     async def _newer_message(self, user_id: int, since: datetime) -> datetime | None:
         """The newest of the messages after since, on the two pages where such may stand."""
@@ -181,6 +229,11 @@ class _Looking:
 
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+def _user_news(user: User, reason: str) -> News:
+    created_at = None if user.created_at is None else user.created_at.isoformat()
+    return News(user_id=user.id, created_at=created_at, reason=reason)
 
 
 def _newest(user: User) -> datetime:

@@ -11,6 +11,8 @@ __all__ = [
     "AirflowFailException",
     "AirflowNotFoundException",
     "AirflowRescheduleException",
+    "AirflowSensorTimeout",
+    "AirflowSkipException",
     "conf",
 ]
 
@@ -28,3 +30,5 @@ AirflowException: Any = _exceptions.AirflowException
 AirflowFailException: Any = _exceptions.AirflowFailException
 AirflowNotFoundException: Any = _exceptions.AirflowNotFoundException
 AirflowRescheduleException: Any = _exceptions.AirflowRescheduleException
+AirflowSensorTimeout: Any = _exceptions.AirflowSensorTimeout
+AirflowSkipException: Any = _exceptions.AirflowSkipException

@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
 
-from backread.errors import (
-    AuthenticationError,
-    BackreadError,
-    ConfigurationError,
-    PermissionDeniedError,
-    RateLimitError,
-)
+from backread.errors import BackreadError, RateLimitError
 from backread.integrations.airflow.assets import is_template
+from backread.integrations.airflow.failures import permanent
 from backread.integrations.airflow.hook import BackreadHook
 from backread.integrations.airflow.names import (
     AirflowException,
@@ -211,9 +206,9 @@ def plain_failures(backread_conn_id: str) -> Iterator[None]:
     """
     try:
         yield
-    except (AuthenticationError, ConfigurationError, PermissionDeniedError) as error:
-        raise AirflowFailException(f"the connection {backread_conn_id!r}: {error}") from None
     except BackreadError as error:
+        if (reason := permanent(error, backread_conn_id)) is not None:
+            raise AirflowFailException(reason) from None
         raise error from None
 
 

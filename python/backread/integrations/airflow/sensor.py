@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import (  # type: ignore[import-not-found, unused-ignore]
     BaseSensorOperator,
     PokeReturnValue,
 )
 
-from backread.errors import RateLimitError
 from backread.integrations.airflow.assets import absolute, is_template
+from backread.integrations.airflow.checks import SECONDS_A_REQUEST, Checks, PermanentError
 from backread.integrations.airflow.hook import BackreadHook
-from backread.integrations.airflow.look import (
-    LEAST_REQUESTS,
-    Look,
-    Mark,
-    News,
-    look,
-    mark_of,
-    moment,
+from backread.integrations.airflow.look import LEAST_REQUESTS, Mark, News, mark_of, moment
+from backread.integrations.airflow.names import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
 )
-from backread.integrations.airflow.names import AirflowException, AirflowFailException
-from backread.integrations.airflow.reading import Context, default_deferrable, plain_failures
-from backread.integrations.airflow.trigger import SECONDS_A_REQUEST, NewMessagesTrigger
+from backread.integrations.airflow.reading import Context, default_deferrable
+from backread.integrations.airflow.trigger import NewMessagesTrigger
+
+if TYPE_CHECKING:
+    from backread import AsyncClient
 
 __all__ = ["NewMessagesSensor"]
+
+TRIGGER_LATE = timedelta(minutes=2)
 
 
 class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore]
@@ -39,19 +43,25 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
     - ``mirror``: what the mirror in this folder does not hold (its last finished sync). Templated.
     - ``since``: what was created after this time, ISO 8601, UTC where it names no offset.
       Templated, such as ``"{{ data_interval_start }}"``.
-    - neither: what was created after the newest time that the first look sees.
+    - neither: what was created after the newest time that the first check sees.
 
-    A look counts the messages of the eight users of the mirror who wrote last, reads the first and
+    A check counts the messages of the eight users of the mirror who wrote last, reads the first and
     the last page of users, and of users there that were created, updated or online after the mark
     the first and the last page of messages; in at most ``max_requests`` requests (12), retries
-    apart. The interface says nothing about the order of lists, nor whether a message moves a user's
-    times, so this is a hint: what it finds is there, but it may miss a message of a user who is on
-    neither page and not among the eight, one that moved none of the user's times, and one in the
-    middle of a list. Give it a ``timeout``, with ``soft_fail`` or a sync downstream all the same.
+    apart. A new user on these pages, and another number of users, are news too. The interface says
+    nothing about the order of lists, nor whether a message moves a user's times, so this is a hint:
+    what it finds is there, but it may miss a message of a user who is on neither page and not among
+    the eight, one that moved none of the user's times, and one in the middle of a list. Give it a
+    ``timeout``, with ``soft_fail`` or a sync downstream all the same.
 
-    - ``deferrable``: the triggerer looks, after a first look in the worker; the default is
+    A check that fails is logged, and the next one follows, until ``timeout``. What waiting would
+    not mend (401, 403, 404 and 406 for the list of users, a malformed connection) fails the task at
+    once, without a retry, also with ``soft_fail``, which is for waits in vain; ``never_fail`` skips
+    it. A mirror that is not there yet skips the task with ``soft_fail``, and fails it otherwise.
+
+    - ``deferrable``: the triggerer checks, after a first check in the worker; the default is
       Airflow's option ``[operators] default_deferrable``. Without it, ``mode="reschedule"`` needs
-      ``mirror`` or ``since``, because nothing is kept between its looks.
+      ``mirror`` or ``since``, because nothing is kept between its checks.
     - All else as Airflow's BaseSensorOperator.
 
     The XCom is a `News`: ``user_id``, ``created_at`` and ``reason``.
@@ -78,8 +88,8 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
         self.deferrable = default_deferrable() if deferrable is None else deferrable
         if mirror is None and since is None and self.reschedule and not self.deferrable:
             raise ValueError(
-                "mode='reschedule' keeps nothing between its looks, so it cannot tell what is new: "
-                "give mirror or since, or deferrable=True"
+                "mode='reschedule' keeps nothing between its checks, so it cannot tell what is "
+                "new: give mirror or since, or deferrable=True"
             )
         if mirror is not None and not is_template(mirror):
             absolute("mirror", mirror)
@@ -89,22 +99,12 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
         self.since = since
         self.backread_conn_id = backread_conn_id
         self.max_requests = max_requests
-        self._mark: Mark | None = None
-        self._asked_wait = 0.0
+        self._checks: Checks | None = None
+        self._client: AsyncClient | None = None
 
     def poke(self, context: Context) -> Any:
-        """One look; what it found is the sensor's XCom."""
-        with plain_failures(self.backread_conn_id):
-            if self._mark is None:
-                self._mark = self._first_mark()
-            self._asked_wait = 0.0
-            try:
-                news = self._look(self._mark)
-            except RateLimitError as error:
-                self._asked_wait = error.retry_after or 0.0
-                wait = max(self.poke_interval, self._asked_wait)
-                self.log.info("The service asks for a wait (429): looking again in %.0f s", wait)
-                news = None
+        """One check; what it found is the sensor's XCom."""
+        news = self._check()
         return PokeReturnValue(is_done=news is not None, xcom_value=news)
 
     def _get_next_poke_interval(
@@ -113,55 +113,113 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
         # Airflow's own, which both modes ask; a wait that the service asks for may be longer.
         usual: float = super()._get_next_poke_interval(started_at, run_duration, poke_count)
         left: float = max(0.0, self.timeout - run_duration())
-        return max(usual, min(self._asked_wait, left))
+        asked = 0.0 if self._checks is None else self._checks.asked_wait
+        return max(usual, min(asked, left))
 
     def execute(self, context: Context) -> Any:
-        if not self.deferrable:
-            return super().execute(context)
-        poked = self.poke(context)
-        if poked.is_done:
-            return poked.xcom_value
-        assert self._mark is not None
+        until = datetime.now(UTC) + timedelta(seconds=self.timeout)
+        try:
+            with self._failures_seen():
+                return self._deferred(until) if self.deferrable else super().execute(context)
+        finally:
+            client, self._client, self._checks = self._client, None, None
+            if client is not None:
+                asyncio.run(client.aclose())
+
+    def resume_execution(self, *arguments: Any, **more: Any) -> Any:
+        with self._failures_seen():
+            return super().resume_execution(*arguments, **more)
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> News:
+        """Takes what the trigger found; an exception with its reason where it gave up."""
+        if event["status"] == "failed":
+            raise AirflowFailException(event["message"])
+        if event["status"] == "timeout":
+            failed = f"; the last check failed: {event['failure']}" if event["failure"] else ""
+            message = f"nothing new within timeout={self.timeout:g} s{failed}"
+            # With soft_fail Airflow logs nothing of what the exception says.
+            self.log.info("%s", message)
+            raise AirflowSensorTimeout(message)
+        news: News = event["news"]
+        self.log.info("Found: %s", news)
+        return news
+
+    def _deferred(self, until: datetime) -> Any:
+        news = self._check()
+        if news is not None:
+            return news
+        assert self._checks is not None
         return self.defer(
             trigger=NewMessagesTrigger(
                 backread_conn_id=self.backread_conn_id,
-                mark=self._mark.to_dict(),
+                mark=self._checks.mark.to_dict(),
                 poke_interval=self.poke_interval,
                 max_requests=self.max_requests,
+                until=until.isoformat(),
+                wait=self._checks.asked_wait,
+                mirror=self.mirror,
             ),
             method_name="execute_complete",
-            timeout=timedelta(seconds=self.timeout),
+            # The trigger ends in time itself, and says why; this is for one that does not run.
+            timeout=timedelta(seconds=self.timeout) + TRIGGER_LATE,
         )
 
-    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> News:
-        """Takes what the trigger found; AirflowException with its reason where it gave up."""
-        if event["status"] != "found":
-            raise AirflowException(f"the wait for new messages ended: {event['message']}")
-        news: News = event["news"]
-        self.log.info("Found: %s", news)
+    def _check(self) -> News | None:
+        if self._checks is None:
+            self._checks = Checks(
+                self.backread_conn_id, self._first_mark(), self.max_requests, self.log, self.mirror
+            )
+        if self._client is None:
+            hook = BackreadHook(
+                self.backread_conn_id, on_rate_limit="raise", deadline=SECONDS_A_REQUEST
+            )
+            # Not from within a loop: the worker of Airflow 3.1 finds no connection there.
+            self._client = hook.get_async_client()
+        try:
+            news = asyncio.run(self._checks.check(self._client))
+        except PermanentError as error:
+            raise AirflowFailException(str(error)) from None
+        if news is not None:
+            self.log.info("Found: %s", news)
         return news
 
     def _first_mark(self) -> Mark:
         try:
             if self.mirror is not None:
-                from backread import Mirror
-
-                return mark_of(Mirror(absolute("mirror", self.mirror)))
+                return self._mark_of(absolute("mirror", self.mirror))
             return Mark(None if self.since is None else moment(self.since))
         except ValueError as error:
             raise AirflowFailException(f"since or mirror: {error}") from None
 
-    def _look(self, mark: Mark) -> News | None:
-        hook = BackreadHook(
-            self.backread_conn_id, on_rate_limit="raise", deadline=SECONDS_A_REQUEST
+    def _mark_of(self, folder: str) -> Mark:
+        from backread import Mirror
+        from backread.mirror.manifest import read_manifest
+
+        if read_manifest(Path(folder)) is not None:
+            return mark_of(Mirror(folder))
+        message = f"there is no synced mirror in {folder} yet, so nothing can be told to be new"
+        if self.soft_fail or self.never_fail:
+            self.log.info("%s: skipping", message)
+            raise AirflowSkipException(message)
+        raise AirflowException(
+            f"{message}: schedule BackreadSyncOperator(mirror={folder!r}) before this sensor, or "
+            "give it soft_fail=True"
         )
-        # Not from within a loop: the worker of Airflow 3.1 finds no connection there.
-        client = hook.get_async_client()
 
-        async def looked() -> Look:
-            async with client:
-                return await look(client, mark, self.max_requests)
+    @contextmanager
+    def _failures_seen(self) -> Iterator[None]:
+        """Has what no wait would mend fail the task even with ``soft_fail``.
 
-        found = asyncio.run(looked())
-        self._mark = found.mark
-        return found.news
+        Airflow would skip it, and with it all that follows, in each run.
+        """
+        try:
+            yield
+        except AirflowFailException as failure:
+            if self.never_fail:
+                raise AirflowSkipException(str(failure)) from failure
+            raise
+        except AirflowSkipException as skipped:
+            reason = skipped.__cause__
+            if self.never_fail or not isinstance(reason, AirflowFailException):
+                raise
+            raise reason from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, get_args
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
-from backread.integrations.airflow.names import AirflowException, AirflowFailException
+from backread.integrations.airflow.names import AirflowFailException
 from backread.integrations.airflow.reading import Context, ReadingOperator, one_of
 from backread.sharding.shard import Resource
 
@@ -140,8 +140,8 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
 
     - ``landed``: the XComs of the mapped `BackreadShardOperator`, its ``output``.
     - ``folder``: that of the plan; templated.
-    - ``require_certificate``: commits nothing and fails where the shards together earned no
-      certificate.
+    - ``require_certificate``: commits nothing and fails, without a retry, where the shards together
+      earned no certificate.
     - All else as Airflow's BaseOperator.
 
     ``outlets`` are `folder_asset` (folder) by default, unless the path is a template. The XCom is a
@@ -240,7 +240,10 @@ def _require_certificate(folder: str, read: list[Landed]) -> None:
         return
     report = join_reports(plan, [chosen[shard.index] for shard in plan])
     if report.certificate == "uncertified":
-        raise AirflowException(f"nothing was committed: the rows are uncertified: {report.reason}")
+        raise AirflowFailException(
+            f"nothing was committed: the rows are uncertified: {report.reason}; "
+            "require_certificate asks for more: clear the plan's task to read anew"
+        )
 
 
 def _summary(folder: str, committed: Committed) -> CommitSummary:

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
-from backread.integrations.airflow.names import AirflowException, AirflowFailException
+from backread.integrations.airflow.names import AirflowFailException
 from backread.integrations.airflow.reading import Context, ResumingOperator, one_of, seconds
 from backread.mirror.report import Mode
 
@@ -53,8 +53,9 @@ class BackreadSyncOperator(ResumingOperator):
       do both.
     - ``max_staleness``: how long a list may go without being read whole, in seconds or as a
       timedelta; 30 days.
-    - ``require_certificate``: fails the task after the sync, if the users or any list of messages
-      that it read earned no certificate: the mirror is kept, and no asset event is recorded.
+    - ``require_certificate``: fails the task after the sync, without a retry, if the users or any
+      list of messages that it read earned no certificate: the mirror is kept, and no asset event
+      is recorded.
     - All else as `ResumingOperator` and Airflow's BaseOperator. One sync of a mirror runs at a
       time, so ``max_active_tis_per_dag`` is 1 by default.
 
@@ -161,12 +162,16 @@ def _summary(folder: str, report: SyncReport) -> SyncSummary:
 
 
 def _require_certificate(report: SyncReport) -> None:
+    # A retry would read everything again, and find the same.
+    kept = "require_certificate: the mirror is synced, and no asset event is recorded, because"
     if report.certificate == "uncertified":
-        raise AirflowException(f"the list of users is uncertified: {report.certificate_reason}")
+        raise AirflowFailException(
+            f"{kept} the list of users is uncertified: {report.certificate_reason}"
+        )
     if uncertified := report.uncertified_users:
-        raise AirflowException(
-            f"the messages of {len(uncertified)} users are uncertified: {_shown(uncertified)}; the "
-            "table lists of the mirror says why"
+        raise AirflowFailException(
+            f"{kept} the messages of {len(uncertified)} users are uncertified: "
+            f"{_shown(uncertified)}; the table lists of the mirror says why"
         )
 
 

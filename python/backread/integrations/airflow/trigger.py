@@ -1,9 +1,10 @@
-"""`NewMessagesTrigger`: looks for new messages from the triggerer."""
+"""`NewMessagesTrigger`: checks for new messages from the triggerer."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.triggers.base import (  # type: ignore[import-not-found, unused-ignore]
@@ -11,32 +12,24 @@ from airflow.triggers.base import (  # type: ignore[import-not-found, unused-ign
     TriggerEvent,
 )
 
-from backread.errors import (
-    AuthenticationError,
-    BackreadError,
-    PermissionDeniedError,
-    RateLimitError,
-)
+from backread.integrations.airflow.checks import SECONDS_A_REQUEST, Checks, PermanentError
 from backread.integrations.airflow.hook import BackreadHook
-from backread.integrations.airflow.look import Mark, look
+from backread.integrations.airflow.look import Mark
 from backread.integrations.airflow.names import AirflowFailException
 
-__all__ = ["FAILURES", "SECONDS_A_REQUEST", "NewMessagesTrigger"]
-
-FAILURES = 5
-"""So many looks that failed, one after another, end the wait."""
-
-SECONDS_A_REQUEST = 60.0
-"""What a request of a look may take with its retries."""
+__all__ = ["NewMessagesTrigger"]
 
 
 class NewMessagesTrigger(BaseTrigger):  # type: ignore[misc, unused-ignore]
-    """Looks every ``poke_interval`` seconds, and fires once, when there is something new.
+    """Checks every ``poke_interval`` seconds, and fires once, when there is something new.
 
-    ``mark`` is `Mark.to_dict`. It sends no request but those of `look`; what it is made of names
-    the connection, and holds no secret. Its event is ``{"status": "found", "news": News}``, or
-    ``{"status": "failed", "message": str}`` after five failed looks one after another, or one that
-    was refused the secret.
+    ``mark`` is `Mark.to_dict`, ``until`` the time (ISO 8601) at which it gives up, ``wait`` the
+    seconds until its first check, and ``mirror`` the folder whose users are known, if any. It sends
+    no request but those of `look`; what it is made of names the connection, and holds no secret.
+
+    Its event has a ``status``: ``"found"`` with ``news`` (`News`); ``"timeout"`` with ``failure``,
+    what was wrong with the last check, None if nothing was; or ``"failed"`` with ``message``, where
+    a later check would fail as well.
     """
 
     def __init__(
@@ -46,12 +39,18 @@ class NewMessagesTrigger(BaseTrigger):  # type: ignore[misc, unused-ignore]
         mark: dict[str, Any],
         poke_interval: float,
         max_requests: int,
+        until: str,
+        wait: float = 0.0,
+        mirror: str | None = None,
     ) -> None:
         super().__init__()
         self.backread_conn_id = backread_conn_id
         self.mark = mark
         self.poke_interval = poke_interval
         self.max_requests = max_requests
+        self.until = until
+        self.wait = wait
+        self.mirror = mirror
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         return (
@@ -61,44 +60,35 @@ class NewMessagesTrigger(BaseTrigger):  # type: ignore[misc, unused-ignore]
                 "mark": self.mark,
                 "poke_interval": self.poke_interval,
                 "max_requests": self.max_requests,
+                "until": self.until,
+                "wait": self.wait,
+                "mirror": self.mirror,
             },
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
+        try:
+            yield TriggerEvent(await self._checked())
+        except (AirflowFailException, PermanentError) as error:
+            yield TriggerEvent({"status": "failed", "message": str(error)})
+
+    async def _checked(self) -> dict[str, Any]:
         hook = BackreadHook(
             self.backread_conn_id, on_rate_limit="raise", deadline=SECONDS_A_REQUEST
         )
-        try:
-            client = await hook.aget_async_client()
-        except AirflowFailException as error:
-            yield TriggerEvent({"status": "failed", "message": str(error)})
-            return
-        async with client:
-            mark, failures = Mark.from_dict(self.mark), 0
-            wait = self.poke_interval
-            while True:
-                await asyncio.sleep(wait)
-                wait = self.poke_interval
-                try:
-                    found = await look(client, mark, self.max_requests)
-                except (AuthenticationError, PermissionDeniedError) as error:
-                    yield TriggerEvent({"status": "failed", "message": str(error)})
-                    return
-                except RateLimitError as error:
-                    # No failure of the service's: it says when to look again.
-                    wait = max(wait, error.retry_after or 0.0)
-                    self.log.info(
-                        "The service asks for a wait (429): looking again in %.0f s", wait
-                    )
-                    continue
-                except BackreadError as error:
-                    failures += 1
-                    self.log.warning("A look failed, %d of %d: %s", failures, FAILURES, error)
-                    if failures == FAILURES:
-                        yield TriggerEvent({"status": "failed", "message": str(error)})
-                        return
-                    continue
-                mark, failures = found.mark, 0
-                if found.news is not None:
-                    yield TriggerEvent({"status": "found", "news": dict(found.news)})
-                    return
+        checks = Checks(
+            self.backread_conn_id,
+            Mark.from_dict(self.mark),
+            self.max_requests,
+            self.log,
+            self.mirror,
+        )
+        until, wait = datetime.fromisoformat(self.until), max(self.wait, self.poke_interval)
+        async with await hook.aget_async_client() as client:
+            while (left := (until - datetime.now(UTC)).total_seconds()) > 0:
+                await asyncio.sleep(min(wait, left))
+                news = await checks.check(client)
+                if news is not None:
+                    return {"status": "found", "news": dict(news)}
+                wait = max(self.poke_interval, checks.asked_wait)
+        return {"status": "timeout", "failure": checks.failure}

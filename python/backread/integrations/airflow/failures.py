@@ -1,0 +1,44 @@
+"""Errors that no retry would mend, in words that name the connection and its field.
+
+Nothing of Airflow's is imported here.
+"""
+
+from __future__ import annotations
+
+from backread.errors import (
+    AuthenticationError,
+    BackreadError,
+    ConfigurationError,
+    NotFoundError,
+    PermissionDeniedError,
+    StatusError,
+)
+
+__all__ = ["permanent"]
+
+
+def permanent(error: BackreadError, backread_conn_id: str) -> str | None:
+    """What to say of an error that a later attempt would meet again; None for any other.
+
+    404 counts where it ended the whole operation: a user who is gone does not.
+    """
+    name = f"the connection {backread_conn_id!r}"
+    if isinstance(error, ConfigurationError):
+        text = str(error)
+        return text if text.startswith(name) else f"{name}: {text}"
+    if not isinstance(error, StatusError):
+        return None
+    match error:
+        case AuthenticationError():
+            advice = "it did not take the secret; correct the field password (API secret)"
+        case PermissionDeniedError():
+            advice = "the secret may not read this; give one that may as password (API secret)"
+        case NotFoundError():
+            advice = "the address is not the service's; correct the field host (Base URL)"
+        case StatusError(status_code=406):
+            advice = "it does not know the media type; correct the field vendor"
+        case _:
+            return None
+    request = str(error).partition(": the service answered ")[0]
+    asked = f"; request id {error.request_id}" if error.request_id else ""
+    return f"{name}: {request}: the service answered {error.status_code}: {advice}{asked}"

@@ -1,0 +1,147 @@
+"""The checks of the sensor for new messages: what is logged, what ends them, what is news."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from backread import Mirror
+from backread.integrations.airflow.checks import Checks, PermanentError
+from backread.integrations.airflow.look import Mark, News, mark_of
+from backread.testing import Lane, World
+
+LOG = logging.getLogger("test_airflow_checks")
+
+
+def checked(lane: Lane, checks: Checks, times: int = 1) -> News | None:
+    """What so many checks found, one after another."""
+
+    async def main() -> News | None:
+        async with lane.async_client(max_retries=0, on_rate_limit="raise") as client:
+            for _ in range(times):
+                if (news := await checks.check(client)) is not None:
+                    return news
+        return None
+
+    return asyncio.run(main())
+
+
+def row_of_checks(mark: Mark | None = None, mirror: Path | None = None) -> Checks:
+    folder = None if mirror is None else str(mirror)
+    return Checks("chats", mark or Mark(), 12, LOG, folder)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, LOG.name)
+    return caplog
+
+
+def test_a_dead_service_is_a_line_for_each_check(
+    backread_mock: Lane, log: pytest.LogCaptureFixture
+) -> None:
+    backread_mock.fault("users: status(503)")
+    checks = row_of_checks()
+    assert checked(backread_mock, checks, times=7) is None
+    said = [record.getMessage() for record in log.records if record.name == LOG.name]
+    assert [text.partition(": GET")[0] for text in said] == [
+        f"Check failed ({count} in a row)" for count in range(1, 8)
+    ]
+    assert checks.failure is not None
+    assert "503" in checks.failure
+    backread_mock.clear_faults()
+    checked(backread_mock, checks)
+    assert checks.failure is None
+
+
+@pytest.mark.parametrize(
+    ("status", "field"), [(401, "password"), (403, "password"), (404, "host"), (406, "vendor")]
+)
+def test_what_waiting_does_not_mend_names_the_connection_and_its_field(
+    backread_mock: Lane, status: int, field: str
+) -> None:
+    backread_mock.fault(f"users: status({status})")
+    with pytest.raises(PermanentError) as caught:
+        checked(backread_mock, row_of_checks())
+    said = str(caught.value)
+    assert said.startswith("the connection 'chats': GET /external/users")
+    assert f"the service answered {status}" in said
+    assert field in said
+    assert backread_mock.secret not in said
+
+
+def test_a_wait_that_the_service_asks_for_is_no_failure(
+    backread_mock: Lane, log: pytest.LogCaptureFixture
+) -> None:
+    backread_mock.fault("users: status(429, retry_after=90) x1")
+    checks = row_of_checks()
+    assert checked(backread_mock, checks) is None
+    assert (checks.asked_wait, checks.failure) == (90.0, None)
+    assert "wait of 90 s" in log.text
+    backread_mock.clear_faults()
+    checked(backread_mock, checks)
+    assert checks.asked_wait == 0.0
+
+
+def test_checks_that_find_nothing_are_logged_every_few_minutes(
+    backread_mock: Lane, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("backread.integrations.airflow.checks.monotonic", lambda: now)
+    checks = row_of_checks()
+    for _ in range(12):
+        checked(backread_mock, checks)
+        now += 60.0
+    said = [record.getMessage() for record in log.records if record.name == LOG.name]
+    assert said == ["Nothing new in 6 checks", "Nothing new in 11 checks"]
+
+
+@pytest.mark.backread(world=World(seed=7, users=250, messages_per_user=(0, 3)))
+def test_another_number_of_users_is_news(backread_mock: Lane) -> None:
+    checks = row_of_checks()
+    assert checked(backread_mock, checks, times=2) is None
+    # In the middle of the list, where no check looks.
+    backread_mock.world.remove_user(backread_mock.world.user_ids()[120])
+    assert checked(backread_mock, checks) == {
+        "user_id": None,
+        "created_at": None,
+        "reason": "249 users, not 250",
+    }
+
+
+@pytest.fixture
+def mirror(backread_mock: Lane, tmp_path: Path) -> Path:
+    pytest.importorskip("duckdb")
+    with backread_mock.client() as client:
+        Mirror(tmp_path / "chats").sync(client)
+    return tmp_path / "chats"
+
+
+def test_users_that_were_added_since_the_sync_are_news(backread_mock: Lane, mirror: Path) -> None:
+    mark = mark_of(Mirror(mirror))
+    assert checked(backread_mock, row_of_checks(mark, mirror), times=2) is None
+    count = len(backread_mock.world.user_ids())
+    backread_mock.world.add_users(2)
+    found = checked(backread_mock, row_of_checks(mark, mirror))
+    assert found is not None
+    assert found["reason"] == f"{count + 2} users, not {count}"
+
+
+def test_a_user_in_the_place_of_another_is_news(backread_mock: Lane, mirror: Path) -> None:
+    mark = mark_of(Mirror(mirror))
+    backread_mock.world.remove_user(backread_mock.world.user_ids()[0])
+    [user_id] = backread_mock.world.add_users(1)
+    found = checked(backread_mock, row_of_checks(mark, mirror))
+    assert found is not None
+    assert (found["user_id"], found["reason"]) == (user_id, "a user that the mirror does not hold")
+    # A triggerer on another machine may not see the folder: then only counts and times tell.
+    assert checked(backread_mock, row_of_checks(mark, mirror / "elsewhere")) is None
+
+
+def test_a_count_below_that_of_the_mirror_is_no_news(backread_mock: Lane, mirror: Path) -> None:
+    """A capped or cached count stays so, whatever is synced."""
+    backread_mock.dialect = "total=capped"
+    assert checked(backread_mock, row_of_checks(mark_of(Mirror(mirror)), mirror), times=2) is None
