@@ -24,6 +24,8 @@ from backread.integrations.airflow.names import (
     AirflowFailException,
     AirflowRescheduleException,
 )
+from backread.integrations.airflow.shards import CommitSummary
+from backread.integrations.airflow.sync import SyncSummary
 from backread.testing import Lane
 from conftest import Connect
 
@@ -55,6 +57,11 @@ def test_sync(run: Run, lane: Lane, connect: Connect, tmp_path: Path) -> None:
     assert mirror_holds(tmp_path / "chats", lane.world)
     summary = value_of(done, "chats")
     assert (summary["users"], summary["messages"]) == (60, lane.world.total_messages)
+    assert (summary["users_stored"], summary["messages_stored"]) == (
+        60,
+        lane.world.total_messages,
+    )
+    assert summary.keys() == SyncSummary.__annotations__.keys()
     assert summary["certificate"] == "snapshot"
     assert extras_of("sync") == [(f"file://{tmp_path}/chats", summary)]
 
@@ -81,6 +88,61 @@ def test_folder_and_mode_are_templates_and_an_alias_gets_the_asset(
     [(uri, extra)] = extras_of("templates")
     assert uri == f"file://{tmp_path}/templates"
     assert extra["mode"] == "full"
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_numbers_and_truths_may_be_templates(
+    airflow_home: Path, lane: Lane, connect: Connect, tmp_path: Path, native: bool
+) -> None:
+    """With ``render_template_as_native_obj`` they come as what they are, otherwise as text."""
+    connect(lane)
+    lane.dialect = "total=null"
+    params = {"strict": False, "shards": 2, "what": "users", "days": None}
+    name = f"typed_{native}"
+    done = run_dag(
+        airflow_home,
+        name,
+        f"""
+        dag.render_template_as_native_obj = {native}
+        dag.params = {params}
+        BackreadSyncOperator(
+            task_id="chats", mirror="{tmp_path}/a",
+            require_certificate="{{{{ params.strict }}}}", max_staleness="{{{{ params.days }}}}",
+            full_every="{{{{ 24 * 3600 }}}}", full_every_runs="{{{{ params.shards }}}}",
+        )
+        plan = BackreadPlanOperator(
+            task_id="plan", folder="{tmp_path}/b", resource="{{{{ params.what }}}}",
+            shards="{{{{ params.shards }}}}", workers="{{{{ params.shards }}}}",
+        )
+        shards = BackreadShardOperator.partial(task_id="shard").expand(shard=plan.output)
+        BackreadCommitOperator(
+            task_id="commit", folder="{tmp_path}/b", landed=shards.output,
+            require_certificate="{{{{ params.strict }}}}",
+        )
+        """,
+    )
+    assert set(states(done).values()) == {"success"}
+    assert value_of(done, "commit")["resource"] == "users"
+
+
+def test_a_rendered_argument_that_is_no_good_fails_at_once(
+    run: Run, lane: Lane, connect: Connect, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connect(lane)
+    sync = f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a", retries=3'
+    done = run("rendered", f'{sync}, max_staleness="{{{{ dag.dag_id }}}}")')
+    assert states(done) == {"chats": "failed"}
+    assert "max_staleness: it must be a number, not 'rendered'" in capsys.readouterr().out
+
+
+def test_one_of_some_runs_is_full(run: Run, lane: Lane, connect: Connect, tmp_path: Path) -> None:
+    connect(lane)
+    sync = f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a", full_every'
+    modes = [value_of(run("in_turn", f"{sync}_runs=2)"), "chats")["mode"] for _ in range(3)]
+    assert modes == ["full", "incremental", "full"]
+    daily = run("daily", f"{sync}=timedelta(days=1))")
+    assert value_of(daily, "chats")["mode"] == "incremental"
+    assert value_of(run("always", f"{sync}=0)"), "chats")["mode"] == "full"
 
 
 def test_rows_without_a_certificate_fail_a_task_that_requires_one(
@@ -314,6 +376,8 @@ def test_plan_shards_commit(run: Run, lane: Lane, connect: Connect, tmp_path: Pa
     assert messages_landed(tmp_path) == messages_of(lane.world)
     summary = value_of(done, "commit")
     assert (summary["files"], summary["rows"]) == (2, lane.world.total_messages)
+    assert summary["rows_read"] >= summary["rows"]
+    assert summary.keys() == CommitSummary.__annotations__.keys()
     assert extras_of("by_shards") == [(f"file://{tmp_path}", summary)]
 
 

@@ -41,12 +41,17 @@ MIRROR = "/srv/chats"
         (BackreadSyncOperator, {"mirror": "s3://bucket/chats"}, "a path that DuckDB"),
         (BackreadSyncOperator, {"mirror": MIRROR, "mode": "ful"}, "'incremental' or 'full'"),
         (BackreadSyncOperator, {"mirror": MIRROR, "max_staleness": -1}, "max_staleness"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "max_staleness": "soon"}, "max_staleness"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "full_every": "day"}, "full_every"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "full_every_runs": 0}, "full_every_runs"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "require_certificate": "maybe"}, "require_cert"),
         (BackreadSyncOperator, {"mirror": MIRROR, "longest_wait": -1}, "longest_wait"),
         (BackreadSyncOperator, {"mirror": MIRROR, "give_up_after": -1}, "give_up_after"),
         (BackreadSyncOperator, {"mirror": MIRROR, "on_rate_limit": "raise"}, "'reschedule' or"),
         (BackreadPlanOperator, {"folder": "landing"}, "an absolute path"),
         (BackreadPlanOperator, {"folder": MIRROR, "resource": "chats"}, "'users' or 'messages'"),
         (BackreadPlanOperator, {"folder": MIRROR, "shards": 0}, "shards"),
+        (BackreadPlanOperator, {"folder": MIRROR, "workers": "many"}, "workers"),
         (BackreadCommitOperator, {"folder": "landing", "landed": []}, "an absolute path"),
         (NewMessagesSensor, {"mirror": MIRROR, "since": "2026-01-01"}, "not both"),
         (NewMessagesSensor, {"since": "yesterday"}, "'yesterday' is no time"),
@@ -76,7 +81,7 @@ def test_durations_may_be_timedeltas() -> None:
     task = BackreadSyncOperator(
         task_id="task", mirror=MIRROR, max_staleness=timedelta(days=1), longest_wait=timedelta(1)
     )
-    assert (task.max_staleness, task.longest_wait) == (86_400, 86_400)
+    assert (task.max_staleness, task.longest_wait) == (timedelta(days=1), 86_400)
 
 
 def test_a_mirror_s_asset_is_the_task_s_outlet() -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 from airflow.sdk import Asset, AssetAlias  # type: ignore[import-not-found, unused-ignore]
 
+from backread.integrations.airflow.values import is_rendered
+
 __all__ = ["absolute", "emit", "folder_asset", "is_template"]
 
 
 def is_template(value: object) -> bool:
-    """Whether a value is known only when the task runs: it is no text, or Jinja is in it."""
-    return not isinstance(value, str) or any(mark in value for mark in ("{{", "{%", "{#"))
+    """Whether a folder is known only when the task runs: it is no text, or Jinja is in it."""
+    return not isinstance(value, str) or not is_rendered(value)
 
 
 def absolute(name: str, folder: object) -> str:

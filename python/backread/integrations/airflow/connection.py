@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from backread._json import parse_json
 from backread.errors import ConfigurationError
+from backread.integrations.airflow.values import number, truth, whole_number
 
 __all__ = ["CONNECTION_TYPE", "FIELDS", "STANDARD_FIELDS", "Settings", "read_settings"]
 
@@ -71,34 +72,6 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool):
-        raise ValueError("it must be a number")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError("it must be a number") from None
-
-
-def _count(value: Any) -> int:
-    number = _number(value)
-    if not number.is_integer():
-        raise ValueError("it must be a whole number")
-    return int(number)
-
-
-TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-
-
-def _truth(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    try:
-        return TRUTHS[str(value).strip().lower()]
-    except KeyError:
-        raise ValueError("it must be true or false") from None
-
-
 FIELDS: dict[str, Field] = {
     "vendor": Field(
         "Vendor",
@@ -107,21 +80,21 @@ FIELDS: dict[str, Field] = {
         "string",
         _text,
     ),
-    "timeout": Field("Timeout", "Seconds for one attempt; 30 if empty.", "number", _number),
+    "timeout": Field("Timeout", "Seconds for one attempt; 30 if empty.", "number", number),
     "deadline": Field(
-        "Deadline", "Seconds for a whole call with its retries; none if empty.", "number", _number
+        "Deadline", "Seconds for a whole call with its retries; none if empty.", "number", number
     ),
     "max_retries": Field(
-        "Retries", "How often a request is sent again; 5 if empty.", "integer", _count
+        "Retries", "How often a request is sent again; 5 if empty.", "integer", whole_number
     ),
     "rate_limit": Field(
         "Rate limit",
         "The most requests a second; what the service bears if empty.",
         "number",
-        _number,
+        number,
     ),
     "max_concurrency": Field(
-        "Concurrency", "The most requests under way at once; 16 if empty.", "integer", _count
+        "Concurrency", "The most requests under way at once; 16 if empty.", "integer", whole_number
     ),
     "ca_bundle": Field(
         "CA bundle", "A PEM file on the workers: certificates to trust besides.", "string", _text
@@ -129,17 +102,17 @@ FIELDS: dict[str, Field] = {
     # The form hides it, because it may hold a password.
     "proxy": Field("Proxy", "The URL of a proxy.", "string", _text, "password"),
     "allow_http": Field(
-        "Allow http", "Send the secret over plain http to another machine.", "boolean", _truth
+        "Allow http", "Send the secret over plain http to another machine.", "boolean", truth
     ),
     "user_agent": Field("User agent", "What the requests call themselves.", "string", _text),
     "max_response_bytes": Field(
-        "Largest answer", "The most bytes of one answer; 64 MiB if empty.", "integer", _count
+        "Largest answer", "The most bytes of one answer; 64 MiB if empty.", "integer", whole_number
     ),
     "outage_patience": Field(
         "Outage patience",
         "Seconds to wait while the whole service is down; 600 if empty, 0 disables it.",
         "number",
-        _number,
+        number,
     ),
 }
 """The fields of the form, which stand in the connection's extra under these names."""

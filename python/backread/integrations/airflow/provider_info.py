@@ -28,6 +28,7 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "sensors": [{"integration-name": name, "python-modules": [f"{PACKAGE}.sensor"]}],
         "triggers": [{"integration-name": name, "python-modules": [f"{PACKAGE}.trigger"]}],
+        "extra-links": [f"{PACKAGE}.links.MirrorReportLink"],
         "connection-types": [
             {
                 "connection-type": CONNECTION_TYPE,

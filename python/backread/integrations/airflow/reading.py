@@ -6,12 +6,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
 
 from backread.errors import BackreadError, RateLimitError
-from backread.integrations.airflow.assets import is_template
 from backread.integrations.airflow.failures import permanent
 from backread.integrations.airflow.hook import BackreadHook
 from backread.integrations.airflow.names import (
@@ -20,6 +19,7 @@ from backread.integrations.airflow.names import (
     AirflowRescheduleException,
     conf,
 )
+from backread.integrations.airflow.values import one_of, seconds
 
 if TYPE_CHECKING:
     from backread import Client
@@ -53,6 +53,7 @@ class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
     """
 
     template_fields: tuple[str, ...] = ("backread_conn_id",)
+    template_fields_renderers: ClassVar[dict[str, str]] = {}
     ui_color = "#dcebe6"
 
     def __init__(
@@ -131,10 +132,8 @@ class ResumingOperator(ReadingOperator):
         super().__init__(**arguments)
         one_of("on_rate_limit", on_rate_limit, get_args(OnRateLimit))
         self.on_rate_limit = on_rate_limit
-        self.longest_wait = seconds("longest_wait", longest_wait)
-        self.give_up_after = (
-            None if give_up_after is None else seconds("give_up_after", give_up_after)
-        )
+        self.longest_wait = seconds("longest_wait", longest_wait) or 0.0
+        self.give_up_after = seconds("give_up_after", give_up_after)
         self.deferrable = default_deferrable() if deferrable is None else deferrable
         self._progressed = False
 
@@ -199,6 +198,15 @@ class ResumingOperator(ReadingOperator):
 
 
 @contextmanager
+def bad_arguments() -> Iterator[None]:
+    """Makes a rendered argument that is no good fail the task at once."""
+    try:
+        yield
+    except ValueError as error:
+        raise AirflowFailException(str(error)) from None
+
+
+@contextmanager
 def plain_failures(backread_conn_id: str) -> Iterator[None]:
     """Makes errors that no retry would mend fail the task at once, with their text alone.
 
@@ -215,22 +223,3 @@ def plain_failures(backread_conn_id: str) -> Iterator[None]:
 def default_deferrable() -> bool:
     """Airflow's default for ``deferrable``."""
     return bool(conf.getboolean("operators", "default_deferrable", fallback=False))
-
-
-def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """ValueError unless the value is one of those allowed; a template is looked at when it runs."""
-    if isinstance(value, str) and is_template(value):
-        return
-    if value not in allowed:
-        raise ValueError(f"{name} is {' or '.join(map(repr, allowed))}, not {value!r}")
-
-
-def seconds(name: str, duration: object) -> float:
-    """A duration of 0 or more in seconds; TypeError or ValueError for anything else."""
-    if isinstance(duration, timedelta):
-        duration = duration.total_seconds()
-    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
-        raise TypeError(f"{name} is seconds or a timedelta, not {type(duration).__name__}")
-    if not duration >= 0:
-        raise ValueError(f"{name} is 0 seconds or more, not {duration}")
-    return float(duration)

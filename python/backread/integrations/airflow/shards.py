@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, get_args
 
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
+from backread.integrations.airflow.lineage import facets
 from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.reading import Context, ReadingOperator, one_of
+from backread.integrations.airflow.reading import Context, ReadingOperator, bad_arguments
+from backread.integrations.airflow.values import at_least_one, is_rendered, named_truth, one_of
 from backread.sharding.shard import Resource
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ class ShardToRead(TypedDict):
 class CommitSummary(TypedDict):
     """The commit's XCom, and what its asset events have as ``extra``; see `Committed`.
 
-    ``uncertified_lists`` is the number of users whose messages earned no certificate.
+    ``rows`` are those in the files, each once; ``rows_read`` those that came from the service, some
+    of them more than once. ``uncertified_lists`` is the number of users whose messages earned no
+    certificate.
     """
 
     folder: str
@@ -46,6 +50,7 @@ class CommitSummary(TypedDict):
     resource: str
     files: int
     rows: int
+    rows_read: int
     requests: int
     certificate: str
     lists_by_certificate: dict[str, int]
@@ -55,49 +60,58 @@ class CommitSummary(TypedDict):
 class BackreadPlanOperator(ReadingOperator):
     """Reads the list of users, and begins a run in a landing folder; `backread.plan` cuts it.
 
-    - ``folder``: the landing's, an absolute path that all workers see, or a URI that pyarrow knows;
-      templated.
+    - ``folder``: the landing's, an absolute path that all workers see, or a URI that pyarrow knows.
     - ``resource``, ``shards``, ``workers``: as of `backread.plan`. Give as ``workers`` how many
       shards run at once, and the mapped operator the same number as ``max_active_tis_per_dagrun``:
       the connection's rate limit and concurrency are shared out among so many.
-    - All else as `ReadingOperator` and Airflow's BaseOperator.
+    - All of these are templates. All else as `ReadingOperator` and Airflow's BaseOperator.
 
     It waits in its worker where the service asks for a wait (429): begun again, it would read the
     list from its start. A retry plans anew. The XCom is a list of `ShardToRead`, to expand
     `BackreadShardOperator` with.
     """
 
-    template_fields = ("folder", "backread_conn_id")
+    template_fields = ("folder", "resource", "shards", "workers", "backread_conn_id")
+    template_fields_renderers: ClassVar[dict[str, str]] = {"shards": "py", "workers": "py"}
 
     def __init__(
         self,
         *,
         folder: str,
         resource: Resource = "messages",
-        shards: int | None = None,
-        workers: int | None = None,
+        shards: int | str | None = None,
+        workers: int | str | None = None,
         **arguments: Any,
     ) -> None:
         if not is_template(folder):
             absolute("folder", folder)
-        one_of("resource", resource, get_args(Resource))
-        for name, number in (("shards", shards), ("workers", workers)):
-            if number is not None and number < 1:
-                raise ValueError(f"{name} is 1 or more, or None, not {number}")
         super().__init__(**arguments)
         self.folder = folder
         self.resource: Resource = resource
         self.shards = shards
         self.workers = workers
+        self._check_arguments()
 
     def read(self, context: Context, client: Client) -> list[ShardToRead]:
         from backread import landing, plan
 
-        folder = _rendered(self.folder)
-        planned = plan(client, resource=self.resource, shards=self.shards, workers=self.workers)
+        with bad_arguments():
+            folder = absolute("folder", self.folder)
+            self._check_arguments()
+            shards = at_least_one("shards", self.shards)
+            workers = at_least_one("workers", self.workers)
+        planned = plan(client, resource=self.resource, shards=shards, workers=workers)
         run_id = landing.begin(folder, planned)
         self.log.info("Planned: %r, in %s", planned, folder)
         return [ShardToRead(folder=folder, run_id=run_id, shard=shard.index) for shard in planned]
+
+    def _check_arguments(self) -> None:
+        """ValueError for one that is there, and no good."""
+        if is_rendered(self.resource):
+            one_of("resource", self.resource, get_args(Resource))
+        for name in ("shards", "workers"):
+            if is_rendered(value := getattr(self, name)):
+                at_least_one(name, value)
 
 
 class BackreadShardOperator(ReadingOperator):
@@ -116,6 +130,7 @@ class BackreadShardOperator(ReadingOperator):
     """
 
     template_fields = ("shard", "backread_conn_id")
+    template_fields_renderers: ClassVar[dict[str, str]] = {"shard": "json"}
 
     def __init__(self, *, shard: ShardToRead, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -139,17 +154,21 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
     """Commits a landed run: writes the manifest that names one file for each shard.
 
     - ``landed``: the XComs of the mapped `BackreadShardOperator`, its ``output``.
-    - ``folder``: that of the plan; templated.
+    - ``folder``: that of the plan.
     - ``require_certificate``: commits nothing and fails, without a retry, where the shards together
       earned no certificate.
-    - All else as Airflow's BaseOperator.
+    - All of these are templates. All else as Airflow's BaseOperator.
 
     ``outlets`` are `folder_asset` (folder) by default, unless the path is a template. The XCom is a
     `CommitSummary`; each outlet's event has it as ``extra``. A retry changes nothing that is
     committed. It asks the service for nothing.
     """
 
-    template_fields = ("folder", "landed")
+    template_fields = ("folder", "landed", "require_certificate")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        "landed": "json",
+        "require_certificate": "py",
+    }
     ui_color = "#dcebe6"
 
     def __init__(
@@ -157,35 +176,42 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
         *,
         folder: str,
         landed: Iterable[dict[str, Any]],
-        require_certificate: bool = False,
+        require_certificate: bool | str = False,
         **arguments: Any,
     ) -> None:
         if not is_template(folder):
             absolute("folder", folder)
             arguments.setdefault("outlets", [folder_asset(folder)])
+        if is_rendered(require_certificate):
+            named_truth("require_certificate", require_certificate)
         super().__init__(**arguments)
         self.folder = folder
         self.landed = landed
         self.require_certificate = require_certificate
+        self._committed: CommitSummary | None = None
 
     def execute(self, context: Context) -> CommitSummary:
         from backread import landing
 
-        folder = _rendered(self.folder)
+        with bad_arguments():
+            folder = absolute("folder", self.folder)
+            must_be_certified = named_truth("require_certificate", self.require_certificate)
         read = _landed(self.landed)
-        if self.require_certificate:
+        if must_be_certified:
             _require_certificate(folder, read)
         summary = _summary(folder, landing.commit(folder, read[0].run_id, read))
         self.log.info("Committed in %s: %s", folder, summary)
+        self._committed = summary
         emit(context, self.outlets, folder, summary)
         return summary
 
-
-def _rendered(folder: str) -> str:
-    try:
-        return absolute("folder", folder)
-    except ValueError as error:
-        raise AirflowFailException(str(error)) from None
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """The rows that were committed, for Airflow's provider for OpenLineage."""
+        if self._committed is None:
+            return None
+        # The service is the input of the tasks before it; this one asks it for nothing.
+        summary = self._committed
+        return facets(None, summary["folder"], {summary["resource"]: summary["rows"]})
 
 
 def _named(shard: Mapping[str, Any]) -> tuple[str, str, int]:
@@ -254,6 +280,7 @@ def _summary(folder: str, committed: Committed) -> CommitSummary:
         resource=committed.resource,
         files=len(committed.files),
         rows=committed.rows,
+        rows_read=committed.report.rows,
         requests=committed.report.requests,
         certificate=committed.report.certificate,
         lists_by_certificate=committed.report.lists_by_certificate,

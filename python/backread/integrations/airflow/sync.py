@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from datetime import timedelta
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, get_args
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
+from backread.integrations.airflow.full_runs import full_is_due
+from backread.integrations.airflow.lineage import facets
+from backread.integrations.airflow.links import MirrorReportLink
 from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.reading import Context, ResumingOperator, one_of, seconds
+from backread.integrations.airflow.reading import Context, ResumingOperator, bad_arguments
+from backread.integrations.airflow.values import (
+    at_least_one,
+    is_rendered,
+    named_truth,
+    one_of,
+    seconds,
+)
 from backread.mirror.report import Mode
 
 if TYPE_CHECKING:
     from backread import Client
-    from backread.mirror import SyncProgress, SyncReport
+    from backread.mirror import Mirror, SyncProgress, SyncReport
 
 __all__ = ["BackreadSyncOperator", "SyncSummary"]
 
@@ -23,7 +33,10 @@ SECONDS_BETWEEN_LINES = 30.0
 class SyncSummary(TypedDict):
     """The operator's XCom, and what its asset events have as ``extra``; see `SyncReport`.
 
-    ``uncertified_lists`` is the number of users whose messages earned no certificate.
+    ``users`` and ``messages`` are the rows that this run read; ``users_stored`` and
+    ``messages_stored`` those that the mirror holds after it, without the ones marked as gone.
+    ``uncertified_lists`` is the number of users whose messages earned no certificate,
+    ``unread_lists`` that of those among them whose messages could not be read.
     """
 
     mirror: str
@@ -33,6 +46,8 @@ class SyncSummary(TypedDict):
     requests: int
     users: int
     messages: int
+    users_stored: int
+    messages_stored: int
     users_added: int
     users_updated: int
     messages_added: int
@@ -42,68 +57,93 @@ class SyncSummary(TypedDict):
     certificate: str
     lists_by_certificate: dict[str, int]
     uncertified_lists: int
+    unread_lists: int
+    outage_seconds: float
     seconds: float
 
 
 class BackreadSyncOperator(ResumingOperator):
     """Syncs a mirror; a retry resumes the run that was killed or failed.
 
-    - ``mirror``: its folder, an absolute path that all workers see; templated.
-    - ``mode``: ``"incremental"`` or ``"full"``, see `Mirror.sync`; templated, so that one DAG may
-      do both.
+    - ``mirror``: its folder, an absolute path that all workers see.
+    - ``mode``: ``"incremental"`` or ``"full"``, see `Mirror.sync`.
+    - ``full_every``: makes a run ``full`` where the last full one began so long ago, in seconds or
+      as a timedelta, or none was; of a DAG's regular runs, the one nearest to that. It goes by the
+      mirror's own ``runs``, so it is the same whatever started the run.
+    - ``full_every_runs``: makes one in so many runs ``full``.
     - ``max_staleness``: how long a list may go without being read whole, in seconds or as a
-      timedelta; 30 days.
+      timedelta; 30 days. None is no bound.
     - ``require_certificate``: fails the task after the sync, without a retry, if the users or any
       list of messages that it read earned no certificate: the mirror is kept, and no asset event
       is recorded.
-    - All else as `ResumingOperator` and Airflow's BaseOperator. One sync of a mirror runs at a
-      time, so ``max_active_tis_per_dag`` is 1 by default.
+    - ``report_url``: where the mirror's report is served, if you keep one; the task has a link
+      to it.
+    - All of these are templates. All else as `ResumingOperator` and Airflow's BaseOperator. One
+      sync of a mirror runs at a time, so ``max_active_tis_per_dag`` is 1 by default.
 
     ``outlets`` are `folder_asset` (mirror) by default, unless the path is a template. The XCom is a
     `SyncSummary`; each outlet's event has it as ``extra``.
     """
 
-    template_fields = ("mirror", "mode", "backread_conn_id")
+    template_fields = (
+        "mirror",
+        "mode",
+        "full_every",
+        "full_every_runs",
+        "max_staleness",
+        "require_certificate",
+        "report_url",
+        "backread_conn_id",
+    )
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        "full_every": "py",
+        "full_every_runs": "py",
+        "max_staleness": "py",
+        "require_certificate": "py",
+    }
 
     def __init__(
         self,
         *,
         mirror: str,
         mode: Mode = "incremental",
-        max_staleness: float | timedelta | None = timedelta(days=30),
-        require_certificate: bool = False,
+        full_every: float | timedelta | str | None = None,
+        full_every_runs: int | str | None = None,
+        max_staleness: float | timedelta | str | None = timedelta(days=30),
+        require_certificate: bool | str = False,
+        report_url: str | None = None,
         **arguments: Any,
     ) -> None:
-        one_of("mode", mode, get_args(Mode))
         if not is_template(mirror):
-            _local("mirror", mirror)
-            arguments.setdefault("outlets", [folder_asset(mirror)])
+            arguments.setdefault("outlets", [folder_asset(_local("mirror", mirror))])
         arguments.setdefault("max_active_tis_per_dag", 1)
         super().__init__(**arguments)
         self.mirror = mirror
         self.mode: Mode = mode
-        self.max_staleness = (
-            None if max_staleness is None else seconds("max_staleness", max_staleness)
-        )
+        self.full_every = full_every
+        self.full_every_runs = full_every_runs
+        self.max_staleness = max_staleness
         self.require_certificate = require_certificate
+        self.report_url = report_url
+        if report_url is not None:
+            self.operator_extra_links = (MirrorReportLink(),)
+        self._check_arguments()
         self._said = 0.0
         self._most_read = 0
+        self._synced: tuple[str, SyncSummary] | None = None
 
     def read(self, context: Context, client: Client) -> SyncSummary:
         from backread.mirror import Mirror
 
-        try:
+        with bad_arguments():
             folder = _local("mirror", self.mirror)
-            one_of("mode", self.mode, get_args(Mode))
-        except ValueError as error:
-            raise AirflowFailException(str(error)) from None
-        report = Mirror(folder).sync(
-            client,
-            mode=self.mode,
-            max_staleness=self.max_staleness,
-            on_progress=self._tell,
-        )
-        summary = _summary(folder, report)
+            self._check_arguments()
+            mode = self._mode_now(folder)
+            stale_after = seconds("max_staleness", self.max_staleness)
+            must_be_certified = named_truth("require_certificate", self.require_certificate)
+        mirror = Mirror(folder)
+        report = mirror.sync(client, mode=mode, max_staleness=stale_after, on_progress=self._tell)
+        summary = _summary(mirror, report)
         self.log.info("Synced %s: %s", folder, summary)
         if report.unread_users:
             self.log.warning(
@@ -112,10 +152,42 @@ class BackreadSyncOperator(ResumingOperator):
                 len(report.unread_users),
                 _shown(report.unread_users),
             )
-        if self.require_certificate:
+        self._synced = client.base_url, summary
+        if must_be_certified:
             _require_certificate(report)
         emit(context, self.outlets, folder, summary)
         return summary
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """The service and the mirror's tables, for Airflow's provider for OpenLineage."""
+        if self._synced is None:
+            return None
+        base_url, summary = self._synced
+        rows = {"users": summary["users_stored"], "messages": summary["messages_stored"]}
+        return facets(base_url, summary["mirror"], rows)
+
+    def _check_arguments(self) -> None:
+        """ValueError for one that is there, and no good."""
+        if is_rendered(self.mode):
+            one_of("mode", self.mode, get_args(Mode))
+        for name in ("full_every", "max_staleness"):
+            if is_rendered(value := getattr(self, name)):
+                seconds(name, value)
+        if is_rendered(self.full_every_runs):
+            at_least_one("full_every_runs", self.full_every_runs)
+        if is_rendered(self.require_certificate):
+            named_truth("require_certificate", self.require_certificate)
+
+    def _mode_now(self, folder: str) -> Mode:
+        due = full_is_due(
+            folder,
+            seconds("full_every", self.full_every),
+            at_least_one("full_every_runs", self.full_every_runs),
+        )
+        if due is None or self.mode == "full":
+            return self.mode
+        self.log.info("This run is full: %s", due)
+        return "full"
 
     def _tell(self, now: SyncProgress) -> None:
         # It is told too where a read begins; only counts above those of all reads before are new.
@@ -139,15 +211,20 @@ def _local(name: str, folder: str) -> str:
     return folder
 
 
-def _summary(folder: str, report: SyncReport) -> SyncSummary:
+def _summary(mirror: Mirror, report: SyncReport) -> SyncSummary:
+    stored = "SELECT count(*) FROM {} WHERE deleted_at IS NULL"
+    [(users_stored,)] = mirror.sql(stored.format("users")).fetchall()
+    [(messages_stored,)] = mirror.sql(stored.format("messages")).fetchall()
     return SyncSummary(
-        mirror=folder,
+        mirror=str(mirror.folder),
         run_id=report.run_id,
         mode=report.mode,
         resumed=report.resumed,
         requests=report.requests,
         users=report.users,
         messages=report.messages,
+        users_stored=users_stored,
+        messages_stored=messages_stored,
         users_added=report.users_added,
         users_updated=report.users_updated,
         messages_added=report.messages_added,
@@ -157,6 +234,8 @@ def _summary(folder: str, report: SyncReport) -> SyncSummary:
         certificate=report.certificate,
         lists_by_certificate=report.lists_by_certificate,
         uncertified_lists=len(report.uncertified_users),
+        unread_lists=len(report.unread_users),
+        outage_seconds=round(report.outage_seconds, 3),
         seconds=round(report.seconds, 3),
     )
 
