@@ -90,7 +90,7 @@ def test_checks_that_find_nothing_are_logged_every_few_minutes(
     backread_mock: Lane, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("backread.integrations.airflow.checks.monotonic", lambda: now)
+    monkeypatch.setattr("backread.integrations.airflow.intervals.monotonic", lambda: now)
     checks = row_of_checks()
     for _ in range(12):
         checked(backread_mock, checks)

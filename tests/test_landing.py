@@ -83,6 +83,16 @@ def test_the_columns_are_those_of_a_listing(lane: Lane, tmp_path: Path) -> None:
     assert table.sort_by(by_id).to_pylist() == streamed.sort_by(by_id).to_pylist()
 
 
+def test_rows_are_told_while_they_are_landed(lane: Lane, tmp_path: Path) -> None:
+    with lane.client() as client:
+        [shard] = plan(client, shards=1)
+        landing.begin(tmp_path, plan(client, shards=1))
+        told: list[int] = []
+        landed = landing.land(tmp_path, shard, client=client, on_progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == landed.rows
+
+
 def test_a_shard_landed_twice_counts_once(lane: Lane, tmp_path: Path) -> None:
     planned, landed = land_all(lane, tmp_path)
     with lane.client() as client:

@@ -66,6 +66,32 @@ def test_it_is_logged_when_it_begins_and_when_it_ends(
     assert server.secret not in began
 
 
+@pytest.mark.parametrize("status", [0, 502, 503, 504])
+def test_it_is_two_records_at_info_however_many_requests_it_meets(
+    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    caplog.set_level(logging.DEBUG, "backread")
+    server = scripted(Service(20, 1.2, status))
+    face.collect(face.client(server).messages.all())
+    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
+    assert ["has stopped answering" in said[0], "answers again" in said[1]] == [True, True]
+    assert len(said) == 2
+    # At DEBUG each request has its record, none twice.
+    requests = [record for record in caplog.records if record.levelno == logging.DEBUG]
+    assert len(requests) == len(server.requests)
+
+
+def test_a_service_that_is_down_for_good_is_one_record_before_the_error(
+    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "backread")
+    with pytest.raises(backread.ServerError):
+        face.call(face.client(scripted(*[answer(502)] * 4), max_retries=3).users.page)
+    [said] = [record.getMessage() for record in caplog.records]
+    assert said.startswith("GET /external/users")
+    assert "(attempt 1), once more in" in said
+
+
 def test_a_report_keeps_how_long_it_was(face: Any, backread_mock: Lane) -> None:
     m = backread_mock
     m.clock.virtual()

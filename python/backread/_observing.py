@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("backread.http")
 NANOSECONDS = 1_000_000_000
+# An outage may have begun: that of the whole service is told once, and not for each request.
+DOWN = {502, 503, 504}
+SOON = 1.0
+"""Seconds: a retry that follows so soon is not told before it is known whether it is an outage."""
 OUTAGE_BEGAN = "%s has stopped answering, %.1f s ago: requests wait, and one at a time probes"
 OUTAGE_ENDED = "%s answers again, after an outage of %.1f s"
 
@@ -61,10 +65,21 @@ class Operation:
     """One call of a client's, or one walk: its log records, and its span with one for each request.
 
     Retries, and the begin and the end of an outage, are logged at INFO; all other requests at
-    DEBUG. Neither records nor spans hold headers or bodies.
+    DEBUG, and so are failures as in an outage (connection errors, 502, 503, 504) after the first of
+    a row that no answer ends, or all of them where it is one. Neither records nor spans hold
+    headers or bodies.
     """
 
-    __slots__ = ("_base_url", "_process", "span", "trace_headers", "tracer")
+    __slots__ = (
+        "_base_url",
+        "_failing_since",
+        "_held",
+        "_in_outage",
+        "_process",
+        "span",
+        "trace_headers",
+        "tracer",
+    )
 
     trace_headers: tuple[str | None, str | None]
     """``traceparent`` and ``tracestate`` for the requests (W3C Trace Context); None is not sent."""
@@ -75,6 +90,10 @@ class Operation:
         self.span: Span | None = None
         self.tracer: Tracer | None = None
         self.trace_headers = None, None
+        self._in_outage = False
+        # When the first failure came of a row that may be an outage, and it while it is not told.
+        self._failing_since: float | None = None
+        self._held: Attempt | None = None
 
     def tell(self, attempts: list[Attempt], left_out: int) -> None:
         """Logs and traces what was sent since the last time."""
@@ -95,6 +114,8 @@ class Operation:
 
     def end(self, error: BaseException | None) -> None:
         """Ends the span, with the class of the error; a second end is none."""
+        if self._process == os.getpid():
+            self._log_held(logging.INFO)
         span, self.span = self.span, None
         # What a fork brought along is the parent's to end.
         if span is None or self._process != os.getpid():
@@ -108,17 +129,38 @@ class Operation:
 
     def __del__(self) -> None:
         # Cancelled, or left in the middle.
-        if getattr(self, "span", None) is not None:
+        if getattr(self, "span", None) is not None or getattr(self, "_held", None) is not None:
             self.end(None)
 
     def _log(self, attempt: Attempt) -> None:
-        request, number, status, error, began, taken, waited, again_in, outages = attempt
+        _, _, status, error, began, taken, _, again_in, outages = attempt
         for is_new, length in outages:
-            if is_new:
-                LOGGER.info(OUTAGE_BEGAN, self._base_url, length)
-            else:
-                LOGGER.info(OUTAGE_ENDED, self._base_url, length)
+            self._in_outage, self._failing_since = is_new, None
+            self._log_held(logging.DEBUG)
+            LOGGER.info(OUTAGE_BEGAN if is_new else OUTAGE_ENDED, self._base_url, length)
+        is_down = status in DOWN or (error is not None and error[0] == "ConnectError")
         level = logging.DEBUG if again_in is None else logging.INFO
+        if again_in is not None and is_down:
+            if self._in_outage or self._failing_since is not None:
+                level = logging.DEBUG
+            else:
+                self._failing_since = began + taken
+                if again_in < SOON:
+                    self._held = attempt
+                    return
+        elif self._failing_since is not None and began >= self._failing_since:
+            # It was sent after the failure and met something else: there is no outage.
+            self._failing_since = None
+            self._log_held(logging.INFO)
+        self._log_attempt(attempt, level)
+
+    def _log_held(self, level: int) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            self._log_attempt(held, level)
+
+    def _log_attempt(self, attempt: Attempt, level: int) -> None:
+        request, number, status, error, began, taken, waited, again_in, _ = attempt
         if not LOGGER.isEnabledFor(level):
             return
         outcome = str(status or "")

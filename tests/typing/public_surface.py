@@ -471,7 +471,8 @@ def a_landing(client: Client) -> None:
     shards = plan(client)
     run_id = landing.begin("landed", shards)
     assert_type(run_id, str)
-    landed = [landing.land("landed", landing.load_shard("landed", run_id, 0))]
+    shard = landing.load_shard("landed", run_id, 0)
+    landed = [landing.land("landed", shard, on_progress=lambda rows: print(rows))]
     assert_type(landed, list[landing.Landed])
     run = landing.commit("landed", run_id, landed)
     assert_type(run, landing.Committed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -74,13 +75,15 @@ def land(
     client: Client | None = None,
     strict: bool = False,
     secret_file: str | os.PathLike[str] | None = None,
+    on_progress: Callable[[int], object] | None = None,
 ) -> Landed:
     """Reads the shard into a file that is new each time, in bounded memory.
 
     A worker that is killed in the middle leaves a file under a temporary name, which nothing reads;
     one that is run again removes that and writes another. ``client``, ``strict`` and
     ``secret_file`` are those of `Shard.read`, whose errors are raised; `LandingError` where the
-    folder cannot be written.
+    folder cannot be written. ``on_progress`` is called with the number of rows written so far; what
+    it raises ends the reading.
     """
     check_kind("shard", shard, Shard, "an item of what plan() gives")
     storage = Storage(folder)
@@ -100,6 +103,8 @@ def land(
             for batch in reader:
                 writer.write_batch(batch)
                 rows += batch.num_rows
+                if on_progress is not None:
+                    on_progress(rows)
         return rows
 
     with storage.named(name, "written"), storage.fresh(name) as path:

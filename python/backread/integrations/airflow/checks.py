@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from logging import Logger
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from backread.errors import BackreadError, MirrorError, RateLimitError
 from backread.integrations.airflow.failures import permanent
+from backread.integrations.airflow.intervals import Interval
 from backread.integrations.airflow.look import Mark, News, look
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Checks:
         self._held = None if mirror is None else _HeldUsers(mirror)
         self._failures = 0
         self._without_news = 0
-        self._said = monotonic()
+        self._silence = Interval(SECONDS_BETWEEN_LINES)
 
     async def check(self, client: AsyncClient) -> News | None:
         """Looks once; PermanentError for what a later check would meet again."""
@@ -82,8 +82,7 @@ class Checks:
 
     def _say_nothing_new(self) -> None:
         self._without_news += 1
-        if monotonic() - self._said >= SECONDS_BETWEEN_LINES:
-            self._said = monotonic()
+        if self._silence.is_over():
             self._log.info("Nothing new in %d checks", self._without_news)
 
 

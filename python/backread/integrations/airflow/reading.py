@@ -28,6 +28,9 @@ __all__ = ["OnRateLimit", "ReadingOperator", "ResumingOperator", "default_deferr
 
 OnRateLimit = Literal["reschedule", "wait"]
 
+SECONDS_BETWEEN_LINES = 30.0
+"""Progress is logged so often."""
+
 UNNAMED_WAIT = 60.0
 """Seconds until the next attempt where a 429 names no wait."""
 

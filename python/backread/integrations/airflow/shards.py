@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, get_args
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
+from backread.integrations.airflow.intervals import Interval
 from backread.integrations.airflow.lineage import facets
 from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.reading import Context, ReadingOperator, bad_arguments
+from backread.integrations.airflow.reading import (
+    SECONDS_BETWEEN_LINES,
+    Context,
+    ReadingOperator,
+    bad_arguments,
+)
 from backread.integrations.airflow.values import at_least_one, is_rendered, named_truth, one_of
 from backread.sharding.shard import Resource
 
@@ -141,7 +147,13 @@ class BackreadShardOperator(ReadingOperator):
 
         folder, run_id, index = _named(self.shard)
         shard = landing.load_shard(folder, run_id, index)
-        landed = landing.land(folder, shard, client=_at_its_pace(client, shard))
+        silence = Interval(SECONDS_BETWEEN_LINES)
+
+        def tell(rows: int) -> None:
+            if silence.is_over():
+                self.log.info("shard %d: %d rows so far", index, rows)
+
+        landed = landing.land(folder, shard, client=_at_its_pace(client, shard), on_progress=tell)
         self.log.info(
             "Landed shard %d of %d: %d rows, %s",
             shard.index, shard.count, landed.rows, landed.report.certificate,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, get_args
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
 from backread.integrations.airflow.full_runs import full_is_due
+from backread.integrations.airflow.intervals import Interval
 from backread.integrations.airflow.lineage import facets
 from backread.integrations.airflow.links import MirrorReportLink
 from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.reading import Context, ResumingOperator, bad_arguments
+from backread.integrations.airflow.reading import (
+    SECONDS_BETWEEN_LINES,
+    Context,
+    ResumingOperator,
+    bad_arguments,
+)
 from backread.integrations.airflow.values import (
     at_least_one,
     is_rendered,
@@ -26,8 +31,6 @@ if TYPE_CHECKING:
     from backread.mirror import Mirror, SyncProgress, SyncReport
 
 __all__ = ["BackreadSyncOperator", "SyncSummary"]
-
-SECONDS_BETWEEN_LINES = 30.0
 
 
 class SyncSummary(TypedDict):
@@ -128,7 +131,7 @@ class BackreadSyncOperator(ResumingOperator):
         if report_url is not None:
             self.operator_extra_links = (MirrorReportLink(),)
         self._check_arguments()
-        self._said = 0.0
+        self._silence = Interval(SECONDS_BETWEEN_LINES)
         self._most_read = 0
         self._synced: tuple[str, SyncSummary] | None = None
 
@@ -195,13 +198,21 @@ class BackreadSyncOperator(ResumingOperator):
         if read > self._most_read:
             self._most_read = read
             self._progressed = True
-        if monotonic() - self._said < SECONDS_BETWEEN_LINES:
-            return
-        self._said = monotonic()
-        self.log.info(
-            "%s: %d users, %d messages, %d requests", now.phase, now.users, now.messages,
-            now.requests,
-        )  # fmt: skip
+        if self._silence.is_over():
+            self.log.info("%s", _progress(now))
+
+
+def _progress(now: SyncProgress) -> str:
+    parts = [
+        f"{now.users:,} users",
+        f"{now.messages:,} messages",
+        f"{now.requests:,} requests ({now.pace:.0f} a second)",
+    ]
+    if now.lists_total is not None:
+        parts.append(f"{now.lists:,} of {now.lists_total:,} lists")
+    if now.seconds_left is not None:
+        parts.append(f"about {now.seconds_left / 60:.0f} min left")
+    return f"{now.phase}: {', '.join(parts)}"
 
 
 def _local(name: str, folder: str) -> str:
