@@ -39,6 +39,12 @@ def test_the_version_is_one() -> None:
     assert METADATA["License-Expression"] == "MIT"
 
 
+def test_airflow_finds_the_documentation() -> None:
+    """Its page of providers shows this URL."""
+    [url] = METADATA.get_all("Project-URL", [])
+    assert url.startswith("Documentation, https://")
+
+
 def test_one_wheel_serves_every_python_from_311_on_that_has_a_gil() -> None:
     wheel = importlib.metadata.distribution("backread").read_text("WHEEL")
     assert wheel is not None

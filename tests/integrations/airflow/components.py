@@ -101,9 +101,13 @@ class Airflow:
 
     def trigger(self, dag_id: str) -> str:
         """Starts a run, once the DAG is known; gives the run's id."""
-        until(lambda: self._known(dag_id), f"a DAG {dag_id}; import errors: {self._errors()}")
+        self.known(dag_id)
         started = self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None})
         return str(started["dag_run_id"])
+
+    def known(self, dag_id: str) -> None:
+        """Waits until Airflow has read the DAG."""
+        until(lambda: self._known(dag_id), f"a DAG {dag_id}; import errors: {self._errors()}")
 
     def _known(self, dag_id: str) -> bool:
         return dag_id in [each["dag_id"] for each in self.ask("GET", "/api/v2/dags")["dags"]]

@@ -173,6 +173,30 @@ def test_the_trigger_travels_without_the_secret() -> None:
     assert NewMessagesTrigger(**arguments).serialize() == (path, arguments)
 
 
+def test_lineage_is_the_service_and_the_tables_with_their_rows(lane: Lane, tmp_path: Path) -> None:
+    task = BackreadSyncOperator(task_id="task", mirror=str(tmp_path / "chats"), outlets=[])
+    assert task.get_openlineage_facets_on_complete(None) is None
+    with lane.client() as client:
+        task.read({"outlet_events": {}}, client)
+    lineage = task.get_openlineage_facets_on_complete(None)
+    assert [(each.namespace, each.name) for each in lineage.inputs] == [(lane.url, "/")]
+    assert [
+        (each.namespace, each.name, each.outputFacets["outputStatistics"].rowCount)
+        for each in lineage.outputs
+    ] == [
+        ("file", f"{tmp_path}/chats/users", 60),
+        ("file", f"{tmp_path}/chats/messages", lane.world.total_messages),
+    ]
+
+
+def test_a_report_that_is_served_is_a_link_of_the_task() -> None:
+    url = "https://reports.example.com/{{ dag.dag_id }}.html"
+    task = BackreadSyncOperator(task_id="task", mirror=MIRROR, report_url=url)
+    [link] = task.operator_extra_links
+    assert (link.name, link.get_link(task, ti_key=None)) == ("Report", url)
+    assert not BackreadSyncOperator(task_id="other", mirror=MIRROR).operator_extra_links
+
+
 def test_airflow_knows_the_provider(airflow_home: Path) -> None:
     assert "backread" in ProvidersManager().providers
     hook = ProvidersManagerTaskRuntime().hooks["backread"]

@@ -11,6 +11,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def dags(home: Path) -> dict[str, str]:
         "stopped": f"""
             BackreadSyncOperator(
                 task_id="chats", mirror="{home}/stopped", backread_conn_id="stopped",
+                report_url="https://reports.example.com/{{{{ dag.dag_id }}}}.html",
             )
         """,
         "sensed": """
@@ -191,6 +193,8 @@ def test_a_task_that_is_marked_as_failed_ends_and_keeps_what_it_committed(
     assert airflow.value("stopped", run, "chats")["resumed"]
     assert asked(lane) - before < USERS
     assert mirror_holds(airflow.home / "stopped", lane.world)
+    links = airflow.ask("GET", f"/api/v2/dags/stopped/dagRuns/{run}/taskInstances/chats/links")
+    assert links["extra_links"] == {"Report": "https://reports.example.com/stopped.html"}
 
 
 def test_the_triggerer_looks_for_new_messages(airflow: Airflow, lanes: dict[str, Lane]) -> None:
@@ -237,6 +241,13 @@ def test_the_test_button(airflow: Airflow, lanes: dict[str, Lane]) -> None:
     done, message = tested(extra={**extra, "rate_limt": 3})
     assert not done
     assert "rate_limt" in message
+
+
+def test_the_page_of_providers_leads_to_the_documentation(airflow: Airflow) -> None:
+    found = airflow.ask("GET", "/api/v2/providers?limit=100")["providers"]
+    [provider] = [each for each in found if each["package_name"] == "backread"]
+    [url] = metadata("backread").get_all("Project-URL", [])
+    assert provider["documentation_url"] == url.partition(", ")[2]
 
 
 def test_no_secret_is_in_a_file_of_airflow(airflow: Airflow, lanes: dict[str, Lane]) -> None:

@@ -157,7 +157,7 @@ class BackreadSyncOperator(ResumingOperator):
             )
         self._synced = client.base_url, summary
         if must_be_certified:
-            _require_certificate(report)
+            _require_certificate(report, self.backread_conn_id)
         emit(context, self.outlets, folder, summary)
         return summary
 
@@ -251,9 +251,12 @@ def _summary(mirror: Mirror, report: SyncReport) -> SyncSummary:
     )
 
 
-def _require_certificate(report: SyncReport) -> None:
+def _require_certificate(report: SyncReport, backread_conn_id: str) -> None:
     # A retry would read everything again, and find the same.
-    kept = "require_certificate: the mirror is synced, and no asset event is recorded, because"
+    kept = (
+        f"the connection {backread_conn_id!r}, require_certificate: the mirror is synced, and no "
+        "asset event is recorded, because"
+    )
     if report.certificate == "uncertified":
         raise AirflowFailException(
             f"{kept} the list of users is uncertified: {report.certificate_reason}"
