@@ -152,9 +152,11 @@ class Airflow:
         found = self.ask("GET", f"/api/v2/assets/events?source_dag_id={dag_id}")
         return list(found["asset_events"])
 
-    def logs(self, dag_id: str) -> str:
-        """All that the tasks of a DAG logged."""
+    def logs(self, dag_id: str, task_id: str | None = None) -> str:
+        """All that the tasks of a DAG logged, or one of them."""
         files = sorted((self.home / "logs" / f"dag_id={dag_id}").rglob("*.log*"))
+        if task_id is not None:
+            files = [file for file in files if f"task_id={task_id}" in file.parts]
         return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 

@@ -90,6 +90,32 @@ def test_folder_and_mode_are_templates_and_an_alias_gets_the_asset(
     assert extra["mode"] == "full"
 
 
+def test_progress_is_logged_at_intervals(
+    run: Run,
+    lane: Lane,
+    connect: Connect,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    connect(lane)
+    body = f"""
+    BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a")
+    plan = BackreadPlanOperator(task_id="plan", folder="{tmp_path}/b", shards=1)
+    BackreadShardOperator.partial(task_id="shard").expand(shard=plan.output)
+    """
+    run("quick", body)
+    # It took no 30 seconds.
+    assert "requests (" not in capsys.readouterr().out
+    for module in ("sync", "shards"):
+        monkeypatch.setattr(f"backread.integrations.airflow.{module}.SECONDS_BETWEEN_LINES", 0.0)
+    run("told", body)
+    shown = capsys.readouterr().out
+    assert f"{lane.world.total_messages:,} messages, " in shown
+    assert "60 of 60 lists" in shown
+    assert f"shard 0: {lane.world.total_messages} rows so far" in shown
+
+
 @pytest.mark.parametrize("native", [False, True])
 def test_numbers_and_truths_may_be_templates(
     airflow_home: Path, lane: Lane, connect: Connect, tmp_path: Path, native: bool
@@ -506,7 +532,7 @@ def test_a_dead_service_is_waited_for_until_the_timeout(
     soft: str,
     ends: str,
 ) -> None:
-    connect(lane, max_retries=0)
+    connect(lane)
     lane.fault("users: status(500)")
     sensor = (
         f'NewMessagesSensor(task_id="wait", since="2026-01-01", {how}, soft_fail={soft}, '
@@ -518,6 +544,7 @@ def test_a_dead_service_is_waited_for_until_the_timeout(
     shown = capsys.readouterr().out
     assert lane.counts()["users"] > 6
     assert shown.count("Check failed (") == lane.counts()["users"]
+    assert "once more in" not in shown
     assert "nothing new within timeout=2 s" in shown or "Sensor has timed out" in shown
 
 

@@ -24,7 +24,7 @@ from backread.testing import Lane, MockServer, World
 
 USERS = 200
 BEGUN = "run=*/shard=00001/.*.unfinished"
-NAMES = ("killed", "landed", "waits", "defers", "stopped", "sensed")
+NAMES = ("killed", "landed", "waits", "defers", "stopped", "sensed", "down", "refused")
 
 
 def dags(home: Path) -> dict[str, str]:
@@ -76,6 +76,17 @@ def dags(home: Path) -> dict[str, str]:
                 deferrable=True,
             )
         """,
+        **{
+            name: f"""
+            for deferrable in (True, False):
+                NewMessagesSensor(
+                    task_id="deferred" if deferrable else "poked", backread_conn_id="{name}",
+                    since="2100-01-01", poke_interval=1, timeout={seconds}, soft_fail=True,
+                    retries=2, deferrable=deferrable,
+                )
+            """
+            for name, seconds in {"down": 8, "refused": 900}.items()
+        },
     }
 
 
@@ -212,6 +223,40 @@ def test_the_triggerer_looks_for_new_messages(airflow: Airflow, lanes: dict[str,
     found = airflow.value("sensed", run, "wait")
     assert found["user_id"] == user_id
     assert datetime.fromisoformat(found["created_at"]) == datetime.fromisoformat(now)
+
+
+def test_a_sensor_ends_alike_in_the_worker_and_in_the_triggerer(
+    airflow: Airflow, lanes: dict[str, Lane]
+) -> None:
+    """A service that is down is waited for until the timeout, a wrong secret is not."""
+    lanes["down"].fault("users: status(500)")
+    runs = {name: airflow.trigger(name) for name in ("down", "refused")}
+    # The first check of each is the worker's.
+    until(
+        lambda: (
+            {
+                name: each["state"]
+                for name, each in airflow.tasks("refused", runs["refused"]).items()
+            }
+            == {"deferred": "deferred", "poked": "running"}
+        ),
+        "a sensor in the triggerer and one in a worker",
+    )
+    lanes["refused"].fault("users: status(401)")
+    for name, state in {"down": "skipped", "refused": "failed"}.items():
+        until(
+            lambda name=name, state=state: (
+                {each["state"] for each in airflow.tasks(name, runs[name]).values()} == {state}
+            ),
+            f"both tasks of {name} {state}",
+        )
+        tasks = airflow.tasks(name, runs[name])
+        assert [each["try_number"] for each in tasks.values()] == [1, 1]
+    for task in ("deferred", "poked"):
+        log = airflow.logs("down", task)
+        assert log.count("Check failed (") > 3
+        assert "timeout" in log
+        assert "the connection 'refused': GET /external/users" in airflow.logs("refused", task)
 
 
 def test_the_form_has_the_fields(airflow: Airflow) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from logging import Logger
 from typing import TYPE_CHECKING
 
+from backread._arguments import ClientOptions
 from backread.errors import BackreadError, MirrorError, RateLimitError
 from backread.integrations.airflow.failures import permanent
 from backread.integrations.airflow.intervals import Interval
@@ -18,10 +19,15 @@ from backread.integrations.airflow.look import Mark, News, look
 if TYPE_CHECKING:
     from backread import AsyncClient
 
-__all__ = ["SECONDS_A_REQUEST", "Checks", "PermanentError"]
+__all__ = ["OPTIONS", "Checks", "PermanentError"]
 
-SECONDS_A_REQUEST = 60.0
-"""What a request of a check may take with its retries."""
+OPTIONS: ClientOptions = {
+    "on_rate_limit": "raise",
+    "deadline": 60.0,
+    "max_retries": 0,
+    "outage_patience": 0.0,
+}
+"""Those of a client that checks: a request that fails is not sent again, as the next check is."""
 
 SECONDS_BETWEEN_LINES = 300.0
 """Checks that find nothing are logged so often at most."""

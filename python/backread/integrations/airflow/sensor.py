@@ -15,7 +15,7 @@ from airflow.sdk import (  # type: ignore[import-not-found, unused-ignore]
 )
 
 from backread.integrations.airflow.assets import absolute, is_template
-from backread.integrations.airflow.checks import SECONDS_A_REQUEST, Checks, PermanentError
+from backread.integrations.airflow.checks import OPTIONS, Checks, PermanentError
 from backread.integrations.airflow.hook import BackreadHook
 from backread.integrations.airflow.look import LEAST_REQUESTS, Mark, News, mark_of, moment
 from backread.integrations.airflow.names import (
@@ -47,8 +47,8 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
 
     A check counts the messages of the eight users of the mirror who wrote last, reads the first and
     the last page of users, and of users there that were created, updated or online after the mark
-    the first and the last page of messages; in at most ``max_requests`` requests (12), retries
-    apart. A new user on these pages, and another number of users, are news too. The interface says
+    the first and the last page of messages; in at most ``max_requests`` requests (12),
+    none of which is sent again in the same check. A new user on these pages, and another number of users, are news too. The interface says
     nothing about the order of lists, nor whether a message moves a user's times, so this is a hint:
     what it finds is there, but it may miss a message of a user who is on neither page and not among
     the eight, one that moved none of the user's times, and one in the middle of a list. Give it a
@@ -170,9 +170,7 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
                 self.backread_conn_id, self._first_mark(), self.max_requests, self.log, self.mirror
             )
         if self._client is None:
-            hook = BackreadHook(
-                self.backread_conn_id, on_rate_limit="raise", deadline=SECONDS_A_REQUEST
-            )
+            hook = BackreadHook(self.backread_conn_id, **OPTIONS)
             # Not from within a loop: the worker of Airflow 3.1 finds no connection there.
             self._client = hook.get_async_client()
         try:

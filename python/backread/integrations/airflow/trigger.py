@@ -12,7 +12,7 @@ from airflow.triggers.base import (  # type: ignore[import-not-found, unused-ign
     TriggerEvent,
 )
 
-from backread.integrations.airflow.checks import SECONDS_A_REQUEST, Checks, PermanentError
+from backread.integrations.airflow.checks import OPTIONS, Checks, PermanentError
 from backread.integrations.airflow.hook import BackreadHook
 from backread.integrations.airflow.look import Mark
 from backread.integrations.airflow.names import AirflowFailException
@@ -73,9 +73,7 @@ class NewMessagesTrigger(BaseTrigger):  # type: ignore[misc, unused-ignore]
             yield TriggerEvent({"status": "failed", "message": str(error)})
 
     async def _checked(self) -> dict[str, Any]:
-        hook = BackreadHook(
-            self.backread_conn_id, on_rate_limit="raise", deadline=SECONDS_A_REQUEST
-        )
+        hook = BackreadHook(self.backread_conn_id, **OPTIONS)
         checks = Checks(
             self.backread_conn_id,
             Mark.from_dict(self.mark),
