@@ -47,12 +47,13 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
 
     A check counts the messages of the eight users of the mirror who wrote last, reads the first and
     the last page of users, and of users there that were created, updated or online after the mark
-    the first and the last page of messages; in at most ``max_requests`` requests (12),
-    none of which is sent again in the same check. A new user on these pages, and another number of users, are news too. The interface says
-    nothing about the order of lists, nor whether a message moves a user's times, so this is a hint:
-    what it finds is there, but it may miss a message of a user who is on neither page and not among
-    the eight, one that moved none of the user's times, and one in the middle of a list. Give it a
-    ``timeout``, with ``soft_fail`` or a sync downstream all the same.
+    the first and the last page of messages; in at most ``max_requests`` requests (12), none of
+    which is sent again in the same check. A new user on these pages, and another number of users,
+    are news too. The interface says nothing about the order of lists, nor whether a message moves a
+    user's times, so this is a hint: what it finds is there, but it may miss a message of a user who
+    is on neither page and not among the eight, one that moved none of the user's times, and one in
+    the middle of a list. Give it a ``timeout``, with ``soft_fail`` or a sync downstream all the
+    same.
 
     A check that fails is logged, and the next one follows, until ``timeout``. What waiting would
     not mend (401, 403, 404 and 406 for the list of users, a malformed connection) fails the task at
