@@ -2,8 +2,9 @@
 
 Layers, each of which imports only those before it::
 
-    connection, look <- provider_info (nothing of Airflow's)
-    connection, names <- assets, hook <- reading, trigger <- sync, shards, sensor
+    values, failures, look, intervals <- connection, checks, full_runs, provider_info
+        (nothing of Airflow's)
+    names, links, lineage <- assets, hook <- reading, trigger <- sync, shards, sensor
 
 Airflow takes a second and more to import, and reads `provider_info` in every process that it
 starts, so a name is loaded when it is first used.
