@@ -103,8 +103,9 @@ def test_no_other_file_is_read_unless_that_is_allowed(mirror: Mirror, query: str
     published = mirror.folder / "published"
     for name, path in (("file", file), ("published", published)):
         query = query.replace(f"{{{name}}}", str(path).replace("'", "''"))
-    with pytest.raises(duckdb.Error):
+    with pytest.raises(duckdb.Error) as caught:
         mirror.sql(query).fetchall()
+    assert "unrestricted=True" in "".join(caught.value.__notes__)
     if query.startswith("FROM read_csv") and "https" not in query:
         assert mirror.sql(query, unrestricted=True).fetchall() == [("a secret",)]
 

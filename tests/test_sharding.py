@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +29,9 @@ from backread import (
     plan,
 )
 from backread.testing import Dialect, Lane, MockServer, World
-from canned import ids, paged, users
+from canned import ids, paged, user, users
 from interpreter import check_silent, run
+from scripted_server import answer
 
 
 @pytest.fixture
@@ -415,6 +417,37 @@ def test_a_shard_that_was_not_read_proves_nothing(lane: Lane) -> None:
     assert report.certificate == "uncertified"
     assert report.reason == "shard 0: not read yet; shard 1: not read yet"
     assert report.ended_at is None
+
+
+@pytest.mark.parametrize(
+    ("single", "reason"),
+    [
+        (answer(500), "could not be fetched by id: .* 500"),
+        (answer(200, "<html>"), "could not be fetched by id: .* not JSON"),
+        (answer(200, user(9_999)), "could not be fetched by id: user 100 came as another one"),
+    ],
+    ids=["500", "html", "another user"],
+)
+def test_a_user_that_cannot_be_fetched_by_id_is_the_reason(
+    scripted: Any, single: bytes, reason: str
+) -> None:
+    rows = users(250)
+    gone: set[int] = set()
+
+    def service(request: Any) -> bytes:
+        if request.path.endswith("/users"):
+            return paged([row for row in rows if row["id"] not in gone])(request)
+        return single
+
+    server = scripted(service)
+    with Client(server.url, server.secret, server.vendor, max_retries=0) as client:
+        [first, *_] = plan(client, resource="users", shards=2)
+        gone.add(100)
+        listing = first.read(client)
+        assert 100 not in [row.id for row in listing]
+        assert 9_999 not in [row.id for row in listing]
+    assert listing.report.certificate == "uncertified"
+    assert re.search(reason, listing.report.reason or "")
 
 
 def test_users_without_an_id_cannot_be_planned_and_that_is_said(scripted: Any) -> None:

@@ -95,7 +95,7 @@ def identifiers(name: str, numbers: Iterable[int] | None) -> tuple[int, ...] | N
 
 
 def page_limit(name: str, rows: object) -> int:
-    """A number of rows that the interface allows for one page: 1 to 99 (interface 8.1)."""
+    """A number of rows that the interface allows for one page: 1 to 99."""
     return whole(name, rows, 1, 99)
 
 

@@ -119,7 +119,7 @@ class _BaseClient:
 
     @property
     def vendor(self) -> str:
-        """The vendor word of the media type (interface 5.3)."""
+        """The vendor word of the media type."""
         return self._native.vendor
 
     def with_options(self, **changes: Unpack[ChangedOptions]) -> Self:
@@ -198,7 +198,7 @@ class Client(_BaseClient):
     """Reads users and messages, and waits for each answer; safe to use from many threads.
 
     - ``base_url``, ``api_secret``, ``vendor``: where the service is, the API Secret Key and the
-      vendor word (interface 1 and 5). What is ``None`` comes from ``BACKREAD_BASE_URL``,
+      vendor word. What is ``None`` comes from ``BACKREAD_BASE_URL``,
       ``BACKREAD_API_SECRET``, ``BACKREAD_VENDOR``.
     - ``timeout``: for one attempt; ``deadline``: for a whole call with its retries, waits and
       pages. Seconds or a timedelta; ``None`` for no bound.

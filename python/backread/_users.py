@@ -78,10 +78,10 @@ class Users(_BaseUsers):
     ) -> Any:
         """Every user, as a `Listing` that is read while it is iterated; nothing is sent yet.
 
-        ``as_dict`` gives the JSON objects as sent. ``strict`` raises `IncompleteError` at the end
-        of a walk that proved nothing. ``page_size`` is the ``limit`` of each request, 1 to 99 rows
-        (interface 8.1). ``max_items`` ends the walk after so many items; such a walk, where
-        it leaves rows out, proves nothing. ValueError where a number is out of bounds.
+         ``as_dict`` gives the JSON objects as sent. ``strict`` raises `IncompleteError` at the end
+         of a walk that proved nothing. ``page_size`` is the ``limit`` of each request, 1 to 99 rows
+        . ``max_items`` ends the walk after so many items; such a walk, where
+         it leaves rows out, proves nothing. ValueError where a number is out of bounds.
         """
         return Listing(*self._list(strict, page_size, max_items), as_dict)
 

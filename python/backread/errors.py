@@ -111,7 +111,7 @@ class DeadlineExceededError(BackreadError, TimeoutError):
 
 
 class DecodeError(BackreadError):
-    """A successful response is not JSON, or not the shape of interface 2.
+    """A successful response is not JSON, or not of the documented shape.
 
     ``path`` leads to the value (such as ``$.users[3].id``), ``snippet`` shows the text around it.
     """

@@ -46,7 +46,7 @@ Certificate: TypeAlias = Literal["snapshot", "counted", "linked", "uncertified"]
 
 @dataclass(frozen=True, slots=True)
 class UserAttribute:
-    """One custom property of a user, set by the widget's code (interface 2.1)."""
+    """One custom property of a user, set by the widget's code."""
 
     name: str | None
     value: str | None
@@ -55,7 +55,7 @@ class UserAttribute:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One visitor of the chat widget (interface 2.1).
+    """One visitor of the chat widget.
 
     ``user_attributes`` is a tuple of any length; it is ``None`` when the service sent null or
     left it out, and empty when it sent an empty array.
@@ -80,7 +80,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class UserSender:
-    """The sender of a message whose ``sender_type`` is ``user`` (interface 2.2)."""
+    """The sender of a message whose ``sender_type`` is ``user``."""
 
     id: int
     name: str | None
@@ -90,7 +90,7 @@ class UserSender:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSender:
-    """The sender of a message whose ``sender_type`` is ``operator`` (interface 2.2)."""
+    """The sender of a message whose ``sender_type`` is ``operator``."""
 
     id: int
     forename: str | None
@@ -119,7 +119,7 @@ Sender: TypeAlias = UserSender | OperatorSender | OtherSender
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message (interface 2.2).
+    """One chat message.
 
     ``user_id`` is the user whose list holds the message; it is part of the path that was asked,
     not of the answer. ``sender_type`` is as sent, also where ``sender`` is ``None``. Messages of
@@ -146,7 +146,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T_co]):
-    """One list response (interface 2.3): its rows, and the envelope as sent.
+    """One list response: its rows, and the envelope as sent.
 
     ``limit`` is the page size the server applied (rows), ``offset`` the position it applied
     (rows), ``total`` the size of the list (rows) by its own account. A page iterates its items,

@@ -307,7 +307,7 @@ fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
             missing(
                 "api_secret",
                 "BACKREAD_API_SECRET",
-                "the API Secret Key of the service's console (interface 5.2)",
+                "the API Secret Key of the service's console",
             )
         })?;
     match is_printable(secret.expose_secret()) {
@@ -330,7 +330,7 @@ fn unfit_proxy() -> Error {
 }
 
 fn vendor(given: Option<String>) -> Result<String, Error> {
-    const WHAT: &str = "the vendor word of the service's media type (interface 5.3)";
+    const WHAT: &str = "the vendor word of the service's media type";
     let vendor = given
         .filter(|vendor| !vendor.is_empty())
         .ok_or_else(|| missing("vendor", "BACKREAD_VENDOR", WHAT))?;

@@ -20,7 +20,7 @@ impl Limit {
         match u8::try_from(value) {
             Ok(limit @ 1..=LARGEST_LIMIT) => Ok(Self(limit)),
             _ => Err(Error::invalid_argument(format!(
-                "{name} must be 1 to {LARGEST_LIMIT} (interface 8.1), not {value}; nothing was sent"
+                "{name} must be 1 to {LARGEST_LIMIT}, not {value}; nothing was sent"
             ))),
         }
     }

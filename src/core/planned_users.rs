@@ -40,6 +40,7 @@ pub fn planned_users(client: Client, planned: PlannedUsers, settings: WalkSettin
             budget: client.budget(),
             missing: planned.ids.iter().map(|id| signed(*id)).collect(),
             planned: planned.ids.iter().map(|id| signed(*id)).collect(),
+            refused: None,
             report: WalkReport::start(Timestamp::by(client.clock())),
             down_before: client.outage_time(),
             end: None,
@@ -89,6 +90,8 @@ struct Search {
     planned: HashSet<i64>,
     /// Those that no answer has shown yet.
     missing: HashSet<i64>,
+    /// Why a user could not be fetched by id, which ended that search.
+    refused: Option<String>,
     report: WalkReport,
     /// How long the service had been down before.
     down_before: Duration,
@@ -229,6 +232,10 @@ impl Search {
                 break;
             }
             match self.client.user_within(*user_id, &self.budget).await {
+                Ok(read) if read.value.id.is_some_and(|id| id != signed(*user_id)) => {
+                    self.refused = Some(format!("user {} came as another one", user_id.get()));
+                    break;
+                }
                 Ok(read) => {
                     self.missing.remove(&signed(*user_id));
                     self.report.evidence.rows_moved += 1;
@@ -256,7 +263,10 @@ impl Search {
                     self.report.evidence.rows_gone += 1;
                 }
                 // What is held stands without proof.
-                Err(error) if error.is_an_answer() => break,
+                Err(error) if error.is_an_answer() => {
+                    self.refused = Some(error.to_string());
+                    break;
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -297,9 +307,13 @@ impl Search {
                 self.report.unreadable_rows
             ));
         } else {
+            let why = match &self.refused {
+                Some(error) => format!("one could not be fetched by id: {error}"),
+                None => "fetching each by id would have cost more than proving may".to_owned(),
+            };
             self.report.doubt(format!(
                 "{short} of the plan's {} users were on none of the pages around their place, and \
-                 asking for each by its id would have cost more than proving may",
+                 {why}",
                 self.planned.len()
             ));
         }

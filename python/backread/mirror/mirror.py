@@ -13,7 +13,7 @@ from backread._arguments import seconds
 from backread._paths import local_path
 from backread.errors import MirrorError
 from backread.mirror.conversation import Conversation, read_conversation
-from backread.mirror.queries import check_reads_only
+from backread.mirror.queries import check_reads_only, named_restriction
 from backread.mirror.report import Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot import SnapshotReader
 from backread.mirror.table import MirrorTable, TableName
@@ -175,7 +175,7 @@ class Mirror:
         are UTC (``AT TIME ZONE 'Europe/Berlin'`` gives another), ids are those of the service. The
         tables:
 
-        - ``users``, ``messages`` (key: ``user_id, id``): the fields of interface 2, a message's
+        - ``users``, ``messages`` (key: ``user_id, id``): the fields of the service, a message's
           sender in the columns ``sender_…``, fields that the interface does not name as JSON in
           ``extra`` and ``sender_extra``. Besides them ``first_seen_at`` (when the row was first
           committed), ``last_seen_at`` (the end of the last finished run that read the row, or that
@@ -202,7 +202,8 @@ class Mirror:
         cursor = self._reader.cursor(restricted=not unrestricted)
         if not unrestricted:
             check_reads_only(cursor, query)
-        relation: DuckDBPyRelation = cursor.sql(query, params=params)
+        with named_restriction(unrestricted):
+            relation: DuckDBPyRelation = cursor.sql(query, params=params)
         return relation
 
     def table(self, name: TableName) -> MirrorTable:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +14,11 @@ from backread.mirror.engine import pattern, quoted
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["check_reads_only", "restrictions"]
+__all__ = ["check_reads_only", "named_restriction", "restrictions"]
 
 # Only plain words: a comment or a string could hide where the explained statement begins.
 EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s)?\s*(\([\w\s,]*\))?", re.IGNORECASE)
+RESTRICTED = re.compile("disabled (through|by) configuration|configuration has been locked")
 UNRESTRICTED = "pass unrestricted=True to run any statement of DuckDB, with your rights"
 
 
@@ -28,6 +31,17 @@ def restrictions(files: Path) -> list[str]:
         # The last one: it holds itself, too.
         "SET lock_configuration = true",
     ]
+
+
+@contextmanager
+def named_restriction(unrestricted: bool) -> Iterator[None]:
+    """Adds to DuckDB's refusal of a file or a setting what allows it."""
+    try:
+        yield
+    except Exception as error:
+        if not unrestricted and RESTRICTED.search(str(error)):
+            error.add_note(f"Mirror.sql reads the snapshot alone; {UNRESTRICTED}")
+        raise
 
 
 def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:

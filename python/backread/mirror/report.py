@@ -61,7 +61,7 @@ class SyncReport:
       ``messages_updated``: rows it had that differed, or that had been marked as gone; a row that
       a run before had not shown and that is as it was does not count.
     - ``deleted``: users and messages newly marked with ``deleted_at`` (only in mode ``full``).
-    - ``rejects``: records that did not fit (interface 2) and went to the table ``rejects``.
+    - ``rejects``: records that did not fit and went to the table ``rejects``.
     - ``certificate``: what the sweep over the users proved, ``certificate_reason`` why nothing.
       ``lists_by_certificate``: how many message lists earned each certificate;
       ``uncertified_users``: the ids of the users whose list earned none, ascending;

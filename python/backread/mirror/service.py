@@ -15,7 +15,7 @@ __all__ = ["Service", "refuse_other_service", "service_of"]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service as its clients name it: base URL and vendor word (interface 1 and 5.3)."""
+    """A service as its clients name it: base URL and vendor word."""
 
     base_url: str
     vendor: str

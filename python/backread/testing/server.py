@@ -19,7 +19,7 @@ class MockServer(Lane):
 
     ``world`` holds its rows, and a change to it shows in the next answer; by default a
     small `World`. ``host`` and ``port`` say where it listens; port 0 takes a free one. ``secret``
-    and ``vendor`` are what requests must bring (interface 5); by default the secret is random.
+    and ``vendor`` are what requests must bring; by default the secret is random.
     ``dialect``, ``faults`` (rules as text) and ``rate`` are what each is on a `Lane`; ``journal``
     is how many requests are kept to look at. OSError where the port is taken, ValueError for an
     argument that makes no sense::
