@@ -306,7 +306,7 @@ impl Client {
                 }
                 Err(failure) => failure,
             };
-            if failure.not_processed && call.resent < MOST_RESENT {
+            if failure.not_processed && failure.transient && call.resent < MOST_RESENT {
                 call.resent += 1;
                 drop(place);
                 self.observe(request, &call.attempts, Some(&failure.kind), None, notes);
