@@ -124,19 +124,24 @@ class Airflow:
             for each in self.ask("GET", path)["task_instances"]
         }
 
-    def success_of(self, dag_id: str, run_id: str) -> dict[str, Json]:
-        """Waits for the end of a run, which must be a success; gives its task instances."""
+    def ended(self, dag_id: str, run_id: str) -> dict[str, Json]:
+        """Waits for the end of a run, and gives its task instances."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}"
         try:
             until(
                 lambda: self.ask("GET", path)["state"] in ("success", "failed"),
                 f"an end of {dag_id} {run_id}",
             )
-            tasks = self.tasks(dag_id, run_id)
-            assert {each["state"] for each in tasks.values()} == {"success"}
         except AssertionError:
-            print(self.logs(dag_id))
+            print(self.tasks(dag_id, run_id), self.logs(dag_id), sep="\n")
             raise
+        return self.tasks(dag_id, run_id)
+
+    def success_of(self, dag_id: str, run_id: str) -> dict[str, Json]:
+        """Waits for the end of a run, which must be a success; gives its task instances."""
+        tasks = self.ended(dag_id, run_id)
+        if {each["state"] for each in tasks.values()} != {"success"}:
+            raise AssertionError(f"{dag_id}: {tasks}\n{self.logs(dag_id)}")
         return tasks
 
     def value(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> Json:

@@ -85,7 +85,7 @@ def dags(home: Path) -> dict[str, str]:
                     retries=2, deferrable=deferrable,
                 )
             """
-            for name, seconds in {"down": 8, "refused": 900}.items()
+            for name, seconds in {"down": 15, "refused": 900}.items()
         },
     }
 
@@ -244,17 +244,12 @@ def test_a_sensor_ends_alike_in_the_worker_and_in_the_triggerer(
     )
     lanes["refused"].fault("users: status(401)")
     for name, state in {"down": "skipped", "refused": "failed"}.items():
-        until(
-            lambda name=name, state=state: (
-                {each["state"] for each in airflow.tasks(name, runs[name]).values()} == {state}
-            ),
-            f"both tasks of {name} {state}",
-        )
-        tasks = airflow.tasks(name, runs[name])
+        tasks = airflow.ended(name, runs[name])
+        assert {each["state"] for each in tasks.values()} == {state}, tasks
         assert [each["try_number"] for each in tasks.values()] == [1, 1]
     for task in ("deferred", "poked"):
         log = airflow.logs("down", task)
-        assert log.count("Check failed (") > 3
+        assert log.count("Check failed (") > 1
         assert "timeout" in log
         assert "the connection 'refused': GET /external/users" in airflow.logs("refused", task)
 
