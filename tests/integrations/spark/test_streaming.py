@@ -91,8 +91,15 @@ def test_a_driver_that_is_killed_goes_on_without_loss_or_repetition(
     log = (tmp_path / "log").open("wb")
 
     def go_on() -> None:
-        done = subprocess.run(command, env=environment, stdout=log, stderr=log, timeout=600)
-        assert done.returncode == 0, (tmp_path / "log").read_text()
+        for _ in range(3):
+            begin = log.tell()
+            done = subprocess.run(command, env=environment, stdout=log, stderr=log, timeout=600)
+            said = (tmp_path / "log").read_bytes()[begin:].decode()
+            # Spark serializes a map that the session's other query writes to, and now and then an
+            # executor cannot read its task.
+            if "java.io.OptionalDataException" not in said:
+                break
+        assert done.returncode == 0, said
 
     land_one()
     if not ONE_RUN_A_BATCH:
