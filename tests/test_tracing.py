@@ -211,12 +211,12 @@ def test_where_nothing_is_recorded_nothing_is_kept(
 ) -> None:
     from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-    from backread import _observing
+    from backread import _telemetry
 
     traced.provider.sampler = ALWAYS_OFF
     begun: list[object] = []
-    begin = _observing.begin
-    monkeypatch.setattr(_observing, "begin", lambda *each: begun.append(begin(*each)) or begun[-1])
+    begin = _telemetry.begin
+    monkeypatch.setattr(_telemetry, "begin", lambda *each: begun.append(begin(*each)) or begun[-1])
     server = scripted(answer(200, user(42)))
     with Client(server.url, server.secret, server.vendor) as client:
         assert client.users.get(42).id == 42

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::client::Client;
 use super::crawl::{Event, Users, crawl};
 use super::error::{Error, ErrorKind};
-use super::feed::{Feed, Outlet};
 use super::list_state::askable;
+use super::prefetch::{Outlet, Prefetch};
 use super::report::{Certificate, Counts, Evidence, WalkReport};
 use super::timestamp::Timestamp;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
@@ -20,7 +20,7 @@ const EVERY_LIST: &str = "/external/users/*/messages";
 pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Walk {
     let report = SharedReport::new(WalkReport::not_read_yet());
     let shared = report.clone();
-    let feed = Feed::with_room(AT_ONCE, move |outlet: Outlet<WalkedPage>| async move {
+    let prefetch = Prefetch::with_room(AT_ONCE, move |outlet: Outlet<WalkedPage>| async move {
         let client = client.counted();
         let down_before = client.outage_time();
         let now = || Timestamp::by(client.clock());
@@ -91,7 +91,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
             }
         }
     });
-    Walk { feed, report }
+    Walk { prefetch, report }
 }
 
 /// What is known of a crawl besides what its report counts.

@@ -7,8 +7,8 @@ use arrow_schema::SchemaRef;
 
 use super::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
 use super::error::Error;
-use super::feed::{Feed, Outlet};
 use super::interface::Resource;
+use super::prefetch::{Outlet, Prefetch};
 use super::walk::{Walk, WalkedPage};
 
 // Pages are gathered up to this many rows, so that readers are not handed crumbs.
@@ -27,11 +27,11 @@ pub fn schema(resource: Resource) -> SchemaRef {
 }
 
 /// The batches of a walk, made ahead of their reader by one.
-pub fn batches(walk: Arc<Walk>, resource: Resource) -> Feed<RecordBatch> {
-    Feed::new(move |outlet: Outlet<RecordBatch>| async move {
+pub fn batches(walk: Arc<Walk>, resource: Resource) -> Prefetch<RecordBatch> {
+    Prefetch::new(move |outlet: Outlet<RecordBatch>| async move {
         let mut columns = Columns::new(resource);
         loop {
-            let pages = walk.feed.next_ready(AT_ONCE).await?;
+            let pages = walk.prefetch.next_ready(AT_ONCE).await?;
             let ended = pages.is_empty();
             for page in pages {
                 columns.append(&page)?;

@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 use super::budget::Budget;
 use super::client::Client;
 use super::error::{Error, ErrorKind};
-use super::feed::{Feed, Outlet};
 use super::interface::{List, Natural};
 use super::list_state::askable;
+use super::prefetch::{Outlet, Prefetch};
 use super::report::WalkReport;
 use super::unread::UnreadLists;
 use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
@@ -57,8 +57,8 @@ pub enum Event {
 
 /// A crawl under way; it keeps at most some pages that its reader has not taken, and fetches no more
 /// meanwhile.
-pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Feed<Event> {
-    Feed::with_room(PAGES_AHEAD, move |outlet| async move {
+pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Prefetch<Event> {
+    Prefetch::with_room(PAGES_AHEAD, move |outlet| async move {
         let budget = client.budget();
         let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
         let (queue, waiting) = mpsc::channel(side_by_side);
@@ -99,7 +99,7 @@ async fn find_users(
         Users::Listed => {
             let whole = WalkSettings::WHOLE;
             let walk = Walk::within(Some(*budget), client.clone(), List::Users, whole);
-            while let Some(page) = walk.feed.next().await? {
+            while let Some(page) = walk.prefetch.next().await? {
                 let ids: Vec<Natural> = page.rows.iter().filter_map(askable).collect();
                 if !outlet.put(Event::Users(page)).await {
                     return Ok(());

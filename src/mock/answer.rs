@@ -8,30 +8,30 @@ use std::sync::Arc;
 use hyper::header::ACCEPT;
 use hyper::{HeaderMap, Method, Uri};
 
-use super::bend::Bend;
 use super::chunks::Chunks;
+use super::delivery::{Change, Delivery};
 use super::dialect::{Dialect, Order, PastEnd, ShortPages, Strict, Total};
 use super::exchange::{Answer, Call, Sent};
 use super::journal::{Asked, Entry, Served};
-use super::key::{Purpose, RequestKey};
 use super::lane::Lane;
-use super::manner::{Change, Manner};
 use super::order::Sequence;
 use super::page;
 use super::query::{read_page, refuse_query};
 use super::refusal::Refusal;
+use super::request_key::{Purpose, RequestKey};
 use super::routes::Target;
+use super::row_mutation::RowMutation;
 use super::world::View;
 use super::world::draw::Digest;
 
 /// One request that made sense.
-struct Question {
+struct Request {
     target: Target,
     /// For lists, the page.
     asked: Option<Asked>,
     key: RequestKey,
     attempt: u64,
-    bend: Bend,
+    mutation: RowMutation,
 }
 
 /// An answer, and the rows in it where it is a page.
@@ -43,14 +43,14 @@ struct LatePage {
     lane: Arc<Lane>,
     number: u64,
     target: Target,
-    bend: Bend,
+    mutation: RowMutation,
 }
 
 impl Sent for LatePage {
     fn sent(&self) {
         let lane = &self.lane;
         lane.journal.sent(self.number);
-        lane.drifts.page(lane.world(), self.target, &self.bend);
+        lane.drifts.page(lane.world(), self.target, &self.mutation);
     }
 }
 
@@ -64,12 +64,12 @@ impl Lane {
             Err(refusal) => return self.refuse(call, target, &refusal),
         };
         let key = RequestKey::new(target, asked);
-        let question = Question {
+        let request = Request {
             target,
             asked,
             key,
             attempt: self.attempts.next(&key),
-            bend: Bend {
+            mutation: RowMutation {
                 dialect,
                 seed: self.seed(),
             },
@@ -83,47 +83,47 @@ impl Lane {
             }
             None => (None, Vec::new()),
         };
-        let manner = if refusal.is_none() {
+        let delivery = if refusal.is_none() {
             self.rules.choose(self.seed(), &key)
         } else {
-            Manner::default()
+            Delivery::default()
         };
-        let (answer, mut served) = match (&refusal, &manner.change) {
+        let (answer, mut served) = match (&refusal, &delivery.change) {
             (Some(refusal), _) => (refused(refusal), None),
             (None, Some(Change::Status { .. } | Change::Garbage(_))) => {
                 (Answer::json(200, Chunks::default()), None)
             }
-            (None, Some(Change::ContentType(_)) | None) => self.look_up(&question),
+            (None, Some(Change::ContentType(_)) | None) => self.look_up(&request),
         };
-        let whole = served.is_some() && manner.is_whole(answer.body.len() as u64);
+        let whole = served.is_some() && delivery.is_whole(answer.body.len() as u64);
         // Where it takes time, the client may be gone before the answer is.
-        let (now, later) = (whole && !manner.is_late(), whole && manner.is_late());
+        let (now, later) = (whole && !delivery.is_late(), whole && delivery.is_late());
         if let Some(served) = &mut served {
             served.whole = now;
         }
-        let faults = manner.rules.clone();
-        let mut answer = answer.in_manner(manner, &self.clock);
+        let faults = delivery.rules.clone();
+        let mut answer = answer.in_manner(delivery, &self.clock);
         self.counters.count(target.route(), answer.status);
         let number = self.journal.add(Entry {
             page: asked,
-            attempt: question.attempt,
+            attempt: request.attempt,
             faults,
             served,
             ..self.entry(call, target, answer.status)
         });
         if now {
-            self.drifts.page(self.world(), target, &question.bend);
+            self.drifts.page(self.world(), target, &request.mutation);
         }
         if let Some(sending) = answer.sending.as_mut().filter(|_| later) {
             sending.sent = Some(Arc::new(LatePage {
                 lane: Arc::clone(self),
                 number,
                 target,
-                bend: question.bend,
+                mutation: request.mutation,
             }));
         }
         answer.headers.extend(headers);
-        let id = key.chance(self.seed(), Purpose::RequestId, question.attempt);
+        let id = key.chance(self.seed(), Purpose::RequestId, request.attempt);
         answer.headers.push(("x-request-id", format!("{id:016x}")));
         answer
     }
@@ -209,21 +209,21 @@ impl Lane {
         }
     }
 
-    fn look_up(&self, question: &Question) -> Reply {
+    fn look_up(&self, request: &Request) -> Reply {
         let view = self.world().view();
-        let bend = &question.bend;
-        let found = match (question.target, question.asked) {
-            (Target::User { user_id }, _) => page::user(&view, user_id, bend),
+        let mutation = &request.mutation;
+        let found = match (request.target, request.asked) {
+            (Target::User { user_id }, _) => page::user(&view, user_id, mutation),
             (
                 Target::Message {
                     user_id,
                     message_id,
                 },
                 _,
-            ) => page::message(&view, user_id, message_id, bend),
+            ) => page::message(&view, user_id, message_id, mutation),
             (_, Some(asked)) => {
                 return self
-                    .list(question, asked, view)
+                    .list(request, asked, view)
                     .unwrap_or_else(|refusal| (refused(&refusal), None));
             }
             (Target::Users | Target::Messages { .. } | Target::OpenApi | Target::Unknown, None) => {
@@ -234,20 +234,20 @@ impl Lane {
         (answer, None)
     }
 
-    fn list(&self, question: &Question, asked: Asked, view: View) -> Result<Reply, Refusal> {
-        let Question {
+    fn list(&self, request: &Request, asked: Asked, view: View) -> Result<Reply, Refusal> {
+        let Request {
             key,
             attempt,
-            bend,
+            mutation,
             target,
             ..
-        } = question;
-        let dialect = &bend.dialect;
+        } = request;
+        let dialect = &mutation.dialect;
         let chance = |purpose| key.chance(self.seed(), purpose, *attempt);
         let unknown = || Refusal::unknown_user(target.user().unwrap_or(0));
         let user = match target.user() {
             None => None,
-            Some(sent) => Some(bend.own_id(sent).ok_or_else(unknown)?),
+            Some(sent) => Some(mutation.own_id(sent).ok_or_else(unknown)?),
         };
         let rows = page::total(&view, user).ok_or_else(unknown)?;
         let mut offset = asked.offset;
@@ -291,7 +291,7 @@ impl Lane {
             offset,
             limit: asked.limit,
         };
-        let body = page::body(&served, user, sent, total, bend);
+        let body = page::body(&served, user, sent, total, mutation);
         Ok((Answer::json(200, body), Some(served)))
     }
 }

@@ -1,4 +1,4 @@
-//! One connection: HTTP on a socket, answers in the manner that was chosen for them.
+//! One connection: HTTP on a socket, answers in the delivery that was chosen for them.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -18,9 +18,9 @@ use tokio::time::sleep;
 
 use super::admin::is_admin;
 use super::body::Body;
+use super::delivery::Ending;
 use super::exchange::{Answer, Call, Responder, Sending};
 use super::heads::Heads;
-use super::manner::Ending;
 use super::wire::{Cue, Exit, Wire};
 
 /// The longest head, in bytes: that of Node.js (`--max-http-header-size`).
@@ -110,23 +110,23 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
 async fn send(
     chunks: super::chunks::Chunks,
     Sending {
-        manner,
+        delivery,
         clock,
         sent,
     }: Sending,
     cue: &Arc<Cue>,
     stale: &AtomicBool,
 ) -> Body {
-    if !manner.delay.is_zero() {
-        clock.hold(Some(manner.delay)).await;
+    if !delivery.delay.is_zero() {
+        clock.hold(Some(delivery.delay)).await;
     }
-    let exit = match manner.ending {
+    let exit = match delivery.ending {
         Ending::Whole | Ending::Short { .. } | Ending::Stale => None,
         Ending::Reset { after_bytes } => Some((after_bytes, Exit::Reset)),
         Ending::Close { after_bytes } => Some((Some(after_bytes), Exit::Close)),
         Ending::Stall { after_bytes } => Some((after_bytes, Exit::Stall(clock.clone()))),
     };
-    let body = match (exit, manner.ending) {
+    let body = match (exit, delivery.ending) {
         (Some((after_bytes, exit)), _) => {
             cue.plan(exit);
             match after_bytes {
@@ -143,7 +143,7 @@ async fn send(
             Body::whole(chunks)
         }
     };
-    match manner.drip {
+    match delivery.drip {
         Some(drip) => body.dripping(drip.bytes, drip.pause, clock).telling(sent),
         None => {
             if let Some(sent) = sent {

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::axis::axis;
 use super::routes::{DEFAULT_LIMIT, MAX_LIMIT};
+use super::switch_enum::switch_enum;
 
-axis! {
+switch_enum! {
     /// What a `limit` outside 1 to `max_limit` gets.
     OverLimit {
         /// 422.
@@ -18,7 +18,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// The order of lists.
     Order {
         /// By id: the oldest first.
@@ -33,7 +33,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// The `total` of the envelope.
     Total {
         /// The number of rows at that instant.
@@ -51,7 +51,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// What a list gives from an offset past its end.
     PastEnd {
         /// A page without rows.
@@ -63,7 +63,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// Whether fields other than `id` are null or missing beyond what the interface names.
     Nulls {
         /// Only `file_url` and `picture_thumb_url` (interface 2.2).
@@ -77,7 +77,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// Who sends messages.
     SenderType {
         /// Users and operators (interface 2.2).
@@ -87,7 +87,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// Whether there are fields that the interface does not name.
     ExtraFields {
         /// There are none.
@@ -97,7 +97,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// The shape of ids in bodies; paths take the number either way.
     Ids {
         /// Numbers below 2^53.
@@ -109,7 +109,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// Whether a page may hold fewer rows than its `limit` while more follow.
     ShortPages {
         /// Only the last page is short.
@@ -119,7 +119,7 @@ axis! {
     }
 }
 
-axis! {
+switch_enum! {
     /// What a request that the interface does not allow gets.
     Strict {
         /// 401 without the bearer, 406 for another Accept, 422 for another query.

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use super::bend::Bend;
 use super::dialect::Order;
 use super::order::Sequence;
 use super::routes::{Route, Target};
+use super::row_mutation::RowMutation;
 use super::world::{Fields, View, World, WorldError};
 
 /// The most rows that change between two pages.
@@ -119,7 +119,7 @@ impl Drifts {
     }
 
     /// Counts a whole page, and makes the changes whose moment has come.
-    pub fn page(&self, world: &World, target: Target, bend: &Bend) {
+    pub fn page(&self, world: &World, target: Target, mutation: &RowMutation) {
         let mut waiting = self.lock();
         if waiting.is_empty() {
             return;
@@ -134,8 +134,8 @@ impl Drifts {
             .partition(|drift| drift.pages >= drift.after);
         *waiting = later;
         for drift in due {
-            let user = user.map(|sent| bend.own_id(sent).unwrap_or(sent));
-            apply(world, user, drift.change, bend);
+            let user = user.map(|sent| mutation.own_id(sent).unwrap_or(sent));
+            apply(world, user, drift.change, mutation);
         }
     }
 
@@ -187,22 +187,24 @@ impl fmt::Display for Which {
 }
 
 /// Makes a change to the users, or to the messages of `user`. A row that is gone needs none.
-fn apply(world: &World, user: Option<u64>, change: Change, bend: &Bend) {
+fn apply(world: &World, user: Option<u64>, change: Change, mutation: &RowMutation) {
     let view = world.view();
     let _ = match (change, user) {
         (Change::Add(count), None) => world.add_users(count).map(drop),
         (Change::Add(count), Some(user)) => world.add_messages(user, count).map(drop),
-        (Change::Delete(which), None) => {
-            each(ids(&view, None, which, bend), |id| world.remove_user(id))
-        }
-        (Change::Delete(which), Some(user)) => each(ids(&view, Some(user), which, bend), |id| {
-            world.remove_message(user, id)
+        (Change::Delete(which), None) => each(ids(&view, None, which, mutation), |id| {
+            world.remove_user(id)
         }),
-        (Change::Edit(which, fields), None) => each(ids(&view, None, which, bend), |id| {
+        (Change::Delete(which), Some(user)) => {
+            each(ids(&view, Some(user), which, mutation), |id| {
+                world.remove_message(user, id)
+            })
+        }
+        (Change::Edit(which, fields), None) => each(ids(&view, None, which, mutation), |id| {
             world.edit_user(id, fields.clone())
         }),
         (Change::Edit(which, fields), Some(user)) => {
-            each(ids(&view, Some(user), which, bend), |id| {
+            each(ids(&view, Some(user), which, mutation), |id| {
                 world.edit_message(user, id, fields.clone())
             })
         }
@@ -213,13 +215,13 @@ fn each(ids: Vec<u64>, change: impl Fn(u64) -> Result<(), WorldError>) -> Result
     ids.into_iter().map(change).fold(Ok(()), Result::and)
 }
 
-fn ids(view: &View, user: Option<u64>, which: Which, bend: &Bend) -> Vec<u64> {
+fn ids(view: &View, user: Option<u64>, which: Which, mutation: &RowMutation) -> Vec<u64> {
     let total = match user {
         None => view.total_users(),
         Some(user) => view.total_messages(user).unwrap_or(0),
     };
     // Orders that change at every request have no first row of their own; the world's is taken.
-    let order = match bend.dialect.order {
+    let order = match mutation.dialect.order {
         Order::Newest => Order::Newest,
         Order::Id | Order::Ties | Order::Shuffled => Order::Id,
     };
@@ -231,7 +233,7 @@ fn ids(view: &View, user: Option<u64>, which: Which, bend: &Bend) -> Vec<u64> {
     let places = match which {
         // As they were sent; the world's own will do as well.
         Which::Ids(ids) => {
-            let own = |id| bend.own_id(id).unwrap_or(id);
+            let own = |id| mutation.own_id(id).unwrap_or(id);
             return ids.into_iter().map(own).collect();
         }
         Which::First(count) => 0..count.min(total),

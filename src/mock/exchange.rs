@@ -8,7 +8,7 @@ use hyper::{HeaderMap, Method, Uri};
 
 use super::admin::Admin;
 use super::chunks::Chunks;
-use super::manner::{Change, Manner};
+use super::delivery::{Change, Delivery};
 use super::refusal::Refusal;
 use crate::clock::Clock;
 
@@ -38,7 +38,7 @@ pub struct Answer {
 /// How an answer is sent where it is not sent at once and whole.
 #[derive(Clone, Debug)]
 pub struct Sending {
-    pub manner: Manner,
+    pub delivery: Delivery,
     /// What delays and drips go by.
     pub clock: Clock,
     /// Who hears that the answer was sent in the end; a client that goes before hears it never.
@@ -77,10 +77,10 @@ impl Answer {
         }
     }
 
-    /// Applies what a manner changes of the answer itself, and has it sent in this manner.
+    /// Applies what a delivery changes of the answer itself, and has it sent in this delivery.
     #[must_use]
-    pub fn in_manner(mut self, manner: Manner, clock: &Clock) -> Self {
-        match &manner.change {
+    pub fn in_manner(mut self, delivery: Delivery, clock: &Clock) -> Self {
+        match &delivery.change {
             Some(Change::Status {
                 code,
                 retry_after,
@@ -110,9 +110,9 @@ impl Answer {
             }
             None => {}
         }
-        if !manner.is_plain() {
+        if !delivery.is_plain() {
             self.sending = Some(Box::new(Sending {
-                manner,
+                delivery,
                 clock: clock.clone(),
                 sent: None,
             }));

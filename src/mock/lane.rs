@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 
 use super::audit::{self, Audit, AuditError, List};
-use super::bend::Bend;
 use super::counters::Counters;
 use super::dialect::Dialect;
 use super::drift::Drifts;
 use super::journal::{CAPACITY, Entry, Journal};
-use super::key::Attempts;
 use super::rate::{Bucket, Rate};
+use super::request_key::Attempts;
 use super::routes::{Route, Target};
+use super::row_mutation::RowMutation;
 use super::rule::Rule;
 use super::rules::Rules;
 use super::service::media_type;
@@ -173,12 +173,12 @@ impl Lane {
     /// `NoUser` for the messages of a user who was never there; `Forgotten` where the journal has
     /// made room for later requests.
     pub fn audit(&self, list: List, held: &[u64]) -> Result<Audit, AuditError> {
-        let bend = self.bend();
+        let mutation = self.mutation();
         let list = match list {
             List::Users => List::Users,
             // The world's own id of the user will do as well.
             List::Messages { user_id } => List::Messages {
-                user_id: bend.own_id(user_id).unwrap_or(user_id),
+                user_id: mutation.own_id(user_id).unwrap_or(user_id),
             },
         };
         let (entries, forgotten) = self.journal.all();
@@ -192,7 +192,7 @@ impl Lane {
                 List::Users => entry.target == Target::Users,
                 List::Messages { user_id } => {
                     entry.target.route() == Route::Messages
-                        && entry.target.user().and_then(|id| bend.own_id(id)) == Some(user_id)
+                        && entry.target.user().and_then(|id| mutation.own_id(id)) == Some(user_id)
                 }
             })
             .collect();
@@ -209,14 +209,17 @@ impl Lane {
             }
         }
         let (known, never_sent): (Vec<u64>, Vec<u64>) =
-            held.iter().partition(|id| bend.own_id(**id).is_some());
-        let known: Vec<u64> = known.into_iter().filter_map(|id| bend.own_id(id)).collect();
+            held.iter().partition(|id| mutation.own_id(**id).is_some());
+        let known: Vec<u64> = known
+            .into_iter()
+            .filter_map(|id| mutation.own_id(id))
+            .collect();
         let mut audit = audit::audit(list, &known, before, entries, now);
         // As the reader knows them.
         let missing = audit.missing.iter_mut().map(|row| &mut row.id);
         let repeated = audit.repeated.iter_mut().map(|row| &mut row.id);
         for id in missing.chain(repeated).chain(&mut audit.unexpected) {
-            *id = bend.sent_id(*id);
+            *id = mutation.sent_id(*id);
         }
         audit.unexpected.extend(never_sent);
         audit.unexpected.sort_unstable();
@@ -224,8 +227,8 @@ impl Lane {
         Ok(audit)
     }
 
-    pub(super) fn bend(&self) -> Bend {
-        Bend {
+    pub(super) fn mutation(&self) -> RowMutation {
+        RowMutation {
             dialect: self.dialect(),
             seed: self.seed,
         }

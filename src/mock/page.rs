@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use super::bend::{Bend, Kind};
 use super::chunks::Chunks;
 use super::dialect::Order;
 use super::journal::{Asked, Served};
 use super::refusal::Refusal;
+use super::row_mutation::{Kind, RowMutation};
 use super::world::{View, text};
 
 /// The rows of the list of users, or of a user's messages; `None` if there is no such user.
@@ -25,7 +25,7 @@ pub fn body(
     user: Option<u64>,
     asked: Asked,
     total: Option<u64>,
-    bend: &Bend,
+    mutation: &RowMutation,
 ) -> Chunks {
     let mut head = Vec::with_capacity(128);
     head.extend_from_slice(b"{\"limit\":");
@@ -38,14 +38,14 @@ pub fn body(
         None => head.extend_from_slice(b"null"),
     }
     head.push(b',');
-    bend.envelope(served.end() < served.sequence.total, &mut head);
+    mutation.envelope(served.end() < served.sequence.total, &mut head);
     head.extend_from_slice(match user {
         None => b"\"users\":[",
         Some(_) => b"\"messages\":[",
     });
     let mut body = Chunks::default();
     body.push(Bytes::from(head));
-    if bend.dialect.keeps_rows() && served.sequence.order == Order::Id {
+    if mutation.dialect.keeps_rows() && served.sequence.order == Order::Id {
         let rows = usize::try_from(served.rows).unwrap_or(usize::MAX);
         match user {
             None => served.view.write_users(served.first, rows, &mut body),
@@ -54,14 +54,14 @@ pub fn body(
                 .write_messages(user, served.first, rows, &mut body),
         }
     } else {
-        body.push(Bytes::from(rows(served, user, bend)));
+        body.push(Bytes::from(rows(served, user, mutation)));
     }
     body.push(Bytes::from_static(b"]}"));
     body
 }
 
 /// Rows one by one, in the order of the request.
-fn rows(served: &Served, user: Option<u64>, bend: &Bend) -> Vec<u8> {
+fn rows(served: &Served, user: Option<u64>, mutation: &RowMutation) -> Vec<u8> {
     let mut out = Vec::new();
     for place in served.first..served.end() {
         let position = served.sequence.position(place);
@@ -78,8 +78,8 @@ fn rows(served: &Served, user: Option<u64>, bend: &Bend) -> Vec<u8> {
             out.push(b',');
         }
         match row {
-            Some(row) if bend.dialect.keeps_rows() => out.extend_from_slice(&row),
-            Some(row) => out.extend_from_slice(&bend.row(kind, &row)),
+            Some(row) if mutation.dialect.keeps_rows() => out.extend_from_slice(&row),
+            Some(row) => out.extend_from_slice(&mutation.row(kind, &row)),
             None => {}
         }
     }
@@ -90,10 +90,10 @@ fn rows(served: &Served, user: Option<u64>, bend: &Bend) -> Vec<u8> {
 ///
 /// # Errors
 /// A refusal with status 404 if there is none.
-pub fn user(view: &View, sent: u64, bend: &Bend) -> Result<Bytes, Refusal> {
+pub fn user(view: &View, sent: u64, mutation: &RowMutation) -> Result<Bytes, Refusal> {
     let mut out = Vec::new();
-    match bend.own_id(sent) {
-        Some(user_id) if view.write_user(user_id, &mut out) => Ok(bent(Kind::User, out, bend)),
+    match mutation.own_id(sent) {
+        Some(user_id) if view.write_user(user_id, &mut out) => Ok(bent(Kind::User, out, mutation)),
         _ => Err(Refusal::unknown_user(sent)),
     }
 }
@@ -102,24 +102,29 @@ pub fn user(view: &View, sent: u64, bend: &Bend) -> Result<Bytes, Refusal> {
 ///
 /// # Errors
 /// A refusal with status 404 if there is no such user, or no such message.
-pub fn message(view: &View, sent_user: u64, sent: u64, bend: &Bend) -> Result<Bytes, Refusal> {
-    let user_id = bend
+pub fn message(
+    view: &View,
+    sent_user: u64,
+    sent: u64,
+    mutation: &RowMutation,
+) -> Result<Bytes, Refusal> {
+    let user_id = mutation
         .own_id(sent_user)
         .filter(|user_id| view.total_messages(*user_id).is_some())
         .ok_or_else(|| Refusal::unknown_user(sent_user))?;
     let mut out = Vec::new();
-    match bend.own_id(sent) {
+    match mutation.own_id(sent) {
         Some(message_id) if view.write_message(user_id, message_id, &mut out) => {
-            Ok(bent(Kind::Message, out, bend))
+            Ok(bent(Kind::Message, out, mutation))
         }
         _ => Err(Refusal::unknown_message(sent_user, sent)),
     }
 }
 
-fn bent(kind: Kind, row: Vec<u8>, bend: &Bend) -> Bytes {
-    if bend.dialect.keeps_rows() {
+fn bent(kind: Kind, row: Vec<u8>, mutation: &RowMutation) -> Bytes {
+    if mutation.dialect.keeps_rows() {
         Bytes::from(row)
     } else {
-        Bytes::from(bend.row(kind, &row))
+        Bytes::from(mutation.row(kind, &row))
     }
 }

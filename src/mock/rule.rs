@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::fault::Fault;
 use super::grammar::{Cursor, GrammarError, Value, decimal, whole};
-use super::key::RequestKey;
+use super::request_key::RequestKey;
 use super::routes::Route;
 
 /// A fault and the requests that it is for. Reads from its text, and shows as it.

@@ -4,9 +4,9 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::delivery::Delivery;
 use super::fault::{Fault, Latency};
-use super::key::{Attempts, Purpose, RequestKey, unit};
-use super::manner::Manner;
+use super::request_key::{Attempts, Purpose, RequestKey, unit};
 use super::routes::Route;
 use super::rule::Rule;
 use super::world::draw::{Digest, blend};
@@ -74,12 +74,12 @@ impl Rules {
     }
 
     /// How a request is answered, and one more attempt of it for each rule that it matches.
-    pub fn choose(&self, seed: u64, request: &RequestKey) -> Manner {
-        let mut manner = Manner::default();
+    pub fn choose(&self, seed: u64, request: &RequestKey) -> Delivery {
+        let mut delivery = Delivery::default();
         for armed in self.read().iter() {
-            armed.apply(seed, request, &mut manner);
+            armed.apply(seed, request, &mut delivery);
         }
-        manner
+        delivery
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Vec<Armed>> {
@@ -115,7 +115,7 @@ impl Armed {
         }
     }
 
-    fn apply(&self, seed: u64, request: &RequestKey, manner: &mut Manner) {
+    fn apply(&self, seed: u64, request: &RequestKey, delivery: &mut Delivery) {
         let Rule {
             on,
             attempt,
@@ -135,12 +135,12 @@ impl Armed {
         let fires = attempt.is_none_or(|attempt| attempt.get() == number)
             && every.is_none_or(|every| is_turn(request, number, every))
             && p.is_none_or(|p| p.holds(unit(chance(Purpose::Fault))))
-            && manner.has_room_for(fault)
+            && delivery.has_room_for(fault)
             && times.is_none_or(|times| self.spend(request, times));
         if fires {
             let bits = chance(Purpose::Latency);
-            manner.add(fault, (unit(bits), unit(blend(&[bits]))));
-            manner.rules.push(Arc::clone(&self.text));
+            delivery.add(fault, (unit(bits), unit(blend(&[bits]))));
+            delivery.rules.push(Arc::clone(&self.text));
             self.fired.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -8,7 +8,7 @@ use super::errors::to_python;
 use crate::core::config::{self, Options};
 use crate::core::error::Error;
 use crate::core::interface::{Limit, Natural};
-use crate::core::stars;
+use crate::core::redact;
 use crate::core::walk::WalkSettings;
 
 /// A whole number from Python; one too large for any service is out of range, not an overflow.
@@ -70,8 +70,8 @@ pub fn text<T: for<'a> From<&'a str>>(
 
 /// The text with stars where it repeats the secret.
 #[pyfunction]
-pub fn starred(text: &str, secret: &str) -> String {
-    stars::starred(text, secret)
+pub fn redacted(text: &str, secret: &str) -> String {
+    redact::redacted(text, secret)
 }
 
 pub fn walk_settings(

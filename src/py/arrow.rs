@@ -11,13 +11,13 @@ use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use super::convert;
 use super::errors::is_ours;
-use super::interrupting::raise_on_return;
-use super::observing::Onlooker;
+use super::keyboard_interrupt::raise_on_return;
 use super::runtime::block_anywhere;
+use super::telemetry::CallObserver;
 use crate::core::batches::{batches, schema};
 use crate::core::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
-use crate::core::feed::Feed;
 use crate::core::interface::Resource;
+use crate::core::prefetch::Prefetch;
 use crate::core::walk::{SharedReport, Walk};
 
 /// Makes what streams need; see `super::prepare`.
@@ -47,11 +47,11 @@ pub fn schema_capsule(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, P
 
 /// A walk as record batches; it waits for them without the GIL.
 pub struct Batches {
-    feed: Arc<Feed<RecordBatch>>,
+    prefetch: Arc<Prefetch<RecordBatch>>,
     report: SharedReport,
     resource: Resource,
     failed: Arc<Mutex<Option<PyErr>>>,
-    onlooker: Onlooker,
+    observer: CallObserver,
     ended: bool,
 }
 
@@ -60,21 +60,21 @@ impl Batches {
         walk: Arc<Walk>,
         resource: Resource,
         failed: Arc<Mutex<Option<PyErr>>>,
-        onlooker: Onlooker,
+        observer: CallObserver,
     ) -> Self {
         Self {
             report: walk.report.clone(),
-            feed: Arc::new(batches(walk, resource)),
+            prefetch: Arc::new(batches(walk, resource)),
             resource,
             failed,
-            onlooker,
+            observer,
             ended: false,
         }
     }
 
     fn gather(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let feed = Arc::clone(&self.feed);
-        let gathered = block_anywhere(&self.onlooker, async move { feed.next().await });
+        let prefetch = Arc::clone(&self.prefetch);
+        let gathered = block_anywhere(&self.observer, async move { prefetch.next().await });
         gathered.map_err(|error| {
             // Before an interrupt is raised again, which the first Python code to run would meet.
             let text = error.to_string();
@@ -134,7 +134,7 @@ impl Iterator for Batches {
         let gathered = self.gather();
         self.ended = !matches!(gathered, Ok(Some(_)));
         if self.ended {
-            Python::attach(|py| self.onlooker.end(py, None));
+            Python::attach(|py| self.observer.end(py, None));
         }
         match gathered {
             Ok(None) => self.warn().err().map(Err),

@@ -10,11 +10,11 @@ use secrecy::ExposeSecret;
 use super::arguments::{Whole, options, text, walk_settings};
 use super::convert::{page, single};
 use super::errors::to_python;
-use super::observing::Onlooker;
 use super::prepare;
 use super::probe;
 use super::runtime::{SettledWhenDropped, run_single, settle};
 use super::sync::NativeSyncRun;
+use super::telemetry::CallObserver;
 use super::walk::NativeWalk;
 use crate::clock::face::Clock;
 use crate::core::all_messages::all_messages;
@@ -22,9 +22,9 @@ use crate::core::client::Client;
 use crate::core::config::Settings;
 use crate::core::crawl::Users;
 use crate::core::interface::{List, Natural, Resource};
-use crate::core::planned_users::{PlannedUsers, planned_users};
 use crate::core::probe::ProbeSettings;
-use crate::core::stars::starred;
+use crate::core::redact::redacted;
+use crate::core::shard_users::{ShardUsers, shard_users};
 use crate::core::walk::Walk;
 
 #[pyclass(frozen, module = "backread._backread")]
@@ -81,7 +81,7 @@ impl NativeClient {
             user_agent: text(py, "user_agent", user_agent)?,
         };
         let secret = settings.api_secret.as_ref();
-        let on_rate_limit = starred(
+        let on_rate_limit = redacted(
             on_rate_limit,
             secret.map_or("", ExposeSecret::expose_secret),
         );
@@ -124,7 +124,7 @@ impl NativeClient {
             max_retries,
             max_concurrency,
             rate_limit,
-            &self.starred(on_rate_limit),
+            &self.redacted(on_rate_limit),
             max_response_bytes,
             outage_patience,
         )?;
@@ -137,8 +137,8 @@ impl NativeClient {
     }
 
     /// The text with stars where it repeats the secret.
-    fn starred(&self, text: &str) -> String {
-        self.client.stars().over_text(text)
+    fn redacted(&self, text: &str) -> String {
+        self.client.redactor().redact(text)
     }
 
     fn on_clock(&self, clock: &Clock) -> Self {
@@ -167,11 +167,11 @@ impl NativeClient {
     ) -> PyResult<Py<PyAny>> {
         let user_id = user_id.natural(py, "user_id")?;
         let read = move |client: Client| async move { client.user(user_id).await };
-        let onlooker = self.onlooker(py, "users.get")?;
+        let observer = self.observer(py, "users.get")?;
         run_single(
             py,
             blocking,
-            &onlooker,
+            &observer,
             &self.client,
             read,
             move |py, read| single(py, &read, None, as_dict),
@@ -189,11 +189,11 @@ impl NativeClient {
         let user_id = user_id.natural(py, "user_id")?;
         let message_id = message_id.natural(py, "message_id")?;
         let read = move |client: Client| async move { client.message(user_id, message_id).await };
-        let onlooker = self.onlooker(py, "messages.get")?;
+        let observer = self.observer(py, "messages.get")?;
         run_single(
             py,
             blocking,
-            &onlooker,
+            &observer,
             &self.client,
             read,
             move |py, read| single(py, &read, Some(signed(user_id)), as_dict),
@@ -233,9 +233,9 @@ impl NativeClient {
         max_items: Option<Whole<'_>>,
     ) -> PyResult<NativeWalk> {
         let settings = walk_settings(py, strict, page_size, max_items)?;
-        let onlooker = self.onlooker(py, "users.list")?;
-        let walk = Walk::new(onlooker.client(&self.client), List::Users, settings);
-        Ok(NativeWalk::new(walk, Resource::Users, onlooker))
+        let observer = self.observer(py, "users.list")?;
+        let walk = Walk::new(observer.client(&self.client), List::Users, settings);
+        Ok(NativeWalk::new(walk, Resource::Users, observer))
     }
 
     fn walk_messages(
@@ -248,10 +248,10 @@ impl NativeClient {
     ) -> PyResult<NativeWalk> {
         let user_id = user_id.natural(py, "user_id")?;
         let settings = walk_settings(py, strict, page_size, max_items)?;
-        let onlooker = self.onlooker(py, "messages.list")?;
+        let observer = self.observer(py, "messages.list")?;
         let list = List::Messages { user_id };
-        let walk = Walk::new(onlooker.client(&self.client), list, settings);
-        Ok(NativeWalk::new(walk, Resource::Messages, onlooker))
+        let walk = Walk::new(observer.client(&self.client), list, settings);
+        Ok(NativeWalk::new(walk, Resource::Messages, observer))
     }
 
     fn walk_all_messages(
@@ -267,9 +267,9 @@ impl NativeClient {
             None => Users::Listed,
             Some(users) => Users::Given(naturals(py, users)?),
         };
-        let onlooker = self.onlooker(py, "messages.all")?;
-        let walk = all_messages(onlooker.client(&self.client), users, settings);
-        Ok(NativeWalk::new(walk, Resource::Messages, onlooker))
+        let observer = self.observer(py, "messages.all")?;
+        let walk = all_messages(observer.client(&self.client), users, settings);
+        Ok(NativeWalk::new(walk, Resource::Messages, observer))
     }
 
     /// The messages of users that a plan names; those who are gone are counted, and no error.
@@ -282,9 +282,9 @@ impl NativeClient {
     ) -> PyResult<NativeWalk> {
         let settings = walk_settings(py, strict, page_size, None)?;
         let users = Users::Planned(naturals(py, users)?);
-        let onlooker = self.onlooker(py, "shard.read")?;
-        let walk = all_messages(onlooker.client(&self.client), users, settings);
-        Ok(NativeWalk::new(walk, Resource::Messages, onlooker))
+        let observer = self.observer(py, "shard.read")?;
+        let walk = all_messages(observer.client(&self.client), users, settings);
+        Ok(NativeWalk::new(walk, Resource::Messages, observer))
     }
 
     /// The users that a plan names, the first of whom stood at that offset.
@@ -297,13 +297,13 @@ impl NativeClient {
         page_size: Whole<'_>,
     ) -> PyResult<NativeWalk> {
         let settings = walk_settings(py, strict, page_size, None)?;
-        let planned = PlannedUsers {
+        let planned = ShardUsers {
             offset: offset.natural(py, "offset")?.get(),
             ids: naturals(py, users)?,
         };
-        let onlooker = self.onlooker(py, "shard.read")?;
-        let walk = planned_users(onlooker.client(&self.client), planned, settings);
-        Ok(NativeWalk::new(walk, Resource::Users, onlooker))
+        let observer = self.observer(py, "shard.read")?;
+        let walk = shard_users(observer.client(&self.client), planned, settings);
+        Ok(NativeWalk::new(walk, Resource::Users, observer))
     }
 
     fn sync_run(
@@ -313,15 +313,15 @@ impl NativeClient {
         mode: &str,
         max_staleness: Option<f64>,
     ) -> PyResult<NativeSyncRun> {
-        let onlooker = self.onlooker(py, "mirror.sync")?;
-        let client = onlooker.client(&self.client);
-        NativeSyncRun::new(client, onlooker, known, mode, max_staleness)
+        let observer = self.observer(py, "mirror.sync")?;
+        let client = observer.client(&self.client);
+        NativeSyncRun::new(client, observer, known, mode, max_staleness)
     }
 
     fn ask_rows(&self, py: Python<'_>, candidates: &Bound<'_, PyAny>) -> PyResult<NativeSyncRun> {
-        let onlooker = self.onlooker(py, "mirror.sync")?;
-        let client = onlooker.client(&self.client);
-        NativeSyncRun::ask(client, onlooker, candidates)
+        let observer = self.observer(py, "mirror.sync")?;
+        let client = observer.client(&self.client);
+        NativeSyncRun::ask(client, observer, candidates)
     }
 
     fn probe(
@@ -335,9 +335,9 @@ impl NativeClient {
             max_requests,
             sample,
         };
-        let onlooker = self.onlooker(py, "probe")?;
-        let client = onlooker.client(&self.client);
-        probe::profile(py, client, &onlooker, settings, blocking)
+        let observer = self.observer(py, "probe")?;
+        let client = observer.client(&self.client);
+        probe::profile(py, client, &observer, settings, blocking)
     }
 
     /// A key that only the secret gives: HMAC-SHA256 of ``label``, so each use has its own.
@@ -360,8 +360,8 @@ impl NativeClient {
 
 impl NativeClient {
     /// Who looks on at an operation of that name, which begins now.
-    fn onlooker(&self, py: Python<'_>, name: &str) -> PyResult<Onlooker> {
-        Onlooker::begin(py, name, &self.client, self.traceparent)
+    fn observer(&self, py: Python<'_>, name: &str) -> PyResult<CallObserver> {
+        CallObserver::begin(py, name, &self.client, self.traceparent)
     }
 
     fn page(
@@ -379,9 +379,9 @@ impl NativeClient {
             List::Users => None,
             List::Messages { user_id } => Some(signed(user_id)),
         };
-        let onlooker = match list {
-            List::Users => self.onlooker(py, "users.page")?,
-            List::Messages { .. } => self.onlooker(py, "messages.page")?,
+        let observer = match list {
+            List::Users => self.observer(py, "users.page")?,
+            List::Messages { .. } => self.observer(py, "messages.page")?,
         };
         let read = move |client: Client| async move {
             client.page(list, offset, limit, &client.budget()).await
@@ -389,7 +389,7 @@ impl NativeClient {
         run_single(
             py,
             blocking,
-            &onlooker,
+            &observer,
             &self.client,
             read,
             move |py, read| page(py, &read, user_id, as_dict),

@@ -6,7 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyModule, PyTuple};
 
 use super::convert;
-use super::kept::kept;
+use super::fork_safe_once::once;
 use crate::core::error::{Attempt, Error, ErrorKind, StatusFailure};
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -24,7 +24,7 @@ pub fn is_ours(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
 
 fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     let import = || py.import("backread.errors").map(Bound::unbind);
-    Ok(kept(py, &ERRORS, import)?.bind(py))
+    Ok(once(py, &ERRORS, import)?.bind(py))
 }
 
 /// The exception that an error becomes, with its attributes, attempts and cause.

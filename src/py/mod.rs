@@ -5,20 +5,20 @@ mod arrow;
 mod client;
 mod convert;
 mod errors;
-mod interrupting;
-mod kept;
-mod observing;
+mod fork_safe_once;
+mod keyboard_interrupt;
 mod probe;
 mod rows_table;
 mod runtime;
 mod sync;
+mod telemetry;
 mod walk;
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use self::kept::kept;
+use self::fork_safe_once::once;
 
 /// Of the interpreter that has imported this module; each interpreter of a process has its own.
 static SYS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -26,7 +26,7 @@ static SYS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 /// What is kept of Python belongs to one interpreter; in another it would crash.
 fn check_interpreter(py: Python<'_>) -> PyResult<()> {
     let sys = py.import("sys")?;
-    if kept(py, &SYS, || Ok(sys.clone().unbind()))?.is(&sys) {
+    if once(py, &SYS, || Ok(sys.clone().unbind()))?.is(&sys) {
         return Ok(());
     }
     Err(PyImportError::new_err(
@@ -46,7 +46,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sync::SyncBatch>()?;
     module.add_class::<sync::SyncPace>()?;
     module.add_class::<arrow::ArrowTable>()?;
-    module.add_function(wrap_pyfunction!(arguments::starred, module)?)?;
+    module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::messages_table, module)?)?;
@@ -62,5 +62,5 @@ fn prepare(py: Python<'_>) -> PyResult<()> {
     runtime::prepare(py);
     errors::prepare(py)?;
     convert::prepare(py)?;
-    observing::prepare(py)
+    telemetry::prepare(py)
 }

@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::observing::Onlooker;
 use super::runtime::run;
+use super::telemetry::CallObserver;
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
 use crate::core::probe::{ProbeSettings, probe};
@@ -11,7 +11,7 @@ use crate::core::probe::{ProbeSettings, probe};
 pub fn profile(
     py: Python<'_>,
     client: Client,
-    onlooker: &Onlooker,
+    observer: &CallObserver,
     settings: ProbeSettings,
     blocking: bool,
 ) -> PyResult<Py<PyAny>> {
@@ -19,8 +19,8 @@ pub fn profile(
         let profile = probe(&client, settings).await?;
         serde_json::to_string(&profile).map_err(|_| Error::new(ErrorKind::Aborted))
     };
-    let ends = onlooker.clone();
-    run(py, blocking, onlooker, measure, move |py, json| {
+    let ends = observer.clone();
+    run(py, blocking, observer, measure, move |py, json| {
         ends.end(py, None);
         Ok(json.into_pyobject(py)?.into_any().unbind())
     })

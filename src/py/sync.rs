@@ -12,8 +12,8 @@ use roaring::RoaringTreemap;
 
 use super::arrow::ArrowTable;
 use super::convert;
-use super::observing::Onlooker;
 use super::runtime::run_beside_database;
+use super::telemetry::CallObserver;
 use crate::core::client::Client;
 use crate::core::columns::Rows;
 use crate::core::report::WalkReport;
@@ -22,13 +22,13 @@ use crate::core::sync::{Batch, HalfRead, Known, Mode, Progress, RowKey, SyncRun,
 #[pyclass(frozen, name = "SyncRun", module = "backread._backread")]
 pub struct NativeSyncRun {
     run: Arc<SyncRun>,
-    onlooker: Onlooker,
+    observer: CallObserver,
 }
 
 impl NativeSyncRun {
     pub fn new(
         client: Client,
-        onlooker: Onlooker,
+        observer: CallObserver,
         known: &Bound<'_, PyAny>,
         mode: &str,
         max_staleness: Option<f64>,
@@ -49,14 +49,14 @@ impl NativeSyncRun {
         let known = read_known(known)?;
         Ok(Self {
             run: Arc::new(SyncRun::new(client, known, mode, max_staleness)),
-            onlooker,
+            observer,
         })
     }
 
     /// Asks for rows by the columns `resource`, `user_id` and `id`.
     pub fn ask(
         client: Client,
-        onlooker: Onlooker,
+        observer: CallObserver,
         candidates: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let mut keys = Vec::new();
@@ -70,7 +70,7 @@ impl NativeSyncRun {
         }
         Ok(Self {
             run: Arc::new(SyncRun::ask(client, keys)),
-            onlooker,
+            observer,
         })
     }
 }
@@ -166,7 +166,7 @@ impl NativeSyncRun {
         run_beside_database(
             py,
             blocking,
-            &self.onlooker,
+            &self.observer,
             next,
             |py, batch| match batch {
                 Some(batch) => Ok(Bound::new(py, SyncBatch::new(py, batch)?)?
@@ -179,8 +179,8 @@ impl NativeSyncRun {
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.run.stop();
-        let told = self.onlooker.tell(py);
-        self.onlooker.end(py, None);
+        let told = self.observer.tell(py);
+        self.observer.end(py, None);
         told
     }
 }

@@ -9,8 +9,8 @@ use pyo3::types::PyCapsule;
 use super::arrow::{Batches, schema_capsule, stream};
 use super::convert::{self, items, walked_page};
 use super::errors::to_python;
-use super::observing::Onlooker;
 use super::runtime::run;
+use super::telemetry::CallObserver;
 use crate::core::batches::schema;
 use crate::core::interface::Resource;
 use crate::core::walk::{Walk, WalkedPage};
@@ -56,18 +56,18 @@ pub struct NativeWalk {
     pending: Arc<Mutex<Option<PyErr>>>,
     /// What ended an Arrow stream, whose reader is told no more than a text.
     failed: Arc<Mutex<Option<PyErr>>>,
-    onlooker: Onlooker,
+    observer: CallObserver,
 }
 
 impl NativeWalk {
-    pub fn new(walk: Walk, resource: Resource, onlooker: Onlooker) -> Self {
+    pub fn new(walk: Walk, resource: Resource, observer: CallObserver) -> Self {
         Self {
             walk: Arc::new(walk),
             resource,
             ready: Arc::default(),
             pending: Arc::default(),
             failed: Arc::default(),
-            onlooker,
+            observer,
         }
     }
 
@@ -79,15 +79,15 @@ impl NativeWalk {
     ) -> PyResult<Py<PyAny>> {
         self.check_process(py)?;
         let walk = Arc::clone(&self.walk);
-        let next = async move { walk.feed.next().await };
-        run(py, blocking, &self.onlooker, next, move |py, page| {
+        let next = async move { walk.prefetch.next().await };
+        run(py, blocking, &self.observer, next, move |py, page| {
             page.map_or_else(|| Ok(py.None()), |page| make(py, &page))
         })
     }
 
     // Before any lock: in a forked child its holder may be a thread that is not there.
     fn check_process(&self, py: Python<'_>) -> PyResult<()> {
-        let checked = self.walk.feed.check_process();
+        let checked = self.walk.prefetch.check_process();
         checked.map_err(|error| to_python(py, &error))
     }
 }
@@ -112,10 +112,10 @@ impl NativeWalk {
             if !taken.is_empty() {
                 return Ok(taken);
             }
-            ready.put(walk.feed.next_ready(AT_ONCE).await?);
+            ready.put(walk.prefetch.next_ready(AT_ONCE).await?);
             Ok(ready.take())
         };
-        run(py, blocking, &self.onlooker, next, move |py, pages| {
+        run(py, blocking, &self.observer, next, move |py, pages| {
             if pages.is_empty() {
                 return Ok(py.None());
             }
@@ -133,8 +133,8 @@ impl NativeWalk {
     fn next_ids(&self, py: Python<'_>, blocking: bool) -> PyResult<Py<PyAny>> {
         self.check_process(py)?;
         let walk = Arc::clone(&self.walk);
-        let next = async move { walk.feed.next_ready(AT_ONCE).await };
-        run(py, blocking, &self.onlooker, next, move |py, pages| {
+        let next = async move { walk.prefetch.next_ready(AT_ONCE).await };
+        run(py, blocking, &self.observer, next, move |py, pages| {
             let ids: Vec<Option<i64>> = pages
                 .iter()
                 .flat_map(|page| page.rows.iter().map(|row| row.id))
@@ -164,10 +164,10 @@ impl NativeWalk {
         if self.check_process(py).is_err() {
             return Ok(());
         }
-        self.walk.feed.stop();
+        self.walk.prefetch.stop();
         self.ready.lock().clear();
-        let told = self.onlooker.tell(py);
-        self.onlooker.end(py, None);
+        let told = self.observer.tell(py);
+        self.observer.end(py, None);
         told
     }
 
@@ -190,7 +190,7 @@ impl NativeWalk {
             Arc::clone(&self.walk),
             self.resource,
             Arc::clone(&self.failed),
-            self.onlooker.clone(),
+            self.observer.clone(),
         );
         stream(py, batches, requested_schema)
     }

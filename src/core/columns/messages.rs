@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 
 use super::{MESSAGES, append_instant, extra_json, timestamps};
-use crate::core::flat::FlatMessage;
+use crate::core::flat_message::FlatMessage;
 use crate::core::model::Message;
 
 /// Collects messages into a batch of `MESSAGES`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Page, Plain, Row};
-use crate::core::flat::FlatMessage;
+use crate::core::flat_message::FlatMessage;
 use crate::core::interface::Resource;
 use crate::core::json::Text;
 

@@ -13,7 +13,7 @@ use self::plain::Plain;
 use self::scan::{Place, Scanned};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
-use super::flat::FlatMessage;
+use super::flat_message::FlatMessage;
 use super::interface::Resource;
 use super::json::{self, Fault, Text, Whole};
 use super::model::{Extra, Message, Record, User};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::core::flat::{FlatMessage, FlatSender};
+use crate::core::flat_message::{FlatMessage, FlatSender};
 use crate::core::json::cursor::Span;
 use crate::core::model::{
     Message, OperatorSender, Sender, Unknown, User, UserAttribute, UserSender,

@@ -1,4 +1,4 @@
-//! Sends the probe's questions, within their bound, and keeps what every answer tells.
+//! Sends the probe's requests, within their bound, and keeps what every answer tells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::core::config::Options;
 use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::interface::{Limit, List, Resource};
 use crate::core::json::Text;
-use crate::core::question::Question;
+use crate::core::probe_request::ProbeRequest;
 use crate::core::transport::Answer;
 
 const LONGEST_MEDIA_TYPE: usize = 64;
@@ -184,8 +184,8 @@ impl Asker {
         self.client.sent()
     }
 
-    pub async fn ask(&mut self, question: &Question) -> Asked<Reply> {
-        match self.try_ask(question).await {
+    pub async fn ask(&mut self, request: &ProbeRequest) -> Asked<Reply> {
+        match self.try_ask(request).await {
             Ok((reply, _)) => Ok(reply),
             Err(Tried::Bound) => Err(Missed::Unmeasured(format!(
                 "the bound of {} requests was reached",
@@ -199,10 +199,10 @@ impl Asker {
     /// where the service may mind the limit and does, or the bound is reached.
     pub async fn first(
         &mut self,
-        question: &Question,
+        request: &ProbeRequest,
         may_mind: bool,
     ) -> Result<Option<Listed>, Error> {
-        let (reply, attempts) = match self.try_ask(question).await {
+        let (reply, attempts) = match self.try_ask(request).await {
             Ok(answered) => answered,
             Err(Tried::Failed(error)) => return Err(error),
             Err(Tried::Bound) => return Ok(None),
@@ -210,17 +210,17 @@ impl Asker {
         match (reply.listed(), reply.answer.status) {
             (Some(listed), _) => Ok(Some(listed)),
             (None, 400 | 422) if may_mind => Ok(None),
-            (None, _) => Err(self.client.no_page(question, reply.answer, attempts)),
+            (None, _) => Err(self.client.no_page(request, reply.answer, attempts)),
         }
     }
 
     /// A page of a list, asked as any read asks for it.
     pub async fn page(&mut self, list: List, offset: u64, limit: Limit) -> Asked<Listed> {
-        let question = Question::plain(list.page(offset, limit));
-        self.ask(&question).await?.page()
+        let request = ProbeRequest::plain(list.page(offset, limit));
+        self.ask(&request).await?.page()
     }
 
-    async fn try_ask(&mut self, question: &Question) -> Result<(Reply, Vec<Attempt>), Tried> {
+    async fn try_ask(&mut self, request: &ProbeRequest) -> Result<(Reply, Vec<Attempt>), Tried> {
         let left = self.most.saturating_sub(self.client.sent());
         let Some(retries) = left.checked_sub(1) else {
             return Err(Tried::Bound);
@@ -241,16 +241,16 @@ impl Asker {
             let names = answer.headers.pairs().map(|(name, _)| name);
             headers.extend(names.filter(|name| tells_of_rate(name)));
         };
-        let asked = client.ask(question, &self.budget, heard).await;
+        let asked = client.ask(request, &self.budget, heard).await;
         self.told
             .rate_limit_headers
             .extend(headers.into_inner().unwrap_or_else(PoisonError::into_inner));
         match asked {
             Ok((answer, attempts)) => {
                 self.told.attempts(&attempts);
-                self.told.answer(question, &answer, &attempts);
+                self.told.answer(request, &answer, &attempts);
                 let json = serde_json::from_str(&Text::repair(answer.body.clone()).json).ok();
-                let page = question.page();
+                let page = request.page();
                 if let Some(((list, _), envelope)) = page.zip(json.as_ref()) {
                     self.told.envelope(list.resource(), envelope);
                 }
@@ -280,9 +280,9 @@ impl Told {
         }
     }
 
-    fn answer(&mut self, question: &Question, answer: &Answer, attempts: &[Attempt]) {
+    fn answer(&mut self, request: &ProbeRequest, answer: &Answer, attempts: &[Attempt]) {
         self.version = Some(answer.version.to_owned());
-        if question.is_allowed()
+        if request.is_allowed()
             && answer.status == 200
             && let Some(last) = attempts.last()
         {

@@ -3,7 +3,7 @@
 use super::asker::{Asked, Asker, Listed, unmeasured};
 use super::profile::{Gives, PastEnd};
 use crate::core::interface::{Limit, List};
-use crate::core::question::Question;
+use crate::core::probe_request::ProbeRequest;
 
 /// Leaping and halving find the end of a list of a hundred million rows in fewer requests.
 const MOST_REQUESTS: u32 = 48;
@@ -71,7 +71,7 @@ pub async fn find(
     for _ in 0..MOST_REQUESTS {
         let offset = search.next();
         let reply = asker
-            .ask(&Question::plain(list.page(offset, limit)))
+            .ask(&ProbeRequest::plain(list.page(offset, limit)))
             .await?;
         let status = reply.answer.status;
         match reply.listed() {

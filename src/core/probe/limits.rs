@@ -3,7 +3,7 @@
 use super::asker::{Asked, Asker, Listed, Reply, unmeasured};
 use super::profile::{LimitAnswer, Treatment};
 use crate::core::interface::{LARGEST_LIMIT, Limit, List};
-use crate::core::question::Question;
+use crate::core::probe_request::ProbeRequest;
 
 /// Asks with smaller and smaller limits until one is applied, seven times at the most.
 pub async fn largest_page(
@@ -28,7 +28,7 @@ pub async fn largest_page(
     while high - low > 1 {
         let limit = (low + high) / 2;
         let reply = asker
-            .ask(&Question::start(List::Users, Some(limit)))
+            .ask(&ProbeRequest::start(List::Users, Some(limit)))
             .await?;
         let applied = reply.listed().and_then(|listed| listed.applied());
         match applied == Some(limit) {

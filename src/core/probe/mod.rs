@@ -23,7 +23,7 @@ use self::profile::{Http, LimitAnswer, PROFILE_VERSION, ServiceProfile};
 use super::client::Client;
 use super::error::Error;
 use super::interface::{Limit, List};
-use super::question::Question;
+use super::probe_request::ProbeRequest;
 use super::timestamp::Timestamp;
 
 /// How much a probe may ask.
@@ -167,7 +167,7 @@ impl Probe {
     async fn limits(&mut self, pages: &mut Vec<Listed>) -> Result<Limits, Error> {
         let unlimited = self
             .asker
-            .first(&Question::start(List::Users, None), true)
+            .first(&ProbeRequest::start(List::Users, None), true)
             .await?;
         let default = match &unlimited {
             Some(page) => match page.applied() {
@@ -177,18 +177,18 @@ impl Probe {
             None => unmeasured("a list is not given without a limit"),
         };
         let default = self.note("default_page", default)?;
-        let question = Question::plain(List::Users.page(0, Limit::LARGEST));
+        let request = ProbeRequest::plain(List::Users.page(0, Limit::LARGEST));
         let longest = match &unlimited {
-            // It has been answered before, so a failure here is about this question.
+            // It has been answered before, so a failure here is about this request.
             Some(_) => {
                 let page = self
                     .asker
-                    .ask(&question)
+                    .ask(&request)
                     .await
                     .and_then(|reply| reply.page());
                 self.note("largest_page", page)?
             }
-            None => self.asker.first(&question, true).await?,
+            None => self.asker.first(&request, true).await?,
         };
         let largest = limits::largest_page(&mut self.asker, default, longest.as_ref()).await;
         self.notes.remove("largest_page");
@@ -197,13 +197,13 @@ impl Probe {
         pages.extend(unlimited.into_iter().chain(longest));
         if pages.is_empty() {
             // No list was given so far: if this one is not either, its error says why.
-            let question = Question::plain(List::Users.page(0, self.limit));
-            pages.extend(self.asker.first(&question, false).await?);
+            let request = ProbeRequest::plain(List::Users.page(0, self.limit));
+            pages.extend(self.asker.first(&request, false).await?);
         }
         let mut outside = async |path: &str, limit: u64| {
             let reply = self
                 .asker
-                .ask(&Question::start(List::Users, Some(limit)))
+                .ask(&ProbeRequest::start(List::Users, Some(limit)))
                 .await;
             let Some(reply) = self.note(path, reply)? else {
                 return Ok::<_, Error>(None);

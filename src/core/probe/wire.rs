@@ -9,7 +9,7 @@ use super::people::{Sampled, askable};
 use super::profile::{AnswerProfile, Http, Refusals};
 use crate::core::error::Error;
 use crate::core::interface::{Endpoint, List, Natural};
-use crate::core::question::{Question, Target, Twist};
+use crate::core::probe_request::{ProbeRequest, Target, Twist};
 
 // The largest id that a service with 32-bit ids can be asked for.
 const LARGEST_SMALL_ID: u64 = i32::MAX as u64;
@@ -41,7 +41,7 @@ impl Probe {
             user_id: each.user_id,
             message_id: unknown_message,
         });
-        let twisted = |twist| Question {
+        let twisted = |twist| ProbeRequest {
             target: first,
             twist,
         };
@@ -53,14 +53,14 @@ impl Probe {
                 .refusal("other_accept", twisted(Twist::OtherAccept))
                 .await?,
             unknown_user: self
-                .refusal("unknown_user", Question::plain(no_such_user))
+                .refusal("unknown_user", ProbeRequest::plain(no_such_user))
                 .await?,
             messages_of_unknown_user: self
-                .refusal("messages_of_unknown_user", Question::plain(not_theirs))
+                .refusal("messages_of_unknown_user", ProbeRequest::plain(not_theirs))
                 .await?,
             unknown_message: match no_such_message {
                 Some(endpoint) => {
-                    self.refusal("unknown_message", Question::plain(endpoint))
+                    self.refusal("unknown_message", ProbeRequest::plain(endpoint))
                         .await?
                 }
                 None => self.note("refusals.unknown_message", unmeasured("no user was read"))?,
@@ -71,9 +71,9 @@ impl Probe {
     async fn refusal(
         &mut self,
         name: &str,
-        question: Question,
+        request: ProbeRequest,
     ) -> Result<Option<AnswerProfile>, Error> {
-        let asked = self.asker.ask(&question).await;
+        let asked = self.asker.ask(&request).await;
         let reply = self.note(&format!("refusals.{name}"), asked)?;
         Ok(reply.map(|reply| reply.profile()))
     }
@@ -81,7 +81,7 @@ impl Probe {
     /// What the headers of a page say, and whether a condition on it is heeded.
     pub(super) async fn http(&mut self) -> Result<Http, Error> {
         let target = Target::Read(List::Users.page(0, self.limit));
-        let ask = |twist| Question { target, twist };
+        let ask = |twist| ProbeRequest { target, twist };
         let encoded = self.asker.ask(&ask(Twist::Undecoded)).await;
         let encoded = self.note("http.compression", encoded)?;
         let compression = encoded.map(|reply| {

@@ -8,9 +8,9 @@ use crate::core::budget::Budget;
 use crate::core::client::{Client, Read};
 use crate::core::crawl::MOST_SIDE_BY_SIDE;
 use crate::core::error::Error;
-use crate::core::feed::Outlet;
 use crate::core::interface::{List, Natural, Resource};
 use crate::core::page::Row;
+use crate::core::prefetch::Outlet;
 use crate::core::unread::UnreadLists;
 
 /// A row by its key.

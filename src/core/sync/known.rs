@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
-use super::outline::Outline;
+use super::list_shape::ListShape;
 use crate::core::interface::Limit;
 use crate::core::list_state::{Hints, ListState, ListedUser};
 use crate::core::timestamp::Timestamp;
@@ -48,19 +48,20 @@ pub struct HalfRead {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Cursor {
     walk: Checkpoint,
-    #[serde(default)]
-    outline: Outline,
+    // The name that mirrors hold.
+    #[serde(default, rename = "outline")]
+    shape: ListShape,
     /// The user's `updated_at` and `online_at`, in microseconds.
     #[serde(default)]
     hints: Option<(Option<i64>, Option<i64>)>,
 }
 
 impl Cursor {
-    pub fn new(walk: Checkpoint, outline: Outline, hints: Option<Hints>) -> Self {
+    pub fn new(walk: Checkpoint, shape: ListShape, hints: Option<Hints>) -> Self {
         let microseconds = |at: Option<Timestamp>| at.map(Timestamp::microseconds);
         Self {
             walk,
-            outline,
+            shape,
             hints: hints.map(|hints| {
                 (
                     microseconds(hints.updated_at),
@@ -88,7 +89,7 @@ impl Cursor {
 #[derive(Debug)]
 pub struct GoingOn {
     pub resume: Resume,
-    pub outline: Outline,
+    pub shape: ListShape,
     pub hints: Option<Hints>,
 }
 
@@ -102,7 +103,7 @@ impl HalfRead {
                 checkpoint: cursor.walk,
                 held: self.held,
             },
-            outline: cursor.outline,
+            shape: cursor.shape,
             hints,
         })
     }

@@ -2,15 +2,15 @@
 //!
 //! `known.rs` is what the mirror handed over, `plan.rs` what to ask next, `growing_end.rs` the one
 //! request that shows a long list's new rows, `reading.rs` sends, `batch.rs` gathers, `ask.rs` asks
-//! for single rows, `board.rs` says how far it has come.
+//! for single rows, `counters.rs` says how far it has come.
 
 mod ask;
 mod batch;
-mod board;
 mod growing_end;
 mod known;
-mod outline;
+mod list_shape;
 mod plan;
+mod progress;
 mod reading;
 
 use std::sync::Arc;
@@ -23,15 +23,15 @@ pub use self::ask::RowKey;
 use self::ask::{Asked, ask_all};
 pub use self::batch::Batch;
 use self::batch::{Given, Pending};
-use self::board::Board;
-pub use self::board::Progress;
 pub use self::known::{HalfRead, Known, Mode, largest_page};
 use self::plan::{Plan, Terms};
+pub use self::progress::Progress;
+use self::progress::ProgressCounters;
 use self::reading::{Event, read_all};
 use super::client::Client;
 use super::columns::columns_failure;
 use super::error::Error;
-use super::feed::{Feed, Outlet};
+use super::prefetch::{Outlet, Prefetch};
 use super::timestamp::Timestamp;
 
 /// A batch is given out when its first row is this old.
@@ -40,27 +40,27 @@ pub const BATCH_AGE: Duration = Duration::from_secs(2);
 /// What a run reads.
 enum Source {
     /// The users and their messages.
-    Lists(Feed<Event>),
+    Lists(Prefetch<Event>),
     /// Single rows.
-    Rows(Feed<Asked>),
+    Rows(Prefetch<Asked>),
 }
 
 /// A run under way: it is one batch ahead of whoever commits them.
 pub struct SyncRun {
-    batches: Feed<Batch>,
+    batches: Prefetch<Batch>,
     client: Client,
     /// How long the service had been down before.
     down_before: Duration,
-    board: Arc<Board>,
+    counters: Arc<ProgressCounters>,
 }
 
 impl SyncRun {
     /// Reads all users, and the messages of all whose lists are not done.
     pub fn new(client: Client, known: Known, mode: Mode, max_staleness: Option<Duration>) -> Self {
         let client = client.counted().patient();
-        let board = Arc::new(Board::default());
+        let counters = Arc::new(ProgressCounters::default());
         if let Some(limit) = known.largest_page {
-            board.note_page_rows(limit.get().into());
+            counters.note_page_rows(limit.get().into());
         }
         let terms = Terms {
             mode,
@@ -68,31 +68,31 @@ impl SyncRun {
             now: Timestamp::by(client.clock()),
         };
         let plan = Plan::new(known, terms);
-        board.add_lists_done(plan.lists_done());
-        let (reader, shared) = (client.clone(), Arc::clone(&board));
-        let feed = Feed::new(move |outlet| read_all(reader, plan, shared, outlet));
-        Self::under_way(client, Source::Lists(feed), board)
+        counters.add_lists_done(plan.lists_done());
+        let (reader, shared) = (client.clone(), Arc::clone(&counters));
+        let prefetch = Prefetch::new(move |outlet| read_all(reader, plan, shared, outlet));
+        Self::under_way(client, Source::Lists(prefetch), counters)
     }
 
     /// Asks for these rows one by one.
     pub fn ask(client: Client, keys: Vec<RowKey>) -> Self {
         let client = client.counted().patient();
         let reader = client.clone();
-        let feed = Feed::new(move |outlet| ask_all(reader, keys, outlet));
-        Self::under_way(client, Source::Rows(feed), Arc::default())
+        let prefetch = Prefetch::new(move |outlet| ask_all(reader, keys, outlet));
+        Self::under_way(client, Source::Rows(prefetch), Arc::default())
     }
 
-    fn under_way(client: Client, source: Source, board: Arc<Board>) -> Self {
+    fn under_way(client: Client, source: Source, counters: Arc<ProgressCounters>) -> Self {
         let gathering = Gathering {
             source,
             client: client.clone(),
-            board: Arc::clone(&board),
+            counters: Arc::clone(&counters),
         };
         Self {
-            batches: Feed::new(move |outlet| gathering.run(outlet)),
+            batches: Prefetch::new(move |outlet| gathering.run(outlet)),
             down_before: client.outage_time(),
             client,
-            board,
+            counters,
         }
     }
 
@@ -103,12 +103,12 @@ impl SyncRun {
 
     /// How many users there are, as the service last said.
     pub fn users_total(&self) -> Option<i64> {
-        self.board.users_total()
+        self.counters.users_total()
     }
 
     /// How far the run has come, and how fast it goes now.
     pub fn progress(&self) -> Progress {
-        self.board.progress(
+        self.counters.progress(
             self.client.sent(),
             self.client.outage_seconds_since(self.down_before),
             self.client.clock().now(),
@@ -123,7 +123,7 @@ impl SyncRun {
     pub async fn next(&self) -> Result<Option<Batch>, Error> {
         let batch = self.batches.next().await?;
         if let Some(batch) = &batch {
-            self.board.add_lists_done(batch.lists_ended);
+            self.counters.add_lists_done(batch.lists_ended);
         }
         Ok(batch)
     }
@@ -133,7 +133,7 @@ impl SyncRun {
 struct Gathering {
     source: Source,
     client: Client,
-    board: Arc<Board>,
+    counters: Arc<ProgressCounters>,
 }
 
 impl Gathering {
@@ -166,7 +166,7 @@ impl Gathering {
                     Err(_) => break,
                 },
             };
-            self.board
+            self.counters
                 .sample(self.client.sent(), self.client.clock().now());
             match taken {
                 Ok(true) => {
@@ -185,11 +185,11 @@ impl Gathering {
     /// is dropped before it is done.
     async fn take_next(&self, pending: &mut Pending) -> Result<bool, Error> {
         let taken: Result<bool, ArrowError> = match &self.source {
-            Source::Lists(feed) => match feed.next().await? {
+            Source::Lists(prefetch) => match prefetch.next().await? {
                 Some(event) => pending.take(event).map(|()| true),
                 None => Ok(false),
             },
-            Source::Rows(feed) => match feed.next().await? {
+            Source::Rows(prefetch) => match prefetch.next().await? {
                 Some(asked) => pending.take_asked(asked).map(|()| true),
                 None => Ok(false),
             },

@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
-use super::board::Board;
 use super::growing_end::{GrowingEnd, Grown, Step};
 use super::known::{Cursor, GoingOn, HalfRead};
-use super::outline::Outline;
+use super::list_shape::ListShape;
 use super::plan::{Approach, Plan};
+use super::progress::ProgressCounters;
 use crate::core::budget::Budget;
 use crate::core::client::Client;
 use crate::core::crawl::{MOST_SIDE_BY_SIDE, is_gone};
 use crate::core::error::{Error, ErrorKind};
-use crate::core::feed::Outlet;
 use crate::core::interface::List;
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser, askable};
 use crate::core::page::Row;
+use crate::core::prefetch::Outlet;
 use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
 use crate::core::unread::UnreadLists;
@@ -53,7 +53,7 @@ struct Context {
     client: Client,
     budget: Budget,
     plan: Mutex<Plan>,
-    board: Arc<Board>,
+    counters: Arc<ProgressCounters>,
     outlet: Outlet<Event>,
     unread: UnreadLists,
 }
@@ -62,7 +62,7 @@ impl Context {
     fn plan<R>(&self, ask: impl FnOnce(&mut Plan) -> R) -> R {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = ask(&mut plan);
-        self.board.set_lists(plan.lists());
+        self.counters.set_lists(plan.lists());
         answer
     }
 
@@ -75,7 +75,7 @@ impl Context {
 pub async fn read_all(
     client: Client,
     plan: Plan,
-    board: Arc<Board>,
+    counters: Arc<ProgressCounters>,
     outlet: Outlet<Event>,
 ) -> Result<(), Error> {
     let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
@@ -83,7 +83,7 @@ pub async fn read_all(
         budget: client.budget(),
         client,
         plan: Mutex::new(plan),
-        board,
+        counters,
         outlet,
         unread: UnreadLists::default(),
     };
@@ -117,7 +117,7 @@ async fn find_users(
             .for_each(put),
         None => sweep_users(context, &put).await?,
     }
-    context.board.set_users_known();
+    context.counters.set_users_known();
     context.plan(Plan::rest).into_iter().for_each(put);
     Ok(())
 }
@@ -141,8 +141,8 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     }
     let report = SharedReport::new(WalkReport::not_read_yet());
     let wrap = |page: WalkedPage| {
-        context.board.set_users_total(page.total);
-        note_page_rows(&context.board, page.limit, page.rows.len());
+        context.counters.set_users_total(page.total);
+        note_page_rows(&context.counters, page.limit, page.rows.len());
         for row in &page.rows {
             if let Some(user_id) = askable(row) {
                 see(ListedUser {
@@ -153,7 +153,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
         }
         let cursor = page
             .checkpoint
-            .and_then(|walk| Cursor::new(*walk, Outline::default(), None).to_text())
+            .and_then(|walk| Cursor::new(*walk, ListShape::default(), None).to_text())
             .map(|cursor| (cursor, report.get().started_at));
         Event::Users(Rows {
             user_id: None,
@@ -178,11 +178,11 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
 }
 
 /// A full page says how many rows the service gives at most.
-fn note_page_rows(board: &Board, limit: Option<i64>, received: usize) {
+fn note_page_rows(counters: &ProgressCounters, limit: Option<i64>, received: usize) {
     if let Some(limit) = limit.and_then(|limit| u64::try_from(limit).ok())
         && limit == received as u64
     {
-        board.note_page_rows(limit);
+        counters.note_page_rows(limit);
     }
 }
 
@@ -198,7 +198,7 @@ struct ListReading<'a> {
 }
 
 async fn read_list(context: &Context, user: ListedUser) -> Result<(), Error> {
-    let page_rows = context.board.page_rows();
+    let page_rows = context.counters.page_rows();
     let approach = context.plan(|plan| plan.approach(user.id(), page_rows));
     let mut reading = ListReading {
         context,
@@ -253,7 +253,7 @@ impl ListReading<'_> {
                 Err(error) => return Err(error),
             };
             self.asked += read.sent.attempts.len() as u64;
-            note_page_rows(&context.board, read.value.limit, read.value.rows.len());
+            note_page_rows(&context.counters, read.value.limit, read.value.rows.len());
             let repeated = end.repeated();
             let step = end.take(&read.value);
             let rows: Vec<Row> = read.value.rows.into_iter().skip(repeated).collect();
@@ -298,24 +298,24 @@ impl ListReading<'_> {
     /// Reads the list to its end; `None` if nobody reads what it gives.
     async fn sweep(&mut self, going_on: Option<GoingOn>) -> Result<Option<ListRow>, Error> {
         let context = self.context;
-        let (resume, outline) = match going_on {
-            None => (None, Outline::default()),
+        let (resume, shape) = match going_on {
+            None => (None, ListShape::default()),
             Some(going_on) => {
                 self.hints = self.user.hints.or(going_on.hints).unwrap_or_default();
-                (Some(going_on.resume), going_on.outline)
+                (Some(going_on.resume), going_on.shape)
             }
         };
-        let outline = Mutex::new(outline);
+        let shape = Mutex::new(shape);
         let (user_id, report, hints) = (self.user.id(), self.report.clone(), self.hints);
         let wrap = |page: WalkedPage| {
-            note_page_rows(&context.board, page.limit, page.rows.len());
-            let mut outline = outline.lock().unwrap_or_else(PoisonError::into_inner);
+            note_page_rows(&context.counters, page.limit, page.rows.len());
+            let mut shape = shape.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(offset) = page.offset.and_then(|offset| u64::try_from(offset).ok()) {
-                outline.take(offset, &page.rows);
+                shape.take(offset, &page.rows);
             }
             let cursor = page
                 .checkpoint
-                .and_then(|walk| Cursor::new(*walk, outline.clone(), Some(hints)).to_text())
+                .and_then(|walk| Cursor::new(*walk, shape.clone(), Some(hints)).to_text())
                 .map(|cursor| (cursor, report.get().started_at));
             Event::Messages(Rows {
                 user_id: Some(user_id),
@@ -335,16 +335,16 @@ impl ListReading<'_> {
             wrap,
         )
         .await?;
-        let outline = outline.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
         let report = self.report.get();
         if report.ended_at.is_none() {
             return Ok(None);
         }
         let mut row = self.row(&report, Kind::Whole);
-        row.state.grows = outline.grows();
-        row.state.first_ids = outline.first_ids();
-        row.state.last_ids = outline.last_ids();
-        row.state.unread_from = outline.unread_from(report.distinct, row.state.grows);
+        row.state.grows = shape.grows();
+        row.state.first_ids = shape.first_ids();
+        row.state.last_ids = shape.last_ids();
+        row.state.unread_from = shape.unread_from(report.distinct, row.state.grows);
         Ok(Some(row))
     }
 

@@ -16,7 +16,7 @@ use hyper_util::client::legacy::connect::HttpInfo;
 use reqwest::Response;
 use reqwest::Version;
 
-use super::handshake::cause;
+use super::tls_errors::cause;
 
 const WORD: usize = u64::BITS as usize;
 const WORDS: usize = (u16::MAX as usize + 1) / WORD;

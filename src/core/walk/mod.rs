@@ -1,7 +1,7 @@
 //! The offset walk over one list: it steps by what came back, gives each row once, links its pages,
 //! and says what it proves.
 
-mod chain;
+mod row_order;
 mod sweep;
 mod too_large;
 mod totals;
@@ -15,13 +15,13 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::budget::Budget;
 use super::client::{Client, Sent};
 use super::error::{Error, ErrorKind};
-use super::feed::{Feed, Outlet};
 use super::interface::{Limit, List, Natural};
 use super::page::Row;
+use super::prefetch::{Outlet, Prefetch};
 use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
 pub use sweep::{
-    Answer, Ask, Checkpoint, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Question, Resume, Sweep,
+    Answer, Ask, Checkpoint, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Resume, Sweep, WalkRequest,
 };
 use too_large::TooLarge;
 
@@ -108,7 +108,7 @@ impl SharedReport {
 /// A walk under way, fetching ahead of its reader.
 #[derive(Debug)]
 pub struct Walk {
-    pub feed: Feed<WalkedPage>,
+    pub prefetch: Prefetch<WalkedPage>,
     pub report: SharedReport,
 }
 
@@ -126,14 +126,14 @@ impl Walk {
     ) -> Self {
         let report = SharedReport::new(WalkReport::not_read_yet());
         let shared = report.clone();
-        let feed = Feed::new(move |outlet| async move {
+        let prefetch = Prefetch::new(move |outlet| async move {
             let budget = budget.unwrap_or_else(|| client.budget());
             sweep_into(&client, list, settings, &budget, &shared, &outlet, |page| {
                 page
             })
             .await
         });
-        Self { feed, report }
+        Self { prefetch, report }
     }
 }
 
@@ -255,15 +255,15 @@ async fn answer(
     budget: &Budget,
     too_large: &TooLarge,
 ) -> Result<Answer, Error> {
-    match ask.question {
-        Question::Page { offset, limit } => {
+    match ask.request {
+        WalkRequest::Page { offset, limit } => {
             match too_large.page(client, list, offset, limit, budget).await {
                 Ok(read) => Ok(Answer::Page(read)),
                 Err(error) if offset > 0 && says_past_end(&error) => Ok(Answer::PastEnd(error)),
                 Err(error) => Err(error),
             }
         }
-        Question::Row { id } => {
+        WalkRequest::Row { id } => {
             let read = client.row(list, Natural::new("id", id)?, budget).await?;
             Ok(Answer::Row {
                 row: read.value,

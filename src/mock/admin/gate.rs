@@ -1,4 +1,4 @@
-//! Who may ask: the token, and the names that the server may be asked by.
+//! Who may ask: the token, and the names that the server may be request by.
 
 use std::net::IpAddr;
 

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::asked::{Asked, Held, NewDialect, NewDrift, NewFaults, NewLane, NewRate, NewTime};
+use super::admin_request::{
+    AdminRequest, Held, NewDialect, NewDrift, NewFaults, NewLane, NewRate, NewTime,
+};
 use super::problem::Problem;
 use super::{Admin, shown, worlds};
 use crate::clock::virtual_start;
@@ -18,15 +20,15 @@ use crate::mock::rules::RuleId;
 const MOST_ENTRIES: u64 = 1000;
 
 impl Admin {
-    pub(super) fn lanes(&self, asked: &Asked<'_>) -> Result<Value, Problem> {
-        match asked.method {
+    pub(super) fn lanes(&self, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+        match request.method {
             "GET" => {
-                asked.no_query()?;
+                request.no_query()?;
                 let lanes = self.service.lanes();
                 let lanes = lanes.iter().map(|lane| shown::lane(lane, &self.service));
                 Ok(json!({"lanes": lanes.collect::<Vec<Value>>()}))
             }
-            "POST" => self.open_lane(asked.body()?),
+            "POST" => self.open_lane(request.body()?),
             _ => Err(Problem::wrong_method("GET, POST")),
         }
     }
@@ -35,25 +37,25 @@ impl Admin {
         &self,
         name: &str,
         rest: &[&str],
-        asked: &Asked<'_>,
+        request: &AdminRequest<'_>,
     ) -> Result<Value, Problem> {
         let lane = self.find(name)?;
         let lane = &lane;
         match rest {
-            [] => match asked.method {
-                "GET" => asked.only_get(|| Ok(shown::lane(lane, &self.service))),
-                "DELETE" => self.close_lane(lane, asked),
+            [] => match request.method {
+                "GET" => request.only_get(|| Ok(shown::lane(lane, &self.service))),
+                "DELETE" => self.close_lane(lane, request),
                 _ => Err(Problem::wrong_method("GET, DELETE")),
             },
-            ["journal"] => journal(lane, asked),
-            ["dialect"] => dialect(lane, asked),
-            ["rate"] => rate(lane, asked),
-            ["faults"] => faults(lane, asked),
-            ["faults", id] => remove_fault(lane, id, asked),
-            ["world", rest @ ..] => worlds::answer(lane, rest, asked),
-            ["drifts"] => drifts(lane, asked),
-            ["clock"] => clock(lane, asked),
-            ["audit"] => audit(lane, asked),
+            ["journal"] => journal(lane, request),
+            ["dialect"] => dialect(lane, request),
+            ["rate"] => rate(lane, request),
+            ["faults"] => faults(lane, request),
+            ["faults", id] => remove_fault(lane, id, request),
+            ["world", rest @ ..] => worlds::answer(lane, rest, request),
+            ["drifts"] => drifts(lane, request),
+            ["clock"] => clock(lane, request),
+            ["audit"] => audit(lane, request),
             _ => Err(Problem::unknown_path()),
         }
     }
@@ -88,8 +90,8 @@ impl Admin {
         Ok(shown::lane(&lane, &self.service))
     }
 
-    fn close_lane(&self, lane: &Arc<Lane>, asked: &Asked<'_>) -> Result<Value, Problem> {
-        asked.no_query()?;
+    fn close_lane(&self, lane: &Arc<Lane>, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+        request.no_query()?;
         if Arc::ptr_eq(lane, self.service.main()) {
             let problem = "the main lane cannot be closed; it ends with the server";
             return Err(Problem::conflict(problem));
@@ -99,18 +101,18 @@ impl Admin {
     }
 }
 
-fn journal(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
-    match asked.method {
+fn journal(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    match request.method {
         "GET" => {
             let [after, limit] =
-                asked.numbers([("after", 0, u64::MAX), ("limit", 100, MOST_ENTRIES)])?;
+                request.numbers([("after", 0, u64::MAX), ("limit", 100, MOST_ENTRIES)])?;
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             let (entries, forgotten) = lane.journal.since(after, limit);
             let entries: Vec<Value> = entries.iter().map(shown::entry).collect();
             Ok(json!({"entries": entries, "forgotten": forgotten}))
         }
         "DELETE" => {
-            asked.no_query()?;
+            request.no_query()?;
             lane.forget();
             Ok(json!({"entries": [], "forgotten": false}))
         }
@@ -118,11 +120,11 @@ fn journal(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
     }
 }
 
-fn dialect(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
-    match asked.method {
-        "GET" => asked.no_query()?,
+fn dialect(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    match request.method {
+        "GET" => request.no_query()?,
         "PUT" => {
-            let NewDialect { dialect } = asked.body()?;
+            let NewDialect { dialect } = request.body()?;
             lane.set_dialect(dialect.parse().map_err(Problem::wrong::<String>)?);
         }
         _ => return Err(Problem::wrong_method("GET, PUT")),
@@ -130,11 +132,11 @@ fn dialect(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(shown::dialect(&lane.dialect()))
 }
 
-fn rate(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
-    match asked.method {
-        "GET" => asked.no_query()?,
+fn rate(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    match request.method {
+        "GET" => request.no_query()?,
         "PUT" => {
-            let NewRate { rate } = asked.body()?;
+            let NewRate { rate } = request.body()?;
             let rate = rate.map(|text| text.parse().map_err(Problem::wrong::<String>));
             lane.set_rate(rate.transpose()?);
         }
@@ -143,17 +145,17 @@ fn rate(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(json!({"rate": lane.rate().map(|rate| rate.to_string())}))
 }
 
-fn faults(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
-    match asked.method {
-        "GET" => asked.no_query()?,
+fn faults(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    match request.method {
+        "GET" => request.no_query()?,
         "PUT" => {
-            let rules = rules(asked)?;
+            let rules = rules(request)?;
             lane.rules.clear();
             add(lane, rules);
         }
-        "POST" => add(lane, rules(asked)?),
+        "POST" => add(lane, rules(request)?),
         "DELETE" => {
-            asked.no_query()?;
+            request.no_query()?;
             lane.rules.clear();
         }
         _ => return Err(Problem::wrong_method("GET, PUT, POST, DELETE")),
@@ -161,8 +163,8 @@ fn faults(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(json!({"faults": shown::faults(lane)}))
 }
 
-fn rules(asked: &Asked<'_>) -> Result<Vec<Rule>, Problem> {
-    let NewFaults { faults } = asked.body()?;
+fn rules(request: &AdminRequest<'_>) -> Result<Vec<Rule>, Problem> {
+    let NewFaults { faults } = request.body()?;
     read_texts(&faults)
 }
 
@@ -179,11 +181,11 @@ fn add(lane: &Lane, rules: Vec<Rule>) {
     }
 }
 
-fn remove_fault(lane: &Lane, id: &str, asked: &Asked<'_>) -> Result<Value, Problem> {
-    let "DELETE" = asked.method else {
+fn remove_fault(lane: &Lane, id: &str, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    let "DELETE" = request.method else {
         return Err(Problem::wrong_method("DELETE"));
     };
-    asked.no_query()?;
+    request.no_query()?;
     let known = id.parse().is_ok_and(|id| lane.rules.remove(RuleId(id)));
     if !known {
         let problem =
@@ -193,15 +195,15 @@ fn remove_fault(lane: &Lane, id: &str, asked: &Asked<'_>) -> Result<Value, Probl
     Ok(json!({"faults": shown::faults(lane)}))
 }
 
-fn drifts(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
-    match asked.method {
-        "GET" => asked.no_query()?,
+fn drifts(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    match request.method {
+        "GET" => request.no_query()?,
         "POST" => {
-            let new: NewDrift = asked.body()?;
+            let new: NewDrift = request.body()?;
             lane.drifts.add(new.read()?);
         }
         "DELETE" => {
-            asked.no_query()?;
+            request.no_query()?;
             lane.drifts.clear();
         }
         _ => return Err(Problem::wrong_method("GET, POST, DELETE")),
@@ -209,11 +211,11 @@ fn drifts(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
     Ok(json!({"waiting": lane.drifts.waiting()}))
 }
 
-fn clock(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
-    match asked.method {
-        "GET" => asked.no_query()?,
+fn clock(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    match request.method {
+        "GET" => request.no_query()?,
         "POST" => {
-            let new: NewTime = asked.body()?;
+            let new: NewTime = request.body()?;
             set_clock(lane, &new)?;
         }
         _ => return Err(Problem::wrong_method("GET, POST")),
@@ -260,11 +262,11 @@ fn length(seconds: f64) -> Result<Duration, Problem> {
     )))
 }
 
-fn audit(lane: &Lane, asked: &Asked<'_>) -> Result<Value, Problem> {
-    let "POST" = asked.method else {
+fn audit(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    let "POST" = request.method else {
         return Err(Problem::wrong_method("POST"));
     };
-    let Held { ids, messages_of } = asked.body()?;
+    let Held { ids, messages_of } = request.body()?;
     let list = messages_of.map_or(List::Users, |user_id| List::Messages { user_id });
     let audit = lane.audit(list, &ids).map_err(|error| match error {
         AuditError::NoUser { .. } => Problem::not_found(error),

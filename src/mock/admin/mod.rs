@@ -1,7 +1,7 @@
 //! The mock from outside, below `/__mock/`: its state and its switches as JSON, for whoever holds
 //! the server's admin token, and a page that shows them. Nothing here is counted or noted.
 
-mod asked;
+mod admin_request;
 mod files;
 pub(super) mod gate;
 mod lanes;
@@ -21,7 +21,7 @@ use hyper::http::request;
 use hyper::{Method, Request};
 use serde_json::Value;
 
-use self::asked::Asked;
+use self::admin_request::AdminRequest;
 use self::gate::Token;
 use self::problem::Problem;
 use super::chunks::Chunks;
@@ -102,15 +102,15 @@ impl Admin {
     fn serve(&self, head: &request::Parts, body: &[u8]) -> Result<Value, Problem> {
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
         let parts: Vec<&str> = path.split('/').skip(1).collect();
-        let asked = Asked {
+        let request = AdminRequest {
             method: head.method.as_str(),
             query: head.uri.query().unwrap_or_default(),
             body,
         };
         match parts.as_slice() {
-            ["state"] => asked.only_get(|| Ok(self.state())),
-            ["lanes"] => self.lanes(&asked),
-            ["lanes", name, rest @ ..] => self.lane(name, rest, &asked),
+            ["state"] => request.only_get(|| Ok(self.state())),
+            ["lanes"] => self.lanes(&request),
+            ["lanes", name, rest @ ..] => self.lane(name, rest, &request),
             _ => Err(Problem::unknown_path()),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::asked::{Asked, WorldChange, some_rows};
+use super::admin_request::{AdminRequest, WorldChange, some_rows};
 use super::problem::Problem;
 use crate::mock::chunks::Chunks;
 use crate::mock::lane::Lane;
@@ -12,16 +12,16 @@ const MOST_SHOWN: u64 = 99;
 /// The most users whose messages are counted: it takes a second or two.
 const MOST_COUNTED: u64 = 20_000_000;
 
-pub fn answer(lane: &Lane, rest: &[&str], asked: &Asked<'_>) -> Result<Value, Problem> {
+pub fn answer(lane: &Lane, rest: &[&str], request: &AdminRequest<'_>) -> Result<Value, Problem> {
     let world = lane.world();
     match rest {
-        [] => match asked.method {
-            "GET" => asked.only_get(|| Ok(numbers(world))),
-            "POST" => change(world, asked.body()?),
+        [] => match request.method {
+            "GET" => request.only_get(|| Ok(numbers(world))),
+            "POST" => change(world, request.body()?),
             _ => Err(Problem::wrong_method("GET, POST")),
         },
-        ["users", user] => asked.only_get(|| look(world, user)),
-        ["users", user, "messages"] => messages(world, user, asked),
+        ["users", user] => request.only_get(|| look(world, user)),
+        ["users", user, "messages"] => messages(world, user, request),
         _ => Err(Problem::unknown_path()),
     }
 }
@@ -69,11 +69,11 @@ fn look(world: &World, user: &str) -> Result<Value, Problem> {
     Ok(json!({"user": read(&row)?, "total_messages": total}))
 }
 
-fn messages(world: &World, user: &str, asked: &Asked<'_>) -> Result<Value, Problem> {
-    let "GET" = asked.method else {
+fn messages(world: &World, user: &str, request: &AdminRequest<'_>) -> Result<Value, Problem> {
+    let "GET" = request.method else {
         return Err(Problem::wrong_method("GET"));
     };
-    let [offset, limit] = asked.numbers([("offset", 0, u64::MAX), ("limit", 25, MOST_SHOWN)])?;
+    let [offset, limit] = request.numbers([("offset", 0, u64::MAX), ("limit", 25, MOST_SHOWN)])?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let view = world.view();
     let user_id = read_id(user)?;

@@ -84,7 +84,7 @@ impl NativeLane {
         Ok(())
     }
 
-    /// The rules that bend answers, in their order, each with how often it did.
+    /// The rules that mutation answers, in their order, each with how often it did.
     fn rules(&self) -> Vec<(String, u64)> {
         let standing = self.inner.rules.list();
         standing

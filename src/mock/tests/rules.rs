@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::mock::key::{Attempts, RequestKey};
-use crate::mock::manner::{Ending, Manner};
+use crate::mock::delivery::{Delivery, Ending};
+use crate::mock::request_key::{Attempts, RequestKey};
 use crate::mock::routes::Route;
 use crate::mock::rule::read_rules;
 use crate::mock::rules::Rules;
@@ -87,7 +87,7 @@ fn times_and_attempts_are_counted_for_each_request() {
     );
     // One after the other: what an earlier rule takes is not spent by a later one.
     let both = rules("users: status(503) x1; users: reset() x1");
-    let endings: Vec<Manner> = (0..3).map(|_| both.choose(1, &page(0))).collect();
+    let endings: Vec<Delivery> = (0..3).map(|_| both.choose(1, &page(0))).collect();
     assert!(endings[0].change.is_some() && endings[0].ending == Ending::Whole);
     assert_eq!(endings[1].ending, Ending::Reset { after_bytes: None });
     assert!(endings[2].is_plain());
@@ -122,11 +122,11 @@ fn chance_belongs_to_the_request_and_not_to_its_place_in_the_queue() {
     let text = "any p=0.25: status(503); any: latency(lognormal(100, 0.5)); any p=0.25: latency(1)";
     let requests: Vec<RequestKey> = (0..2000).map(page).collect();
     let (forward, backward) = (rules(text), rules(text));
-    let ahead: Vec<Manner> = requests
+    let ahead: Vec<Delivery> = requests
         .iter()
         .map(|request| forward.choose(7, request))
         .collect();
-    let mut behind: Vec<Manner> = requests
+    let mut behind: Vec<Delivery> = requests
         .iter()
         .rev()
         .map(|request| backward.choose(7, request))
@@ -135,17 +135,17 @@ fn chance_belongs_to_the_request_and_not_to_its_place_in_the_queue() {
     assert_eq!(ahead, behind);
     let failed = ahead
         .iter()
-        .filter(|manner| manner.change.is_some())
+        .filter(|delivery| delivery.change.is_some())
         .count();
     assert!((400..600).contains(&failed), "{failed}");
-    let mut delays: Vec<Duration> = ahead.iter().map(|manner| manner.delay).collect();
+    let mut delays: Vec<Duration> = ahead.iter().map(|delivery| delivery.delay).collect();
     delays.sort();
     let median = delays[1000].as_secs_f64();
     assert!((0.09..0.11).contains(&median), "{median}");
     // Two rules with the same p do not fire together.
     let both = ahead
         .iter()
-        .filter(|manner| manner.rules.len() == 3)
+        .filter(|delivery| delivery.rules.len() == 3)
         .count();
     assert!((60..200).contains(&both), "{both}");
     assert_ne!(ahead[0].delay, forward.choose(8, &requests[0]).delay);
@@ -157,11 +157,11 @@ fn delays_add_up_and_of_the_rest_the_first_wins() {
         "any: latency(2); any: drip(bytes=5, ms=1); any: garbage(); any: reset(); any: latency(3); \
          any: drip(bytes=7, ms=1)",
     );
-    let manner = all.choose(1, &page(0));
-    assert_eq!(manner.delay, Duration::from_millis(5));
-    assert_eq!(manner.drip.map(|drip| drip.bytes.get()), Some(5));
-    assert!(manner.change.is_some() && manner.ending == Ending::Whole);
-    let fired: Vec<&str> = manner.rules.iter().map(|rule| &**rule).collect();
+    let delivery = all.choose(1, &page(0));
+    assert_eq!(delivery.delay, Duration::from_millis(5));
+    assert_eq!(delivery.drip.map(|drip| drip.bytes.get()), Some(5));
+    assert!(delivery.change.is_some() && delivery.ending == Ending::Whole);
+    let fired: Vec<&str> = delivery.rules.iter().map(|rule| &**rule).collect();
     assert_eq!(
         fired,
         [

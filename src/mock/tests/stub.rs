@@ -15,14 +15,14 @@ use crate::mock::chunks::Chunks;
 use crate::mock::connection::converse;
 use crate::mock::exchange::{Answer, Call, Responder};
 use crate::mock::journal::Asked;
-use crate::mock::key::RequestKey;
+use crate::mock::request_key::RequestKey;
 use crate::mock::routes::{MAX_LIMIT, Target};
 use crate::mock::rule::read_rules;
 use crate::mock::rules::Rules;
 
 pub const BODY: usize = 10_000;
 
-/// Answers every request with text of its own, in the manner of the rules.
+/// Answers every request with text of its own, in the delivery of the rules.
 pub struct Stub {
     pub rules: Rules,
     /// What it says to everything, instead.
@@ -43,12 +43,12 @@ impl Responder for Stub {
         let offset = offset.and_then(|offset| offset.parse().ok()).unwrap_or(0);
         let limit = MAX_LIMIT;
         let key = RequestKey::new(target, Some(Asked { offset, limit }));
-        let manner = self.rules.choose(5, &key);
+        let delivery = self.rules.choose(5, &key);
         let body = match &self.body {
             Some(body) => Chunks::from(body.clone()),
             None => chunks(&call.uri.to_string()),
         };
-        Answer::json(200, body).in_manner(manner, &self.clock)
+        Answer::json(200, body).in_manner(delivery, &self.clock)
     }
 
     fn malformed(&self) {

@@ -33,7 +33,7 @@ pub enum Stream {
     /// How late the user was last seen.
     Presence = 12,
     /// How a dialect bends a row.
-    Bend = 13,
+    RowMutation = 13,
 }
 
 /// The finaliser of splitmix64: a bijection of 64 bits whose output passes for random.

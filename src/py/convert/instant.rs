@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDateTime, PyTuple, PyTzInfo};
 
 use super::c_interface::Constructor;
 use crate::core::timestamp::Timestamp;
-use crate::py::kept::kept;
+use crate::py::fork_safe_once::once;
 
 static DATETIME: PyOnceLock<Constructor> = PyOnceLock::new();
 
@@ -48,5 +48,5 @@ pub fn prepare(py: Python<'_>) -> PyResult<()> {
 
 fn constructor(py: Python<'_>) -> PyResult<&Constructor> {
     let of_datetime = || Constructor::new(&PyDateTime::type_object(py));
-    kept(py, &DATETIME, of_datetime)
+    once(py, &DATETIME, of_datetime)
 }

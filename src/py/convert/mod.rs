@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
-use super::kept::kept;
+use super::fork_safe_once::once;
 
 pub use self::items::{items, page, single, walked_page};
 pub use self::report::report;
@@ -28,5 +28,5 @@ pub fn prepare(py: Python<'_>) -> PyResult<()> {
 /// A class of `backread.models`.
 pub fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let import = || py.import("backread.models").map(Bound::unbind);
-    kept(py, &MODELS, import)?.bind(py).getattr(name)
+    once(py, &MODELS, import)?.bind(py).getattr(name)
 }

@@ -13,7 +13,7 @@ use super::instant::instant;
 use super::names::Names;
 use super::value::members;
 use crate::core::model::{Message, Sender, Unknown, User, UserAttribute};
-use crate::py::kept::kept;
+use crate::py::fork_safe_once::once;
 
 // Senders met lately; a list has its user and a few operators.
 const SENDERS: usize = 16;
@@ -109,14 +109,14 @@ pub struct Records<'a, 'py> {
 
 /// Makes what records need; see `crate::py::prepare`.
 pub fn prepare(py: Python<'_>) -> PyResult<()> {
-    kept(py, &CLASSES, || Classes::new(py)).map(|_| ())
+    once(py, &CLASSES, || Classes::new(py)).map(|_| ())
 }
 
 impl<'a, 'py> Records<'a, 'py> {
     pub fn new(py: Python<'py>) -> PyResult<Self> {
         Ok(Self {
             py,
-            classes: kept(py, &CLASSES, || Classes::new(py))?,
+            classes: once(py, &CLASSES, || Classes::new(py))?,
             names: Names::new(py),
             none: py.None().into_bound(py),
             senders: VecDeque::new(),

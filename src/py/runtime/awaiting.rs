@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use tokio::task::AbortHandle;
 
-use super::event_loop::{Ending, ending};
-use super::{Convert, Inside, Leave, alive};
+use super::event_loop::{Completion, completion};
+use super::{Convert, OnShutdown, ShutdownGuard, running_runtimes};
 use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
-use crate::py::observing::Onlooker;
+use crate::py::telemetry::CallObserver;
 
 /// Makes what awaited calls need; see `crate::py::prepare`.
 pub fn prepare(py: Python<'_>) {
@@ -28,22 +28,22 @@ type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 /// Starts an operation and gives the awaitable of its value, for the running event loop.
 pub fn start<T: Send + 'static>(
     py: Python<'_>,
-    onlooker: &Onlooker,
+    observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    let held = alive(py, Leave::Nowhere)?;
-    let (future, ending) = ending(py, &held)?;
-    onlooker.remind_with(ending.reminder());
-    let watched = onlooker.clone();
+    let runtimes = running_runtimes(py, OnShutdown::Park)?;
+    let (future, completion) = completion(py, &runtimes)?;
+    observer.remind_with(completion.reminder());
+    let watched = observer.clone();
     let deliver = move |py: Python<'_>, outcome: Result<T, Error>| {
         let outcome = outcome.map_err(|error| to_python(py, &error));
         watched.deliver(py, outcome, convert)
     };
     let outcome = Arc::new(Mutex::new(None));
-    let task = held
+    let task = runtimes
         .handle
-        .spawn(run(operation, deliver, Arc::clone(&outcome), ending));
+        .spawn(run(operation, deliver, Arc::clone(&outcome), completion));
     let call = Call {
         steps: future.try_iter()?.unbind(),
         outcome,
@@ -58,7 +58,7 @@ async fn run<T: Send + 'static>(
     deliver: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     place: Arc<Mutex<Option<Outcome>>>,
     // Tells the event loop when dropped: also where a task panics.
-    _ending: Ending,
+    _ending: Completion,
 ) {
     let outcome = operation.await;
     let outcome: Outcome = Box::new(move |py| deliver(py, outcome));
@@ -85,7 +85,7 @@ impl Call {
         if self.process != process::id() {
             return Err(to_python(py, &Error::new(ErrorKind::OtherProcess)));
         }
-        let _inside = Inside::enter(py, Leave::Nowhere)?;
+        let _guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
         let mut steps = self.steps.bind(py).clone();
         if let Some(step) = steps.next() {
             return step.map(Bound::unbind);

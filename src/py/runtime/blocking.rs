@@ -10,12 +10,12 @@ use pyo3::exceptions::PySystemExit;
 use pyo3::prelude::*;
 use tokio::runtime::{Handle, Runtime};
 
-use super::driven::turn;
-use super::{Held, Inside, Leave, alive, stop_thread};
+use super::caller_runtime::turn;
+use super::{OnShutdown, Runtimes, ShutdownGuard, running_runtimes, stop_thread};
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
 use crate::py::errors::to_python;
-use crate::py::observing::Onlooker;
+use crate::py::telemetry::CallObserver;
 
 // How often a waiting call looks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
@@ -28,62 +28,72 @@ thread_local! {
 /// Waits for an operation with the GIL released; Ctrl-C ends the wait and drops the operation.
 pub fn block<T: Send>(
     py: Python<'_>,
-    leave: Leave,
-    onlooker: &Onlooker,
+    on_shutdown: OnShutdown,
+    observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
-    let held = alive(py, leave)?;
-    wait(py, &held, leave, || {
-        held.watch(&Driver::Workers(&held.handle), leave, onlooker, operation)
+    let runtimes = running_runtimes(py, on_shutdown)?;
+    wait(py, &runtimes, on_shutdown, || {
+        runtimes.watch(
+            &Driver::Workers(&runtimes.handle),
+            on_shutdown,
+            observer,
+            operation,
+        )
     })
 }
 
 /// As `block`, for a caller that may or may not hold the GIL, such as a reader of an Arrow stream.
 pub fn block_anywhere<T: Send>(
-    onlooker: &Onlooker,
+    observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
     Python::attach(|py| {
-        let _inside = Inside::enter(py, Leave::Quietly)?;
-        let outcome = block(py, Leave::Quietly, onlooker, operation);
-        onlooker.deliver(py, outcome, |_, value| Ok(value))
+        let _guard = ShutdownGuard::enter(py, OnShutdown::SystemExit)?;
+        let outcome = block(py, OnShutdown::SystemExit, observer, operation);
+        observer.deliver(py, outcome, |_, value| Ok(value))
     })
 }
 
 /// As `block`, with all work done by this thread, over connections of its own; where another thread
 /// does so just now, the workers do it.
-pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
+pub fn block_on_caller<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     py: Python<'_>,
-    onlooker: &Onlooker,
+    observer: &CallObserver,
     client: &Client,
     read: impl FnOnce(Client) -> F + Send,
 ) -> PyResult<T> {
-    let held = alive(py, Leave::Quietly)?;
+    let runtimes = running_runtimes(py, OnShutdown::SystemExit)?;
     let client = match HANDLES_SIGNALS.get() {
         // The call that was interrupted keeps its place and its turn until this one is done.
         true => client.at_its_own_pace(),
         false => client.clone(),
     };
-    wait(py, &held, Leave::Quietly, || {
-        let Some(runtime) = held.driven.take() else {
-            return held.watch(
-                &Driver::Workers(&held.handle),
-                Leave::Quietly,
-                onlooker,
+    wait(py, &runtimes, OnShutdown::SystemExit, || {
+        let Some(runtime) = runtimes.caller_runtime.take() else {
+            return runtimes.watch(
+                &Driver::Workers(&runtimes.handle),
+                OnShutdown::SystemExit,
+                observer,
                 read(client),
             );
         };
         let read = read(client.over_driven_connections());
-        let outcome = held.watch(&Driver::This(&runtime), Leave::Quietly, onlooker, async {
-            turn().await;
-            read.await
-        });
+        let outcome = runtimes.watch(
+            &Driver::This(&runtime),
+            OnShutdown::SystemExit,
+            observer,
+            async {
+                turn().await;
+                read.await
+            },
+        );
         drop(runtime);
         match outcome {
-            _ if held.is_inherited() => {}
-            Ok(Ok(_)) => held.driven.gave_back(),
+            _ if runtimes.is_inherited() => {}
+            Ok(Ok(_)) => runtimes.caller_runtime.gave_back(),
             // The request that failed or was broken off may still be under way.
-            _ => held.driven.settle(),
+            _ => runtimes.caller_runtime.settle(),
         }
         outcome
     })
@@ -91,13 +101,13 @@ pub fn block_driven<T: Send, F: Future<Output = Result<T, Error>> + Send>(
 
 fn wait<T: Send>(
     py: Python<'_>,
-    held: &Held,
-    leave: Leave,
+    runtimes: &Runtimes,
+    on_shutdown: OnShutdown,
     work: impl FnOnce() -> PyResult<Result<T, Error>> + Send,
 ) -> PyResult<T> {
     let outcome = py.detach(|| {
         let outcome = work();
-        held.stop_at_exit(leave);
+        runtimes.stop_at_exit(on_shutdown);
         outcome
     });
     outcome?.map_err(|error| to_python(py, &error))
@@ -118,13 +128,13 @@ impl Driver<'_> {
     }
 }
 
-impl Held {
+impl Runtimes {
     /// Waits for an operation, and looks for signals meanwhile; the error is what a handler raised.
     fn watch<T>(
         &self,
         driver: &Driver<'_>,
-        leave: Leave,
-        onlooker: &Onlooker,
+        on_shutdown: OnShutdown,
+        observer: &CallObserver,
         operation: impl Future<Output = T>,
     ) -> PyResult<T> {
         let mut operation = Box::pin(operation);
@@ -139,7 +149,7 @@ impl Held {
             if let Some(outcome) = outcome {
                 return Ok(outcome);
             }
-            self.stop_at_exit(leave);
+            self.stop_at_exit(on_shutdown);
             if self.ended.load(Ordering::SeqCst) {
                 return Err(PySystemExit::new_err(()));
             }
@@ -147,7 +157,7 @@ impl Held {
             let outer = HANDLES_SIGNALS.replace(true);
             let handled = Python::attach(|py| {
                 py.check_signals()?;
-                onlooker.tell(py)
+                observer.tell(py)
             });
             HANDLES_SIGNALS.set(outer);
             if self.is_inherited() {
@@ -168,13 +178,13 @@ impl Held {
     /// Stops a daemon thread for good that must not go back to Python. Where the exit waits no longer
     /// none may: were it to ask for the GIL then, the interpreter would end the thread in the middle of
     /// Rust code, which aborts the process.
-    fn stop_at_exit(&self, leave: Leave) {
+    fn stop_at_exit(&self, on_shutdown: OnShutdown) {
         if self.sealed.load(Ordering::SeqCst) {
             stop_thread();
         }
-        if leave == Leave::Nowhere && self.ended.load(Ordering::SeqCst) {
+        if on_shutdown == OnShutdown::Park && self.ended.load(Ordering::SeqCst) {
             // The exit does not wait for those who stop.
-            self.inside.fetch_sub(1, Ordering::SeqCst);
+            self.in_flight.fetch_sub(1, Ordering::SeqCst);
             stop_thread();
         }
     }

@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
-use super::{Held, Inside, Leave, held_already};
-use crate::py::kept::{kept, name};
-use crate::py::observing::Onlooker;
+use super::{OnShutdown, Runtimes, ShutdownGuard, existing_runtimes};
+use crate::py::fork_safe_once::{name, once};
+use crate::py::telemetry::CallObserver;
 
 static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -22,60 +22,63 @@ thread_local! {
 
 struct Known {
     event_loop: Py<PyWeakrefReference>,
-    mailbox: Weak<Mailbox>,
+    queue: Weak<CompletionQueue>,
     /// That of the process which made it: a forked child has its own.
-    held: Weak<Held>,
+    runtimes: Weak<Runtimes>,
 }
 
 /// The futures of an event loop whose tasks have ended.
-struct Mailbox {
+struct CompletionQueue {
     ended: Mutex<Ended>,
-    bell: Bell,
+    waker: Waker,
 }
 
 #[derive(Default)]
 struct Ended {
     futures: Vec<Py<PyAny>>,
     /// Those who have something to tell while their calls go on.
-    onlookers: Vec<Onlooker>,
+    observers: Vec<CallObserver>,
     /// The loop will look: no need to ring again.
-    rung: bool,
+    woken: bool,
 }
 
 /// Tells the event loop when dropped that a task has ended.
-pub struct Ending {
+pub struct Completion {
     future: Option<Py<PyAny>>,
-    mailbox: Arc<Mailbox>,
+    queue: Arc<CompletionQueue>,
 }
 
-impl Ending {
-    /// Has the event loop tell what an onlooker has seen.
-    pub fn reminder(&self) -> impl Fn(Onlooker) + Send + 'static {
-        let mailbox = Arc::downgrade(&self.mailbox);
-        move |onlooker| {
-            if let Some(mailbox) = mailbox.upgrade() {
-                mailbox.put(|ended| ended.onlookers.push(onlooker));
+impl Completion {
+    /// Has the event loop tell what an observer has seen.
+    pub fn reminder(&self) -> impl Fn(CallObserver) + Send + 'static {
+        let queue = Arc::downgrade(&self.queue);
+        move |observer| {
+            if let Some(queue) = queue.upgrade() {
+                queue.put(|ended| ended.observers.push(observer));
             }
         }
     }
 }
 
-impl Drop for Ending {
+impl Drop for Completion {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
-            self.mailbox.put(|ended| ended.futures.push(future));
+            self.queue.put(|ended| ended.futures.push(future));
         }
     }
 }
 
 /// Makes what event loops need; see `crate::py::prepare`.
 pub fn prepare(py: Python<'_>) {
-    py.get_type::<Opener>();
+    py.get_type::<WakeCallback>();
 }
 
 /// A future of the running event loop, and what sets it done.
-pub fn ending<'py>(py: Python<'py>, held: &Arc<Held>) -> PyResult<(Bound<'py, PyAny>, Ending)> {
-    let get_running_loop = kept(py, &GET_RUNNING_LOOP, || {
+pub fn completion<'py>(
+    py: Python<'py>,
+    runtimes: &Arc<Runtimes>,
+) -> PyResult<(Bound<'py, PyAny>, Completion)> {
+    let get_running_loop = once(py, &GET_RUNNING_LOOP, || {
         let asyncio = py.import("asyncio")?;
         asyncio.getattr("get_running_loop").map(Bound::unbind)
     })?;
@@ -87,62 +90,65 @@ pub fn ending<'py>(py: Python<'py>, held: &Arc<Held>) -> PyResult<(Bound<'py, Py
         error.set_cause(py, Some(cause));
         error
     })?;
-    let mailbox = match known(&event_loop, held) {
-        Some(mailbox) => mailbox,
-        None => new_mailbox(&event_loop, held)?,
+    let queue = match known(&event_loop, runtimes) {
+        Some(queue) => queue,
+        None => new_queue(&event_loop, runtimes)?,
     };
     let future = event_loop.call_method0(name!(py, "create_future"))?;
-    let ending = Ending {
+    let completion = Completion {
         future: Some(future.clone().unbind()),
-        mailbox,
+        queue,
     };
-    Ok((future, ending))
+    Ok((future, completion))
 }
 
-fn known(event_loop: &Bound<'_, PyAny>, held: &Arc<Held>) -> Option<Arc<Mailbox>> {
+fn known(event_loop: &Bound<'_, PyAny>, runtimes: &Arc<Runtimes>) -> Option<Arc<CompletionQueue>> {
     KNOWN.with_borrow(|known| {
         known
             .iter()
-            .filter(|known| known.held.as_ptr() == Arc::as_ptr(held))
+            .filter(|known| known.runtimes.as_ptr() == Arc::as_ptr(runtimes))
             .find(|known| {
                 let known = known.event_loop.bind(event_loop.py()).upgrade();
                 known.is_some_and(|known| known.is(event_loop))
             })
-            .and_then(|known| known.mailbox.upgrade())
+            .and_then(|known| known.queue.upgrade())
     })
 }
 
-fn new_mailbox(event_loop: &Bound<'_, PyAny>, held: &Arc<Held>) -> PyResult<Arc<Mailbox>> {
+fn new_queue(
+    event_loop: &Bound<'_, PyAny>,
+    runtimes: &Arc<Runtimes>,
+) -> PyResult<Arc<CompletionQueue>> {
     let weak = PyWeakrefReference::new(event_loop)?.unbind();
-    let mailbox = Bell::of(event_loop, &weak)?;
+    let queue = Waker::of(event_loop, &weak)?;
     let new = Known {
         event_loop: weak,
-        mailbox: Arc::downgrade(&mailbox),
-        held: Arc::downgrade(held),
+        queue: Arc::downgrade(&queue),
+        runtimes: Arc::downgrade(runtimes),
     };
     KNOWN.with(|known| {
         if let Ok(mut known) = known.try_borrow_mut() {
-            known.retain(|known| known.mailbox.strong_count() > 0);
+            known.retain(|known| known.queue.strong_count() > 0);
             known.push(new);
         }
     });
-    Ok(mailbox)
+    Ok(queue)
 }
 
-impl Mailbox {
-    fn new(bell: Bell) -> Arc<Self> {
+impl CompletionQueue {
+    fn new(waker: Waker) -> Arc<Self> {
         Arc::new(Self {
             ended: Mutex::default(),
-            bell,
+            waker,
         })
     }
 
     fn put(self: &Arc<Self>, add: impl FnOnce(&mut Ended)) {
         let mut ended = self.ended();
         add(&mut ended);
-        if !mem::replace(&mut ended.rung, true) {
+        if !mem::replace(&mut ended.woken, true) {
             drop(ended);
-            self.bell.ring(self);
+            self.waker.wake(self);
         }
     }
 
@@ -152,9 +158,9 @@ impl Mailbox {
 
     /// Sets done what has ended, on the loop's thread.
     fn empty(&self, py: Python<'_>) -> PyResult<()> {
-        self.bell.silence();
+        self.waker.drain();
         let Ended {
-            futures, onlookers, ..
+            futures, observers, ..
         } = mem::take(&mut *self.ended());
         for future in futures {
             let future = future.bind(py);
@@ -163,26 +169,26 @@ impl Mailbox {
                 future.call_method1(name!(py, "set_result"), (py.None(),))?;
             }
         }
-        onlookers.iter().try_for_each(|onlooker| onlooker.tell(py))
+        observers.iter().try_for_each(|observer| observer.tell(py))
     }
 }
 
-/// What the event loop calls when the bell has rung.
+/// What the event loop calls when the waker has woken.
 #[pyclass(frozen, module = "backread._backread")]
-struct Opener(Arc<Mailbox>);
+struct WakeCallback(Arc<CompletionQueue>);
 
 #[pymethods]
-impl Opener {
+impl WakeCallback {
     fn __call__(&self, py: Python<'_>) -> PyResult<()> {
         // In an exit handler there is nobody left to wait for.
-        let _inside = Inside::enter(py, Leave::Nowhere);
+        let _guard = ShutdownGuard::enter(py, OnShutdown::Park);
         self.0.empty(py)
     }
 }
 
 /// What wakes an event loop.
-enum Bell {
-    /// A socket that it reads, where it can: the workers ring without the GIL. Both ends are held
+enum Waker {
+    /// A socket that it reads, where it can: the workers ring without the GIL. Both ends are runtimes
     /// until nobody can ring any more.
     #[cfg(unix)]
     Socket {
@@ -193,9 +199,12 @@ enum Bell {
     Call(Py<PyWeakrefReference>),
 }
 
-impl Bell {
+impl Waker {
     #[cfg(unix)]
-    fn of(event_loop: &Bound<'_, PyAny>, weak: &Py<PyWeakrefReference>) -> PyResult<Arc<Mailbox>> {
+    fn of(
+        event_loop: &Bound<'_, PyAny>,
+        weak: &Py<PyWeakrefReference>,
+    ) -> PyResult<Arc<CompletionQueue>> {
         use std::os::fd::AsRawFd;
 
         let py = event_loop.py();
@@ -203,23 +212,28 @@ impl Bell {
         read.set_nonblocking(true)?;
         write.set_nonblocking(true)?;
         let descriptor = read.as_raw_fd();
-        let mailbox = Mailbox::new(Self::Socket { read, write });
-        let opener = Opener(Arc::clone(&mailbox));
-        match event_loop.call_method1(name!(py, "add_reader"), (descriptor, opener)) {
-            Ok(_) => Ok(mailbox),
+        let queue = CompletionQueue::new(Self::Socket { read, write });
+        let callback = WakeCallback(Arc::clone(&queue));
+        match event_loop.call_method1(name!(py, "add_reader"), (descriptor, callback)) {
+            Ok(_) => Ok(queue),
             Err(error) if error.is_instance_of::<PyNotImplementedError>(py) => {
-                Ok(Mailbox::new(Self::Call(weak.clone_ref(py))))
+                Ok(CompletionQueue::new(Self::Call(weak.clone_ref(py))))
             }
             Err(error) => Err(error),
         }
     }
 
     #[cfg(not(unix))]
-    fn of(event_loop: &Bound<'_, PyAny>, weak: &Py<PyWeakrefReference>) -> PyResult<Arc<Mailbox>> {
-        Ok(Mailbox::new(Self::Call(weak.clone_ref(event_loop.py()))))
+    fn of(
+        event_loop: &Bound<'_, PyAny>,
+        weak: &Py<PyWeakrefReference>,
+    ) -> PyResult<Arc<CompletionQueue>> {
+        Ok(CompletionQueue::new(Self::Call(
+            weak.clone_ref(event_loop.py()),
+        )))
     }
 
-    fn ring(&self, mailbox: &Arc<Mailbox>) {
+    fn wake(&self, queue: &Arc<CompletionQueue>) {
         match self {
             #[cfg(unix)]
             Self::Socket { write, .. } => {
@@ -228,29 +242,30 @@ impl Bell {
                 let _ = (&*write).write(&[0]);
             }
             Self::Call(_) => {
-                if let Some(held) = held_already() {
-                    let mailbox = Arc::clone(mailbox);
-                    held.handle
-                        .spawn_blocking(move || mailbox.bell.call(&mailbox));
+                if let Some(runtimes) = existing_runtimes() {
+                    let queue = Arc::clone(queue);
+                    runtimes
+                        .handle
+                        .spawn_blocking(move || queue.waker.call(&queue));
                 }
             }
         }
     }
 
-    fn call(&self, mailbox: &Arc<Mailbox>) {
+    fn call(&self, queue: &Arc<CompletionQueue>) {
         // A loop that is closed by now has nobody who waits.
         let _ = Python::attach(|py| -> PyResult<()> {
             if let Self::Call(event_loop) = self
                 && let Some(event_loop) = event_loop.bind(py).upgrade()
             {
-                let opener = (Opener(Arc::clone(mailbox)),);
-                event_loop.call_method1(name!(py, "call_soon_threadsafe"), opener)?;
+                let callback = (WakeCallback(Arc::clone(queue)),);
+                event_loop.call_method1(name!(py, "call_soon_threadsafe"), callback)?;
             }
             Ok(())
         });
     }
 
-    fn silence(&self) {
+    fn drain(&self) {
         #[cfg(unix)]
         if let Self::Socket { read, .. } = self {
             use std::io::Read;

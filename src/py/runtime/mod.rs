@@ -2,7 +2,7 @@
 
 mod awaiting;
 mod blocking;
-mod driven;
+mod caller_runtime;
 mod event_loop;
 
 use std::future::Future;
@@ -18,10 +18,10 @@ use pyo3::types::PyCFunction;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 pub use self::blocking::block_anywhere;
-use self::blocking::{block, block_driven};
-use self::driven::Driven;
+use self::blocking::{block, block_on_caller};
+use self::caller_runtime::CallerRuntime;
 use super::errors::to_python;
-use super::observing::Onlooker;
+use super::telemetry::CallObserver;
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
 use crate::core::process::PerProcess;
@@ -33,11 +33,11 @@ const EXIT_LOOK: Duration = Duration::from_millis(2);
 
 /// The runtimes of one process: a forked child makes its own, for an inherited one has no threads
 /// there, and its connections are the parent's.
-struct Held {
+struct Runtimes {
     process: u32,
     handle: Handle,
     runtime: Mutex<Option<Runtime>>,
-    driven: Driven,
+    caller_runtime: CallerRuntime,
     /// The interpreter's exit has begun: daemon threads leave.
     ended: AtomicBool,
     /// Whoever is still in code of ours must not come back to Python.
@@ -45,102 +45,102 @@ struct Held {
     /// The thread that runs the exit handlers.
     exiting: OnceLock<ThreadId>,
     /// Threads that are in code of ours, which may wait or call Python.
-    inside: AtomicUsize,
+    in_flight: AtomicUsize,
 }
 
-impl Held {
+impl Runtimes {
     /// They are those of the process that this one was forked from.
     fn is_inherited(&self) -> bool {
         self.process != process::id()
     }
 }
 
-static RUNTIME: PerProcess<Arc<Held>> = PerProcess::empty();
+static RUNTIME: PerProcess<Arc<Runtimes>> = PerProcess::empty();
 
-fn held() -> PyResult<Arc<Held>> {
+fn runtimes() -> PyResult<Arc<Runtimes>> {
     let make = || {
         let runtime = Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .thread_name("backread")
             .enable_all()
             .build()?;
-        Ok::<_, std::io::Error>(Arc::new(Held {
+        Ok::<_, std::io::Error>(Arc::new(Runtimes {
             process: process::id(),
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
-            driven: Driven::new()?,
+            caller_runtime: CallerRuntime::new()?,
             ended: AtomicBool::new(false),
             sealed: AtomicBool::new(false),
             exiting: OnceLock::new(),
-            inside: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
         }))
     };
     Ok(RUNTIME.with(make, Arc::clone)?)
 }
 
 /// The runtimes, if this process has made them.
-fn held_already() -> Option<Arc<Held>> {
+fn existing_runtimes() -> Option<Arc<Runtimes>> {
     RUNTIME.with(|| Err(()), Arc::clone).ok()
 }
 
 /// How a daemon thread ends once the interpreter's exit has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leave {
+enum OnShutdown {
     /// By SystemExit, of which nobody hears; what it holds is let go, for an exit handler may wait for
     /// that.
-    Quietly,
+    SystemExit,
     /// It stops for good: an event loop would tell of a SystemExit in a task.
-    Nowhere,
+    Park,
 }
 
-impl Leave {
+impl OnShutdown {
     fn of(blocking: bool) -> Self {
         match blocking {
-            true => Self::Quietly,
-            false => Self::Nowhere,
+            true => Self::SystemExit,
+            false => Self::Park,
         }
     }
 }
 
 /// The runtimes; once the interpreter's exit has ended them, an exit handler is told so, and a
 /// daemon thread leaves.
-fn alive(py: Python<'_>, leave: Leave) -> PyResult<Arc<Held>> {
-    let held = held()?;
-    if !held.ended.load(Ordering::SeqCst) {
-        return Ok(held);
+fn running_runtimes(py: Python<'_>, on_shutdown: OnShutdown) -> PyResult<Arc<Runtimes>> {
+    let runtimes = runtimes()?;
+    if !runtimes.ended.load(Ordering::SeqCst) {
+        return Ok(runtimes);
     }
-    if held.exiting.get() == Some(&thread::current().id()) {
+    if runtimes.exiting.get() == Some(&thread::current().id()) {
         return Err(to_python(py, &Error::new(ErrorKind::Exiting)));
     }
-    match leave {
-        Leave::Quietly => Err(PySystemExit::new_err(())),
-        Leave::Nowhere => py.detach(stop_thread),
+    match on_shutdown {
+        OnShutdown::SystemExit => Err(PySystemExit::new_err(())),
+        OnShutdown::Park => py.detach(stop_thread),
     }
 }
 
 /// A thread in code of ours, until dropped: the interpreter's exit waits for it, for it would end a
 /// daemon thread that asks for the GIL later, and in the middle of Rust code that aborts the process.
-struct Inside(Arc<Held>);
+struct ShutdownGuard(Arc<Runtimes>);
 
-impl Inside {
-    /// As `alive`.
-    fn enter(py: Python<'_>, leave: Leave) -> PyResult<Self> {
-        let held = alive(py, leave)?;
-        held.inside.fetch_add(1, Ordering::SeqCst);
-        let inside = Self(held);
-        if inside.0.ended.load(Ordering::SeqCst) {
+impl ShutdownGuard {
+    /// As `running_runtimes`.
+    fn enter(py: Python<'_>, on_shutdown: OnShutdown) -> PyResult<Self> {
+        let runtimes = running_runtimes(py, on_shutdown)?;
+        runtimes.in_flight.fetch_add(1, Ordering::SeqCst);
+        let guard = Self(runtimes);
+        if guard.0.ended.load(Ordering::SeqCst) {
             // The exit has begun in between, and waits for no one who stops here.
-            drop(inside);
-            alive(py, leave)?;
+            drop(guard);
+            running_runtimes(py, on_shutdown)?;
             return Err(PySystemExit::new_err(()));
         }
-        Ok(inside)
+        Ok(guard)
     }
 }
 
-impl Drop for Inside {
+impl Drop for ShutdownGuard {
     fn drop(&mut self) {
-        self.0.inside.fetch_sub(1, Ordering::SeqCst);
+        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -165,15 +165,15 @@ impl<T, C> Convert<T> for C where C: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
     blocking: bool,
-    onlooker: &Onlooker,
+    observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    run_leaving(
+    run_with(
         py,
         blocking,
-        Leave::of(blocking),
-        onlooker,
+        OnShutdown::of(blocking),
+        observer,
         operation,
         convert,
     )
@@ -184,27 +184,27 @@ pub fn run<T: Send + 'static>(
 pub fn run_beside_database<T: Send + 'static>(
     py: Python<'_>,
     blocking: bool,
-    onlooker: &Onlooker,
+    observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    run_leaving(py, blocking, Leave::Nowhere, onlooker, operation, convert)
+    run_with(py, blocking, OnShutdown::Park, observer, operation, convert)
 }
 
-fn run_leaving<T: Send + 'static>(
+fn run_with<T: Send + 'static>(
     py: Python<'_>,
     blocking: bool,
-    leave: Leave,
-    onlooker: &Onlooker,
+    on_shutdown: OnShutdown,
+    observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send + 'static,
     convert: impl Convert<T>,
 ) -> PyResult<Py<PyAny>> {
-    let _inside = Inside::enter(py, leave)?;
+    let _guard = ShutdownGuard::enter(py, on_shutdown)?;
     if blocking {
-        let outcome = block(py, leave, onlooker, operation);
-        return onlooker.deliver(py, outcome, convert);
+        let outcome = block(py, on_shutdown, observer, operation);
+        return observer.deliver(py, outcome, convert);
     }
-    awaiting::start(py, onlooker, operation, convert)
+    awaiting::start(py, observer, operation, convert)
 }
 
 /// As `run`, for a whole operation of few requests, one after another: where it blocks, the calling
@@ -212,7 +212,7 @@ fn run_leaving<T: Send + 'static>(
 pub fn run_single<T, F>(
     py: Python<'_>,
     blocking: bool,
-    onlooker: &Onlooker,
+    observer: &CallObserver,
     client: &Client,
     read: impl FnOnce(Client) -> F + Send,
     convert: impl Convert<T>,
@@ -221,28 +221,28 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, Error>> + Send + 'static,
 {
-    let _inside = Inside::enter(py, Leave::of(blocking))?;
-    let ends = onlooker.clone();
+    let _guard = ShutdownGuard::enter(py, OnShutdown::of(blocking))?;
+    let ends = observer.clone();
     let convert = move |py: Python<'_>, value| {
         let made = convert(py, value)?;
         ends.end(py, None);
         Ok(made)
     };
-    let client = onlooker.client(client);
+    let client = observer.client(client);
     if blocking {
-        let outcome = block_driven(py, onlooker, &client, read);
-        return onlooker.deliver(py, outcome, convert);
+        let outcome = block_on_caller(py, observer, &client, read);
+        return observer.deliver(py, outcome, convert);
     }
-    awaiting::start(py, onlooker, read(client), convert)
+    awaiting::start(py, observer, read(client), convert)
 }
 
 /// Closes what connections nobody holds any more: those that calling threads drive are seen to by no
 /// other thread.
 pub fn settle() {
-    if let Some(held) = held_already()
-        && !held.ended.load(Ordering::SeqCst)
+    if let Some(runtimes) = existing_runtimes()
+        && !runtimes.ended.load(Ordering::SeqCst)
     {
-        held.driven.settle();
+        runtimes.caller_runtime.settle();
     }
 }
 
@@ -266,18 +266,21 @@ pub fn end_at_exit(py: Python<'_>) -> PyResult<()> {
 }
 
 fn end() {
-    let Some(held) = held_already() else {
+    let Some(runtimes) = existing_runtimes() else {
         return;
     };
-    let _ = held.exiting.set(thread::current().id());
-    held.ended.store(true, Ordering::SeqCst);
+    let _ = runtimes.exiting.set(thread::current().id());
+    runtimes.ended.store(true, Ordering::SeqCst);
     // Only daemon threads can still be there: each leaves soon, or stops at its next look for signals.
     let began = Instant::now();
-    while held.inside.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
+    while runtimes.in_flight.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
         thread::sleep(EXIT_LOOK);
     }
-    held.sealed.store(true, Ordering::SeqCst);
-    let mut runtime = held.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+    runtimes.sealed.store(true, Ordering::SeqCst);
+    let mut runtime = runtimes
+        .runtime
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(runtime) = runtime.take() {
         runtime.shutdown_timeout(EXIT_WAIT);
     }

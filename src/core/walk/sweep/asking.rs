@@ -1,8 +1,8 @@
 //! The sweep's next page: where it begins, how long it is, and how many are under way.
 
-use super::super::chain::LINK;
+use super::super::row_order::LINK;
 use super::joining::LINKABLE;
-use super::{Ask, Question, Sweep};
+use super::{Ask, Sweep, WalkRequest};
 use crate::core::interface::Limit;
 
 // Of pages with fewer rows than this, two are all that can be spared.
@@ -11,11 +11,11 @@ const SMALL_PAGE: u64 = 30;
 const PAGES_A_LANE: u64 = 4;
 
 impl Sweep {
-    pub(super) fn number(&mut self, question: Question) -> Ask {
+    pub(super) fn number(&mut self, request: WalkRequest) -> Ask {
         self.asked += 1;
         Ask {
             number: self.asked,
-            question,
+            request,
             taken_before: self.taken,
         }
     }
@@ -45,7 +45,7 @@ impl Sweep {
             self.planned_end.saturating_sub(self.shared_rows())
         };
         let limit = self.limit_for(under_way)?;
-        let ask = self.number(Question::Page { offset, limit });
+        let ask = self.number(WalkRequest::Page { offset, limit });
         let expected = match self.last_offset {
             None => u64::from(limit.get()),
             Some(_) => self.last_received.min(limit.get().into()),

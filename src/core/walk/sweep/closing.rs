@@ -1,7 +1,7 @@
 //! After the sweep: what is still in doubt is asked for, within the bound.
 
-use super::super::chain::content_of_text;
-use super::arrived::{Arrived, Question};
+use super::super::row_order::content_of_text;
+use super::page_arrival::{PageArrival, WalkRequest};
 use super::{PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Stage, Sweep};
 use crate::core::interface::{Limit, List};
 
@@ -122,7 +122,7 @@ impl Sweep {
         .max(1)
     }
 
-    pub(super) fn closing_question(&mut self) -> Question {
+    pub(super) fn closing_question(&mut self) -> WalkRequest {
         let whole = self.settings.page_size;
         let page = |offset, size: u64| {
             let asked = i64::try_from(size)
@@ -131,17 +131,17 @@ impl Sweep {
             let limit = asked
                 .filter(|limit| limit.get() < whole.get())
                 .unwrap_or(whole);
-            Question::Page { offset, limit }
+            WalkRequest::Page { offset, limit }
         };
         match &self.stage {
             Stage::Looking => {
                 let (id, content) = self.vanished.pop_front().unwrap_or_default();
                 self.content_before = content;
-                Question::Row { id }
+                WalkRequest::Row { id }
             }
             Stage::Front { offset } => page(*offset, u64::MAX),
             Stage::Again(again) => page(again.offset, again.size),
-            Stage::Gaps(gaps) => Question::Row { id: gaps.id() },
+            Stage::Gaps(gaps) => WalkRequest::Row { id: gaps.id() },
             Stage::Recount | Stage::Sweeping | Stage::Filling(_) | Stage::Over => {
                 page(self.end.saturating_sub(self.shared_rows()), u64::MAX)
             }
@@ -161,7 +161,7 @@ impl Sweep {
     }
 
     /// Takes a page that was asked for after the sweep.
-    pub(super) fn close_with(&mut self, mut arrived: Arrived) {
+    pub(super) fn close_with(&mut self, mut arrived: PageArrival) {
         self.settle(&mut arrived, None);
         let shared = self.compare(&arrived);
         self.note_shared(&arrived, &shared);

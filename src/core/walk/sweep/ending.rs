@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::chain::{LINK, Shared};
-use super::{Arrived, OVERLAP, Sweep};
+use super::super::row_order::{LINK, Shared};
+use super::{OVERLAP, PageArrival, Sweep};
 
 // Attempts at an end whose rows move between the requests, after which it stays unproved.
 const MOST_ATTEMPTS: u32 = 8;
@@ -31,7 +31,12 @@ pub(super) enum End {
 
 impl Sweep {
     /// Takes a page that was just joined; `end_before` is where the rows ended before it, if any.
-    pub(super) fn note_end(&mut self, arrived: &Arrived, shared: &Shared, end_before: Option<u64>) {
+    pub(super) fn note_end(
+        &mut self,
+        arrived: &PageArrival,
+        shared: &Shared,
+        end_before: Option<u64>,
+    ) {
         if arrived.is_past_end() {
             self.list_end = match self.list_end {
                 End::Short if self.looks_behind(arrived) => End::NothingBehind,
@@ -74,18 +79,18 @@ impl Sweep {
     }
 
     /// Whether a page was requested to show that nothing follows.
-    pub(super) fn looks_behind(&self, arrived: &Arrived) -> bool {
+    pub(super) fn looks_behind(&self, arrived: &PageArrival) -> bool {
         self.list_end == End::Short && self.next_to_prove_end() == Some(arrived.offset)
     }
 
     /// Whether a page was requested to show that the last rows still stand in the same place, and
     /// shows them, perhaps pushed back by rows that came in ahead.
-    pub(super) fn confirms_the_end(&self, arrived: &Arrived) -> bool {
+    pub(super) fn confirms_the_end(&self, arrived: &PageArrival) -> bool {
         let said = arrived.said_offset.map(u64::try_from);
         said.is_none_or(|said| said == Ok(arrived.offset))
             && self.list_end == End::NothingBehind
             && self.next_to_prove_end() == Some(arrived.offset)
-            && self.chain.compare(&arrived.rows, false).links()
+            && self.row_order.compare(&arrived.rows, false).links()
     }
 
     /// Whether the last page ends the list, whatever the totals of other pages say.

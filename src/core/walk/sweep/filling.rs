@@ -1,8 +1,8 @@
 //! A page that shares too little with the ones before: what lies between is fetched, going back.
 
-use super::super::chain::{Chain, LINK, Shared};
-use super::arrived::{Arrived, Question};
+use super::super::row_order::{LINK, RowOrder, Shared};
 use super::ending::End;
+use super::page_arrival::{PageArrival, WalkRequest};
 use super::{Stage, Sweep};
 use crate::core::interface::Limit;
 
@@ -17,7 +17,7 @@ const NOTHING_THERE: [u16; 2] = [404, 416];
 /// A page that waits for those that link it.
 #[derive(Debug)]
 pub(super) struct Fill {
-    target: Arrived,
+    target: PageArrival,
     /// How far before the page, or before the end of those joined, the next fill begins.
     step: u64,
     fruitless: u32,
@@ -26,12 +26,12 @@ pub(super) struct Fill {
     /// Where the fill that is asked for begins.
     offset: Option<u64>,
     /// Fills that do not link yet: their rows are given after those that they follow.
-    unlinked: Vec<Arrived>,
+    unlinked: Vec<PageArrival>,
 }
 
 impl Fill {
-    pub fn question(&self, limit: Limit) -> Question {
-        Question::Page {
+    pub fn request(&self, limit: Limit) -> WalkRequest {
+        WalkRequest::Page {
             offset: self.offset.unwrap_or_default(),
             limit,
         }
@@ -40,7 +40,7 @@ impl Fill {
 
 impl Sweep {
     /// Keeps a page back until it is linked.
-    pub(super) fn hold(&mut self, target: Arrived) {
+    pub(super) fn hold(&mut self, target: PageArrival) {
         // The page before it came short, and here is what follows.
         self.shorter_then_more |= self.looks_behind(&target) && !self.holds_all(&target);
         let fell = match (self.totals.last, target.total()) {
@@ -66,7 +66,7 @@ impl Sweep {
     }
 
     /// Whether the pages joined so far end before a page could share rows with them.
-    fn lies_apart(&self, target: &Arrived) -> bool {
+    fn lies_apart(&self, target: &PageArrival) -> bool {
         self.end < target.offset + LINK
     }
 
@@ -88,7 +88,7 @@ impl Sweep {
     }
 
     /// Takes a page that was fetched to link the one that waits.
-    pub(super) fn fill(&mut self, mut arrived: Arrived) {
+    pub(super) fn fill(&mut self, mut arrived: PageArrival) {
         let Stage::Filling(mut fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) else {
             return;
         };
@@ -148,16 +148,16 @@ impl Sweep {
     }
 
     /// Nothing that was read is as it was: the chain begins again with the page at the list's start.
-    fn begin_anew(&mut self, fill: Fill, start: Arrived) {
+    fn begin_anew(&mut self, fill: Fill, start: PageArrival) {
         self.beginnings += 1;
-        self.chain = Chain::default();
+        self.row_order = RowOrder::default();
         self.join(start, Shared::default());
         self.deliver_all(fill.unlinked);
         self.deliver(fill.target);
         self.decide();
     }
 
-    fn deliver_all(&mut self, mut pages: Vec<Arrived>) {
+    fn deliver_all(&mut self, mut pages: Vec<PageArrival>) {
         pages.sort_by_key(|page| page.offset);
         for page in pages {
             self.deliver(page);
@@ -193,7 +193,7 @@ impl Sweep {
     }
 
     /// Ends the walk with a refusal that is not to be explained by the list's end.
-    fn fail(&mut self, refused: Arrived) {
+    fn fail(&mut self, refused: PageArrival) {
         self.failed = refused.refusal;
         self.stage = Stage::Over;
     }

@@ -1,7 +1,7 @@
 //! A page that has arrived: linked to those before, given to the reader, counted.
 
-use super::super::chain::{LINK, Shared, content};
-use super::{Arrived, OVERLAP, Stage, Sweep};
+use super::super::row_order::{LINK, Shared, content};
+use super::{OVERLAP, PageArrival, Stage, Sweep};
 use crate::core::interface::Natural;
 use crate::core::page::{Row, Unreadable};
 use crate::core::walk::WalkedPage;
@@ -37,8 +37,8 @@ impl Sweep {
         }
     }
 
-    pub(super) fn sweep(&mut self, mut arrived: Arrived) {
-        let continues = self.continues_the_chain(&arrived) || self.confirms_the_end(&arrived);
+    pub(super) fn sweep(&mut self, mut arrived: PageArrival) {
+        let continues = self.continues_the_order(&arrived) || self.confirms_the_end(&arrived);
         // Held rows may be read again; a page that is sent from past the end comes again as it is.
         let again = self.is_an_edge(&arrived) || self.repeats_the_last(&arrived);
         let idle = self.barren_pages > 1 && self.last_idle && again;
@@ -88,7 +88,7 @@ impl Sweep {
     }
 
     /// Whether a link that is missing is not worth looking for.
-    fn may_not_link(&self, arrived: &Arrived) -> bool {
+    fn may_not_link(&self, arrived: &PageArrival) -> bool {
         self.report.evidence.inversions > 0
             || self.unnamed_rows > 0
             || arrived.rows.iter().any(|row| row.id.is_none())
@@ -96,18 +96,18 @@ impl Sweep {
     }
 
     /// Whether a page lies within what was read, row by row.
-    pub(super) fn adds_nothing(&self, arrived: &Arrived) -> bool {
+    pub(super) fn adds_nothing(&self, arrived: &PageArrival) -> bool {
         let within = arrived.offset + arrived.received() <= self.end;
         within && !arrived.is_past_end() && self.holds_all(arrived)
     }
 
-    pub(super) fn holds_all(&self, arrived: &Arrived) -> bool {
+    pub(super) fn holds_all(&self, arrived: &PageArrival) -> bool {
         let held = |id: i64| self.seen.contains(id.cast_unsigned());
         arrived.rows.iter().all(|row| row.id.is_some_and(held))
     }
 
     /// How many held rows follow a page. Once the order changed, their ranks do not tell.
-    fn pushed_back(&self, arrived: &Arrived, shared: &Shared) -> u64 {
+    fn pushed_back(&self, arrived: &PageArrival, shared: &Shared) -> u64 {
         let end = arrived.offset + arrived.received() + shared.behind;
         let past_total = arrived.total().is_some_and(|total| end > total);
         match self.report.evidence.inversions {
@@ -116,13 +116,13 @@ impl Sweep {
         }
     }
 
-    pub(super) fn compare(&self, arrived: &Arrived) -> Shared {
-        self.chain
+    pub(super) fn compare(&self, arrived: &PageArrival) -> Shared {
+        self.row_order
             .compare(arrived.rows_in_place(), arrived.ends_the_list())
     }
 
     /// Takes a page into the chain, and gives its new rows.
-    pub(super) fn join(&mut self, arrived: Arrived, shared: Shared) {
+    pub(super) fn join(&mut self, arrived: PageArrival, shared: Shared) {
         let first = self.last_offset.is_none();
         let received = arrived.received();
         let end_before = self.end;
@@ -192,7 +192,7 @@ impl Sweep {
         self.last_idle = !in_place || came_again;
         // A list that one response holds needs no chain.
         if !(whole && self.at_end) {
-            self.chain.join(arrived.rows_in_place());
+            self.row_order.join(arrived.rows_in_place());
         }
         let usual = match arrived.reduced {
             true => self.longest_page.min(arrived.applied),
@@ -232,7 +232,7 @@ impl Sweep {
     }
 
     /// What a page says of the list's order and size, wherever it is joined.
-    pub(super) fn note_shared(&mut self, arrived: &Arrived, shared: &Shared) {
+    pub(super) fn note_shared(&mut self, arrived: &PageArrival, shared: &Shared) {
         let evidence = &mut self.report.evidence;
         evidence.inversions += shared.inversions;
         evidence.rows_moved += shared.moved;
@@ -245,7 +245,7 @@ impl Sweep {
             if self.looked_up.len() < MOST_LOOKED_UP {
                 self.looked_up.insert(*id);
                 // Its text at its old place; a later page may show it elsewhere with another.
-                let content = self.chain.content_of(*id);
+                let content = self.row_order.content_of(*id);
                 self.vanished.push_back((*id, content.unwrap_or_default()));
             } else {
                 self.not_looked_up += 1;
@@ -262,7 +262,7 @@ impl Sweep {
     }
 
     /// Whether a page repeats the one before, which it then takes the place of.
-    pub(super) fn came_again(&mut self, arrived: &Arrived) -> bool {
+    pub(super) fn came_again(&mut self, arrived: &PageArrival) -> bool {
         if arrived.rows.is_empty() {
             return false;
         }
@@ -272,7 +272,7 @@ impl Sweep {
     }
 
     /// Whether a page repeats the one before, row for row; either may be shorter.
-    fn repeats_the_last(&self, arrived: &Arrived) -> bool {
+    fn repeats_the_last(&self, arrived: &PageArrival) -> bool {
         let same = names(arrived)
             .zip(&self.rows_before)
             .all(|(now, before)| now == *before);
@@ -283,7 +283,7 @@ impl Sweep {
     }
 
     /// Queues a page for the reader without the rows that came before; says how many are new.
-    pub(super) fn deliver(&mut self, arrived: Arrived) -> u64 {
+    pub(super) fn deliver(&mut self, arrived: PageArrival) -> u64 {
         let mut rows: Vec<Row> = Vec::with_capacity(arrived.rows.len());
         let shorter = arrived.is_shorter_than_it_says();
         let strayed = arrived.strayed;
@@ -392,7 +392,7 @@ impl Sweep {
 }
 
 /// The ids of a page's rows, or what stands for the text of those that have none.
-fn names(arrived: &Arrived) -> impl Iterator<Item = u64> {
+fn names(arrived: &PageArrival) -> impl Iterator<Item = u64> {
     let name = |row: &Row| row.id.map_or_else(|| content(row), i64::cast_unsigned);
     arrived.rows.iter().map(name)
 }

@@ -1,13 +1,13 @@
 //! The state of a walk between its answers: what to ask next, what to give; it neither waits nor
 //! sends.
 
-mod arrived;
 mod asking;
 mod closing;
 mod ending;
 mod filling;
 mod gaps;
 mod joining;
+mod page_arrival;
 mod placing;
 mod proof;
 mod resume;
@@ -17,15 +17,15 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use roaring::RoaringTreemap;
 
-pub use self::arrived::{Answer, Ask, Question};
-use self::arrived::{Arrived, Order};
 use self::closing::Again;
 use self::ending::End;
 use self::filling::Fill;
 use self::gaps::Gaps;
+pub use self::page_arrival::{Answer, Ask, WalkRequest};
+use self::page_arrival::{Order, PageArrival};
 pub use self::resume::{Checkpoint, Resume};
 use self::unreadable::Unreadables;
-use super::chain::Chain;
+use super::row_order::RowOrder;
 use super::totals::Totals;
 use super::{WalkSettings, WalkedPage};
 use crate::core::error::Error;
@@ -71,11 +71,11 @@ pub struct Sweep {
     stage: Stage,
     pub report: WalkReport,
     seen: RoaringTreemap,
-    chain: Chain,
+    row_order: RowOrder,
     totals: Totals,
     /// The pages of the sweep that were asked for and not joined yet, in the list's order.
     ahead: VecDeque<u64>,
-    arrived: HashMap<u64, Arrived>,
+    arrived: HashMap<u64, PageArrival>,
     /// The one request that the walk waits for when it is not sweeping.
     awaited: Option<u64>,
     asked: u64,
@@ -172,7 +172,7 @@ impl Sweep {
             stage: Stage::Sweeping,
             report: WalkReport::start(at),
             seen: RoaringTreemap::new(),
-            chain: Chain::default(),
+            row_order: RowOrder::default(),
             totals: Totals::default(),
             ahead: VecDeque::new(),
             arrived: HashMap::new(),
@@ -245,17 +245,17 @@ impl Sweep {
         if self.awaited.is_some() {
             return None;
         }
-        let question = match &self.stage {
+        let request = match &self.stage {
             Stage::Over => return None,
             Stage::Sweeping => return self.ask_ahead(),
-            Stage::Filling(fill) => fill.question(self.settings.page_size),
+            Stage::Filling(fill) => fill.request(self.settings.page_size),
             Stage::Looking
             | Stage::Front { .. }
             | Stage::Again(_)
             | Stage::Gaps(_)
             | Stage::Recount => self.closing_question(),
         };
-        let ask = self.number(question);
+        let ask = self.number(request);
         self.awaited = Some(ask.number);
         Some(ask)
     }
@@ -298,8 +298,8 @@ impl Sweep {
                 self.close();
                 return;
             }
-            Answer::Page(read) => Arrived::page(&ask, self.taken, read),
-            Answer::PastEnd(refusal) => Arrived::past_end(&ask, self.taken, refusal),
+            Answer::Page(read) => PageArrival::page(&ask, self.taken, read),
+            Answer::PastEnd(refusal) => PageArrival::past_end(&ask, self.taken, refusal),
         };
         let Some(arrived) = arrived else {
             return;

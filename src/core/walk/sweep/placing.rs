@@ -1,18 +1,18 @@
 //! Whether a page stands where it was requested, or came instead of an empty one.
 
-use super::super::chain::Shared;
-use super::{Arrived, Sweep};
+use super::super::row_order::Shared;
+use super::{PageArrival, Sweep};
 
 impl Sweep {
     /// Whether a page of held rows stands so far on that the list would have to end after its total.
-    pub(super) fn cannot_lie_there(&self, arrived: &Arrived) -> bool {
+    pub(super) fn cannot_lie_there(&self, arrived: &PageArrival) -> bool {
         let end = arrived.offset + arrived.received();
         let past_total = arrived.total().is_some_and(|total| end > total);
         arrived.offset > 0 && past_total && self.holds_all(arrived) && self.is_an_edge(arrived)
     }
 
     /// Whether a list without a total that fits in a page came instead of an empty page.
-    pub(super) fn is_a_small_list_again(&self, arrived: &Arrived) -> bool {
+    pub(super) fn is_a_small_list_again(&self, arrived: &PageArrival) -> bool {
         let whole = arrived.received() > 0 && arrived.received() < arrived.applied;
         let behind = arrived.offset > 0 && arrived.offset >= self.end;
         behind && whole && arrived.total().is_none() && self.is_an_edge(arrived)
@@ -20,7 +20,7 @@ impl Sweep {
 
     /// Whether its rows stood a page or more further ahead, and nothing says that as many came since:
     /// a service that sends its first page from past the end does so after deletes, too.
-    pub(super) fn stood_far_ahead(&self, arrived: &Arrived, shared: &Shared) -> bool {
+    pub(super) fn stood_far_ahead(&self, arrived: &PageArrival, shared: &Shared) -> bool {
         let past_end = match arrived.total() {
             Some(total) => {
                 let shrank = self.totals.last.is_some_and(|before| total < before);
@@ -32,28 +32,28 @@ impl Sweep {
         arrived.offset > 0 && past_end && shared.behind >= came.max(1)
     }
 
-    /// Decides whether a page lies past the end; see [`Arrived::settle`].
-    pub(super) fn settle(&self, arrived: &mut Arrived, end: Option<u64>) {
+    /// Decides whether a page lies past the end; see [`PageArrival::settle`].
+    pub(super) fn settle(&self, arrived: &mut PageArrival, end: Option<u64>) {
         arrived.settle(&self.seen, end, self.is_an_edge(arrived));
     }
 
     /// Whether a page begins with the list's first row or ends with its last, as the pages do that
     /// some services send from past the end.
-    pub(super) fn is_an_edge(&self, arrived: &Arrived) -> bool {
+    pub(super) fn is_an_edge(&self, arrived: &PageArrival) -> bool {
         let first = arrived.rows.first().and_then(|row| row.id);
         first.is_none() || first == self.first_row || self.ends_with_the_last_row(arrived)
     }
 
     /// Whether a page ends with the last row that was read of the list.
-    pub(super) fn ends_with_the_last_row(&self, arrived: &Arrived) -> bool {
+    pub(super) fn ends_with_the_last_row(&self, arrived: &PageArrival) -> bool {
         let last = arrived.rows.last().and_then(|row| row.id);
-        last.is_none() || last == self.chain.before_end(1)
+        last.is_none() || last == self.row_order.before_end(1)
     }
 
     /// Whether a page begins with the row that stood there before.
-    pub(super) fn continues_the_chain(&self, arrived: &Arrived) -> bool {
+    pub(super) fn continues_the_order(&self, arrived: &PageArrival) -> bool {
         let overlapped = self.end.saturating_sub(arrived.offset);
         let first = arrived.rows.first().and_then(|row| row.id);
-        overlapped > 0 && first.is_some() && self.chain.before_end(overlapped) == first
+        overlapped > 0 && first.is_some() && self.row_order.before_end(overlapped) == first
     }
 }

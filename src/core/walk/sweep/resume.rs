@@ -3,7 +3,7 @@
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
-use super::super::chain::{Chain, Remembered};
+use super::super::row_order::{Remembered, RowOrder};
 use super::super::totals::Totals;
 use super::Sweep;
 use super::ending::End;
@@ -107,7 +107,7 @@ impl Sweep {
             vanished: self.vanished.iter().map(|(id, _)| *id).collect(),
             vanished_contents: self.vanished.iter().map(|(_, content)| *content).collect(),
             totals: self.totals,
-            chain: self.chain.end(KEPT),
+            chain: self.row_order.end(KEPT),
             requests: report.requests,
             sweeps: report.sweeps,
             counts: report.counts(),
@@ -150,10 +150,10 @@ impl Sweep {
         sweep.plain_pages = checkpoint.plain_pages;
         sweep.plain_to = checkpoint.plain_to;
         sweep.totals = checkpoint.totals;
-        sweep.chain = Chain::resumed(&checkpoint.chain);
+        sweep.row_order = RowOrder::resumed(&checkpoint.chain);
         let mut contents = checkpoint.vanished_contents.into_iter();
         let with_content = |id| {
-            let held = || sweep.chain.content_of(id);
+            let held = || sweep.row_order.content_of(id);
             (id, contents.next().or_else(held).unwrap_or_default())
         };
         sweep.vanished = checkpoint.vanished.into_iter().map(with_content).collect();

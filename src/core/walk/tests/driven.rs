@@ -10,7 +10,7 @@ use crate::core::client::Read;
 use crate::core::error::{Attempt, StatusFailure};
 use crate::core::json::Text;
 use crate::core::page::Page;
-use crate::core::stars::Stars;
+use crate::core::redact::Redactor;
 
 /// What a walk gave and what it said of itself.
 #[derive(Debug)]
@@ -107,12 +107,12 @@ pub fn walk(
 }
 
 fn answer(list: &mut Simulated, ask: &Ask) -> Answer {
-    match ask.question {
-        Question::Row { id } => Answer::Row {
+    match ask.request {
+        WalkRequest::Row { id } => Answer::Row {
             row: list.row(id),
             sent: sent(&list.habits),
         },
-        Question::Page { offset, limit } => match list.page(offset, limit) {
+        WalkRequest::Page { offset, limit } => match list.page(offset, limit) {
             Served::Refused => Answer::PastEnd(refusal(&list.habits)),
             Served::Page {
                 rows,
@@ -147,7 +147,7 @@ fn sent(habits: &Habits) -> Sent {
     Sent {
         endpoint: habits.list().page(0, Limit::LARGEST),
         attempts: vec![attempt(200)],
-        stars: Stars::default(),
+        redactor: Redactor::default(),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::core::client::Read;
 use crate::core::interface::Resource;
 use crate::core::json::Text;
 use crate::core::page::Page;
-use crate::core::stars::Stars;
+use crate::core::redact::Redactor;
 
 /// A list of users as a service might serve it; nobody changes it unless a test does.
 #[derive(Debug, Clone)]
@@ -119,9 +119,9 @@ fn drive(
         let Some(ask) = asked.pop_front() else {
             break;
         };
-        let answer = match ask.question {
-            Question::Page { offset, limit } => Answer::Page(answer(offset, limit)),
-            Question::Row { .. } => Answer::Row {
+        let answer = match ask.request {
+            WalkRequest::Page { offset, limit } => Answer::Page(answer(offset, limit)),
+            WalkRequest::Row { .. } => Answer::Row {
                 row: None,
                 sent: sent(),
             },
@@ -139,7 +139,7 @@ fn sent() -> Sent {
     Sent {
         endpoint: List::Users.page(0, Limit::LARGEST),
         attempts: Vec::new(),
-        stars: Stars::default(),
+        redactor: Redactor::default(),
     }
 }
 

@@ -15,8 +15,8 @@ fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>
             list.push((id, rows + 1));
         }
         requests += 1;
-        let answer = match ask.question {
-            Question::Page { offset, limit } => {
+        let answer = match ask.request {
+            WalkRequest::Page { offset, limit } => {
                 let start = list.len().min(offset as usize);
                 let end = list.len().min(start + usize::from(limit.get()));
                 let users: Vec<String> = list[start..end]
@@ -29,7 +29,7 @@ fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>
                     json!({"limit": limit.get(), "offset": offset, "total": total, "users": users}),
                 ))
             }
-            Question::Row { id } => Answer::Row {
+            WalkRequest::Row { id } => Answer::Row {
                 row: list
                     .iter()
                     .find(|(held, _)| *held == id)

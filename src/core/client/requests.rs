@@ -9,22 +9,22 @@ use crate::core::budget::Budget;
 use crate::core::error::{Attempt, Error};
 use crate::core::json::{self, Fault, Text};
 use crate::core::page::Page;
-use crate::core::question::Question;
+use crate::core::probe_request::ProbeRequest;
 use crate::core::transport::Answer;
 
 impl Client {
-    /// One question of the probe. Any status is an answer, for what the interface rules out; a 429
+    /// One request of the probe. Any status is an answer, for what the interface rules out; a 429
     /// is obeyed, and what any read might meet and may pass by itself is tried again. `heard` is told
     /// of every answer, also of those that are not given.
     pub async fn ask(
         &self,
-        question: &Question,
+        request: &ProbeRequest,
         budget: &Budget,
         heard: impl Fn(&Answer) + Sync,
     ) -> Result<(Answer, Vec<Attempt>), Error> {
         let judge = |answer: Answer| {
             heard(&answer);
-            let allowed = question.is_allowed();
+            let allowed = request.is_allowed();
             let refused = match answer.status {
                 429 => true,
                 408 | 500..=599 => allowed,
@@ -33,19 +33,20 @@ impl Client {
             if refused {
                 return Err(Failure::from(status_failure(answer, self.clock.wall())));
             }
-            if answer.status == 200 && allowed && question.is_plain() {
+            if answer.status == 200 && allowed && request.is_plain() {
                 let text = Text::repair(answer.body.clone());
                 json::check(&text.json)
                     .map_err(|fault| unreadable(answer.status, &answer.headers, fault))?;
             }
             Ok((answer.status, answer))
         };
-        self.send(&Request::Question(question), budget, judge).await
+        self.send(&Request::ProbeRequest(request), budget, judge)
+            .await
     }
 
     /// The error of an answer to the probe that should have been a page of a list, and is none.
-    pub fn no_page(&self, question: &Question, answer: Answer, attempts: Vec<Attempt>) -> Error {
-        let kind = match (answer.status, question.page()) {
+    pub fn no_page(&self, request: &ProbeRequest, answer: Answer, attempts: Vec<Attempt>) -> Error {
+        let kind = match (answer.status, request.page()) {
             (200..300, Some((list, _))) => {
                 let text = Text::repair(answer.body.clone());
                 let json = Arc::clone(&text.json);
@@ -56,6 +57,6 @@ impl Client {
             }
             _ => status_failure(answer, self.clock.wall()),
         };
-        Error::new(self.stars().over_kind(kind)).during(question.to_string(), attempts)
+        Error::new(self.redactor().redact_kind(kind)).during(request.to_string(), attempts)
     }
 }

@@ -20,7 +20,7 @@ use super::outage::Outages;
 use super::pace::Pace;
 use super::page::{Page, Row};
 use super::process::PerProcess;
-use super::stars::{Stars, starred_settings};
+use super::redact::{Redactor, redacted_settings};
 use super::transport::{Answer, Transport};
 use crate::clock::Clock;
 
@@ -31,7 +31,7 @@ pub struct Client {
     options: Arc<Options>,
     transport: Arc<PerProcess<Arc<Transport>>>,
     /// The connections that a thread which waits for a call of its own drives by itself.
-    driven: Arc<PerProcess<Arc<Transport>>>,
+    caller_transport: Arc<PerProcess<Arc<Transport>>>,
     /// Made with the client; whoever needs one first takes it.
     unused: Arc<ArcSwapOption<Transport>>,
     pace: Arc<PerProcess<Arc<Pace>>>,
@@ -65,14 +65,15 @@ pub struct Read<T> {
 pub struct Sent {
     pub endpoint: Endpoint,
     pub attempts: Vec<Attempt>,
-    pub stars: Stars,
+    pub redactor: Redactor,
 }
 
 impl Sent {
     /// The error of an answer that is JSON, but not what the interface says.
     pub fn misfit(&self, fault: Fault) -> Error {
         let request = self.endpoint.to_string();
-        Error::new(decode_failure(self.stars.over(fault))).during(request, self.attempts.clone())
+        Error::new(decode_failure(self.redactor.redact_fault(fault)))
+            .during(request, self.attempts.clone())
     }
 }
 
@@ -80,7 +81,7 @@ impl Client {
     pub fn new(settings: Settings, options: Options) -> Result<Self, Error> {
         let secret = settings.api_secret.clone().unwrap_or_default();
         Self::made(settings, options)
-            .map_err(|error| starred_settings(error, secret.expose_secret()))
+            .map_err(|error| redacted_settings(error, secret.expose_secret()))
     }
 
     fn made(settings: Settings, options: Options) -> Result<Self, Error> {
@@ -88,7 +89,7 @@ impl Client {
             origin: Arc::new(Origin::new(settings)?),
             options: Arc::new(options.check()?),
             transport: Arc::default(),
-            driven: Arc::default(),
+            caller_transport: Arc::default(),
             unused: Arc::default(),
             pace: Arc::default(),
             outages: Arc::default(),
@@ -131,7 +132,7 @@ impl Client {
     /// on, and these are for the one that the calling thread drives.
     pub fn over_driven_connections(&self) -> Self {
         Self {
-            transport: Arc::clone(&self.driven),
+            transport: Arc::clone(&self.caller_transport),
             ..self.clone()
         }
     }
@@ -229,7 +230,7 @@ impl Client {
             outages.close();
         }
         self.transport.clear();
-        self.driven.clear();
+        self.caller_transport.clear();
         self.unused.store(None);
     }
 
@@ -295,7 +296,7 @@ impl Client {
                 sent: Sent {
                     endpoint,
                     attempts: error.attempts.clone(),
-                    stars: self.stars(),
+                    redactor: self.redactor(),
                 },
             }),
             read => read,
@@ -314,7 +315,7 @@ impl Client {
             sent: Sent {
                 endpoint,
                 attempts,
-                stars: self.stars(),
+                redactor: self.redactor(),
             },
         }
     }
@@ -329,8 +330,8 @@ impl Client {
             .await
     }
 
-    pub fn stars(&self) -> Stars {
-        Stars::of(&self.origin)
+    pub fn redactor(&self) -> Redactor {
+        Redactor::of(&self.origin)
     }
 
     fn transport(&self) -> Result<Arc<Transport>, Error> {
@@ -401,7 +402,7 @@ impl Client {
             sent: Sent {
                 endpoint,
                 attempts,
-                stars: self.stars(),
+                redactor: self.redactor(),
             },
         })
     }
@@ -409,7 +410,7 @@ impl Client {
 
 mod failure;
 mod observed;
-mod questions;
+mod requests;
 mod sending;
 #[cfg(test)]
 mod tests;

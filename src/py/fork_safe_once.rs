@@ -8,7 +8,7 @@ use pyo3::sync::PyOnceLock;
 ///
 /// Not `get_or_try_init`: that holds a lock while the value is made, as long as an import takes,
 /// and a fork by another thread meanwhile would leave it locked in the child for good.
-pub fn kept<'place, T>(
+pub fn once<'place, T>(
     py: Python<'_>,
     place: &'place PyOnceLock<T>,
     make: impl FnOnce() -> PyResult<T>,
@@ -28,7 +28,7 @@ macro_rules! name {
         static NAME: ::pyo3::sync::PyOnceLock<::pyo3::Py<::pyo3::types::PyString>> =
             ::pyo3::sync::PyOnceLock::new();
         let py = $py;
-        $crate::py::kept::kept(py, &NAME, || {
+        $crate::py::fork_safe_once::once(py, &NAME, || {
             Ok(::pyo3::types::PyString::intern(py, $text).unbind())
         })?
         .bind(py)

@@ -13,7 +13,7 @@ use super::error::{Error, ErrorKind};
 // Items made ahead unless told, besides the one in the making and the one in the reader's hands.
 const AHEAD: usize = 1;
 
-/// Where a feed's work puts what it made; it waits while the reader is behind.
+/// Where the task that reads ahead puts its items; it waits while the reader is behind.
 pub struct Outlet<T>(mpsc::Sender<Item<T>>);
 
 // The end is said: work that stops without a word has failed, and must not pass for done.
@@ -52,7 +52,7 @@ enum State<T> {
 }
 
 /// A stream of items whose work begins at the first `next` and is aborted on drop.
-pub struct Feed<T> {
+pub struct Prefetch<T> {
     state: Mutex<State<T>>,
     task: OnceLock<AbortHandle>,
     stopped: AtomicBool,
@@ -60,16 +60,16 @@ pub struct Feed<T> {
     process: u32,
 }
 
-impl<T> fmt::Debug for Feed<T> {
+impl<T> fmt::Debug for Prefetch<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Feed")
+            .debug_struct("Prefetch")
             .field("stopped", &self.stopped)
             .finish_non_exhaustive()
     }
 }
 
-impl<T: Send + 'static> Feed<T> {
+impl<T: Send + 'static> Prefetch<T> {
     pub fn new<F>(work: impl FnOnce(Outlet<T>) -> F + Send + 'static) -> Self
     where
         F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -77,7 +77,7 @@ impl<T: Send + 'static> Feed<T> {
         Self::with_room(AHEAD, work)
     }
 
-    /// A feed whose work may be so many items ahead of the reader.
+    /// A prefetch whose task may be this many items ahead of the reader.
     pub fn with_room<F>(ahead: usize, work: impl FnOnce(Outlet<T>) -> F + Send + 'static) -> Self
     where
         F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -157,7 +157,7 @@ impl<T: Send + 'static> Feed<T> {
     }
 }
 
-impl<T> Feed<T> {
+impl<T> Prefetch<T> {
     /// A forked child has neither the work nor the threads that hold the locks.
     pub fn check_process(&self) -> Result<(), Error> {
         match self.process == std::process::id() {
@@ -178,7 +178,7 @@ impl<T> Feed<T> {
     }
 }
 
-impl<T> Drop for Feed<T> {
+impl<T> Drop for Prefetch<T> {
     fn drop(&mut self) {
         self.stop();
         if self.check_process().is_err() {
@@ -194,44 +194,45 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_stops_without_a_word_is_not_taken_for_done() {
-        let feed = Feed::new(|outlet: Outlet<u8>| async move {
+        let prefetch = Prefetch::new(|outlet: Outlet<u8>| async move {
             outlet.put(1).await;
             panic!("a fault");
         });
-        assert_eq!(feed.next().await, Ok(Some(1)));
-        let error = feed.next().await.unwrap_err();
+        assert_eq!(prefetch.next().await, Ok(Some(1)));
+        let error = prefetch.next().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Aborted);
-        assert_eq!(feed.next().await, Ok(None));
+        assert_eq!(prefetch.next().await, Ok(None));
     }
 
     #[tokio::test]
     async fn a_reader_that_stops_ends_the_work() {
         let (told, ended) = tokio::sync::oneshot::channel::<()>();
-        let feed = Feed::new(|outlet: Outlet<u64>| async move {
+        let prefetch = Prefetch::new(|outlet: Outlet<u64>| async move {
             let _told_when_dropped = told;
             for item in 0.. {
                 outlet.put(item).await;
             }
             Ok(())
         });
-        assert_eq!(feed.next().await, Ok(Some(0)));
-        feed.stop();
-        assert_eq!(feed.next().await, Ok(None));
+        assert_eq!(prefetch.next().await, Ok(Some(0)));
+        prefetch.stop();
+        assert_eq!(prefetch.next().await, Ok(None));
         assert!(ended.await.is_err());
     }
 
     #[tokio::test]
     async fn a_dropped_wait_loses_nothing() {
         let (go, gate) = tokio::sync::oneshot::channel::<()>();
-        let feed = Feed::new(|outlet: Outlet<u64>| async move {
+        let prefetch = Prefetch::new(|outlet: Outlet<u64>| async move {
             let _ = gate.await;
             outlet.put(7).await;
             Ok(())
         });
-        let dropped = tokio::time::timeout(std::time::Duration::from_millis(1), feed.next()).await;
+        let dropped =
+            tokio::time::timeout(std::time::Duration::from_millis(1), prefetch.next()).await;
         assert!(dropped.is_err());
         go.send(()).unwrap();
-        assert_eq!(feed.next().await, Ok(Some(7)));
-        assert_eq!(feed.next().await, Ok(None));
+        assert_eq!(prefetch.next().await, Ok(Some(7)));
+        assert_eq!(prefetch.next().await, Ok(None));
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked: the query and the bodies.
+//! What is request: the query and the bodies.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -13,13 +13,13 @@ pub const MOST_ROWS: u64 = 10_000;
 
 /// One request that was let in.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'request> {
+pub struct AdminRequest<'request> {
     pub method: &'request str,
     pub query: &'request str,
     pub body: &'request [u8],
 }
 
-impl Asked<'_> {
+impl AdminRequest<'_> {
     /// Answers a GET without a query.
     ///
     /// # Errors

@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::interface::{Endpoint, LARGEST_LIMIT, List};
 
-/// One question of the probe; its display is path and query, relative to the base URL.
+/// One request of the probe; its display is path and query, relative to the base URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ProbeRequest {
     pub target: Target,
     pub twist: Twist,
 }
@@ -19,7 +19,7 @@ pub enum Target {
     Start { list: List, limit: Option<u64> },
 }
 
-/// How a question differs from a read.
+/// How a request differs from a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Twist {
     Plain,
@@ -35,7 +35,7 @@ pub enum Twist {
     Undecoded,
 }
 
-impl Question {
+impl ProbeRequest {
     pub fn plain(endpoint: Endpoint) -> Self {
         Self {
             target: Target::Read(endpoint),
@@ -59,7 +59,7 @@ impl Question {
         }
     }
 
-    /// Whether any client might send it, so that a failure is none of the question's making.
+    /// Whether any client might send it, so that a failure is none of the request's making.
     pub fn is_allowed(&self) -> bool {
         let target = match self.target {
             Target::Read(_) | Target::Start { limit: None, .. } => true,
@@ -76,7 +76,7 @@ impl Question {
     }
 }
 
-impl fmt::Display for Question {
+impl fmt::Display for ProbeRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.target {
             Target::Read(endpoint) => endpoint.fmt(formatter),
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_start_has_any_limit_or_none() {
-        let shown = |limit| Question::start(List::Users, limit).to_string();
+        let shown = |limit| ProbeRequest::start(List::Users, limit).to_string();
         assert_eq!(shown(None), "/external/users");
         assert_eq!(shown(Some(0)), "/external/users?offset=0&limit=0");
         assert_eq!(shown(Some(100)), "/external/users?offset=0&limit=100");
@@ -104,14 +104,17 @@ mod tests {
     #[test]
     fn only_what_the_interface_rules_out_is_not_allowed() {
         for (limit, allowed) in [(None, true), (Some(1), true), (Some(99), true)] {
-            assert_eq!(Question::start(List::Users, limit).is_allowed(), allowed);
+            assert_eq!(
+                ProbeRequest::start(List::Users, limit).is_allowed(),
+                allowed
+            );
         }
         for limit in [0, 100] {
-            assert!(!Question::start(List::Users, Some(limit)).is_allowed());
+            assert!(!ProbeRequest::start(List::Users, Some(limit)).is_allowed());
         }
-        let twisted = Question {
+        let twisted = ProbeRequest {
             twist: Twist::OtherAccept,
-            ..Question::start(List::Users, None)
+            ..ProbeRequest::start(List::Users, None)
         };
         assert!(!twisted.is_allowed());
     }

@@ -1,8 +1,8 @@
 //! Rows as Arrow record batches, under fixed schemas.
 
-mod known;
 mod lists;
 mod messages;
+mod read_back;
 mod state;
 mod users;
 
@@ -11,9 +11,9 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::builder::TimestampMicrosecondBuilder;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
-pub use self::known::Rows;
 pub use self::lists::ListColumns;
 pub use self::messages::MessageColumns;
+pub use self::read_back::Rows;
 pub use self::state::{CursorColumns, GoneColumns, RejectColumns};
 pub use self::users::UserColumns;
 use super::error::{Error, ErrorKind};

@@ -19,7 +19,7 @@ pub enum Kind {
 
 /// Bends the rows of one lane.
 #[derive(Clone, Copy, Debug)]
-pub struct Bend {
+pub struct RowMutation {
     pub dialect: Dialect,
     pub seed: u64,
 }
@@ -35,7 +35,7 @@ enum Concern {
 
 type Row = Map<String, Value>;
 
-impl Bend {
+impl RowMutation {
     /// The id as this dialect sends it.
     #[must_use]
     pub const fn sent_id(&self, id: u64) -> u64 {
@@ -144,7 +144,7 @@ impl Bend {
     fn dice(&self, id: u64, kind: Kind, concern: Concern) -> Draw {
         Draw::new(
             self.seed,
-            Stream::Bend,
+            Stream::RowMutation,
             id,
             (kind as u64) << 8 | concern as u64,
         )
@@ -178,7 +178,7 @@ mod tests {
 
     fn bent(dialect: &str, seed: u64, kind: Kind, row: &str) -> Row {
         let dialect = dialect.parse().unwrap();
-        serde_json::from_slice(&Bend { dialect, seed }.row(kind, row.as_bytes())).unwrap()
+        serde_json::from_slice(&RowMutation { dialect, seed }.row(kind, row.as_bytes())).unwrap()
     }
 
     #[test]

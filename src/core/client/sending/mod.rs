@@ -15,8 +15,8 @@ use crate::core::interface::Endpoint;
 use crate::core::observer::{Observer, OutageNote};
 use crate::core::outage::{self, Down, Outages, Pass, Patience};
 use crate::core::pace::{Admission, Pace, RefusedBy};
+use crate::core::probe_request::ProbeRequest;
 use crate::core::process::chance;
-use crate::core::question::Question;
 use crate::core::retry::{self, Load, Situation, Verdict};
 use crate::core::transport::{Answer, Failed, Transport};
 
@@ -30,14 +30,14 @@ mod elsewhere;
 /// What is sent; its display is path and query, relative to the base URL.
 pub(super) enum Request<'a> {
     Read(Endpoint),
-    Question(&'a Question),
+    ProbeRequest(&'a ProbeRequest),
 }
 
 impl fmt::Display for Request<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(endpoint) => endpoint.fmt(formatter),
-            Self::Question(question) => question.fmt(formatter),
+            Self::ProbeRequest(request) => request.fmt(formatter),
         }
     }
 }
@@ -384,7 +384,7 @@ impl Client {
         let outcome = self.exchange(transport, request, budget).await;
         // Here for all that follows: errors, their attempts, logs.
         outcome.and_then(judge).map_err(|failure| Failure {
-            kind: self.stars().over_kind(failure.kind),
+            kind: self.redactor().redact_kind(failure.kind),
             ..failure
         })
     }
@@ -400,7 +400,7 @@ impl Client {
         let get = async {
             match request {
                 Request::Read(endpoint) => transport.get(endpoint, trace, most).await,
-                Request::Question(question) => transport.ask(question, trace, most).await,
+                Request::ProbeRequest(request) => transport.ask(request, trace, most).await,
             }
         };
         let (limit, by_deadline) = budget.attempt_limit(self.options.timeout, &self.clock);

@@ -15,7 +15,7 @@ pub const LINK: u64 = 2;
 
 /// The rows of the pages joined so far, in the list's order.
 #[derive(Debug, Default)]
-pub struct Chain {
+pub struct RowOrder {
     places: HashMap<i64, Place>,
     /// Ids by rank, ascending.
     line: VecDeque<(u64, i64)>,
@@ -59,7 +59,7 @@ impl Shared {
     }
 }
 
-impl Chain {
+impl RowOrder {
     /// A chain whose end a walk before this one had read.
     pub fn resumed(end: &[Remembered]) -> Self {
         let mut chain = Self::default();

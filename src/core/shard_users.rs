@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 use super::budget::Budget;
 use super::client::{Client, Read};
 use super::error::{Error, ErrorKind};
-use super::feed::{Feed, Outlet};
 use super::interface::{Limit, List, Natural};
 use super::page::{Page, Row};
+use super::prefetch::{Outlet, Prefetch};
 use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
 use super::walk::{
@@ -24,17 +24,17 @@ const FEW: usize = 4;
 
 /// Users in the order in which a plan's walk met them.
 #[derive(Debug, Clone)]
-pub struct PlannedUsers {
+pub struct ShardUsers {
     /// Where the first of them stood.
     pub offset: u64,
     pub ids: Vec<Natural>,
 }
 
 /// Reads the planned users; `settings.max_items` plays no part.
-pub fn planned_users(client: Client, planned: PlannedUsers, settings: WalkSettings) -> Walk {
+pub fn shard_users(client: Client, planned: ShardUsers, settings: WalkSettings) -> Walk {
     let report = SharedReport::new(WalkReport::not_read_yet());
     let shared = report.clone();
-    let feed = Feed::new(move |outlet| async move {
+    let prefetch = Prefetch::new(move |outlet| async move {
         let client = client.counted();
         let mut search = Search {
             budget: client.budget(),
@@ -52,7 +52,7 @@ pub fn planned_users(client: Client, planned: PlannedUsers, settings: WalkSettin
         let read = search.read(&planned).await;
         search.close(read)
     });
-    Walk { feed, report }
+    Walk { prefetch, report }
 }
 
 /// A part of the list by its offsets.
@@ -102,7 +102,7 @@ struct Search {
 }
 
 impl Search {
-    async fn read(&mut self, planned: &PlannedUsers) -> Result<(), Ended> {
+    async fn read(&mut self, planned: &ShardUsers) -> Result<(), Ended> {
         let page_size = u64::from(self.settings.page_size.get());
         let rows = planned.ids.len() as u64;
         let mut span = Span {
@@ -222,7 +222,7 @@ impl Search {
     }
 
     /// Asks by id for those that no page showed, by so many requests at most.
-    async fn ask(&mut self, planned: &PlannedUsers, most: u64) -> Result<(), Ended> {
+    async fn ask(&mut self, planned: &ShardUsers, most: u64) -> Result<(), Ended> {
         let until = self.client.sent().saturating_add(most);
         for user_id in &planned.ids {
             if !self.missing.contains(&signed(*user_id)) {

@@ -8,7 +8,7 @@ use super::fault::{ContentType, ErrorCode, Fault, Length};
 
 /// How one answer is sent. The default is at once, as it is and whole, and costs nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Manner {
+pub struct Delivery {
     /// How long the answer is held back.
     pub delay: Duration,
     /// What is sent instead of the answer, or of a part of it.
@@ -60,7 +60,7 @@ pub struct Drip {
 /// Sent for JSON where no other text is given.
 const GARBAGE: &str = "{\"limit\": 99, \"offset\": <html><body>Bad Gateway</body></html>";
 
-impl Manner {
+impl Delivery {
     /// Whether the answer is sent as if there were no faults.
     #[must_use]
     pub fn is_plain(&self) -> bool {

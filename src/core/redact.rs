@@ -1,4 +1,4 @@
-//! Stars for the secret where a text repeats it: a service that sends our headers back, or a program that
+//! Redactor for the secret where a text repeats it: a service that sends our headers back, or a program that
 //! gives the secret in the wrong place, does not get it into a message.
 
 use std::sync::Arc;
@@ -16,34 +16,34 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 /// Knows the secret that must not be shown; by default there is none.
 #[derive(Debug, Clone, Default)]
-pub struct Stars(Option<Arc<Origin>>);
+pub struct Redactor(Option<Arc<Origin>>);
 
-impl Stars {
+impl Redactor {
     pub fn of(origin: &Arc<Origin>) -> Self {
         Self(Some(Arc::clone(origin)))
     }
 
-    pub fn over(&self, mut fault: Fault) -> Fault {
+    pub fn redact_fault(&self, mut fault: Fault) -> Fault {
         for text in [&mut fault.path, &mut fault.reason, &mut fault.snippet] {
-            *text = self.over_text(text);
+            *text = self.redact(text);
         }
         fault
     }
 
-    pub fn over_text(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         match &self.0 {
-            Some(origin) => starred(text, origin.api_secret.expose_secret()),
+            Some(origin) => redacted(text, origin.api_secret.expose_secret()),
             None => text.to_owned(),
         }
     }
 
     /// The same failure; of what a service sent, the body alone stays as it is.
-    pub fn over_kind(&self, mut kind: ErrorKind) -> ErrorKind {
+    pub fn redact_kind(&self, mut kind: ErrorKind) -> ErrorKind {
         match &mut kind {
             ErrorKind::Connect(text)
             | ErrorKind::Insecure(text)
             | ErrorKind::TruncatedBody(text)
-            | ErrorKind::Transport(text) => *text = self.over_text(text),
+            | ErrorKind::Transport(text) => *text = self.redact(text),
             ErrorKind::Decode {
                 path,
                 snippet,
@@ -51,14 +51,14 @@ impl Stars {
                 ..
             } => {
                 for text in [path, snippet, reason] {
-                    *text = self.over_text(text);
+                    *text = self.redact(text);
                 }
             }
             ErrorKind::Status(failure) => {
                 let of_headers = failure.headers.iter_mut();
                 let of_headers = of_headers.flat_map(|(name, value)| [name, value]);
                 for text in of_headers.chain(&mut failure.request_id) {
-                    *text = self.over_text(text);
+                    *text = self.redact(text);
                 }
             }
             _ => {}
@@ -68,15 +68,15 @@ impl Stars {
 }
 
 /// What is wrong with the settings, without their secret.
-pub fn starred_settings(error: Error, secret: &str) -> Error {
+pub fn redacted_settings(error: Error, secret: &str) -> Error {
     match &error.kind {
-        ErrorKind::Configuration(text) => Error::configuration(starred(text, secret)),
+        ErrorKind::Configuration(text) => Error::configuration(redacted(text, secret)),
         _ => error,
     }
 }
 
 /// The text with stars for the secret: as it is, in lower case as a host is, with escapes, or in base64.
-pub fn starred(text: &str, secret: &str) -> String {
+pub fn redacted(text: &str, secret: &str) -> String {
     if secret.len() < LEAST {
         return text.to_owned();
     }
@@ -86,40 +86,40 @@ pub fn starred(text: &str, secret: &str) -> String {
         .replace(&secret.to_ascii_lowercase(), &stars);
     let whole = without_spelled(&whole, secret, in_quotes);
     let whole = without_spelled(&whole, secret, in_address);
-    let mut starred = without_base64(whole, secret);
+    let mut redacted = without_base64(whole, secret);
     // A snippet may begin or end within it.
     for length in (LEAST..secret.len()).rev() {
         if let (Some(head), Some(tail)) =
             (secret.get(..length), secret.get(secret.len() - length..))
         {
-            if let Some(before) = starred.strip_suffix(head) {
-                starred = format!("{before}{}", "*".repeat(length));
+            if let Some(before) = redacted.strip_suffix(head) {
+                redacted = format!("{before}{}", "*".repeat(length));
             }
-            if let Some(after) = starred.strip_prefix(tail) {
-                starred = format!("{}{after}", "*".repeat(length));
+            if let Some(after) = redacted.strip_prefix(tail) {
+                redacted = format!("{}{after}", "*".repeat(length));
             }
         }
     }
-    starred
+    redacted
 }
 
 /// A byte of the secret at the begin of a text, and how long it is there.
 type Escape = fn(&[u8]) -> Option<(u8, usize)>;
 
 fn without_spelled(text: &str, secret: &str, escape: Escape) -> String {
-    let mut starred = String::with_capacity(text.len());
+    let mut redacted = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let length = spelled(rest.as_bytes(), secret, escape);
         if let Some(after) = length.and_then(|length| rest.get(length..)) {
-            starred.push_str(&"*".repeat(secret.len()));
+            redacted.push_str(&"*".repeat(secret.len()));
             rest = after;
         } else {
-            starred.push(first);
+            redacted.push(first);
             rest = rest.get(first.len_utf8()..).unwrap_or_default();
         }
     }
-    starred
+    redacted
 }
 
 /// How long the secret is at the begin of a text that escapes some of it.
@@ -194,11 +194,11 @@ mod tests {
     #[test]
     fn a_secret_is_starred_whole_and_where_a_text_is_cut_within_it() {
         let secret = "t0psecret!";
-        assert_eq!(starred("a t0psecret! b", secret), "a ********** b");
-        assert_eq!(starred("a t0psec", secret), "a ******");
-        assert_eq!(starred("secret! b", secret), "******* b");
-        assert_eq!(starred("a secret b", secret), "a secret b");
-        assert_eq!(starred("id", "id"), "id");
+        assert_eq!(redacted("a t0psecret! b", secret), "a ********** b");
+        assert_eq!(redacted("a t0psec", secret), "a ******");
+        assert_eq!(redacted("secret! b", secret), "******* b");
+        assert_eq!(redacted("a secret b", secret), "a secret b");
+        assert_eq!(redacted("id", "id"), "id");
     }
 
     #[test]
@@ -215,11 +215,11 @@ mod tests {
             "%540p/Se%22c%5Cr+%25%32%35t",
         ] {
             assert_eq!(
-                starred(&format!("é{spelling}é"), secret),
+                redacted(&format!("é{spelling}é"), secret),
                 format!("é{stars}é")
             );
         }
-        assert_eq!(starred("T0p%2FSe%2", secret), "T0p%2FSe%2");
+        assert_eq!(redacted("T0p%2FSe%2", secret), "T0p%2FSe%2");
     }
 
     #[test]
@@ -227,16 +227,16 @@ mod tests {
         let secret = "t0psecret!";
         // Of "t0psecret!", "a:t0psecret!", "ab:t0psecret!" and "abc:t0psecret!".
         assert_eq!(
-            starred("x dDBwc2VjcmV0IQ== x", secret),
+            redacted("x dDBwc2VjcmV0IQ== x", secret),
             "x *************Q== x"
         );
-        assert_eq!(starred("YTp0MHBzZWNyZXQh", secret), "YTp*************");
+        assert_eq!(redacted("YTp0MHBzZWNyZXQh", secret), "YTp*************");
         assert_eq!(
-            starred("YWI6dDBwc2VjcmV0IQ==", secret),
+            redacted("YWI6dDBwc2VjcmV0IQ==", secret),
             "YWI6*************Q=="
         );
         assert_eq!(
-            starred("YWJjOnQwcHNlY3JldCE=", secret),
+            redacted("YWJjOnQwcHNlY3JldCE=", secret),
             "YWJjOn************E="
         );
     }

@@ -1,4 +1,4 @@
-//! Logs and traces: `backread._observing` makes them of the attempts that an operation took, on the
+//! Logs and traces: `backread._telemetry` makes them of the attempts that an operation took, on the
 //! thread of whoever waits for it. No request waits for them, and none needs the GIL for them.
 
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule, PyTuple};
 
-use super::kept::{kept, name};
+use super::fork_safe_once::{name, once};
 use crate::core::client::Client;
 use crate::core::observer::{Observed, Observer, OutageNote};
 
@@ -25,16 +25,16 @@ thread_local! {
 
 /// Who looks on at an operation; often nobody.
 #[derive(Clone, Default)]
-pub struct Onlooker(Option<Arc<Looking>>);
+pub struct CallObserver(Option<Arc<Looking>>);
 
 struct Looking {
     observer: Arc<Observer>,
-    /// A `backread._observing.Operation`.
+    /// A `backread._telemetry.Operation`.
     operation: Py<PyAny>,
     process: u32,
 }
 
-impl Onlooker {
+impl CallObserver {
     /// `traced` says to the service which trace its requests belong to.
     pub fn begin(py: Python<'_>, name: &str, client: &Client, traced: bool) -> PyResult<Self> {
         let observing = match TELLING.get() {
@@ -177,12 +177,12 @@ fn telling<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// `backread._observing`, once the program uses logs or traces: who imports neither pays for neither.
+/// `backread._telemetry`, once the program uses logs or traces: who imports neither pays for neither.
 fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     if let Some(observing) = OBSERVING.get(py) {
         return Ok(Some(observing.bind(py)));
     }
-    let modules = kept(py, &MODULES, || {
+    let modules = once(py, &MODULES, || {
         let modules = py.import("sys")?.getattr("modules")?;
         Ok(modules.cast_into::<PyDict>()?.unbind())
     })?
@@ -192,8 +192,8 @@ fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     {
         return Ok(None);
     }
-    let import = || py.import("backread._observing").map(Bound::unbind);
-    Ok(Some(kept(py, &OBSERVING, import)?.bind(py)))
+    let import = || py.import("backread._telemetry").map(Bound::unbind);
+    Ok(Some(once(py, &OBSERVING, import)?.bind(py)))
 }
 
 /// Imports what logs and traces need, if they are used; see `super::prepare`.

@@ -6,7 +6,7 @@ use crate::core::list_state::{ENDS, Grows};
 use crate::core::page::Row;
 use crate::core::timestamp::Timestamp;
 
-/// The fields of a message that an outline needs; what is not as the interface says is as good as missing.
+/// The fields of a message that a list shape needs; what is not as the interface says is as good as missing.
 #[derive(Debug, Default, Deserialize)]
 struct Glimpse {
     created_at: Option<Timestamp>,
@@ -61,7 +61,7 @@ impl Trend {
 
 /// Gathered page by page; it is kept with the place where a read may go on.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Outline {
+pub struct ListShape {
     first: Vec<i64>,
     /// With their positions, ascending.
     last: Vec<(u64, i64)>,
@@ -72,7 +72,7 @@ pub struct Outline {
     unread: Option<(u64, u64)>,
 }
 
-impl Outline {
+impl ListShape {
     /// Takes rows not taken before, of a page that began at `offset`.
     pub fn take(&mut self, offset: u64, rows: &[Row]) {
         for row in rows {

@@ -1,7 +1,7 @@
 //! Switches with named values.
 
 /// A switch with named values.
-macro_rules! axis {
+macro_rules! switch_enum {
     ($(#[$about:meta])* $name:ident {
         $(#[$on_first:meta])* $first:ident = $first_word:literal,
         $($(#[$on:meta])* $value:ident = $word:literal),+ $(,)?
@@ -48,4 +48,4 @@ macro_rules! axis {
     };
 }
 
-pub(super) use axis;
+pub(super) use switch_enum;

@@ -19,7 +19,7 @@ use super::config::Origin;
 use super::encoding::{ACCEPTED, Body, Encoding, Unfit};
 use super::error::{Error, ErrorKind};
 use super::interface::{Endpoint, accept};
-use super::question::{Question, Twist};
+use super::probe_request::{ProbeRequest, Twist};
 
 const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
@@ -113,22 +113,22 @@ impl Transport {
         self.send(request, Decoding::Done, max_bytes).await
     }
 
-    /// The same for a question of the probe: the one way to what the interface rules out.
+    /// The same for a request of the probe: the one way to what the interface rules out.
     pub async fn ask(
         &self,
-        question: &Question,
+        request: &ProbeRequest,
         trace: &[(&'static str, String)],
         max_bytes: u64,
     ) -> Result<Answer, Failed> {
-        let decoding = match question.twist {
+        let decoding = match request.twist {
             Twist::Undecoded => Decoding::Left,
             _ => Decoding::Done,
         };
-        let mut request = traced(self.http.get(self.origin.address(question)), trace);
-        if let Some((name, value)) = header(&question.twist)? {
-            request = request.header(name, value);
+        let mut get = traced(self.http.get(self.origin.address(request)), trace);
+        if let Some((name, value)) = header(&request.twist)? {
+            get = get.header(name, value);
         }
-        self.send(request, decoding, max_bytes).await
+        self.send(get, decoding, max_bytes).await
     }
 
     async fn send(
@@ -139,7 +139,7 @@ impl Transport {
     ) -> Result<Answer, Failed> {
         let response = request.send().await.map_err(|error| Failed {
             not_processed: self.answered.not_processed(&error),
-            kind: match handshake::lasting_failure(&error, &self.origin.host()) {
+            kind: match tls_errors::lasting_failure(&error, &self.origin.host()) {
                 Some(reason) => ErrorKind::Insecure(reason),
                 None => send_failure(&error),
             },
@@ -378,7 +378,7 @@ fn send_failure(error: &reqwest::Error) -> ErrorKind {
     if root_cause(error) == PROXY_REFUSAL {
         return ErrorKind::ProxyPassword;
     }
-    if handshake::cause::<hyper::Error>(error).is_some_and(hyper::Error::is_parse_too_large) {
+    if tls_errors::cause::<hyper::Error>(error).is_some_and(hyper::Error::is_parse_too_large) {
         return ErrorKind::Transport(
             "the answer's status line and headers are larger than any service needs; check base_url"
                 .to_owned(),
@@ -426,5 +426,5 @@ fn chain(error: &reqwest::Error) -> String {
 
 mod connections;
 mod environment;
-mod handshake;
 mod roots;
+mod tls_errors;

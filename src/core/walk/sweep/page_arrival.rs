@@ -9,7 +9,7 @@ use crate::core::page::{Page, Row};
 
 /// What a walk wants to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
+pub enum WalkRequest {
     Page {
         offset: u64,
         limit: Limit,
@@ -24,7 +24,7 @@ pub enum Question {
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
     pub number: u64,
-    pub question: Question,
+    pub request: WalkRequest,
     /// Answers that had been taken when it was sent: they came from earlier instants.
     pub(super) taken_before: u64,
 }
@@ -66,7 +66,7 @@ pub(super) struct Order {
 
 /// A page that has arrived.
 #[derive(Debug)]
-pub(super) struct Arrived {
+pub(super) struct PageArrival {
     /// As asked for.
     pub offset: u64,
     /// The page size in force.
@@ -90,10 +90,10 @@ pub(super) struct Arrived {
     past_end: bool,
 }
 
-impl Arrived {
+impl PageArrival {
     /// `None` where no page was asked for.
     pub fn page(ask: &Ask, taken: u64, read: Read<Page>) -> Option<Self> {
-        let Question::Page { offset, limit } = ask.question else {
+        let WalkRequest::Page { offset, limit } = ask.request else {
             return None;
         };
         let Read { value: page, sent } = read;
@@ -126,7 +126,7 @@ impl Arrived {
 
     /// `None` where no page was asked for.
     pub fn past_end(ask: &Ask, taken: u64, refusal: Error) -> Option<Self> {
-        let Question::Page { offset, limit } = ask.question else {
+        let WalkRequest::Page { offset, limit } = ask.request else {
             return None;
         };
         Some(Self {

@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 
-pub struct Driven {
+pub struct CallerRuntime {
     runtime: Mutex<Runtime>,
     /// Something is left to be seen to, and perhaps nobody drives.
     unsettled: AtomicBool,
 }
 
-impl Driven {
+impl CallerRuntime {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             runtime: Mutex::new(Builder::new_current_thread().enable_all().build()?),

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::outline::Outline;
+use super::list_shape::ListShape;
 use crate::core::interface::Limit;
 use crate::core::list_state::{ENDS, Grows, ListState};
 use crate::core::page::{Page, Row};
@@ -39,7 +39,7 @@ pub struct GrowingEnd {
     /// The ids shown so far, in the order served.
     shown: Vec<i64>,
     distinct: HashSet<i64>,
-    outline: Outline,
+    shape: ListShape,
     total: Option<u64>,
     pages: u64,
     confirming: bool,
@@ -94,7 +94,7 @@ impl GrowingEnd {
             limit,
             shown: Vec::new(),
             distinct: HashSet::new(),
-            outline: Outline::default(),
+            shape: ListShape::default(),
             total: None,
             pages: 0,
             confirming: false,
@@ -180,7 +180,7 @@ impl GrowingEnd {
         if !fresh.iter().all(|id| self.distinct.insert(*id)) {
             return Err("a row came twice");
         }
-        self.outline.take(self.offset, rows);
+        self.shape.take(self.offset, rows);
         self.shown.extend_from_slice(fresh);
         Ok(fresh.len())
     }
@@ -252,7 +252,7 @@ impl GrowingEnd {
     }
 
     fn fits(&self, total: u64) -> Result<Step, &'static str> {
-        if self.outline.grows() != Some(self.grows) {
+        if self.shape.grows() != Some(self.grows) {
             return Err("the rows are not in the order known");
         }
         let known_before = match self.grows {
@@ -264,7 +264,7 @@ impl GrowingEnd {
             .unread_from
             .filter(|position| *position < known_before);
         let (first_ids, last_ids) = match self.grows {
-            Grows::End => (self.held.first_ids.clone(), self.outline.last_ids()),
+            Grows::End => (self.held.first_ids.clone(), self.shape.last_ids()),
             Grows::Start => {
                 let first = self.shown.iter().take(ENDS).copied().collect();
                 (first, self.held.last_ids.clone())
@@ -274,8 +274,7 @@ impl GrowingEnd {
             rows: total,
             first_ids,
             last_ids,
-            unread_from: unread_before
-                .or_else(|| self.outline.unread_from(total, Some(self.grows))),
+            unread_from: unread_before.or_else(|| self.shape.unread_from(total, Some(self.grows))),
         })))
     }
 }

@@ -33,7 +33,7 @@ pub struct Progress {
 
 /// What the parts of a run tell each other.
 #[derive(Debug)]
-pub struct Board {
+pub struct ProgressCounters {
     /// -1 where the service gave none.
     users_total: AtomicI64,
     users_known: AtomicBool,
@@ -43,7 +43,7 @@ pub struct Board {
     samples: Mutex<VecDeque<(Instant, u64)>>,
 }
 
-impl Default for Board {
+impl Default for ProgressCounters {
     fn default() -> Self {
         Self {
             users_total: AtomicI64::new(-1),
@@ -56,7 +56,7 @@ impl Default for Board {
     }
 }
 
-impl Board {
+impl ProgressCounters {
     pub fn users_total(&self) -> Option<i64> {
         let total = self.users_total.load(Ordering::Relaxed);
         (total >= 0).then_some(total)
@@ -148,31 +148,31 @@ mod tests {
 
     #[test]
     fn the_pace_is_that_of_the_last_seconds() {
-        let board = Board::default();
+        let counters = ProgressCounters::default();
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        assert_eq!(board.progress(0, 0.0, start).pace, 0.0);
+        assert_eq!(counters.progress(0, 0.0, start).pace, 0.0);
         for second in 1..=20 {
-            board.sample(second * 100, at(second));
+            counters.sample(second * 100, at(second));
         }
-        assert_eq!(board.progress(2_000, 0.0, at(20)).pace, 100.0);
+        assert_eq!(counters.progress(2_000, 0.0, at(20)).pace, 100.0);
         // Five seconds in which nothing is sent, and it has stopped.
         for second in 21..=26 {
-            board.sample(2_000, at(second));
+            counters.sample(2_000, at(second));
         }
-        assert_eq!(board.progress(2_000, 0.0, at(26)).pace, 0.0);
+        assert_eq!(counters.progress(2_000, 0.0, at(26)).pace, 0.0);
     }
 
     #[test]
     fn the_lists_are_as_many_as_the_users_until_these_are_known() {
-        let board = Board::default();
+        let counters = ProgressCounters::default();
         let now = Instant::now();
-        assert_eq!(board.progress(0, 0.0, now).lists_total, None);
-        board.set_users_total(Some(5_000));
-        board.set_lists(99);
-        assert_eq!(board.progress(0, 0.0, now).lists_total, Some(5_000));
-        board.set_lists(4_990);
-        board.set_users_known();
-        assert_eq!(board.progress(0, 0.0, now).lists_total, Some(4_990));
+        assert_eq!(counters.progress(0, 0.0, now).lists_total, None);
+        counters.set_users_total(Some(5_000));
+        counters.set_lists(99);
+        assert_eq!(counters.progress(0, 0.0, now).lists_total, Some(5_000));
+        counters.set_lists(4_990);
+        counters.set_users_known();
+        assert_eq!(counters.progress(0, 0.0, now).lists_total, Some(4_990));
     }
 }
