@@ -72,6 +72,7 @@ lint: $(STAMPS)/wheel $(STAMPS)/tools $(CARGO_DENY)
 	$(CARGO_DENY) --all-features --locked check bans licenses sources
 	$(BIN)/ruff check $(PYTHON_PATHS)
 	$(BIN)/ruff format --check $(PYTHON_PATHS)
+	$(BIN)/python tools/import_cycles.py
 	$(BIN)/mypy
 	$(BIN)/mypy tests/typing
 	$(BIN)/basedpyright

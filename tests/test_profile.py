@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backread import Client, ServiceProfile
-from backread._profile_text import lines
+from backread._profile.text import lines
 from backread.profile import Follows
 from backread.testing import Lane, World
 from canned import message, user

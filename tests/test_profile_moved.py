@@ -162,7 +162,7 @@ def test_what_was_not_measured_cannot_have_moved(profile: ServiceProfile) -> Non
 
 
 def test_no_order_at_all_is_a_finding(profile: ServiceProfile) -> None:
-    from backread._profile_text import NO_ORDER
+    from backread._profile.text import NO_ORDER
 
     none = replace(
         profile, users=replace(profile.users, order=None), notes={"users.order": NO_ORDER}

@@ -13,7 +13,7 @@ from backread._arguments import (
     refuse_options,
     seconds,
 )
-from backread._backread import NativeClient, __version__, messages_table, users_table
+from backread._backread import NativeClient, __version__
 from backread._messages import AsyncMessages, Messages
 from backread._probe import MOST_REQUESTS, SAMPLE, probe_arguments
 from backread._secret import SECRET_VARIABLE, without_secret
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from backread._backread import ArrowStream, Clock, SyncKnown, SyncRun
     from backread.profile import ServiceProfile
 
-__all__ = ["AsyncClient", "Client", "__version__", "messages_table", "users_table"]
+__all__ = ["AsyncClient", "Client", "__version__"]
 
 WITHHELD = "withheld: it holds a password"
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backread._json import parse_json
-from backread.models import WalkReport
+
+if TYPE_CHECKING:
+    from backread.models import WalkReport
 
 __all__ = ["report_from_json", "report_to_json"]
 
@@ -24,15 +26,15 @@ def report_to_json(report: WalkReport) -> str:
     return json.dumps(document)
 
 
-def report_from_json(text: str | bytes) -> WalkReport:
+def report_from_json(kind: type[WalkReport], text: str | bytes) -> WalkReport:
     document: dict[str, Any] = parse_json(text)
     try:
-        known = {one.name: document[one.name] for one in fields(WalkReport) if one.name in document}
+        known = {one.name: document[one.name] for one in fields(kind) if one.name in document}
         for name in TIMES:
             written = known[name]
             known[name] = None if written is None else datetime.fromisoformat(written)
         for name in IDS:
             known[name] = tuple(known.get(name, ()))
-        return WalkReport(**known)
+        return kind(**known)
     except (KeyError, TypeError) as error:
         raise ValueError(f"this JSON is no WalkReport: {error}") from None

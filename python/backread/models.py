@@ -233,7 +233,7 @@ class Page(Generic[T_co]):
         return bool(self.items) and isinstance(self.items[0], dict)
 
     def _table(self) -> "ArrowTable":
-        from backread._client import messages_table, users_table
+        from backread._backread import messages_table, users_table
 
         first = self.items[0] if self.items else None
         if isinstance(first, User) or (first is None and self.resource == "users"):
@@ -335,7 +335,7 @@ class WalkReport:
         """
         from backread._report_json import report_from_json
 
-        return report_from_json(text)
+        return report_from_json(cls, text)
 
     def _repr_html_(self) -> str:
         from backread.display.reports import report_html

@@ -12,9 +12,23 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from backread._json import parse_json
+from backread._profile.changes import Difference, changes
+from backread._profile.findings import (
+    AnswerProfile,
+    FieldProfile,
+    Follows,
+    HttpProfile,
+    LimitAnswer,
+    ListOrder,
+    ListProfile,
+    PastEnd,
+    Refusals,
+    Shape,
+)
+from backread._profile.text import lines
 from backread.models import _refuse_assignment
 
 __all__ = [
@@ -34,147 +48,6 @@ __all__ = [
 
 PROFILE_VERSION = 1
 """Raised when a key changes its meaning; keys that are added leave it as it is."""
-
-Shape: TypeAlias = Any
-"""A JSON value by its keys and types: a type's name, a dict of shapes, a list of one shape."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerProfile:
-    """One answer: its status and media type, and the shape of its body if it is no success.
-
-    ``shape`` is ``None`` for a success, and where the body is not JSON.
-    """
-
-    status: int
-    content_type: str | None
-    shape: Shape = field(hash=False)
-
-
-@dataclass(frozen=True, slots=True)
-class LimitAnswer:
-    """What a ``limit`` outside of 1 to 99 got.
-
-    ``treatment``: ``"refused"`` (a status from 400 to 499), ``"clamped"`` (to the nearest limit
-    that is allowed), ``"ignored"`` (the default page came), ``"applied"`` (as asked), ``"other"``.
-    ``applied`` is the limit of the answer, in rows.
-    """
-
-    treatment: Literal["refused", "clamped", "ignored", "applied", "other"] | None
-    applied: int | None
-    answer: AnswerProfile
-
-
-@dataclass(frozen=True, slots=True)
-class ListOrder:
-    """The order of a list; where ``exact`` is false rows are only roughly in it (ties)."""
-
-    field: str
-    direction: Literal["ascending", "descending"]
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PastEnd:
-    """What an offset past the last row gets: no rows, a status from 400 to 499, earlier rows."""
-
-    gives: Literal["empty", "error", "earlier_rows"]
-    status: int
-
-
-@dataclass(frozen=True, slots=True)
-class ListProfile:
-    """The habits of one kind of list.
-
-    - ``rows``: distinct rows that the findings rest on.
-    - ``stable``: a page that is asked for again has its rows in the same sequence.
-    - ``total_exact``: ``total`` is the number of rows; ``total_error``: how many more it says.
-    - ``short_pages``: a page held fewer rows than it could.
-    """
-
-    rows: int
-    order: ListOrder | None
-    stable: bool | None
-    total_exact: bool | None
-    total_error: int | None
-    short_pages: bool | None
-    past_end: PastEnd | None
-
-
-@dataclass(frozen=True, slots=True)
-class Follows:
-    """Whether a user's timestamp is never behind their newest message.
-
-    ``share``: of so many ``users``, how many it holds for, from 0 to 1.
-    """
-
-    holds: bool
-    share: float
-    users: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refusals:
-    """What requests get that cannot be answered; each was sent once."""
-
-    wrong_secret: AnswerProfile | None
-    other_accept: AnswerProfile | None
-    unknown_user: AnswerProfile | None
-    messages_of_unknown_user: AnswerProfile | None
-    unknown_message: AnswerProfile | None
-
-
-@dataclass(frozen=True, slots=True)
-class HttpProfile:
-    """What the service's HTTP is like.
-
-    - ``compression``: the content coding of a page, ``"none"`` without one.
-    - ``validators``: those of ``etag`` and ``last-modified`` that a page came with;
-      ``not_modified``: whether a conditional request for the same page got 304.
-    - ``latency_seconds``: the median time to a whole page.
-    - ``statuses``: how often each status came, retries among them.
-    """
-
-    version: str | None
-    compression: str | None
-    validators: tuple[str, ...] | None
-    not_modified: bool | None
-    rate_limit_headers: tuple[str, ...]
-    latency_seconds: float | None
-    statuses: dict[int, int] = field(hash=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FieldProfile:
-    """One field over the sample: JSON types seen but null, and how often it was null or missing.
-
-    Shares are from 0 to 1. ``documented``: the interface names the field.
-    """
-
-    documented: bool
-    types: tuple[str, ...]
-    null_share: float
-    missing_share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One finding that was ``was`` and is ``now``; `ServiceProfile.differences` gives them.
-
-    ``path`` names the finding (``"users.order"``), ``note`` says more in words, where there is
-    more to say. ``str()`` is the line that ``backread probe --against`` prints.
-    """
-
-    path: str
-    was: Any = field(hash=False)
-    now: Any = field(hash=False)
-    note: str | None = None
-
-    def __str__(self) -> str:
-        from backread._profile_text import finding
-
-        said = f"{self.path}: was {finding(self.was)}, is {finding(self.now)}"
-        return f"{said} ({self.note})" if self.note else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,19 +127,14 @@ class ServiceProfile:
         not among those seen; a finding that the earlier probe did not measure. A finding that was
         measured and now is not is among them: nothing is known of it any more.
         """
-        from backread._profile_changes import changes
-
         return list(changes(self, later))
 
     def __str__(self) -> str:
-        from backread._profile_text import lines
-
         rows = lines(self)
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
     def _repr_html_(self) -> str:
-        from backread._profile_text import lines
         from backread.display.records import profile_html
 
         return profile_html(lines(self))
@@ -379,17 +247,4 @@ def _instant(value: Any, path: str) -> datetime:
 
 
 # As for the records of backread.models.
-for _record in (
-    AnswerProfile,
-    LimitAnswer,
-    ListOrder,
-    PastEnd,
-    ListProfile,
-    Follows,
-    Refusals,
-    HttpProfile,
-    FieldProfile,
-    Difference,
-    ServiceProfile,
-):
-    _record.__setattr__ = _refuse_assignment  # type: ignore[method-assign]
+ServiceProfile.__setattr__ = _refuse_assignment  # type: ignore[method-assign]

@@ -19,8 +19,9 @@ use tokio::time::sleep;
 use super::admin::is_admin;
 use super::body::Body;
 use super::delivery::Ending;
-use super::exchange::{Answer, Call, Responder, Sending};
+use super::exchange::{Answer, Call, Sending};
 use super::heads::Heads;
+use super::responder::Responder;
 use super::wire::{Cue, Exit, Wire};
 
 /// The longest head, in bytes: that of Node.js (`--max-http-header-size`).

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, Uri};
 
-use super::admin::Admin;
 use super::chunks::Chunks;
 use super::delivery::{Change, Delivery};
 use super::refusal::Refusal;
@@ -48,20 +47,6 @@ pub struct Sending {
 /// Hears that an answer was sent whole.
 pub trait Sent: fmt::Debug + Send + Sync {
     fn sent(&self);
-}
-
-/// Who answers the requests of a connection.
-pub trait Responder: Send + Sync + 'static {
-    /// Answers one request.
-    fn answer(&self, call: Call<'_>) -> Answer;
-
-    /// Hears of a request that was no HTTP; it was refused already.
-    fn malformed(&self);
-
-    /// Who answers what is asked below `/__mock`, if somebody does.
-    fn admin(&self) -> Option<&Arc<Admin>> {
-        None
-    }
 }
 
 impl Answer {

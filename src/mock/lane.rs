@@ -15,7 +15,6 @@ use super::routes::{Route, Target};
 use super::row_mutation::RowMutation;
 use super::rule::Rule;
 use super::rules::Rules;
-use super::service::media_type;
 use super::world::{View, World};
 use crate::clock::Clock;
 
@@ -233,4 +232,9 @@ impl Lane {
             seed: self.seed,
         }
     }
+}
+
+/// The media type that requests accept.
+pub(super) fn media_type(vendor: &str) -> String {
+    format!("application/vnd.{vendor}.v1+json")
 }

@@ -26,6 +26,7 @@ mod query;
 pub mod rate;
 pub mod refusal;
 pub mod request_key;
+pub mod responder;
 pub mod routes;
 pub mod row_mutation;
 pub mod rule;

@@ -13,8 +13,9 @@ use tokio::sync::oneshot;
 
 use super::admin::{Admin, gate, refuse};
 use super::connection::converse;
-use super::exchange::{Answer, Call, Responder};
+use super::exchange::{Answer, Call};
 use super::lane::{Habits, Lane, Parts};
+use super::responder::Responder;
 use super::secret;
 use super::service::{DEFAULT_VENDOR, Service};
 use super::world::World;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::header::AUTHORIZATION;
 
-use super::exchange::{Answer, Call, Responder};
-use super::lane::{Habits, Lane, Parts};
+use super::exchange::{Answer, Call};
+use super::lane::{Habits, Lane, Parts, media_type};
 use super::query::refuse_query;
 use super::refusal::Refusal;
 use super::routes::Target;
@@ -150,8 +150,9 @@ impl Service {
     }
 }
 
-impl Responder for Service {
-    fn answer(&self, call: Call<'_>) -> Answer {
+impl Service {
+    /// Answers one request.
+    pub fn answer(&self, call: Call<'_>) -> Answer {
         let target = Target::read(call.uri.path());
         if target == Target::OpenApi && call.method == Method::GET && refuse_query(call.uri).is_ok()
         {
@@ -170,14 +171,10 @@ impl Responder for Service {
         }
     }
 
-    fn malformed(&self) {
+    /// Hears of a request that was no HTTP.
+    pub fn malformed(&self) {
         self.main.malformed();
     }
-}
-
-/// The media type that requests accept.
-pub fn media_type(vendor: &str) -> String {
-    format!("application/vnd.{vendor}.v1+json")
 }
 
 fn authorization(lane: &Lane) -> Vec<u8> {

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBool, PyInt, PyString};
 
-use super::errors::to_python;
+use super::convert::errors::to_python;
 use crate::core::config::{self, Options};
 use crate::core::error::Error;
 use crate::core::interface::{Limit, Natural};

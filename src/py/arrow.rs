@@ -10,7 +10,7 @@ use pyo3::types::PyCapsule;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use super::convert;
-use super::errors::is_ours;
+use super::convert::errors::is_ours;
 use super::keyboard_interrupt::raise_on_return;
 use super::runtime::block_anywhere;
 use super::telemetry::CallObserver;

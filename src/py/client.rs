@@ -8,8 +8,8 @@ use ring::hmac;
 use secrecy::ExposeSecret;
 
 use super::arguments::{Whole, options, text, walk_settings};
+use super::convert::errors::to_python;
 use super::convert::{page, single};
-use super::errors::to_python;
 use super::prepare;
 use super::probe;
 use super::runtime::{SettledWhenDropped, run_single, settle};

@@ -4,7 +4,6 @@ mod arguments;
 mod arrow;
 mod client;
 mod convert;
-mod errors;
 mod fork_safe_once;
 mod keyboard_interrupt;
 mod probe;
@@ -60,7 +59,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn prepare(py: Python<'_>) -> PyResult<()> {
     arrow::prepare(py);
     runtime::prepare(py);
-    errors::prepare(py)?;
+    convert::errors::prepare(py)?;
     convert::prepare(py)?;
     telemetry::prepare(py)
 }

@@ -11,7 +11,7 @@ use serde_json::{Number, Value};
 
 use super::arrow::ArrowTable;
 use super::convert::class;
-use super::errors::to_python;
+use super::convert::errors::to_python;
 use crate::core::columns::{MessageColumns, UserColumns, columns_failure};
 use crate::core::json::Whole;
 use crate::core::model::{

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::arrow::{Batches, schema_capsule, stream};
+use super::convert::errors::to_python;
 use super::convert::{self, items, walked_page};
-use super::errors::to_python;
 use super::runtime::run;
 use super::telemetry::CallObserver;
 use crate::core::batches::schema;

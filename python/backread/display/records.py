@@ -19,7 +19,6 @@ from backread.display.markup import (
 )
 from backread.display.style import TABLES
 from backread.display.words import amount
-from backread.models import OperatorSender, OtherSender, UserSender
 
 if TYPE_CHECKING:
     from backread.models import Message, Page, Sender, User, UserAttribute
@@ -149,7 +148,7 @@ def _column(name: str, value: Any) -> str:
         return f'<td class="br-number">{value}</td>'
     if name == "user_attributes" and isinstance(value, tuple):
         text = ", ".join(f"{text_of(each.name)} = {text_of(_attribute(each))}" for each in value)
-    elif isinstance(value, UserSender | OperatorSender | OtherSender):
+    elif name == "sender" and hasattr(value, "extra"):
         text = sender_name(value) or text_of(value)
     else:
         text = text_of(value)

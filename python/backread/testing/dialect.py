@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from backread._arguments import refuse_options
 from backread._backread import read_dialect
+from backread.testing.likeness import switches_like
+from backread.testing.switches import (
+    Ids,
+    Nulls,
+    Order,
+    OverLimit,
+    PastEnd,
+    SenderType,
+    Switches,
+    Total,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -15,14 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Dialect", "Switches", "dialect_text"]
 
-OverLimit: TypeAlias = Literal["refuse", "clamp", "ignore"]
-Order: TypeAlias = Literal["id", "newest", "ties", "shuffled"]
-Total: TypeAlias = Literal["exact", "stale", "capped", "null", "low", "high"]
-PastEnd: TypeAlias = Literal["empty", "not_found", "last_page"]
-Nulls: TypeAlias = Literal["documented", "null", "missing", "both"]
-SenderType: TypeAlias = Literal["documented", "others"]
-Ids: TypeAlias = Literal["integer", "large", "text"]
-
 # The words of the grammar for false and true.
 _WORDS = {
     "strict": ("no", "yes"),
@@ -30,24 +33,6 @@ _WORDS = {
     "short_pages": ("none", "some"),
 }
 _SWITCHES = "with switches or without ('hostile order=newest')"
-
-
-class Switches(TypedDict, total=False):
-    """The switches of a `Dialect`; see there for each."""
-
-    strict: bool
-    over_limit: OverLimit
-    max_limit: int
-    default_limit: int
-    order: Order
-    total: Total
-    total_cap: int
-    past_end: PastEnd
-    nulls: Nulls
-    sender_type: SenderType
-    extra_fields: bool
-    ids: Ids
-    short_pages: bool
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -127,9 +112,8 @@ class Dialect:
 
         `learn` gives the same, with what no switch can do like the service.
         """
-        from backread.testing.learning import learn
-
-        return learn(profile).dialect
+        switches, _ = switches_like(profile)
+        return cls("documented", **switches)
 
     def with_(self, **switches: Unpack[Switches]) -> Dialect:
         """A dialect with these switches changed."""

@@ -7,6 +7,7 @@
 mod learned;
 mod log;
 mod rate;
+mod refusal;
 mod share;
 #[cfg(test)]
 mod simulation;
@@ -24,8 +25,9 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-pub use self::rate::RefusedBy;
-use self::rate::{Refusal, Turn, Why};
+use self::rate::{Turn, Why};
+use self::refusal::Refusal;
+pub use self::refusal::RefusedBy;
 use self::state::State;
 use crate::clock::{Clock, Elapsed};
 

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::learned::Learned;
 use super::log::Log;
+use super::refusal::{Refusal, RefusedBy};
 use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
 use super::unavailable;
 
@@ -78,27 +79,6 @@ impl Measured {
         self.busy += gap.min(IDLE + self.held);
         (self.last, self.held) = (now, Duration::ZERO);
     }
-}
-
-/// The status by which a service refuses a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusedBy {
-    /// 429.
-    TooManyRequests,
-    /// 503, which means "too fast" or "unhealthy".
-    Unavailable,
-}
-
-/// What is known when a request is refused.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Refusal {
-    pub by: RefusedBy,
-    pub number: u64,
-    pub sent: Instant,
-    pub now: Instant,
-    pub wait: Duration,
-    /// The service asked for just this wait.
-    pub told: bool,
 }
 
 /// What a request is told.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::rate::{Refusal, RefusedBy, Turn};
+use super::rate::Turn;
+use super::refusal::{Refusal, RefusedBy};
 use super::state::State;
 
 /// What a service refuses by.

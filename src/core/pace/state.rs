@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::rate::{Rate, Refusal, RefusedBy, Turn};
+use super::rate::{Rate, Turn};
+use super::refusal::{Refusal, RefusedBy};
 use super::unavailable::{Finding, Unavailable};
 use super::window::Window;
 

@@ -13,7 +13,7 @@
 //!
 //! Everything here counts answers and has no clock.
 
-use super::rate::Refusal;
+use super::refusal::Refusal;
 use super::share::{Cusum, LEAST_BACKGROUND, MOST_BACKGROUND, Sample};
 use super::trial::{ENOUGH, FEWEST, HARMLESS, Outcome, Trial, Waits, WithoutWaits};
 

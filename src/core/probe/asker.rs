@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fields::{Fields, Shape, is_word};
-use super::order::identity;
 use super::profile::AnswerProfile;
 use crate::core::budget::Budget;
 use crate::core::client::Client;
@@ -94,6 +93,14 @@ impl Reply {
             content_type,
             shape: refusal.map(Shape::of),
         }
+    }
+}
+
+/// What tells a row from others: its id as sent, or all of it.
+pub fn identity(row: &Value) -> String {
+    match row.get("id") {
+        Some(id) if !id.is_null() => id.to_string(),
+        _ => row.to_string(),
     }
 }
 

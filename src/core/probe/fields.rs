@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::profile::FieldProfile;
-
 const LONGEST_NAME: usize = 64;
 const MOST_NAMES: usize = 100;
 const DEEPEST: usize = 4;
@@ -173,6 +171,16 @@ impl Tally {
             })
             .collect()
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FieldProfile {
+    /// Whether the interface names it.
+    pub documented: bool,
+    /// The JSON types seen, null left out.
+    pub types: Vec<&'static str>,
+    pub null_share: f64,
+    pub missing_share: f64,
 }
 
 /// A part of a whole, to four digits.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::asker::Listed;
+use super::asker::{Listed, identity};
 use super::profile::{Direction, Order};
 use crate::core::timestamp::Timestamp;
 
@@ -200,14 +200,6 @@ pub fn in_sequence(pages: &[Listed]) -> Vec<&Value> {
         .flat_map(|page| &page.rows)
         .filter(|row| seen.insert(identity(row)))
         .collect()
-}
-
-/// What tells a row from others: its id as sent, or all of it.
-pub fn identity(row: &Value) -> String {
-    match row.get("id") {
-        Some(id) if !id.is_null() => id.to_string(),
-        _ => row.to_string(),
-    }
 }
 
 #[cfg(test)]

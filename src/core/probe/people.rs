@@ -4,9 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::asker::Listed;
+use super::asker::{Listed, identity};
 use super::fields::{is_word, share};
-use super::order::identity;
 use super::profile::Follows;
 use crate::core::interface::Natural;
 use crate::core::timestamp::Timestamp;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::fields::Shape;
+use super::fields::{FieldProfile, Shape};
 
 /// Raised when a key changes its meaning; a key that is added leaves it as it is.
 pub const PROFILE_VERSION: u32 = 1;
@@ -150,14 +150,4 @@ pub struct Http {
     pub latency_seconds: Option<f64>,
     /// How often each status came, retries among them.
     pub statuses: BTreeMap<u16, u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FieldProfile {
-    /// Whether the interface names it.
-    pub documented: bool,
-    /// The JSON types seen, null left out.
-    pub types: Vec<&'static str>,
-    pub null_share: f64,
-    pub missing_share: f64,
 }

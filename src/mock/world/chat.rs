@@ -5,12 +5,12 @@ use serde_json::value::RawValue;
 use super::calendar::write_timestamp;
 use super::draw::{Draw, Stream};
 use super::identity;
-use super::locale;
 use super::object::Entries;
 use super::person::{Person, write_email, write_name};
 use super::render::Generator;
 use super::shape::{Beat, Conversation, Moments, Turn};
 use super::text;
+use super::{locale, locales};
 
 /// How many people answer in a world.
 const OPERATORS: u64 = 12;
@@ -166,7 +166,7 @@ impl Chat<'_> {
 fn write_operator_sender(seed: u64, number: u64, out: &mut Vec<u8>) {
     // Operators have rows of their own, past those of all users.
     let mut draw = Draw::new(seed, Stream::Operator, identity::MAX_USERS + number, 0);
-    let locale = locale::choose(&mut draw);
+    let locale = locales::choose(&mut draw);
     let given = locale::choose_name(&mut draw, locale.given);
     let family = locale::choose_name(&mut draw, locale.family);
     out.extend_from_slice(b",\"sender_type\":\"operator\",\"sender\":{\"id\":");

@@ -14,6 +14,7 @@ mod given;
 mod identity;
 mod jsonl;
 mod locale;
+mod locales;
 mod locales_eastern;
 mod locales_latin;
 mod object;

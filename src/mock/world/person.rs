@@ -2,6 +2,7 @@
 
 use super::draw::{Draw, Stream};
 use super::locale::{self, Locale, Name, NameOrder};
+use super::locales;
 use super::text;
 
 /// Who a user is.
@@ -18,7 +19,7 @@ impl Person {
     /// The user in row `index`.
     pub fn new(seed: u64, index: u64) -> Self {
         let mut draw = Draw::new(seed, Stream::Person, index, 0);
-        let locale = locale::choose(&mut draw);
+        let locale = locales::choose(&mut draw);
         Self {
             locale,
             given: locale::choose_name(&mut draw, locale.given),

@@ -6,6 +6,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use super::c_interface::Uncollected;
 use super::class;
+use super::errors::to_python;
 use super::names::Names;
 use super::records::Records;
 use super::value::{as_sent, object, tree};
@@ -15,7 +16,6 @@ use crate::core::json::Fault;
 use crate::core::model::{Extra, Record};
 use crate::core::page::{Page, Row, Unreadable};
 use crate::core::walk::WalkedPage;
-use crate::py::errors::to_python;
 
 /// One user or message, typed or as sent; `user_id` says whose message it is.
 pub fn single(

@@ -1,6 +1,7 @@
 //! Values of the core as the dataclasses of `backread.models`, or as dicts.
 
 mod c_interface;
+pub mod errors;
 mod instant;
 mod items;
 mod names;

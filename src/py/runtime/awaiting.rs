@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::event_loop::{Completion, completion};
 use super::{Convert, OnShutdown, ShutdownGuard, running_runtimes};
 use crate::core::error::{Error, ErrorKind};
-use crate::py::errors::to_python;
+use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 
 /// Makes what awaited calls need; see `crate::py::prepare`.

@@ -14,7 +14,7 @@ use super::caller_runtime::turn;
 use super::{OnShutdown, Runtimes, ShutdownGuard, running_runtimes, stop_thread};
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
-use crate::py::errors::to_python;
+use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 
 // How often a waiting call looks for Ctrl-C.

@@ -20,7 +20,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 pub use self::blocking::block_anywhere;
 use self::blocking::{block, block_on_caller};
 use self::caller_runtime::CallerRuntime;
-use super::errors::to_python;
+use super::convert::errors::to_python;
 use super::telemetry::CallObserver;
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};

@@ -138,7 +138,7 @@ def _read(
     spread: bool,
     most_messages: int | None,
 ) -> About:
-    from backread import __version__
+    from backread._backread import __version__
     from backread.testing.learning import learn
 
     recorded_at = fakes.moment(datetime.now(UTC).replace(microsecond=0))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from backread._profile_text import NO_ORDER
-from backread.profile import Difference, Follows
+from backread._profile.findings import FieldProfile, Follows
+from backread._profile.text import NO_ORDER, finding
+from backread.models import _refuse_assignment
 
 if TYPE_CHECKING:
-    from backread.profile import FieldProfile, ServiceProfile
+    from backread.profile import ServiceProfile
 
-__all__ = ["changes"]
+__all__ = ["Difference", "changes"]
 
 CHANCE = 0.001
 """What is likelier than this to show in one sample and not in the other is no difference."""
@@ -25,6 +27,28 @@ GROUPS = {"users", "messages", "refusals", "http"}
 
 # Sets of names: only what came is certain, for a sample may lack what is rare.
 GROWING = {"sender_types", "http.rate_limit_headers"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One finding that was ``was`` and is ``now``; `ServiceProfile.differences` gives them.
+
+    ``path`` names the finding (``"users.order"``), ``note`` says more in words, where there is
+    more to say. ``str()`` is the line that ``backread probe --against`` prints.
+    """
+
+    path: str
+    was: Any = field(hash=False)
+    now: Any = field(hash=False)
+    note: str | None = None
+
+    def __str__(self) -> str:
+        said = f"{self.path}: was {finding(self.was)}, is {finding(self.now)}"
+        return f"{said} ({self.note})" if self.note else said
+
+
+# As for the records of backread.models.
+Difference.__setattr__ = _refuse_assignment  # type: ignore[method-assign]
 
 
 def changes(earlier: ServiceProfile, later: ServiceProfile) -> Iterator[Difference]:

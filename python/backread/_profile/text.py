@@ -6,17 +6,18 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from backread._profile.findings import (
+    AnswerProfile,
+    FieldProfile,
+    Follows,
+    LimitAnswer,
+    ListOrder,
+    ListProfile,
+    PastEnd,
+)
+
 if TYPE_CHECKING:
-    from backread.profile import (
-        AnswerProfile,
-        FieldProfile,
-        Follows,
-        LimitAnswer,
-        ListOrder,
-        ListProfile,
-        PastEnd,
-        ServiceProfile,
-    )
+    from backread.profile import ServiceProfile
 
 NO_ORDER = "the rows are in the order of none of their fields"
 """The note of a list whose order was looked for; any other says why it was not."""
@@ -73,17 +74,15 @@ def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
 
 def finding(value: object) -> str:
     """One finding in words, whatever it is."""
-    import backread.profile as profile
-
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, profile.LimitAnswer):
+    if isinstance(value, LimitAnswer):
         return str(_limit(value))
-    if isinstance(value, profile.ListOrder):
+    if isinstance(value, ListOrder):
         return str(_order(value, None))
-    if isinstance(value, profile.PastEnd):
+    if isinstance(value, PastEnd):
         return str(_past(value))
-    if isinstance(value, profile.AnswerProfile):
+    if isinstance(value, AnswerProfile):
         return str(_answer(value))
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"

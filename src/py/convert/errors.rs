@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyModule, PyTuple};
 
-use super::convert;
-use super::fork_safe_once::once;
+use super::class;
 use crate::core::error::{Attempt, Error, ErrorKind, StatusFailure};
+use crate::py::fork_safe_once::once;
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -58,7 +58,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             "DecodeError"
         }
         ErrorKind::Incomplete(report) => {
-            attributes.set_item("report", convert::report(py, report)?)?;
+            attributes.set_item("report", super::report(py, report)?)?;
             "IncompleteError"
         }
         ErrorKind::Status(failure) => status(py, failure, &attributes)?,
@@ -110,7 +110,7 @@ fn attempts<'py>(py: Python<'py>, attempts: &[Attempt]) -> PyResult<Bound<'py, P
     let made = attempts
         .iter()
         .map(|attempt| {
-            convert::class(py, "Attempt")?.call1((
+            class(py, "Attempt")?.call1((
                 attempt.status,
                 &attempt.error,
                 attempt.seconds_taken,

@@ -1,0 +1,1 @@
+"""What `ServiceProfile` is made of: its findings, their words, and how two profiles differ."""

@@ -1,0 +1,26 @@
+//! A request that the service refused.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The status by which a service refuses a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// 429.
+    TooManyRequests,
+    /// 503, which means "too fast" or "unhealthy".
+    Unavailable,
+}
+
+/// What is known when a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Refusal {
+    pub by: RefusedBy,
+    pub number: u64,
+    pub sent: Instant,
+    pub now: Instant,
+    pub wait: Duration,
+    /// The service asked for just this wait.
+    pub told: bool,
+}
