@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::hint::black_box;
 
-use backread::core::columns::{MessageColumns, UserColumns};
-use backread::core::interface::Resource;
-use backread::core::json::Text;
-use backread::core::page::Page;
+use backread::core::api::Resource;
+use backread::core::arrow::columns::{MessageColumns, UserColumns};
+use backread::core::decode::json::Text;
+use backread::core::decode::page::Page;
 use bytes::Bytes;
 
 /// Rows of a page, as the interface allows at most.

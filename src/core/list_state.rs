@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
-use super::interface::Natural;
-use super::page::Row;
 use super::report::{Certificate, WalkReport};
 use super::timestamp::Timestamp;
+use crate::core::api::Natural;
+use crate::core::decode::page::Row;
 
 /// Ids kept of each end of a list.
 pub const ENDS: usize = 4;

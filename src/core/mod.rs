@@ -1,26 +1,25 @@
-//! The client, without Python: `error, encoding, json, model, flat_message, page, list_state <- config, budget,
-//! observer, retry, outage, pace, redact <- transport <- client <- walk, unread <- crawl <- all_messages, shard_users, sync`, with `probe`
-//! above `client`; `columns` knows what is read alone, and `batches` puts the two together. Imports go
-//! only downwards; below all of them is the crate's `clock`.
+//! The client. It compiles and is tested without Python.
+//!
+//! Imports point down only, from the last layer to the first:
+//! 1. `timestamp`, `process`: values and per-process state;
+//! 2. `error`, `api`, `decode`: the requests there are, and from bytes to rows;
+//! 3. `config`, `budget`, `retry`, `pace`, `outage`, `observer`, `redact`: how a request is sent;
+//! 4. `wire`: the only place that names reqwest;
+//! 5. `client`: one request with its attempts;
+//! 6. `walk`: lists, and all messages; `report` and `prefetch` below it;
+//! 7. `arrow`, `probe`, `sync`.
 
-pub mod all_messages;
-pub mod batches;
+pub mod api;
+pub mod arrow;
 pub mod budget;
 pub mod client;
-pub mod columns;
 pub mod config;
-pub mod crawl;
-pub mod encoding;
+pub mod decode;
 pub mod error;
-pub mod flat_message;
-pub mod interface;
-pub mod json;
 pub mod list_state;
-pub mod model;
 pub mod observer;
 pub mod outage;
 pub mod pace;
-pub mod page;
 pub mod prefetch;
 pub mod probe;
 pub mod probe_request;
@@ -28,9 +27,7 @@ pub mod process;
 pub mod redact;
 pub mod report;
 pub mod retry;
-pub mod shard_users;
 pub mod sync;
 pub mod timestamp;
-pub mod transport;
-pub mod unread;
 pub mod walk;
+pub mod wire;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::interface::{Endpoint, LARGEST_LIMIT, List};
+use crate::core::api::{Endpoint, LARGEST_LIMIT, List};
 
 /// One request of the probe; its display is path and query, relative to the base URL.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use super::config::Origin;
 use super::error::{Error, ErrorKind};
-use super::json::Fault;
+use crate::core::decode::json::Fault;
 
 // What is shorter may stand in any text by chance.
 const LEAST: usize = 6;

@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBool, PyInt, PyString};
 
 use super::convert::errors::to_python;
+use crate::core::api::{Limit, Natural};
 use crate::core::config::{self, Options};
 use crate::core::error::Error;
-use crate::core::interface::{Limit, Natural};
 use crate::core::redact;
 use crate::core::walk::WalkSettings;
 

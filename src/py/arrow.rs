@@ -14,9 +14,9 @@ use super::convert::errors::is_ours;
 use super::keyboard_interrupt::raise_on_return;
 use super::runtime::block_anywhere;
 use super::telemetry::CallObserver;
-use crate::core::batches::{batches, schema};
-use crate::core::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
-use crate::core::interface::Resource;
+use crate::core::api::Resource;
+use crate::core::arrow::batches::{batches, schema};
+use crate::core::arrow::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
 use crate::core::prefetch::Prefetch;
 use crate::core::walk::{SharedReport, Walk};
 

@@ -17,15 +17,15 @@ use super::sync::NativeSyncRun;
 use super::telemetry::CallObserver;
 use super::walk::NativeWalk;
 use crate::clock::face::Clock;
-use crate::core::all_messages::all_messages;
+use crate::core::api::{List, Natural, Resource};
 use crate::core::client::Client;
 use crate::core::config::Settings;
-use crate::core::crawl::Users;
-use crate::core::interface::{List, Natural, Resource};
 use crate::core::probe::ProbeSettings;
 use crate::core::redact::redacted;
-use crate::core::shard_users::{ShardUsers, shard_users};
 use crate::core::walk::Walk;
+use crate::core::walk::all_messages::all_messages;
+use crate::core::walk::crawl::Users;
+use crate::core::walk::shard_users::{ShardUsers, shard_users};
 
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {

@@ -12,9 +12,9 @@ use serde_json::{Number, Value};
 use super::arrow::ArrowTable;
 use super::convert::class;
 use super::convert::errors::to_python;
-use crate::core::columns::{MessageColumns, UserColumns, columns_failure};
-use crate::core::json::Whole;
-use crate::core::model::{
+use crate::core::arrow::columns::{MessageColumns, UserColumns, columns_failure};
+use crate::core::decode::json::Whole;
+use crate::core::decode::model::{
     Extra, Message, OperatorSender, OtherSender, Sender, Unknown, User, UserAttribute, UserSender,
 };
 use crate::core::timestamp::Timestamp;

@@ -14,8 +14,8 @@ use super::arrow::ArrowTable;
 use super::convert;
 use super::runtime::run_beside_database;
 use super::telemetry::CallObserver;
+use crate::core::arrow::columns::Rows;
 use crate::core::client::Client;
-use crate::core::columns::Rows;
 use crate::core::report::WalkReport;
 use crate::core::sync::{Batch, HalfRead, Known, Mode, Progress, RowKey, SyncRun, largest_page};
 

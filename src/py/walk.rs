@@ -11,8 +11,8 @@ use super::convert::errors::to_python;
 use super::convert::{self, items, walked_page};
 use super::runtime::run;
 use super::telemetry::CallObserver;
-use crate::core::batches::schema;
-use crate::core::interface::Resource;
+use crate::core::api::Resource;
+use crate::core::arrow::batches::schema;
 use crate::core::walk::{Walk, WalkedPage};
 
 // Pages that are taken from the walk at once.

@@ -3,10 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use crate::core::budget::Budget;
+use crate::core::decode::json::Fault;
 use crate::core::error::{ErrorKind, Misfit, StatusFailure};
-use crate::core::json::Fault;
 use crate::core::retry;
-use crate::core::transport::{Answer, Failed, Headers};
+use crate::core::wire::{Answer, Failed, Headers};
 
 const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 

@@ -13,16 +13,16 @@ use self::sending::Request;
 use super::budget::Budget;
 use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin, Settings};
 use super::error::{Attempt, Error};
-use super::interface::{Endpoint, Limit, List, Natural, Resource};
-use super::json::{self, Fault, Text};
 use super::observer::Observer;
 use super::outage::Outages;
 use super::pace::Pace;
-use super::page::{Page, Row};
 use super::process::PerProcess;
 use super::redact::{Redactor, redacted_settings};
-use super::transport::{Answer, Transport};
 use crate::clock::Clock;
+use crate::core::api::{Endpoint, Limit, List, Natural, Resource};
+use crate::core::decode::json::{self, Fault, Text};
+use crate::core::decode::page::{Page, Row};
+use crate::core::wire::{Answer, Transport};
 
 /// A client of one service; cheap to clone, and each clone shares pool and pace.
 #[derive(Debug, Clone)]

@@ -6,11 +6,11 @@ use super::Client;
 use super::failure::{Failure, decode_failure, status_failure, unreadable};
 use super::sending::Request;
 use crate::core::budget::Budget;
+use crate::core::decode::json::{self, Fault, Text};
+use crate::core::decode::page::Page;
 use crate::core::error::{Attempt, Error};
-use crate::core::json::{self, Fault, Text};
-use crate::core::page::Page;
 use crate::core::probe_request::ProbeRequest;
-use crate::core::transport::Answer;
+use crate::core::wire::Answer;
 
 impl Client {
     /// One request of the probe. Any status is an answer, for what the interface rules out; a 429

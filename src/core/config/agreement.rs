@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::{Origin, Settings};
-use crate::core::interface::{Endpoint, Limit, List, Natural};
+use crate::core::api::{Endpoint, Limit, List, Natural};
 
 /// Whether a text is taken for a base URL; panics where a request would leave it, and where what is
 /// shown depends on a secret or a password.

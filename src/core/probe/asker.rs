@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::fields::{Fields, Shape, is_word};
 use super::profile::AnswerProfile;
+use crate::core::api::{Limit, List, Resource};
 use crate::core::budget::Budget;
 use crate::core::client::Client;
 use crate::core::config::Options;
+use crate::core::decode::json::Text;
 use crate::core::error::{Attempt, Error, ErrorKind};
-use crate::core::interface::{Limit, List, Resource};
-use crate::core::json::Text;
 use crate::core::probe_request::ProbeRequest;
-use crate::core::transport::Answer;
+use crate::core::wire::Answer;
 
 const LONGEST_MEDIA_TYPE: usize = 64;
 const LONGEST_NAME: usize = 64;

@@ -2,7 +2,7 @@
 
 use super::asker::{Asked, Asker, Listed, unmeasured};
 use super::profile::{Gives, PastEnd};
-use crate::core::interface::{Limit, List};
+use crate::core::api::{Limit, List};
 use crate::core::probe_request::ProbeRequest;
 
 /// Leaping and halving find the end of a list of a hundred million rows in fewer requests.

@@ -2,7 +2,7 @@
 
 use super::asker::{Asked, Asker, Listed, Reply, unmeasured};
 use super::profile::{LimitAnswer, Treatment};
-use crate::core::interface::{LARGEST_LIMIT, Limit, List};
+use crate::core::api::{LARGEST_LIMIT, Limit, List};
 use crate::core::probe_request::ProbeRequest;
 
 /// Asks with smaller and smaller limits until one is applied, seven times at the most.

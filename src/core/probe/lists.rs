@@ -10,8 +10,8 @@ use super::ends::{self, End, short_pages};
 use super::order::{self, STABLE_ROWS, in_sequence, is_stable};
 use super::people::{Sampled, askable};
 use super::profile::ListProfile;
+use crate::core::api::List;
 use crate::core::error::Error;
-use crate::core::interface::List;
 
 /// Rows that two pages share, so that their sequence can be compared.
 const OVERLAP: u64 = 10;

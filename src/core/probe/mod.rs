@@ -22,9 +22,9 @@ use self::people::{Habits, spread};
 use self::profile::{Http, LimitAnswer, PROFILE_VERSION, ServiceProfile};
 use super::client::Client;
 use super::error::Error;
-use super::interface::{Limit, List};
 use super::probe_request::ProbeRequest;
 use super::timestamp::Timestamp;
+use crate::core::api::{Limit, List};
 
 /// How much a probe may ask.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::asker::{Listed, identity};
 use super::fields::{is_word, share};
 use super::profile::Follows;
-use crate::core::interface::Natural;
+use crate::core::api::Natural;
 use crate::core::timestamp::Timestamp;
 
 const MOST_SENDER_TYPES: usize = 16;

@@ -7,8 +7,8 @@ use super::asker::{Listed, unmeasured};
 use super::fields::is_word;
 use super::people::{Sampled, askable};
 use super::profile::{AnswerProfile, Http, Refusals};
+use crate::core::api::{Endpoint, List, Natural};
 use crate::core::error::Error;
-use crate::core::interface::{Endpoint, List, Natural};
 use crate::core::probe_request::{ProbeRequest, Target, Twist};
 
 // The largest id that a service with 32-bit ids can be asked for.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use crate::core::api::{List, Natural, Resource};
 use crate::core::budget::Budget;
 use crate::core::client::{Client, Read};
-use crate::core::crawl::MOST_SIDE_BY_SIDE;
+use crate::core::decode::page::Row;
 use crate::core::error::Error;
-use crate::core::interface::{List, Natural, Resource};
-use crate::core::page::Row;
 use crate::core::prefetch::Outlet;
-use crate::core::unread::UnreadLists;
+use crate::core::walk::crawl::MOST_SIDE_BY_SIDE;
+use crate::core::walk::unread::UnreadLists;
 
 /// A row by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

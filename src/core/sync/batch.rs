@@ -7,13 +7,13 @@ use arrow_schema::ArrowError;
 
 use super::ask::Asked;
 use super::reading::{Event, Rows};
-use crate::core::columns::{
+use crate::core::api::Resource;
+use crate::core::arrow::columns::{
     CursorColumns, GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns,
 };
-use crate::core::interface::Resource;
-use crate::core::json::Fault;
+use crate::core::decode::json::Fault;
+use crate::core::decode::page::{Row, Unreadable};
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, askable};
-use crate::core::page::{Row, Unreadable};
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 

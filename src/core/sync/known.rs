@@ -6,7 +6,7 @@ use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
 use super::list_shape::ListShape;
-use crate::core::interface::Limit;
+use crate::core::api::Limit;
 use crate::core::list_state::{Hints, ListState, ListedUser};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::{Checkpoint, Resume};

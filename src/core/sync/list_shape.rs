@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::decode::page::Row;
 use crate::core::list_state::{ENDS, Grows};
-use crate::core::page::Row;
 use crate::core::timestamp::Timestamp;
 
 /// The fields of a message that a list shape needs; what is not as the interface says is as good as missing.

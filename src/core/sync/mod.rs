@@ -29,10 +29,10 @@ pub use self::progress::Progress;
 use self::progress::ProgressCounters;
 use self::reading::{Event, read_all};
 use super::client::Client;
-use super::columns::columns_failure;
 use super::error::Error;
 use super::prefetch::{Outlet, Prefetch};
 use super::timestamp::Timestamp;
+use crate::core::arrow::columns::columns_failure;
 
 /// A batch is given out when its first row is this old.
 pub const BATCH_AGE: Duration = Duration::from_secs(2);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::core::interface::LARGEST_LIMIT;
+use crate::core::api::LARGEST_LIMIT;
 
 /// The time that a pace is taken over.
 const WINDOW: Duration = Duration::from_secs(5);

@@ -10,17 +10,17 @@ use super::known::{Cursor, GoingOn, HalfRead};
 use super::list_shape::ListShape;
 use super::plan::{Approach, Plan};
 use super::progress::ProgressCounters;
+use crate::core::api::List;
 use crate::core::budget::Budget;
 use crate::core::client::Client;
-use crate::core::crawl::{MOST_SIDE_BY_SIDE, is_gone};
+use crate::core::decode::page::Row;
 use crate::core::error::{Error, ErrorKind};
-use crate::core::interface::List;
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser, askable};
-use crate::core::page::Row;
 use crate::core::prefetch::Outlet;
 use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
-use crate::core::unread::UnreadLists;
+use crate::core::walk::crawl::{MOST_SIDE_BY_SIDE, is_gone};
+use crate::core::walk::unread::UnreadLists;
 use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, resume_into, says_past_end};
 
 /// Each page with where to go on.

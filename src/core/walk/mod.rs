@@ -1,10 +1,14 @@
 //! The offset walk over one list: it steps by what came back, gives each row once, links its pages,
 //! and says what it proves.
 
+pub mod all_messages;
+pub mod crawl;
 mod row_order;
+pub mod shard_users;
 mod sweep;
 mod too_large;
 mod totals;
+pub mod unread;
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -15,11 +19,11 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::budget::Budget;
 use super::client::{Client, Sent};
 use super::error::{Error, ErrorKind};
-use super::interface::{Limit, List, Natural};
-use super::page::Row;
 use super::prefetch::{Outlet, Prefetch};
 use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
+use crate::core::api::{Limit, List, Natural};
+use crate::core::decode::page::Row;
 pub use sweep::{
     Answer, Ask, Checkpoint, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Resume, Sweep, WalkRequest,
 };

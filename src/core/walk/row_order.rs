@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::core::page::Row;
+use crate::core::decode::page::Row;
 
 /// Rows whose place is remembered; those before are known to have been seen, no more.
 const REMEMBERED: usize = 65_536;

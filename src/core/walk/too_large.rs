@@ -3,11 +3,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::core::api::{Limit, List};
 use crate::core::budget::Budget;
 use crate::core::client::{Client, Read};
+use crate::core::decode::page::Page;
 use crate::core::error::{Attempt, Error, ErrorKind};
-use crate::core::interface::{Limit, List};
-use crate::core::page::Page;
 use crate::core::walk::says_past_end;
 
 /// Rows in a row that are left out at most: it is no few rows then that cannot be read.

@@ -10,11 +10,11 @@ use super::errors::to_python;
 use super::names::Names;
 use super::records::Records;
 use super::value::{as_sent, object, tree};
+use crate::core::api::Resource;
 use crate::core::client::{Read, Sent};
-use crate::core::interface::Resource;
-use crate::core::json::Fault;
-use crate::core::model::{Extra, Record};
-use crate::core::page::{Page, Row, Unreadable};
+use crate::core::decode::json::Fault;
+use crate::core::decode::model::{Extra, Record};
+use crate::core::decode::page::{Page, Row, Unreadable};
 use crate::core::walk::WalkedPage;
 
 /// One user or message, typed or as sent; `user_id` says whose message it is.

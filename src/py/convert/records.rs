@@ -12,7 +12,7 @@ use super::class;
 use super::instant::instant;
 use super::names::Names;
 use super::value::members;
-use crate::core::model::{Message, Sender, Unknown, User, UserAttribute};
+use crate::core::decode::model::{Message, Sender, Unknown, User, UserAttribute};
 use crate::py::fork_safe_once::once;
 
 // Senders met lately; a list has its user and a few operators.

@@ -7,8 +7,8 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::{Map, Value};
 
 use super::names::Names;
-use crate::core::json::cursor::{Cursor, Span};
-use crate::core::model::Unknown;
+use crate::core::decode::json::cursor::{Cursor, Span};
+use crate::core::decode::model::Unknown;
 
 // As serde_json has it, by which all else is read.
 const DEEPEST: usize = 127;

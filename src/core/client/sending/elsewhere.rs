@@ -4,13 +4,13 @@
 use std::sync::atomic::Ordering;
 
 use super::{Call, Request, end_outage};
+use crate::core::api::{Limit, List};
 use crate::core::client::failure::status_failure;
 use crate::core::error::{Attempt, Error, ErrorKind};
-use crate::core::interface::{Limit, List};
 use crate::core::outage::{self, Outages, Pass};
 use crate::core::pace::{Admission, Pace};
 use crate::core::retry::{self, Load, OnRateLimit};
-use crate::core::transport::{Answer, Transport};
+use crate::core::wire::{Answer, Transport};
 
 impl Call<'_> {
     /// Probes so, and waits for the next attempt of the call, which may have its pass already.

@@ -9,16 +9,16 @@ use tokio::time::Instant;
 use super::Client;
 use super::failure::{Failure, past_deadline};
 use crate::clock::Elapsed;
+use crate::core::api::Endpoint;
 use crate::core::budget::Budget;
 use crate::core::error::{Attempt, Error, ErrorKind};
-use crate::core::interface::Endpoint;
 use crate::core::observer::{Observer, OutageNote};
 use crate::core::outage::{self, Down, Outages, Pass, Patience};
 use crate::core::pace::{Admission, Pace, RefusedBy};
 use crate::core::probe_request::ProbeRequest;
 use crate::core::process::chance;
 use crate::core::retry::{self, Load, Situation, Verdict};
-use crate::core::transport::{Answer, Failed, Transport};
+use crate::core::wire::{Answer, Failed, Transport};
 
 // How long all are held back at most by a refusal that says nothing of a wait.
 const LONGEST_UNTOLD_HOLD: Duration = Duration::from_secs(1);

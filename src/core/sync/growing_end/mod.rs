@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use super::list_shape::ListShape;
-use crate::core::interface::Limit;
+use crate::core::api::Limit;
+use crate::core::decode::page::{Page, Row};
 use crate::core::list_state::{ENDS, Grows, ListState};
-use crate::core::page::{Page, Row};
 
 /// Known rows that are asked for again at least, if the page has the room.
 const KNOWN: u64 = 10;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::growing_end::{GrowingEnd, one_page};
 use super::known::{GoingOn, HalfRead, Known, Mode};
-use crate::core::interface::Natural;
+use crate::core::api::Natural;
 use crate::core::list_state::{Kind, ListState, ListedUser};
 use crate::core::report::Certificate;
 use crate::core::timestamp::Timestamp;

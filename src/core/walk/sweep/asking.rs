@@ -3,7 +3,7 @@
 use super::super::row_order::LINK;
 use super::joining::LINKABLE;
 use super::{Ask, Sweep, WalkRequest};
-use crate::core::interface::Limit;
+use crate::core::api::Limit;
 
 // Of pages with fewer rows than this, two are all that can be spared.
 const SMALL_PAGE: u64 = 30;

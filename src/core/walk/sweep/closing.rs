@@ -3,7 +3,7 @@
 use super::super::row_order::content_of_text;
 use super::page_arrival::{PageArrival, WalkRequest};
 use super::{PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Stage, Sweep};
-use crate::core::interface::{Limit, List};
+use crate::core::api::{Limit, List};
 
 // Refusals of what was asked for proof, after which no more is asked.
 const MOST_UNANSWERED: u64 = 3;

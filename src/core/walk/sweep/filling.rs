@@ -4,7 +4,7 @@ use super::super::row_order::{LINK, RowOrder, Shared};
 use super::ending::End;
 use super::page_arrival::{PageArrival, WalkRequest};
 use super::{Stage, Sweep};
-use crate::core::interface::Limit;
+use crate::core::api::Limit;
 
 // Fills that neither link nor bring anything, after which the link is given up.
 const FRUITLESS_FILLS: u32 = 10;

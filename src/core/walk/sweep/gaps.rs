@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use super::{Stage, Sweep};
+use crate::core::api::Natural;
 use crate::core::client::Sent;
-use crate::core::interface::Natural;
-use crate::core::page::Row;
+use crate::core::decode::page::Row;
 use crate::core::walk::WalkedPage;
 
 // Ids are dense where of so many that are not held one should be a missing row.

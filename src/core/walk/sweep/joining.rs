@@ -2,8 +2,8 @@
 
 use super::super::row_order::{LINK, Shared, content};
 use super::{OVERLAP, PageArrival, Stage, Sweep};
-use crate::core::interface::Natural;
-use crate::core::page::{Row, Unreadable};
+use crate::core::api::Natural;
+use crate::core::decode::page::{Row, Unreadable};
 use crate::core::walk::WalkedPage;
 
 // Rows that are asked for by id in one walk.

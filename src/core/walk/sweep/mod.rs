@@ -28,9 +28,9 @@ use self::unreadable::Unreadables;
 use super::row_order::RowOrder;
 use super::totals::Totals;
 use super::{WalkSettings, WalkedPage};
+use crate::core::api::List;
+use crate::core::decode::page::Row;
 use crate::core::error::Error;
-use crate::core::interface::List;
-use crate::core::page::Row;
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 

@@ -2,10 +2,10 @@
 
 use roaring::RoaringTreemap;
 
+use crate::core::api::Limit;
 use crate::core::client::{Read, Sent};
+use crate::core::decode::page::{Page, Row};
 use crate::core::error::Error;
-use crate::core::interface::Limit;
-use crate::core::page::{Page, Row};
 
 /// What a walk wants to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

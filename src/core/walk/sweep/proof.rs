@@ -1,7 +1,7 @@
 //! What a walk has proved, and why not more, in words.
 
 use super::{Stage, Sweep};
-use crate::core::interface::List;
+use crate::core::api::List;
 use crate::core::report::Certificate;
 
 impl Sweep {

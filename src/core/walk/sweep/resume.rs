@@ -8,7 +8,7 @@ use super::super::totals::Totals;
 use super::Sweep;
 use super::ending::End;
 use super::unreadable::Unreadables;
-use crate::core::interface::List;
+use crate::core::api::List;
 use crate::core::report::{Counts, Evidence};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::WalkSettings;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::page::{Row, Unreadable};
+use crate::core::decode::page::{Row, Unreadable};
 
 // Rows that the report names.
 const NAMED: usize = 5;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::habits::{Churn, Habits, Order, PastEnd, Says, Total};
-use crate::core::interface::LARGEST_LIMIT;
+use crate::core::api::LARGEST_LIMIT;
 
 /// One walk; it runs the same way each time.
 #[derive(Debug, Clone, Serialize, Deserialize)]

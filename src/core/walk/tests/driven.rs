@@ -7,9 +7,9 @@ use super::super::*;
 use super::habits::Habits;
 use super::simulated::{Served, Simulated, revision};
 use crate::core::client::Read;
+use crate::core::decode::json::Text;
+use crate::core::decode::page::Page;
 use crate::core::error::{Attempt, StatusFailure};
-use crate::core::json::Text;
-use crate::core::page::Page;
 use crate::core::redact::Redactor;
 
 /// What a walk gave and what it said of itself.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::interface::{List, Natural};
+use crate::core::api::{List, Natural};
 
 /// By what the rows are ordered, and what a change does to a row's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,10 +19,10 @@ mod tally;
 mod ties;
 
 use super::*;
+use crate::core::api::Resource;
 use crate::core::client::Read;
-use crate::core::interface::Resource;
-use crate::core::json::Text;
-use crate::core::page::Page;
+use crate::core::decode::json::Text;
+use crate::core::decode::page::Page;
 use crate::core::redact::Redactor;
 
 /// A list of users as a service might serve it; nobody changes it unless a test does.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::simulated::{Served, Simulated};
-use crate::core::interface::Limit;
+use crate::core::api::Limit;
 
 // A list of some 1,600 rows takes 17 full pages.
 const ENDLESS_ROWS: u64 = 200 * 99;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::habits::{Churn, Habits, Order, PastEnd, Says, Total};
-use crate::core::interface::Limit;
+use crate::core::api::Limit;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {

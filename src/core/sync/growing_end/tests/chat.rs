@@ -6,10 +6,10 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::super::{GrowingEnd, Grown, Step};
-use crate::core::interface::{Limit, Resource};
-use crate::core::json::Text;
+use crate::core::api::{Limit, Resource};
+use crate::core::decode::json::Text;
+use crate::core::decode::page::Page;
 use crate::core::list_state::{ENDS, Grows, Hints, Kind, ListState};
-use crate::core::page::Page;
 use crate::core::report::Certificate;
 
 /// The messages of a user as a service might serve them.

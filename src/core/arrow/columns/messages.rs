@@ -11,8 +11,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 
 use super::{MESSAGES, append_instant, extra_json, timestamps};
-use crate::core::flat_message::FlatMessage;
-use crate::core::model::Message;
+use crate::core::decode::flat_message::FlatMessage;
+use crate::core::decode::model::Message;
 
 /// Collects messages into a batch of `MESSAGES`.
 pub struct MessageColumns {

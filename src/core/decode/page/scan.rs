@@ -8,9 +8,9 @@ use super::plain::{
     Plain, PlainAttribute, PlainMessage, PlainSender, PlainUser, SenderFields, Text,
 };
 use super::verdict::Verdict;
-use crate::core::interface::{LARGEST_LIMIT, Resource};
-use crate::core::json::cursor::Cursor;
-use crate::core::json::fields::{Found, Key, Order, Seen, keys};
+use crate::core::api::{LARGEST_LIMIT, Resource};
+use crate::core::decode::json::cursor::Cursor;
+use crate::core::decode::json::fields::{Found, Key, Order, Seen, keys};
 use crate::core::timestamp::Timestamp;
 
 // Room for the rows of a full page.

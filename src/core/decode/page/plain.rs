@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::core::flat_message::{FlatMessage, FlatSender};
-use crate::core::json::cursor::Span;
-use crate::core::model::{
+use crate::core::decode::flat_message::{FlatMessage, FlatSender};
+use crate::core::decode::json::cursor::Span;
+use crate::core::decode::model::{
     Message, OperatorSender, Sender, Unknown, User, UserAttribute, UserSender,
 };
 use crate::core::timestamp::Timestamp;

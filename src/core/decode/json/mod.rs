@@ -7,7 +7,7 @@ use memchr::memchr;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
-use super::error::Misfit;
+use crate::core::error::Misfit;
 
 pub mod cursor;
 pub mod fields;

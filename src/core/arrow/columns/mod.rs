@@ -16,9 +16,9 @@ pub use self::messages::MessageColumns;
 pub use self::read_back::Rows;
 pub use self::state::{CursorColumns, GoneColumns, RejectColumns};
 pub use self::users::UserColumns;
-use super::error::{Error, ErrorKind};
-use super::model::{Unknown, object_of};
-use super::timestamp::Timestamp;
+use crate::core::decode::model::{Unknown, object_of};
+use crate::core::error::{Error, ErrorKind};
+use crate::core::timestamp::Timestamp;
 
 const UTC: &str = "UTC";
 

@@ -13,10 +13,10 @@ use self::plain::Plain;
 use self::scan::{Place, Scanned};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
-use super::flat_message::FlatMessage;
-use super::interface::Resource;
-use super::json::{self, Fault, Text, Whole};
-use super::model::{Extra, Message, Record, User};
+use crate::core::api::Resource;
+use crate::core::decode::flat_message::FlatMessage;
+use crate::core::decode::json::{self, Fault, Text, Whole};
+use crate::core::decode::model::{Extra, Message, Record, User};
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;

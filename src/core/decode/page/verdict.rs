@@ -1,8 +1,8 @@
 //! Whether a row can be read, and what of it is of another type than documented. Rows of the
 //! documented shape need no such look.
 
-use crate::core::interface::Resource;
-use crate::core::model::{Message, Record, User};
+use crate::core::api::Resource;
+use crate::core::decode::model::{Message, Record, User};
 
 /// Objects and arrays inside each other, the row itself counted: serde_json reads no more.
 const DEEPEST: usize = 127;

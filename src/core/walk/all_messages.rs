@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::client::Client;
-use super::crawl::{Event, Users, crawl};
-use super::error::{Error, ErrorKind};
-use super::list_state::askable;
-use super::prefetch::{Outlet, Prefetch};
-use super::report::{Certificate, Counts, Evidence, WalkReport};
-use super::timestamp::Timestamp;
-use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
+use crate::core::client::Client;
+use crate::core::error::{Error, ErrorKind};
+use crate::core::list_state::askable;
+use crate::core::prefetch::{Outlet, Prefetch};
+use crate::core::report::{Certificate, Counts, Evidence, WalkReport};
+use crate::core::timestamp::Timestamp;
+use crate::core::walk::crawl::{Event, Users, crawl};
+use crate::core::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
 // Pages that are handed on together, and kept for the reader.
 const AT_ONCE: usize = 32;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::model::{Message, Sender, Unknown};
-use super::timestamp::Timestamp;
+use crate::core::decode::model::{Message, Sender, Unknown};
+use crate::core::timestamp::Timestamp;
 
 /// A message's fields and its sender's; those that it does not have are `None`.
 #[derive(Debug, Default, PartialEq)]

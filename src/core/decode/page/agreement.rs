@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Page, Plain, Row};
-use crate::core::flat_message::FlatMessage;
-use crate::core::interface::Resource;
-use crate::core::json::Text;
+use crate::core::api::Resource;
+use crate::core::decode::flat_message::FlatMessage;
+use crate::core::decode::json::Text;
 
 /// How many rows of a page are plain; panics where serde_json reads the body in another way.
 pub fn check(body: &[u8], resource: Resource) -> usize {

@@ -15,11 +15,11 @@ use reqwest::{Certificate, ClientBuilder, Proxy, RequestBuilder, Response, Versi
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::config::Origin;
-use super::encoding::{ACCEPTED, Body, Encoding, Unfit};
-use super::error::{Error, ErrorKind};
-use super::interface::{Endpoint, accept};
-use super::probe_request::{ProbeRequest, Twist};
+use self::encoding::{ACCEPTED, Body, Encoding, Unfit};
+use crate::core::api::{Endpoint, accept};
+use crate::core::config::Origin;
+use crate::core::error::{Error, ErrorKind};
+use crate::core::probe_request::{ProbeRequest, Twist};
 
 const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
@@ -425,6 +425,7 @@ fn chain(error: &reqwest::Error) -> String {
 }
 
 mod connections;
+pub mod encoding;
 mod environment;
 mod roots;
 mod tls_errors;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
-use super::error::Error;
-use super::interface::Resource;
-use super::prefetch::{Outlet, Prefetch};
-use super::walk::{Walk, WalkedPage};
+use crate::core::api::Resource;
+use crate::core::arrow::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
+use crate::core::error::Error;
+use crate::core::prefetch::{Outlet, Prefetch};
+use crate::core::walk::{Walk, WalkedPage};
 
 // Pages are gathered up to this many rows, so that readers are not handed crumbs.
 const BATCH_ROWS: usize = 8_192;

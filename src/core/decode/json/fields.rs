@@ -12,9 +12,9 @@ pub struct Key {
 /// The keys of an object's known fields; a field's number is its place among them.
 macro_rules! keys {
     ($($name:literal),* $(,)?) => {
-        [$($crate::core::json::fields::Key {
+        [$($crate::core::decode::json::fields::Key {
             name: $name,
-            opening: $crate::core::json::cursor::Opening::new(concat!("\"", $name, "\":")),
+            opening: $crate::core::decode::json::cursor::Opening::new(concat!("\"", $name, "\":")),
         },)*]
     };
 }

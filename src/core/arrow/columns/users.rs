@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 
 use super::{USERS, append_instant, attribute_fields, attribute_item, extra_json, timestamps};
-use crate::core::model::{User, UserAttribute};
+use crate::core::decode::model::{User, UserAttribute};
 
 /// Collects users into a batch of `USERS`.
 pub struct UserColumns {

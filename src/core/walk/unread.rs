@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::budget::Budget;
-use super::client::Client;
-use super::error::{Error, ErrorKind};
-use super::interface::{Limit, List};
+use crate::core::api::{Limit, List};
+use crate::core::budget::Budget;
+use crate::core::client::Client;
+use crate::core::error::{Error, ErrorKind};
 
 /// So many lists in a row of which none can be read are no fault of these lists.
 const MOST_IN_A_ROW: u64 = 50;

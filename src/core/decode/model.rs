@@ -10,9 +10,9 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::error::Misfit;
-use super::json::{self, Fault, Whole};
-use super::timestamp::Timestamp;
+use crate::core::decode::json::{self, Fault, Whole};
+use crate::core::error::Misfit;
+use crate::core::timestamp::Timestamp;
 
 /// A JSON object as sent.
 pub type Extra = Map<String, Value>;

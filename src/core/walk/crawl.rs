@@ -6,15 +6,15 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::budget::Budget;
-use super::client::Client;
-use super::error::{Error, ErrorKind};
-use super::interface::{List, Natural};
-use super::list_state::askable;
-use super::prefetch::{Outlet, Prefetch};
-use super::report::WalkReport;
-use super::unread::UnreadLists;
-use super::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
+use crate::core::api::{List, Natural};
+use crate::core::budget::Budget;
+use crate::core::client::Client;
+use crate::core::error::{Error, ErrorKind};
+use crate::core::list_state::askable;
+use crate::core::prefetch::{Outlet, Prefetch};
+use crate::core::report::WalkReport;
+use crate::core::walk::unread::UnreadLists;
+use crate::core::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
 
 // More lists than this are never under way at once, whatever max_concurrency says.
 pub const MOST_SIDE_BY_SIDE: usize = 4_096;

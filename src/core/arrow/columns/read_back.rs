@@ -11,7 +11,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 
 use super::{id_item, instant};
-use crate::core::interface::{Natural, Resource};
+use crate::core::api::{Natural, Resource};
 use crate::core::list_state::{Grows, Hints, Kind, ListState, ListedUser};
 use crate::core::report::Certificate;
 use crate::core::timestamp::Timestamp;
@@ -175,7 +175,7 @@ impl Instants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::columns::ListColumns;
+    use crate::core::arrow::columns::ListColumns;
     use crate::core::list_state::ListRow;
 
     fn at(microseconds: i64) -> Option<Timestamp> {

@@ -8,8 +8,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 
 use super::{CURSORS, GONE, REJECTS, append_instant, timestamps};
-use crate::core::interface::Resource;
-use crate::core::page::Row;
+use crate::core::api::Resource;
+use crate::core::decode::page::Row;
 use crate::core::timestamp::Timestamp;
 
 /// Collects records that do not fit into a batch of `REJECTS`.

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::budget::Budget;
-use super::client::{Client, Read};
-use super::error::{Error, ErrorKind};
-use super::interface::{Limit, List, Natural};
-use super::page::{Page, Row};
-use super::prefetch::{Outlet, Prefetch};
-use super::report::{Certificate, Counts, WalkReport};
-use super::timestamp::Timestamp;
-use super::walk::{
+use crate::core::api::{Limit, List, Natural};
+use crate::core::budget::Budget;
+use crate::core::client::{Client, Read};
+use crate::core::decode::page::{Page, Row};
+use crate::core::error::{Error, ErrorKind};
+use crate::core::prefetch::{Outlet, Prefetch};
+use crate::core::report::{Certificate, Counts, WalkReport};
+use crate::core::timestamp::Timestamp;
+use crate::core::walk::{
     PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, SharedReport, Walk, WalkSettings, WalkedPage,
     says_past_end,
 };

@@ -1,0 +1,4 @@
+//! From rows to Arrow record batches.
+
+pub mod batches;
+pub mod columns;

@@ -1,0 +1,6 @@
+//! From the bytes of an answer to rows.
+
+pub mod flat_message;
+pub mod json;
+pub mod model;
+pub mod page;
