@@ -1,7 +1,7 @@
 //! `backread` reads every user and every message of a chat widget's service.
 //!
-//! `core` is the client and knows nothing of Python, `py` is its face for CPython, `mock` is the
-//! service, faked. `mock` and `core` share the `clock` below both, and no other type.
+//! `core` is the client and has no Python in it, `mock` is a fake of the service, and `py` holds the
+//! bindings of both for CPython. `mock` and `core` share the `clock` below both, and no other type.
 
 pub mod clock;
 pub mod core;

@@ -8,8 +8,6 @@
 //!
 //! `mod.rs` is what others use, `switch.rs` the time and who waits for it, `leap.rs` when it leaps.
 
-#[cfg(feature = "python")]
-pub mod face;
 mod leap;
 mod switch;
 #[cfg(test)]

@@ -8,21 +8,21 @@ use std::sync::Arc;
 use hyper::header::ACCEPT;
 use hyper::{HeaderMap, Method, Uri};
 
-use super::chunks::Chunks;
-use super::delivery::{Change, Delivery};
 use super::dialect::{Dialect, Order, PastEnd, ShortPages, Strict, Total};
-use super::exchange::{Answer, Call, Sent};
 use super::journal::{Asked, Entry, Served};
 use super::lane::Lane;
-use super::order::Sequence;
 use super::page;
 use super::query::{read_page, refuse_query};
 use super::refusal::Refusal;
 use super::request_key::{Purpose, RequestKey};
 use super::routes::Target;
-use super::row_mutation::RowMutation;
 use super::world::View;
 use super::world::draw::Digest;
+use crate::mock::chunks::Chunks;
+use crate::mock::dialect::order::Sequence;
+use crate::mock::dialect::row_mutation::RowMutation;
+use crate::mock::faults::delivery::{Change, Delivery};
+use crate::mock::http::exchange::{Answer, Call, Sent};
 
 /// One request that made sense.
 struct Request {

@@ -17,12 +17,12 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::admin::is_admin;
-use super::body::Body;
-use super::delivery::Ending;
-use super::exchange::{Answer, Call, Sending};
-use super::heads::Heads;
 use super::responder::Responder;
-use super::wire::{Cue, Exit, Wire};
+use crate::mock::faults::delivery::Ending;
+use crate::mock::http::body::Body;
+use crate::mock::http::exchange::{Answer, Call, Sending};
+use crate::mock::http::heads::Heads;
+use crate::mock::http::socket::{Cue, Exit, Wire};
 
 /// The longest head, in bytes: that of Node.js (`--max-http-header-size`).
 const LONGEST_HEAD: usize = 16 * 1024;
@@ -109,7 +109,7 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
 
 /// Holds an answer back for its time, and makes its body what it is to be.
 async fn send(
-    chunks: super::chunks::Chunks,
+    chunks: crate::mock::chunks::Chunks,
     Sending {
         delivery,
         clock,

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 
 use hyper::Method;
 
-use super::order::Sequence;
 use super::routes::Target;
 use super::world::View;
+use crate::mock::dialect::order::Sequence;
 
 /// How many requests a journal keeps.
 pub const CAPACITY: usize = 10_000;

@@ -9,14 +9,14 @@ use super::counters::Counters;
 use super::dialect::Dialect;
 use super::drift::Drifts;
 use super::journal::{CAPACITY, Entry, Journal};
-use super::rate::{Bucket, Rate};
 use super::request_key::Attempts;
 use super::routes::{Route, Target};
-use super::row_mutation::RowMutation;
-use super::rule::Rule;
-use super::rules::Rules;
 use super::world::{View, World};
 use crate::clock::Clock;
+use crate::mock::dialect::row_mutation::RowMutation;
+use crate::mock::faults::rate::{Bucket, Rate};
+use crate::mock::faults::rule::Rule;
+use crate::mock::faults::rules::Rules;
 
 /// What a lane is made of.
 #[derive(Debug)]

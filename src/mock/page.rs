@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use super::chunks::Chunks;
 use super::dialect::Order;
 use super::journal::{Asked, Served};
 use super::refusal::Refusal;
-use super::row_mutation::{Kind, RowMutation};
 use super::world::{View, text};
+use crate::mock::chunks::Chunks;
+use crate::mock::dialect::row_mutation::{Kind, RowMutation};
 
 /// The rows of the list of users, or of a user's messages; `None` if there is no such user.
 #[must_use]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::admin::Admin;
-use super::exchange::{Answer, Call};
 use super::service::Service;
+use crate::mock::http::exchange::{Answer, Call};
 
 /// Answers each request, and says who answers those of the administration.
 pub trait Responder: Send + Sync + 'static {

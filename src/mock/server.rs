@@ -13,12 +13,12 @@ use tokio::sync::oneshot;
 
 use super::admin::{Admin, gate, refuse};
 use super::connection::converse;
-use super::exchange::{Answer, Call};
 use super::lane::{Habits, Lane, Parts};
 use super::responder::Responder;
 use super::secret;
 use super::service::{DEFAULT_VENDOR, Service};
 use super::world::World;
+use crate::mock::http::exchange::{Answer, Call};
 
 /// The name of the lane that a server's own secret leads to.
 pub const MAIN_LANE: &str = "main";

@@ -10,13 +10,13 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::header::AUTHORIZATION;
 
-use super::exchange::{Answer, Call};
 use super::lane::{Habits, Lane, Parts, media_type};
 use super::query::refuse_query;
 use super::refusal::Refusal;
 use super::routes::Target;
 use super::secret;
 use super::world::World;
+use crate::mock::http::exchange::{Answer, Call};
 
 /// The interface as an OpenAPI 3.1 document, for the vendor word [`DEFAULT_VENDOR`].
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");

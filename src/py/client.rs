@@ -16,7 +16,6 @@ use super::runtime::{SettledWhenDropped, run_single, settle};
 use super::sync::NativeSyncRun;
 use super::telemetry::CallObserver;
 use super::walk::NativeWalk;
-use crate::clock::face::Clock;
 use crate::core::api::{List, Natural, Resource};
 use crate::core::client::Client;
 use crate::core::config::Settings;
@@ -26,6 +25,7 @@ use crate::core::walk::Walk;
 use crate::core::walk::all_messages::all_messages;
 use crate::core::walk::crawl::Users;
 use crate::core::walk::shard_users::{ShardUsers, shard_users};
+use crate::py::testing::clock::Clock;
 
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {

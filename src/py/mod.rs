@@ -1,4 +1,4 @@
-//! The face for CPython: one-line calls into the core, and the conversion of what comes back.
+//! The bindings for CPython: calls into the core and the mock, and the conversion of what they give.
 
 mod arguments;
 mod arrow;
@@ -11,6 +11,7 @@ mod rows_table;
 mod runtime;
 mod sync;
 mod telemetry;
+mod testing;
 mod walk;
 
 use pyo3::exceptions::PyImportError;
@@ -38,7 +39,7 @@ fn check_interpreter(py: Python<'_>) -> PyResult<()> {
 fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     check_interpreter(module.py())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<crate::clock::face::Clock>()?;
+    module.add_class::<testing::clock::Clock>()?;
     module.add_class::<client::NativeClient>()?;
     module.add_class::<walk::NativeWalk>()?;
     module.add_class::<sync::NativeSyncRun>()?;
@@ -49,8 +50,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::messages_table, module)?)?;
-    #[cfg(feature = "mock")]
-    crate::mock::face::register(module)?;
+    testing::register(module)?;
     runtime::end_at_exit(module.py())
 }
 

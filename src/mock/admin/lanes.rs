@@ -13,9 +13,9 @@ use super::problem::Problem;
 use super::{Admin, shown, worlds};
 use crate::clock::virtual_start;
 use crate::mock::audit::{AuditError, List};
+use crate::mock::faults::rule::{Rule, read_rules};
+use crate::mock::faults::rules::RuleId;
 use crate::mock::lane::{Habits, Lane};
-use crate::mock::rule::{Rule, read_rules};
-use crate::mock::rules::RuleId;
 
 const MOST_ENTRIES: u64 = 1000;
 

@@ -24,9 +24,9 @@ use serde_json::Value;
 use self::admin_request::AdminRequest;
 use self::gate::Token;
 use self::problem::Problem;
-use super::chunks::Chunks;
-use super::exchange::{Answer, JSON};
 use super::service::Service;
+use crate::mock::chunks::Chunks;
+use crate::mock::http::exchange::{Answer, JSON};
 
 const PREFIX: &str = "/__mock";
 const LARGEST_BODY: usize = 1 << 20;

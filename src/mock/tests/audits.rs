@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::mock::audit::List;
 use crate::mock::drift::{Change, Drift, Which};
-use crate::mock::exchange::Call;
+use crate::mock::faults::rule::read_rules;
+use crate::mock::http::exchange::Call;
 use crate::mock::lane::{Habits, Lane, Parts};
 use crate::mock::routes::{Route, Target};
-use crate::mock::rule::read_rules;
 use crate::mock::world::World;
 
 fn lane(users: u64, dialect: &str) -> Arc<Lane> {

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
 use super::{connect, request};
+use crate::mock::faults::rule::read_rules;
 use crate::mock::lane::Habits;
-use crate::mock::rule::read_rules;
 use crate::mock::server::{MockServer, Options};
 use crate::mock::world::World;
 

@@ -13,13 +13,13 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::mock::chunks::Chunks;
 use crate::mock::connection::converse;
-use crate::mock::exchange::{Answer, Call};
+use crate::mock::faults::rule::read_rules;
+use crate::mock::faults::rules::Rules;
+use crate::mock::http::exchange::{Answer, Call};
 use crate::mock::journal::Asked;
 use crate::mock::request_key::RequestKey;
 use crate::mock::responder::Responder;
 use crate::mock::routes::{MAX_LIMIT, Target};
-use crate::mock::rule::read_rules;
-use crate::mock::rules::Rules;
 
 pub const BODY: usize = 10_000;
 

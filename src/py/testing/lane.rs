@@ -9,14 +9,14 @@ use pyo3::types::{PyDict, PyList};
 
 use super::arguments::{Id, json_fields};
 use super::world::World;
-use crate::clock::face::Clock;
 use crate::mock::audit::{Audit, AuditError, List};
 use crate::mock::dialect::Dialect;
 use crate::mock::drift::{Change, Drift, Which};
+use crate::mock::faults::rate::Rate;
+use crate::mock::faults::rule::{Rule, read_rules as read_all};
 use crate::mock::journal::Entry;
 use crate::mock::lane::Lane;
-use crate::mock::rate::Rate;
-use crate::mock::rule::{Rule, read_rules as read_all};
+use crate::py::testing::clock::Clock;
 
 /// One lane of a mock server: what a bearer token leads to.
 #[pyclass(frozen, module = "backread._backread")]

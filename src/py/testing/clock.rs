@@ -5,16 +5,16 @@ use std::time::{Duration, SystemTime};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::{MoveError, virtual_start};
+use crate::clock::{MoveError, virtual_start};
 
 #[pyclass(frozen, module = "backread.testing")]
-pub struct Clock(pub super::Clock);
+pub struct Clock(pub crate::clock::Clock);
 
 #[pymethods]
 impl Clock {
     #[new]
     fn new() -> Self {
-        Self(super::Clock::switchable())
+        Self(crate::clock::Clock::switchable())
     }
 
     #[pyo3(name = "virtual", signature = (start = None))]

@@ -8,7 +8,9 @@ use std::time::Duration;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
-use super::grammar::{Call, Cursor, GrammarError, Quoted, Value, decimal, quoted, whole};
+use crate::mock::faults::grammar::{
+    Call, Cursor, GrammarError, Quoted, Value, decimal, quoted, whole,
+};
 
 /// The longest time that a fault can take, a day; longer is `stall`.
 const LONGEST: f64 = 86_400_000.0;

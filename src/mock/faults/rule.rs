@@ -5,10 +5,10 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-use super::fault::Fault;
-use super::grammar::{Cursor, GrammarError, Value, decimal, whole};
-use super::request_key::RequestKey;
-use super::routes::Route;
+use crate::mock::faults::fault::Fault;
+use crate::mock::faults::grammar::{Cursor, GrammarError, Value, decimal, whole};
+use crate::mock::request_key::RequestKey;
+use crate::mock::routes::Route;
 
 /// A fault and the requests that it is for. Reads from its text, and shows as it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
-//! The mock's face for Python: worlds to change by hand, servers to start and stop, and their lanes.
+//! The bindings of the mock and of its clock: worlds, servers and their lanes.
 
 mod arguments;
+pub mod clock;
 mod lane;
 mod lines;
 mod server;
@@ -8,7 +9,7 @@ mod world;
 
 use pyo3::prelude::*;
 
-use super::service::OPENAPI;
+use crate::mock::service::OPENAPI;
 
 /// Adds the mock's classes and functions, and `OPENAPI` (the text of the OpenAPI document), to the
 /// module.

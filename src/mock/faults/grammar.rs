@@ -98,7 +98,7 @@ impl fmt::Display for Value<'_> {
 }
 
 /// A text between quotes, escaped so that it reads back as it was.
-pub(super) struct Quoted<'text>(pub &'text str);
+pub(in crate::mock) struct Quoted<'text>(pub &'text str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::dialect::{Dialect, ExtraFields, Ids, Nulls, SenderType};
-use super::world::draw::{Draw, Stream};
+use crate::mock::dialect::{Dialect, ExtraFields, Ids, Nulls, SenderType};
+use crate::mock::world::draw::{Draw, Stream};
 
 /// What `ids=large` adds.
 pub const LARGE: u64 = 1 << 62;

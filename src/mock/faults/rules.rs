@@ -4,12 +4,12 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::delivery::Delivery;
-use super::fault::{Fault, Latency};
-use super::request_key::{Attempts, Purpose, RequestKey, unit};
-use super::routes::Route;
-use super::rule::Rule;
-use super::world::draw::{Digest, blend};
+use crate::mock::faults::delivery::Delivery;
+use crate::mock::faults::fault::{Fault, Latency};
+use crate::mock::faults::rule::Rule;
+use crate::mock::request_key::{Attempts, Purpose, RequestKey, unit};
+use crate::mock::routes::Route;
+use crate::mock::world::draw::{Digest, blend};
 
 /// Rules in the order in which they were set. What they do to a request depends on the seed, on
 /// what is asked and on how often it was asked, and never on the order of arrival.

@@ -13,11 +13,11 @@ use std::vec;
 use bytes::{Buf, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use super::chunks::Chunks;
-use super::exchange::Sent;
-use super::heads::Answering;
-use super::wire::Cue;
 use crate::clock::Clock;
+use crate::mock::chunks::Chunks;
+use crate::mock::http::exchange::Sent;
+use crate::mock::http::heads::Answering;
+use crate::mock::http::socket::Cue;
 
 /// Pieces that go to the socket without being joined, where they are few.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fault::{ContentType, ErrorCode, Fault, Length};
+use crate::mock::faults::fault::{ContentType, ErrorCode, Fault, Length};
 
 /// How one answer is sent. The default is at once, as it is and whole, and costs nothing.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -12,8 +12,8 @@ use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-use super::heads::Heads;
 use crate::clock::Clock;
+use crate::mock::http::heads::Heads;
 
 /// How a connection is left that ends before HTTP would end it.
 #[derive(Clone, Debug)]

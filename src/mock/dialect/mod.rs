@@ -1,10 +1,14 @@
 //! What the interface leaves open, as switches. Each value is a guess at what a service might do.
 
+pub mod order;
+pub mod row_mutation;
+mod switch_enum;
+
 use std::fmt;
 use std::str::FromStr;
 
 use super::routes::{DEFAULT_LIMIT, MAX_LIMIT};
-use super::switch_enum::switch_enum;
+use crate::mock::dialect::switch_enum::switch_enum;
 
 switch_enum! {
     /// What a `limit` outside 1 to `max_limit` gets.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, Uri};
 
-use super::chunks::Chunks;
-use super::delivery::{Change, Delivery};
-use super::refusal::Refusal;
 use crate::clock::Clock;
+use crate::mock::chunks::Chunks;
+use crate::mock::faults::delivery::{Change, Delivery};
+use crate::mock::refusal::Refusal;
 
 /// The content type of every answer that no fault has changed.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");

@@ -1,0 +1,8 @@
+//! What can be wrong with an answer, for which requests, and how it is sent then.
+
+pub mod delivery;
+pub mod fault;
+pub mod grammar;
+pub mod rate;
+pub mod rule;
+pub mod rules;

@@ -1,0 +1,6 @@
+//! What lies between a socket and an answer.
+
+pub mod body;
+pub mod exchange;
+pub mod heads;
+pub mod socket;
