@@ -58,7 +58,8 @@ def umask(value: int) -> Iterator[None]:
 WARM = """
 import contextlib, io, os, sys, tempfile
 from pathlib import Path
-from backread import Client, Mirror, MirrorError, _unfinished, landing, plan
+from backread import Client, Mirror, MirrorError, landing, plan
+from backread._files import unfinished as _unfinished
 from backread.cli.app import run
 from backread.testing import record
 

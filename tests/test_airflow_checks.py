@@ -10,7 +10,7 @@ import pytest
 
 from backread import Mirror
 from backread.integrations.airflow.checks import Checks, PermanentError
-from backread.integrations.airflow.look import Mark, News, mark_of
+from backread.integrations.airflow.new_messages_query import Mark, News, mark_of
 from backread.testing import Lane, World
 
 LOG = logging.getLogger("test_airflow_checks")

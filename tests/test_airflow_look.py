@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backread import Mirror
-from backread.integrations.airflow.look import (
+from backread.integrations.airflow.new_messages_query import (
     LEAST_REQUESTS,
     Look,
     Mark,

@@ -14,9 +14,9 @@ pytest.importorskip("hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backread.display.bubbles import conversation_html
-from backread.display.progress_bar import progress_html
-from backread.display.words import duration
+from backread._display.bubbles import conversation_html
+from backread._display.progress_bar import progress_html
+from backread._display.words import duration
 from backread.mirror.conversation import Conversation
 from backread.mirror.report import SyncReport
 from backread.models import Message, OtherSender, Page, WalkReport

@@ -87,7 +87,7 @@ def test_requests_of_a_walk_are_logged_in_their_order(
 
 
 def test_a_record_is_of_when_its_request_ended(log: pytest.LogCaptureFixture) -> None:
-    from backread._telemetry import Operation
+    from backread._client.telemetry import Operation
 
     began = time.time() - 100
     attempt = ("/external/users", 1, 200, None, began, 2.5, 0.0, None, [])
@@ -248,7 +248,7 @@ def test_a_programs_own_fields_of_records_are_no_matter(
 
 
 def test_requests_that_nobody_looked_at_are_counted(log: pytest.LogCaptureFixture) -> None:
-    from backread._telemetry import Operation
+    from backread._client.telemetry import Operation
 
     Operation("http://127.0.0.1:1").tell([], 3)
     assert told(log) == ["3 requests are not logged: they ended faster than anybody looked"]

@@ -59,7 +59,7 @@ class PlainTerminal(Terminal):
 def put_in_place(stderr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """pytest puts its own stderr back between a fixture and the test, so not in sys itself."""
     seen = SimpleNamespace(stderr=stderr, modules=sys.modules)
-    monkeypatch.setattr("backread._surface.sys", seen)
+    monkeypatch.setattr("backread._progress.output.sys", seen)
 
 
 @pytest.fixture

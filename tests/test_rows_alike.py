@@ -21,10 +21,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import reference
-import spelled
 from backread import Client, DecodeError
+from json_strategies import MARK, Object, Raw
 from scripted_server import answer
-from spelled import MARK, Object, Raw
 from stage import Stage
 
 drawn = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
@@ -118,7 +117,7 @@ def compare(faces: Faces, body: bytes, key: str) -> None:
 
 
 def unmarked(faces: Faces) -> Faces:
-    """What was read of a `spelled.respelled` page, without the field that was put in."""
+    """What was read of a `json_strategies.respelled` page, without the field that was put in."""
 
     def without(rows: Any, strip: Callable[[Any], Any]) -> Any:
         return rows if isinstance(rows, Refused) else [strip(row) for row in rows]
@@ -145,12 +144,12 @@ def unmarked(faces: Faces) -> Faces:
 
 
 def check(stage: Stage, rows: list[Object], key: str, seed: int | None) -> None:
-    body = spelled.body(rows, key, seed)
+    body = json_strategies.body(rows, key, seed)
     faces = Faces.of(stage.play(answer(200, body)), key)
     try:
         compare(faces, body, key)
     except reference.UnsureError:
-        odd = unmarked(Faces.of(stage.play(answer(200, spelled.respelled(rows, key))), key))
+        odd = unmarked(Faces.of(stage.play(answer(200, json_strategies.respelled(rows, key))), key))
         faces.table = [reference.loaded(row) for row in faces.table]
         if not isinstance(faces.page_table, Refused):
             faces.page_table = [reference.loaded(row) for row in faces.page_table]
@@ -162,7 +161,7 @@ seeds = st.none() | st.integers(0, 2**32)
 
 
 @drawn
-@given(rows=spelled.pages("users"), seed=seeds)
+@given(rows=json_strategies.pages("users"), seed=seeds)
 def test_users_are_the_same_through_every_face(
     stage: Stage, rows: list[Object], seed: int | None
 ) -> None:
@@ -170,7 +169,7 @@ def test_users_are_the_same_through_every_face(
 
 
 @drawn
-@given(rows=spelled.pages("messages"), seed=seeds)
+@given(rows=json_strategies.pages("messages"), seed=seeds)
 def test_messages_are_the_same_through_every_face(
     stage: Stage, rows: list[Object], seed: int | None
 ) -> None:
@@ -178,18 +177,18 @@ def test_messages_are_the_same_through_every_face(
 
 
 @drawn
-@given(text=spelled.WILD_MOMENTS)
+@given(text=json_strategies.WILD_MOMENTS)
 def test_a_timestamp_is_the_same_through_every_face(stage: Stage, text: str) -> None:
     for key in ("users", "messages"):
-        pairs = [(n, text if n == "created_at" else v) for n, v in spelled.whole_row(key)]
+        pairs = [(n, text if n == "created_at" else v) for n, v in json_strategies.whole_row(key)]
         check(stage, [Object(pairs)], key, None)
 
 
 @pytest.mark.parametrize("key", ["users", "messages"])
 def test_any_value_in_any_field_is_the_same_through_every_face(stage: Stage, key: str) -> None:
-    whole = spelled.whole_row(key)
+    whole = json_strategies.whole_row(key)
     for field, _ in whole:
-        for value in spelled.VALUES:
+        for value in json_strategies.VALUES:
             row = Object([(n, Raw(value) if n == field else v) for n, v in whole])
             check(stage, [row], key, None)
 
@@ -200,7 +199,7 @@ def test_any_value_in_any_field_is_the_same_through_every_face(stage: Stage, key
 def test_broken_rows_are_refused_through_every_face_or_are_what_json_says(
     stage: Stage, key: str, data: st.DataObject
 ) -> None:
-    body = data.draw(spelled.broken(key))
+    body = data.draw(json_strategies.broken(key))
     faces = Faces.of(stage.play(answer(200, body)), key)
     try:
         page = reference.parse(body)

@@ -211,7 +211,7 @@ def test_where_nothing_is_recorded_nothing_is_kept(
 ) -> None:
     from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-    from backread import _telemetry
+    from backread._client import telemetry as _telemetry
 
     traced.provider.sampler = ALWAYS_OFF
     begun: list[object] = []

@@ -1,8 +1,8 @@
 """Fails where modules import each other in a circle.
 
-Usage: ``python tools/import_cycles.py``. Python: the modules of ``python/backread``, by every import
-that runs, at once or later. Rust: the modules below one parent, each with all that is inside it, for
-a parent and its children are one unit; tests may import what they like.
+Usage: ``python tools/import_cycles.py``. Python: the modules of ``python/backread``, by every
+import that runs, at once or later. Rust: the modules below one parent, each with all that is inside
+it, for a parent and its children are one unit. Tests may import what they like.
 """
 
 from __future__ import annotations

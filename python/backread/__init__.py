@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backread import errors, landing, mirror, models, profile, sharding, testing, typed_dicts
-    from backread._client import AsyncClient, Client, __version__
-    from backread._listing import AsyncListing, Listing
-    from backread._progress import progress
+    from backread._client.client import AsyncClient, Client, __version__
+    from backread._client.listing import AsyncListing, Listing
+    from backread._progress.bar import progress
     from backread.errors import (
         Attempt,
         AuthenticationError,
@@ -123,12 +123,12 @@ _MODULES = {
     "typed_dicts",
 }
 _ELSEWHERE = {
-    **dict.fromkeys(("AsyncClient", "Client", "__version__"), "_client"),
-    **dict.fromkeys(("AsyncListing", "Listing"), "_listing"),
+    **dict.fromkeys(("AsyncClient", "Client", "__version__"), "_client.client"),
+    **dict.fromkeys(("AsyncListing", "Listing"), "_client.listing"),
     **dict.fromkeys(("Mirror", "SyncReport"), "mirror"),
     "ServiceProfile": "profile",
     **dict.fromkeys(("Plan", "Shard", "join_reports", "plan"), "sharding"),
-    "progress": "_progress",
+    "progress": "_progress.bar",
     **dict.fromkeys(("MessageDict", "PageDict", "UserDict"), "typed_dicts"),
     **dict.fromkeys(
         (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from backread.display.words import plain
+from backread._display.words import plain
 from backread.models import Attempt
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     from backread._backread import ArrowTable
-    from backread._frames import DtypeBackend
+    from backread._client.frames import DtypeBackend
 
 __all__ = [
     "Attempt",
@@ -73,7 +73,7 @@ class User:
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def _repr_html_(self) -> str:
-        from backread.display.records import user_html
+        from backread._display.records import user_html
 
         return user_html(self)
 
@@ -139,7 +139,7 @@ class Message:
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def _repr_html_(self) -> str:
-        from backread.display.records import message_html
+        from backread._display.records import message_html
 
         return message_html(self)
 
@@ -167,7 +167,7 @@ class Page(Generic[T_co]):
     resource: Literal["users", "messages"] | None = field(default=None, compare=False, repr=False)
 
     def __iter__(self) -> Iterator[T_co]:
-        from backread._frames import refuse_rows
+        from backread._client.frames import refuse_rows
 
         if not self._holds_dicts():
             refuse_rows(self)
@@ -189,7 +189,7 @@ class Page(Generic[T_co]):
         TypeError for ``polars.from_arrow(page)``, which would make one column of structs of it,
         and for ``polars.scan_arrow_c_stream(page)``, which would be empty at its second collect.
         """
-        from backread._frames import refuse_misread
+        from backread._client.frames import refuse_misread
 
         refuse_misread(self)
         return self._table().__arrow_c_stream__(requested_schema)
@@ -200,7 +200,7 @@ class Page(Generic[T_co]):
 
     @property
     def __array__(self) -> "Callable[..., NoReturn]":
-        from backread._frames import no_array
+        from backread._client.frames import no_array
 
         # Dicts make columns of what was sent, so pandas may iterate those.
         if self._holds_dicts():
@@ -209,13 +209,13 @@ class Page(Generic[T_co]):
 
     def to_arrow(self) -> "pyarrow.Table":
         """The rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
-        from backread._frames import arrow_table
+        from backread._client.frames import arrow_table
 
         return arrow_table(self)
 
     def to_polars(self) -> "polars.DataFrame":
         """The rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
-        from backread._frames import polars_frame
+        from backread._client.frames import polars_frame
 
         return polars_frame(self)
 
@@ -225,7 +225,7 @@ class Page(Generic[T_co]):
         ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
         it, numbers and flags with nulls become floats and objects. ValueError for anything else.
         """
-        from backread._frames import pandas_frame
+        from backread._client.frames import pandas_frame
 
         return pandas_frame(self, dtype_backend)
 
@@ -251,7 +251,7 @@ class Page(Generic[T_co]):
         )
 
     def _repr_html_(self) -> str:
-        from backread.display.records import page_html
+        from backread._display.records import page_html
 
         return page_html(self)
 
@@ -323,7 +323,7 @@ class WalkReport:
 
     def to_json(self) -> str:
         """The report as JSON, times in ISO 8601; `from_json` reads it."""
-        from backread._report_json import report_to_json
+        from backread._client.report_json import report_to_json
 
         return report_to_json(self)
 
@@ -333,12 +333,12 @@ class WalkReport:
 
         ValueError for anything else.
         """
-        from backread._report_json import report_from_json
+        from backread._client.report_json import report_from_json
 
         return report_from_json(cls, text)
 
     def _repr_html_(self) -> str:
-        from backread.display.reports import report_html
+        from backread._display.reports import report_html
 
         return report_html(self)
 

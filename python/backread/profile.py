@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from backread._json import parse_json
+from backread._files.json import parse_json
 from backread._profile.changes import Difference, changes
 from backread._profile.findings import (
     AnswerProfile,
@@ -135,7 +135,7 @@ class ServiceProfile:
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
     def _repr_html_(self) -> str:
-        from backread.display.records import profile_html
+        from backread._display.records import profile_html
 
         return profile_html(lines(self))
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from backread._client import AsyncClient, Client
+    from backread._client.client import AsyncClient, Client
     from backread.testing import Lane, MockServer, World
 
 __all__ = [

@@ -101,7 +101,7 @@ impl Batches {
         }
         let warned = Python::attach(|py| {
             let report = convert::report(py, &report)?;
-            let listing = py.import("backread._listing")?;
+            let listing = py.import("backread._client.listing")?;
             listing
                 .call_method1("warn_of_unread", (report,))
                 .map(|_| ())

@@ -1,4 +1,4 @@
-//! Logs and traces: `backread._telemetry` makes them of the attempts that an operation took, on the
+//! Logs and traces: `backread._client.telemetry` makes them of the attempts that an operation took, on the
 //! thread of whoever waits for it. No request waits for them, and none needs the GIL for them.
 
 use std::cell::Cell;
@@ -29,7 +29,7 @@ pub struct CallObserver(Option<Arc<Looking>>);
 
 struct Looking {
     observer: Arc<Observer>,
-    /// A `backread._telemetry.Operation`.
+    /// A `backread._client.telemetry.Operation`.
     operation: Py<PyAny>,
     process: u32,
 }
@@ -177,7 +177,7 @@ fn telling<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// `backread._telemetry`, once the program uses logs or traces: who imports neither pays for neither.
+/// `backread._client.telemetry`, once the program uses logs or traces: who imports neither pays for neither.
 fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     if let Some(observing) = OBSERVING.get(py) {
         return Ok(Some(observing.bind(py)));
@@ -192,7 +192,7 @@ fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     {
         return Ok(None);
     }
-    let import = || py.import("backread._telemetry").map(Bound::unbind);
+    let import = || py.import("backread._client.telemetry").map(Bound::unbind);
     Ok(Some(once(py, &OBSERVING, import)?.bind(py)))
 }
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
 
 import typer
 
-from backread._secret import secret_in
+from backread._client.secret import secret_in
 from backread.cli.paths import to_read
 
 __all__ = ["Connection", "with_connection"]
@@ -118,7 +118,7 @@ class Connection:
 
     def client(self) -> Any:
         """A `Client` with these options; `ConfigurationError` where something is missing."""
-        from backread._client import Client
+        from backread._client.client import Client
 
         names = {one.name for one in fields(self)} - {"base_url", "vendor", "secret_file"}
         options = {name: getattr(self, name) for name in sorted(names)}

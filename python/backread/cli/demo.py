@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._files import make_folder
-from backread._unfinished import Unfinished
+from backread._files.access import make_folder
+from backread._files.unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write
 from backread.cli.sync import DEMO_MARKER, progress, summary

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._secret import secret_in
-from backread._unfinished import Unfinished
+from backread._client.secret import secret_in
+from backread._files.unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import cannot_be_written, to_read, to_write
 from backread.cli.stderr import say

@@ -13,7 +13,7 @@ __all__ = ["said_outages"]
 
 class _Outages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        from backread._telemetry import OUTAGE_BEGAN, OUTAGE_ENDED
+        from backread._client.telemetry import OUTAGE_BEGAN, OUTAGE_ENDED
 
         if record.msg in (OUTAGE_BEGAN, OUTAGE_ENDED):
             say(record.getMessage())

@@ -15,8 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from backread._progress import progress
-from backread._unfinished import Unfinished, scratch_folder
+from backread._files.unfinished import Unfinished, scratch_folder
+from backread._progress.bar import progress
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import cannot_be_written
 from backread.cli.rows import as_json, with_user
@@ -27,7 +27,7 @@ from backread.cli.text import guarded, plain_lines
 from backread.errors import BackreadError
 
 if TYPE_CHECKING:
-    from backread._listing import ArrowSource, Listing
+    from backread._client.listing import ArrowSource, Listing
 
 __all__ = [
     "Csv",
@@ -243,7 +243,7 @@ def _write_table(
 
 
 def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
-    from backread._listing import ArrowSource
+    from backread._client.listing import ArrowSource
     from backread.mirror.engine import connect, quoted
 
     folder = scratch_folder()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from backread._files import RefusedFileError
-from backread._paths import local_path, shown
+from backread._files.access import RefusedFileError
+from backread._files.paths import local_path, shown
 from backread.cli.exits import UnusableArgumentError, is_full
 
 __all__ = ["cannot_be_written", "folder_to_write", "to_read", "to_write"]

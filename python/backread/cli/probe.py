@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._probe import MOST_REQUESTS, SAMPLE
-from backread._unfinished import Unfinished
+from backread._client.probe import MOST_REQUESTS, SAMPLE
+from backread._files.unfinished import Unfinished
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import ServiceMovedError
 from backread.cli.paths import cannot_be_written, to_read, to_write

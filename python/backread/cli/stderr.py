@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from backread._secret import without_secret
+from backread._client.secret import without_secret
 from backread.cli.text import plain
 
 __all__ = ["say", "say_lines"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._progress_text import brief, describe
+from backread._progress.text import brief, describe
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import folder_to_write, to_read

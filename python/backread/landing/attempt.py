@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from backread._client import Client
-from backread._json import parse_json
-from backread._listing import ArrowSource
+from backread._client.client import Client
+from backread._client.listing import ArrowSource
+from backread._files.json import parse_json
 from backread.landing.run import run_folder, shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from backread._json import parse_json
+from backread._files.json import parse_json
 from backread.errors import LandingError
 from backread.landing.attempt import Landed, is_attempt
 from backread.landing.run import load_plan, shard_folder

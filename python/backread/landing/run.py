@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, TypeVar
 
-from backread._json import parse_json
+from backread._files.json import parse_json
 from backread.errors import ConfigurationError, LandingError
 from backread.landing.storage import Folder, Storage, check_kind
 from backread.models import WalkReport

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from backread._files import RefusedFileError, make_folder, make_subfolder, read_file
-from backread._paths import is_utf8, local_path, shown
-from backread._unfinished import Unfinished, remove_leftovers, unfinished_name
+from backread._files.access import RefusedFileError, make_folder, make_subfolder, read_file
+from backread._files.paths import is_utf8, local_path, shown
+from backread._files.unfinished import Unfinished, remove_leftovers, unfinished_name
 from backread.errors import BackreadError, LandingError
 
 __all__ = ["Folder", "Storage", "check_kind", "require"]

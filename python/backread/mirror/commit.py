@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from backread.mirror.gone import mark_answered
+from backread.mirror.deletions import mark_answered
 from backread.mirror.merge import add_rows, merge_rows, note_rejected, stage
 from backread.mirror.schema import (
     CONTENT_TABLES,

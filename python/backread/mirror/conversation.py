@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
-from backread.display.records import sender_name
-from backread.display.words import amount, line, plain
+from backread._display.records import sender_name
+from backread._display.words import amount, line, plain
 from backread.errors import MirrorError
 from backread.mirror.engine import from_microseconds
 from backread.mirror.snapshot import SnapshotReader
@@ -104,7 +104,7 @@ class Conversation:
         printer.text("\n".join(lines))
 
     def _repr_html_(self) -> str:
-        from backread.display.bubbles import conversation_html
+        from backread._display.bubbles import conversation_html
 
         return conversation_html(self)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from backread._files import (
+from backread._files.access import (
     check_file,
     create,
     flush_directory,
@@ -17,7 +17,7 @@ from backread._files import (
     give_like_folder,
     make_subfolder,
 )
-from backread._unfinished import private_folder, remove_leftovers
+from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.engine import connect, rows_of, transaction
 from backread.mirror.lock import LOCK_NAME

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from backread._files import RefusedFileError
-from backread._unfinished import scratch_folder
+from backread._files.access import RefusedFileError
+from backread._files.unfinished import scratch_folder
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:

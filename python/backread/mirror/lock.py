@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from backread._files import open_or_create
-from backread._json import parse_json
+from backread._files.access import open_or_create
+from backread._files.json import parse_json
 from backread.errors import MirrorError
 
 __all__ = ["LOCK_NAME", "writer_lock"]

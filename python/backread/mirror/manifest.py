@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from backread._files import flush_directory, read_file
-from backread._json import parse_json
-from backread._unfinished import Unfinished
+from backread._files.access import flush_directory, read_file
+from backread._files.json import parse_json
+from backread._files.unfinished import Unfinished
 from backread.errors import MirrorError
 from backread.mirror.schema import CONTENT_TABLES, SIDE_TABLES
 

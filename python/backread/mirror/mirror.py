@@ -9,8 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from backread._arguments import seconds
-from backread._paths import local_path
+from backread._client.arguments import seconds
+from backread._files.paths import local_path
 from backread.errors import MirrorError
 from backread.mirror.conversation import Conversation, read_conversation
 from backread.mirror.queries import check_reads_only, named_restriction
@@ -21,8 +21,8 @@ from backread.mirror.table import MirrorTable, TableName
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-    from backread._arguments import Duration
-    from backread._client import Client
+    from backread._client.arguments import Duration
+    from backread._client.client import Client
     from backread.profile import ServiceProfile
 
 __all__ = ["Mirror"]
@@ -102,7 +102,7 @@ class Mirror:
         duration is something else; ValueError for another mode or a negative duration. A mirror of
         an earlier backread is brought to this version.
         """
-        from backread._client import Client
+        from backread._client.client import Client
         from backread.mirror.synchronize import Options, synchronize
         from backread.profile import ServiceProfile
 
@@ -135,7 +135,7 @@ class Mirror:
         )
         if not progress:
             return synchronize(self._folder, client, options)
-        from backread._progress import shown_sync
+        from backread._progress.bar import shown_sync
 
         with shown_sync(on_progress) as tell:
             return synchronize(self._folder, client, replace(options, on_progress=tell))

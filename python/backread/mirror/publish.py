@@ -16,8 +16,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backread._files import create, flush_file, make_subfolder
-from backread._unfinished import remove_leftovers
+from backread._files.access import create, flush_file, make_subfolder
+from backread._files.unfinished import remove_leftovers
 from backread.mirror.engine import file_list, from_microseconds, quoted, rows_of, scan
 from backread.mirror.manifest import (
     FORMAT,

@@ -105,6 +105,6 @@ class SyncReport:
     unread_users: tuple[int, ...] = ()
 
     def _repr_html_(self) -> str:
-        from backread.display.reports import sync_report_html
+        from backread._display.reports import sync_report_html
 
         return sync_report_html(self)

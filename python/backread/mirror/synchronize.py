@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from backread._files import RefusedFileError, make_folder
-from backread._paths import is_utf8, shown
+from backread._files.access import RefusedFileError, make_folder
+from backread._files.paths import is_utf8, shown
 from backread.errors import MirrorError
 from backread.mirror.commit import commit
 from backread.mirror.database import open_database, refuse_foreign
+from backread.mirror.deletions import rows_to_ask
 from backread.mirror.engine import load_duckdb, named_errors
-from backread.mirror.finish import finish
-from backread.mirror.gone import rows_to_ask
+from backread.mirror.finish_run import finish
 from backread.mirror.lock import writer_lock
 from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
-from backread._frames import (
+from backread._client.frames import (
     DtypeBackend,
     arrow_table,
     no_array,
@@ -154,7 +154,7 @@ class MirrorTable:
         return f"{self._mirror!r}.table({self._name!r})"
 
     def _repr_html_(self) -> str:
-        from backread.display.records import mirror_table_html
+        from backread._display.records import mirror_table_html
 
         columns = self.columns
         # As text, because DuckDB gives a datetime only where pytz is installed.

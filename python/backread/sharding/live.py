@@ -15,14 +15,14 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
-from backread._listing import Listing
+from backread._client.listing import Listing
 from backread.errors import DecodeError, IncompleteError, ResponseTooLargeError
 from backread.sharding.planning import USERS_A_SHARD, listed_users
 from backread.sharding.settings import client_with, secret_here, settings_of, shared_settings
 from backread.sharding.shard import Resource, walk_messages
 
 if TYPE_CHECKING:
-    from backread._client import Client
+    from backread._client.client import Client
 
 __all__ = ["LiveShard", "ReadList", "listed_ids", "live_shards", "part_of"]
 

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
-from backread._arguments import whole
+from backread._client.arguments import whole
 from backread.models import WalkReport
 from backread.sharding.identifiers import pack
 from backread.sharding.settings import settings_of, shared_settings
 from backread.sharding.shard import PAGE_SIZE, Resource, Shard, parsed
 
 if TYPE_CHECKING:
-    from backread._client import Client
+    from backread._client.client import Client
     from backread.models import Message, User
 
 __all__ = ["MOST_SHARDS", "USERS_A_SHARD", "Plan", "listed_users", "plan"]
@@ -141,7 +141,7 @@ def plan(
     anything but a `Client`; `ConfigurationError` for one whose ``proxy`` holds a password, which
     no shard may carry.
     """
-    from backread._client import Client
+    from backread._client.client import Client
 
     if not isinstance(client, Client):
         raise TypeError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backread.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from backread._client import Client
+    from backread._client.client import Client
 
 __all__ = ["client_with", "secret_here", "settings_of", "shared_settings"]
 
@@ -19,7 +19,7 @@ def settings_of(client: Client) -> dict[str, Any]:
 
     `ConfigurationError` for a client whose proxy holds a password.
     """
-    from backread._client import WITHHELD
+    from backread._client.client import WITHHELD
 
     if client._options["proxy"] is WITHHELD:
         raise ConfigurationError(
@@ -45,7 +45,7 @@ def shared_settings(settings: dict[str, Any], parts: int) -> str:
 
 def secret_here(shard: str, secret_file: str | os.PathLike[str] | None) -> str:
     """The secret of this process, from the file or the environment; ``shard`` is for the error."""
-    from backread._secret import SECRET_VARIABLE, secret_in
+    from backread._client.secret import SECRET_VARIABLE, secret_in
 
     if secret_file is not None:
         return secret_in(secret_file)
@@ -59,7 +59,7 @@ def secret_here(shard: str, secret_file: str | os.PathLike[str] | None) -> str:
 
 def client_with(settings: str, secret: str) -> Client:
     """A client of this process, with the settings that a shard carried."""
-    from backread._client import Client
+    from backread._client.client import Client
 
     given = json.loads(settings)
     try:

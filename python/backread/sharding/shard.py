@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
-from backread._json import parse_json
-from backread._listing import Listing
+from backread._client.listing import Listing
+from backread._files.json import parse_json
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
 from backread.sharding.identifiers import unpack
@@ -20,8 +20,8 @@ from backread.sharding.settings import client_with, secret_here
 from backread.sharding.signature import is_signed, key_of, sign
 
 if TYPE_CHECKING:
-    from backread._client import Client
-    from backread._operations import Walk
+    from backread._client.client import Client
+    from backread._client.operations import Walk
 
 __all__ = ["Resource", "Shard", "parsed", "unclosed", "walk_messages"]
 
@@ -84,7 +84,7 @@ class Shard(Generic[T_co]):
         Raises `ConfigurationError`, with nothing sent, where there is no secret, or where it is not
         the one that the shard was signed with; the errors of `backread.errors` while it is read.
         """
-        from backread._client import Client
+        from backread._client.client import Client
 
         if client is None:
             client = self._own_client(secret_file)

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backread._client import Client
+    from backread._client.client import Client
 
 __all__ = ["is_signed", "key_of", "sign"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from backread._arguments import refuse_options
 from backread._backread import read_dialect
+from backread._client.arguments import refuse_options
 from backread.testing.likeness import switches_like
 from backread.testing.switches import (
     Ids,

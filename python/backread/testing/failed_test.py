@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backread.display.words import plain
+from backread._display.words import plain
 from backread.testing.audit import failed_audits, first_lines
 from backread.testing.journal import entry_of
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from backread._arguments import known_options
 from backread._backread import read_rules
+from backread._client.arguments import known_options
 
 __all__ = ["Fault", "rules_text"]
 

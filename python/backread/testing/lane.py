@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from backread._arguments import known_options
-from backread._client import AsyncClient, Client
+from backread._client.arguments import known_options
+from backread._client.client import AsyncClient, Client
 from backread.testing.audit import Audit, audit
 from backread.testing.dialect import Dialect, dialect_text
 from backread.testing.fault import rules_text
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, Unpack
 
-    from backread._arguments import ClientOptions
     from backread._backread import Clock, NativeLane, NativeMockServer, World
+    from backread._client.arguments import ClientOptions
     from backread.testing.requests import ListRoute, Route
 
 __all__ = ["Lane"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from backread._arguments import known_options
 from backread._backread import read_rate
+from backread._client.arguments import known_options
 
 __all__ = ["Rate", "rate_text"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-from backread._arguments import known_options
+from backread._client.arguments import known_options
 from backread.testing.fault import Fault
 from backread.testing.journal import Calls
 from backread.testing.requests import number

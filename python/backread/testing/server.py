@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backread._arguments import known_options
 from backread._backread import NativeMockServer, World
+from backread._client.arguments import known_options
 from backread.testing.dialect import Dialect, dialect_text
 from backread.testing.fault import rules_text
 from backread.testing.lane import Lane

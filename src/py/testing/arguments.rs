@@ -43,7 +43,7 @@ pub fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u6
 
 /// TypeError for keyword arguments that there are not, with the nearest that there is.
 pub fn refuse_options(call: &str, given: &Bound<'_, PyDict>, known: &[&str]) -> PyResult<()> {
-    let arguments = given.py().import("backread._arguments")?;
+    let arguments = given.py().import("backread._client.arguments")?;
     arguments.call_method1("refuse_options", (call, given, known))?;
     Ok(())
 }

@@ -22,7 +22,7 @@ from page_dags import ASSET, dag_ids, started_in_each_way
 
 from backread import Mirror, landing
 from backread.integrations.airflow import BackreadSyncOperator
-from backread.integrations.airflow.look import News
+from backread.integrations.airflow.new_messages_query import News
 from backread.integrations.airflow.reading import ReadingOperator, ResumingOperator
 from backread.integrations.airflow.shards import CommitSummary
 from backread.integrations.airflow.sync import SyncSummary

@@ -25,8 +25,8 @@ from backread.integrations.airflow import (
     NewMessagesTrigger,
     folder_asset,
 )
-from backread.integrations.airflow.look import Mark
 from backread.integrations.airflow.names import AirflowFailException
+from backread.integrations.airflow.new_messages_query import Mark
 from backread.testing import Lane, MockServer
 from conftest import Connect
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome
 
-from backread.display.progress_bar import progress_html
+from backread._display.progress_bar import progress_html
 from backread.mirror import Conversation, SyncReport
 from backread.models import Page, WalkReport
 

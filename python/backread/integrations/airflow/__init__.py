@@ -2,7 +2,7 @@
 
 Layers, each of which imports only those before it::
 
-    values, failures, look, intervals <- connection, checks, full_runs, provider_info
+    values, failures, new_messages_query, intervals <- connection, checks, full_runs, provider_info
         (nothing of Airflow's)
     names, links, lineage <- assets, hook <- reading, trigger <- sync, shards, sensor
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from logging import Logger
 from typing import TYPE_CHECKING
 
-from backread._arguments import ClientOptions
+from backread._client.arguments import ClientOptions
 from backread.errors import BackreadError, MirrorError, RateLimitError
 from backread.integrations.airflow.failures import permanent
 from backread.integrations.airflow.intervals import Interval
-from backread.integrations.airflow.look import Mark, News, look
+from backread.integrations.airflow.new_messages_query import Mark, News, look
 
 if TYPE_CHECKING:
     from backread import AsyncClient

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from backread._json import parse_json
+from backread._files.json import parse_json
 from backread.errors import ConfigurationError
 from backread.integrations.airflow.values import number, truth, whole_number
 

@@ -12,7 +12,7 @@ from airflow.sdk import BaseHook  # type: ignore[import-not-found, unused-ignore
 from airflow.sdk.log import mask_secret  # type: ignore[import-not-found, unused-ignore]
 
 from backread import AsyncClient, Client
-from backread._arguments import ClientOptions
+from backread._client.arguments import ClientOptions
 from backread.errors import BackreadError, ConfigurationError
 from backread.integrations.airflow.connection import (
     CONNECTION_TYPE,

@@ -17,12 +17,18 @@ from airflow.sdk import (  # type: ignore[import-not-found, unused-ignore]
 from backread.integrations.airflow.assets import absolute, is_template
 from backread.integrations.airflow.checks import OPTIONS, Checks, PermanentError
 from backread.integrations.airflow.hook import BackreadHook
-from backread.integrations.airflow.look import LEAST_REQUESTS, Mark, News, mark_of, moment
 from backread.integrations.airflow.names import (
     AirflowException,
     AirflowFailException,
     AirflowSensorTimeout,
     AirflowSkipException,
+)
+from backread.integrations.airflow.new_messages_query import (
+    LEAST_REQUESTS,
+    Mark,
+    News,
+    mark_of,
+    moment,
 )
 from backread.integrations.airflow.reading import Context, default_deferrable
 from backread.integrations.airflow.trigger import NewMessagesTrigger

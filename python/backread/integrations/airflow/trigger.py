@@ -14,8 +14,8 @@ from airflow.triggers.base import (  # type: ignore[import-not-found, unused-ign
 
 from backread.integrations.airflow.checks import OPTIONS, Checks, PermanentError
 from backread.integrations.airflow.hook import BackreadHook
-from backread.integrations.airflow.look import Mark
 from backread.integrations.airflow.names import AirflowFailException
+from backread.integrations.airflow.new_messages_query import Mark
 
 __all__ = ["NewMessagesTrigger"]
 

@@ -18,15 +18,15 @@ from pathlib import Path
 from threading import Event
 from typing import IO, TYPE_CHECKING, Any
 
-from backread._files import (
+from backread._files.access import (
     RefusedFileError,
     check_folder,
     create,
     give_folder,
     make_folder_above,
 )
-from backread._paths import local_path
-from backread._unfinished import private_folder
+from backread._files.paths import local_path
+from backread._files.unfinished import private_folder
 from backread.testing.recording.draws import Key
 from backread.testing.recording.recorded import ABOUT, PROFILE, WORLD, About, Record
 from backread.testing.recording.rows import (
@@ -42,8 +42,8 @@ from backread.testing.recording.values import Fakes
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from backread._client import Client
-    from backread._listing import Listing
+    from backread._client.client import Client
+    from backread._client.listing import Listing
     from backread.models import WalkReport
     from backread.profile import ServiceProfile
 
@@ -101,7 +101,7 @@ def record(
     `backread.errors`, and OSError where a file cannot be written. What is written appears whole or
     not at all.
     """
-    from backread._client import Client
+    from backread._client.client import Client
 
     if not isinstance(client, Client):
         raise TypeError(f"client: a Client, not {type(client).__name__}")

@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from backread._json import parse_json
+from backread._files.json import parse_json
 
 if TYPE_CHECKING:
     from backread.models import WalkReport

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from backread._frames import (
+from backread._client.frames import (
     DtypeBackend,
     arrow_table,
     check_dtype_backend,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found, unused-ignore]
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-    from backread._operations import Walk
+    from backread._client.operations import Walk
     from backread.models import Page, WalkReport
 
 __all__ = ["AsyncListing", "Listing"]
@@ -94,7 +94,7 @@ class _BaseListing(Generic[T_co]):
         return f"<{type(self).__name__} of {self._title}>"
 
     def _repr_html_(self) -> str:
-        from backread.display.reports import listing_html
+        from backread._display.reports import listing_html
 
         report = None if self._walk is None else self._walk.report
         return listing_html(type(self).__name__, self._title, report)

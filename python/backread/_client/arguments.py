@@ -133,7 +133,7 @@ def known_options(call: F) -> F:
 
 def _names(known: tuple[str, ...], given: tuple[Any, ...], options: dict[str, Any]) -> list[str]:
     """The names of the options, without the secret where one repeats it."""
-    from backread._secret import without_secret
+    from backread._client.secret import without_secret
 
     secret = {**dict(zip(known, given, strict=False)), **options}.get("api_secret")
     return [without_secret(each, secret) for each in options]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backread._arguments import whole
+from backread._client.arguments import whole
 
 MOST_REQUESTS = 120
 """What a probe sends at the most unless it is told otherwise."""

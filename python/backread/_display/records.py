@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from backread.display.markup import (
+from backread._display.markup import (
     LONGEST_TEXT,
     cell,
     filled,
@@ -17,8 +17,8 @@ from backread.display.markup import (
     shortened,
     text_of,
 )
-from backread.display.style import TABLES
-from backread.display.words import amount
+from backread._display.style import TABLES
+from backread._display.words import amount
 
 if TYPE_CHECKING:
     from backread.models import Message, Page, Sender, User, UserAttribute

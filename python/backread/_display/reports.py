@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from backread.display.markup import Html, cell, filled, named_fields, safe, sheet, table_rows
-from backread.display.style import TABLES
-from backread.display.words import amount, counts, duration
+from backread._display.markup import Html, cell, filled, named_fields, safe, sheet, table_rows
+from backread._display.style import TABLES
+from backread._display.words import amount, counts, duration
 
 if TYPE_CHECKING:
     from backread.mirror.report import SyncReport

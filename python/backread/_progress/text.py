@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backread.display.words import amount
+from backread._display.words import amount
 
 if TYPE_CHECKING:
     from backread.mirror.report import SyncProgress

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from backread.mirror.gone import mark_gone, note_missed
+from backread.mirror.deletions import mark_gone, note_missed
 from backread.mirror.report import SyncReport
 from backread.mirror.runs import Run, Spent, clear, report_of
 from backread.mirror.store import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from backread._paths import local_path, shown
+from backread._files.paths import local_path, shown
 from backread.errors import ConfigurationError
 
 __all__ = ["SECRET_VARIABLE", "secret_in", "without_secret"]

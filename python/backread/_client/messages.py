@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from backread._arguments import identifier, identifiers, item_cap, page_limit, page_offset
-from backread._listing import AsyncListing, Listing
+from backread._client.arguments import identifier, identifiers, item_cap, page_limit, page_offset
+from backread._client.listing import AsyncListing, Listing
 
 if TYPE_CHECKING:
-    from backread._operations import Reader, Walk
+    from backread._client.operations import Reader, Walk
     from backread.models import Message, Page
     from backread.typed_dicts import MessageDict, PageDict
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backread.display.markup import safe
-from backread.display.style import BAR
+from backread._display.markup import safe
+from backread._display.style import BAR
 
 __all__ = ["progress_html"]
 

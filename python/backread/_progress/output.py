@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from backread._progress_text import fitting
+from backread._progress.text import fitting
 
 __all__ = ["State", "Surface", "find_surface"]
 
@@ -66,7 +66,7 @@ class _Notebook:
         self._draw(now, live=False)
 
     def _draw(self, now: State, *, live: bool) -> None:
-        from backread.display.progress_bar import progress_html
+        from backread._display.progress_bar import progress_html
 
         bundle = {
             "text/html": progress_html(now.label, now.fraction, now.parts, live=live),

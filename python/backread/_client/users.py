@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from backread._arguments import identifier, item_cap, page_limit, page_offset
-from backread._listing import AsyncListing, Listing
+from backread._client.arguments import identifier, item_cap, page_limit, page_offset
+from backread._client.listing import AsyncListing, Listing
 
 if TYPE_CHECKING:
-    from backread._operations import Reader, Walk
+    from backread._client.operations import Reader, Walk
     from backread.models import Page, User
     from backread.typed_dicts import PageDict, UserDict
 

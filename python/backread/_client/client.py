@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from backread._arguments import (
+from backread._backread import NativeClient, __version__
+from backread._client.arguments import (
     ChangedOptions,
     ClientOptions,
     SharedOptions,
@@ -13,18 +14,17 @@ from backread._arguments import (
     refuse_options,
     seconds,
 )
-from backread._backread import NativeClient, __version__
-from backread._messages import AsyncMessages, Messages
-from backread._probe import MOST_REQUESTS, SAMPLE, probe_arguments
-from backread._secret import SECRET_VARIABLE, without_secret
-from backread._users import AsyncUsers, Users
+from backread._client.messages import AsyncMessages, Messages
+from backread._client.probe import MOST_REQUESTS, SAMPLE, probe_arguments
+from backread._client.secret import SECRET_VARIABLE, without_secret
+from backread._client.users import AsyncUsers, Users
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Unpack
 
-    from backread._arguments import Duration
     from backread._backread import ArrowStream, Clock, SyncKnown, SyncRun
+    from backread._client.arguments import Duration
     from backread.profile import ServiceProfile
 
 __all__ = ["AsyncClient", "Client", "__version__"]
@@ -334,7 +334,7 @@ class AsyncClient(_BaseClient):
 
 
 def _file(name: str, path: str | os.PathLike[str]) -> str:
-    from backread._paths import local_path
+    from backread._files.paths import local_path
     from backread.errors import ConfigurationError
 
     try:

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
-from backread.display.words import amount, moment, visible
+from backread._display.words import amount, moment, visible
 
 __all__ = [
     "LONGEST_TEXT",

@@ -12,13 +12,13 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from backread._listing import AsyncListing, Listing
-from backread._progress_text import sync_parts, walk_parts
-from backread._surface import State, Surface, find_surface
-from backread.display.words import duration
+from backread._client.listing import AsyncListing, Listing
+from backread._display.words import duration
+from backread._progress.output import State, Surface, find_surface
+from backread._progress.text import sync_parts, walk_parts
 
 if TYPE_CHECKING:
-    from backread._operations import Walk
+    from backread._client.operations import Walk
     from backread.mirror.report import SyncProgress
     from backread.models import WalkReport
 

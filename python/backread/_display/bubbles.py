@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from backread.display.markup import Html, followed, link, safe, shortened, tall
-from backread.display.records import sender_name
-from backread.display.style import TALK
-from backread.display.words import amount, line, unseen
+from backread._display.markup import Html, followed, link, safe, shortened, tall
+from backread._display.records import sender_name
+from backread._display.style import TALK
+from backread._display.words import amount, line, unseen
 
 if TYPE_CHECKING:
     from backread.mirror.conversation import Conversation

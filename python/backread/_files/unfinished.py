@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from backread._files import (
+from backread._files.access import (
     NO_LINK,
     access_of,
     check_folder,

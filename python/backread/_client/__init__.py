@@ -1,0 +1,1 @@
+"""The client, and the listings that it gives."""
