@@ -20,6 +20,7 @@ pytest.importorskip("pyarrow")
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import json_strategies
 import reference
 from backread import Client, DecodeError
 from json_strategies import MARK, Object, Raw
