@@ -41,7 +41,7 @@ __all__ = [
     "read_dialect",
     "read_rate",
     "read_rules",
-    "starred",
+    "redacted",
     "users_table",
 ]
 
@@ -126,7 +126,7 @@ class NativeClient:
         outage_patience: float | None,
         traceparent: bool,
     ) -> NativeClient: ...
-    def starred(self, text: str) -> str: ...
+    def redacted(self, text: str) -> str: ...
     def on_clock(self, clock: Clock) -> NativeClient: ...
     def user(self, user_id: int, as_dict: bool, blocking: bool) -> Any: ...
     def users_page(self, offset: int, limit: int, as_dict: bool, blocking: bool) -> Any: ...
@@ -406,5 +406,5 @@ def read_rate(text: str) -> tuple[str, float, int, str, int]:
 def read_rules(text: str) -> list[str]:
     """The rules that a text holds, each in its shortest form."""
 
-def starred(text: str, secret: str) -> str:
+def redacted(text: str, secret: str) -> str:
     """The text with stars where it repeats the secret, also in base64 or with escapes."""

@@ -147,7 +147,7 @@ class _BaseClient:
                     f"connections of this one; make a new {type(self).__name__}"
                 )
             if not changes.keys() <= changeable:
-                given = [self._native.starred(without_secret(each)) for each in changes]
+                given = [self._native.redacted(without_secret(each)) for each in changes]
                 refuse_options("with_options", given, changeable)
             options.update(self._options, **changes)
             traceparent = bool(options.pop("traceparent", self._traceparent))

@@ -17,10 +17,10 @@ def without_secret(text: str, secret: object = None) -> str:
     known = secret if secret and isinstance(secret, str) else os.environ.get(SECRET_VARIABLE)
     if not known:
         return text
-    from backread._backread import starred
+    from backread._backread import redacted
 
     # Names of files may hold what is no text.
-    return starred(*(each.encode("utf-8", "replace").decode() for each in (text, known)))
+    return redacted(*(each.encode("utf-8", "replace").decode() for each in (text, known)))
 
 
 def secret_in(file: str | os.PathLike[str], option: str = "secret_file") -> str:
