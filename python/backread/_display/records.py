@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from backread._display.markup import (
     LONGEST_TEXT,
@@ -149,7 +149,7 @@ def _column(name: str, value: Any) -> str:
     if name == "user_attributes" and isinstance(value, tuple):
         text = ", ".join(f"{text_of(each.name)} = {text_of(_attribute(each))}" for each in value)
     elif name == "sender" and hasattr(value, "extra"):
-        text = sender_name(value) or text_of(value)
+        text = sender_name(cast("Sender", value)) or text_of(value)
     else:
         text = text_of(value)
     width = ' class="br-long"' if len(text) > LONGEST_LINE or "\n" in text else ""
