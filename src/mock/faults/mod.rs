@@ -2,7 +2,7 @@
 
 pub mod delivery;
 pub mod fault;
-pub mod grammar;
+pub(super) mod grammar;
 pub mod rate;
 pub mod rule;
 pub mod rules;

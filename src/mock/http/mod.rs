@@ -1,6 +1,6 @@
 //! What lies between a socket and an answer.
 
-pub mod body;
+pub(super) mod body;
 pub mod exchange;
-pub mod heads;
-pub mod socket;
+pub(super) mod heads;
+pub(super) mod socket;
