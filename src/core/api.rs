@@ -15,7 +15,7 @@ impl Limit {
     pub const LARGEST: Self = Self(LARGEST_LIMIT);
     pub const SMALLEST: Self = Self(1);
 
-    /// `name` is what the caller calls this argument.
+    /// `name` is the argument's name in the caller's API.
     pub fn new(name: &str, value: i64) -> Result<Self, Error> {
         match u8::try_from(value) {
             Ok(limit @ 1..=LARGEST_LIMIT) => Ok(Self(limit)),
@@ -37,7 +37,7 @@ pub struct Natural(u64);
 impl Natural {
     pub const ZERO: Self = Self(0);
 
-    /// `name` is what the caller calls this argument.
+    /// `name` is the argument's name in the caller's API.
     pub fn new(name: &str, value: i64) -> Result<Self, Error> {
         u64::try_from(value).map(Self).map_err(|_| {
             Error::invalid_argument(format!(
@@ -108,7 +108,7 @@ impl fmt::Display for List {
     }
 }
 
-/// One of the four reads (interface 4); its display is path and query, relative to the base URL.
+/// One of the four reads (interface 4); displayed as path and query, relative to the base URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     User {
@@ -147,7 +147,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The versioned media type that every request accepts (interface 5.3).
+/// The versioned media type in every request's `Accept` header (interface 5.3).
 pub fn accept(vendor: &str) -> String {
     format!("application/vnd.{vendor}.v1+json")
 }

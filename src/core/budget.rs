@@ -1,4 +1,4 @@
-//! One budget for a whole call: its deadline, and what each attempt cost.
+//! The budget of a whole call: its deadline, and the timeout of each attempt.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 
-/// The time that a whole call may take, its retries, waits and pages included.
+/// The time that a whole call may take, including retries, waits and pages.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     limit: Option<(Duration, Instant)>,
@@ -15,12 +15,12 @@ pub struct Budget {
 impl Budget {
     pub fn start(deadline: Option<Duration>, clock: &Clock) -> Self {
         Self {
-            // A deadline past what the clock can hold is no deadline.
+            // A deadline beyond the clock's range is no deadline.
             limit: deadline.and_then(|length| Some((length, clock.now().checked_add(length)?))),
         }
     }
 
-    /// What is left; `None` without a deadline.
+    /// The time left; `None` without a deadline.
     pub fn remaining(&self, clock: &Clock) -> Option<Duration> {
         self.limit
             .map(|(_, end)| end.saturating_duration_since(clock.now()))
@@ -35,7 +35,7 @@ impl Budget {
         self.limit.map(|(length, _)| length)
     }
 
-    /// The time one attempt may take, and whether it is the deadline that ends it.
+    /// The timeout of one attempt, and whether the deadline set it.
     pub fn attempt_limit(
         &self,
         timeout: Option<Duration>,

@@ -11,35 +11,35 @@ use super::report::WalkReport;
 /// One request that was sent, and how it ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
-    /// The HTTP status, when an answer came.
+    /// The HTTP status, if a response came.
     pub status: Option<u16>,
-    /// What went wrong, when something did.
+    /// What went wrong, if anything.
     pub error: Option<String>,
     pub seconds_taken: f64,
-    /// How long the client waited before it sent this one.
+    /// How long the client waited before this attempt.
     pub seconds_waited: f64,
 }
 
-/// An answer whose status is not a success, as it came.
+/// A response with a non-success status, as received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusFailure {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
     pub request_id: Option<String>,
-    /// What `Retry-After` or `X-RateLimit-Reset` asked for.
+    /// The wait that `Retry-After` or `X-RateLimit-Reset` asked for.
     pub retry_after: Option<Duration>,
 }
 
 /// What went wrong; each becomes one exception class in Python.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ErrorKind {
-    /// The interface rules the argument out; nothing was sent.
+    /// The interface forbids this argument; nothing was sent.
     InvalidArgument(String),
     Configuration(String),
-    /// No answer began: refused, reset, DNS.
+    /// No response began: connection refused or reset, DNS failure.
     Connect(String),
-    /// No secure connection, and waiting does not make one: certificates, versions of TLS.
+    /// TLS failed in a way that waiting does not fix: certificates, protocol versions.
     Insecure(String),
     /// A proxy answered 407 to CONNECT; another attempt might lock the account.
     ProxyPassword,
@@ -48,11 +48,11 @@ pub enum ErrorKind {
     ResponseTooLarge {
         limit: u64,
     },
-    /// A redirect that is not followed, and other transport trouble.
+    /// A redirect, which is never followed, and other transport failures.
     Transport(String),
     DeadlineExceeded {
         deadline: Duration,
-        /// The wait that would have passed the deadline, when the call gave up ahead of it.
+        /// The wait that would have passed the deadline, if the call gave up early.
         wait: Option<Duration>,
     },
     Decode {
@@ -64,11 +64,11 @@ pub enum ErrorKind {
     Status(Box<StatusFailure>),
     Incomplete(Box<WalkReport>),
     Closed,
-    /// Reading in the background stopped without a word: a fault of ours.
+    /// The background reader stopped without reporting a result: a bug in backread.
     Aborted,
-    /// The interpreter is on its way out, and its runtime has ended.
+    /// The interpreter is shutting down, and its runtime has ended.
     Exiting,
-    /// The walk was begun by another process: a fork came between.
+    /// The walk was started by another process, before a fork.
     OtherProcess,
 }
 
@@ -76,18 +76,19 @@ const PROXY_ADVICE: &str = "the proxy wants a user name and password, or others 
                             give them in proxy= or HTTPS_PROXY, as in \
                             http://user:password@host:port";
 
-/// How far an answer is from what the interface says.
+/// How a response differs from the documented shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
-    /// It is no JSON; the same request may well give JSON the next time.
+    /// Not JSON; retrying may well give JSON.
     NotJson,
-    /// It is JSON, but no object, or not a page.
+    /// JSON, but not an object, or not a page.
     Envelope,
     /// A record has no integer id.
     Field,
 }
 
-/// The error of every operation of the core; boxed, for results are moved far more often than read.
+/// The error of every operation of the core. Boxed, because results are moved far more often than
+/// read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error(Box<Details>);
 
@@ -97,9 +98,9 @@ pub struct Details {
     /// The request, relative to the base URL: `/external/users/42`.
     pub request: Option<String>,
     pub attempts: Vec<Attempt>,
-    /// What was being waited out or retried when the deadline ended it.
+    /// The failure that was being retried when the deadline passed.
     pub cause: Option<Error>,
-    /// How long it was to wait for the end of an outage, if that was not enough.
+    /// How long it waited for an outage to end, if that was not enough.
     pub patience: Option<Duration>,
 }
 
@@ -136,7 +137,7 @@ impl Error {
         self
     }
 
-    /// The HTTP status that the service answered, if that is what went wrong.
+    /// The HTTP status of the response, if that is the error.
     pub fn status(&self) -> Option<u16> {
         match &self.kind {
             ErrorKind::Status(failure) => Some(failure.status),
@@ -144,18 +145,18 @@ impl Error {
         }
     }
 
-    /// Whether the service answered, be it with nothing that can be used.
+    /// Whether the service responded, even with something unusable.
     pub fn is_an_answer(&self) -> bool {
         matches!(self.kind, ErrorKind::Status(_) | ErrorKind::Decode { .. })
     }
 
-    /// The same error, of a request that took these attempts in all.
+    /// The same error with all the attempts of its request.
     pub fn after_attempts(mut self, attempts: Vec<Attempt>) -> Self {
         self.0.attempts = attempts;
         self
     }
 
-    /// Outages lasted for longer than the call waits.
+    /// The same error, noting that outages outlasted this patience.
     pub fn after_patience(mut self, patience: Duration) -> Self {
         self.0.patience = Some(patience);
         self

@@ -1,4 +1,4 @@
-//! What is known of a user's message list from one run of the mirror to the next.
+//! What the mirror remembers about a user's message list from one run to the next.
 
 use serde::Deserialize;
 
@@ -7,17 +7,17 @@ use super::timestamp::Timestamp;
 use crate::core::api::Natural;
 use crate::core::decode::page::Row;
 
-/// Ids kept of each end of a list.
+/// The number of ids remembered at each end of a list.
 pub const ENDS: usize = 4;
 
-/// What the last read of a list was.
+/// The kind of a list's last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The whole list was swept.
     Whole,
-    /// Only its growing end was asked.
+    /// Only its growing end was read.
     End,
-    /// The user was gone.
+    /// The user no longer exists.
     Gone,
     /// It could not be read.
     Unread,
@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// Where a list shows its new rows.
+/// Where a list shows new rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grows {
     /// At its end: the oldest come first.
@@ -64,7 +64,7 @@ impl Grows {
     }
 }
 
-/// The fields of a user that hint at news (interface 2.1).
+/// The fields of a user that hint at new messages (interface 2.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Hints {
     pub updated_at: Option<Timestamp>,
@@ -72,7 +72,7 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Those of a user's row; what is not as the interface says is as good as missing.
+    /// Takes them from a user's row; malformed fields count as missing.
     pub fn of(row: &Row) -> Self {
         let hints = row.user().map(|user| Self {
             updated_at: user.updated_at,
@@ -82,22 +82,22 @@ impl Hints {
     }
 }
 
-/// A user whose messages can be asked for, as a listing showed it.
+/// A user whose messages can be requested, as a listing showed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedUser {
     pub user_id: Natural,
-    /// `None` when the listing that showed the user is not at hand any more.
+    /// `None` if the listing that showed the user is no longer available.
     pub hints: Option<Hints>,
 }
 
 impl ListedUser {
-    /// The id as tables hold it.
+    /// The id as tables store it.
     pub fn id(self) -> i64 {
         i64::try_from(self.user_id.get()).unwrap_or(i64::MAX)
     }
 }
 
-/// The id that a user's messages can be asked for by; none if it is no whole number from 0.
+/// The id for requesting a user's messages; none unless it is a whole number, 0 or more.
 pub fn askable(row: &Row) -> Option<Natural> {
     Natural::new("id", row.id?).ok()
 }
@@ -114,20 +114,20 @@ pub struct ListState {
     pub kind: Kind,
     /// When the last sweep of the whole list ended.
     pub swept_at: Option<Timestamp>,
-    /// `None` where what was read showed no order by age.
+    /// `None` if the rows read were not in order of age.
     pub grows: Option<Grows>,
     /// The ids at the start of the list, in the order served; up to `ENDS`.
     pub first_ids: Vec<i64>,
     /// The ids at its end, in the order served; up to `ENDS`.
     pub last_ids: Vec<i64>,
-    /// The oldest message that somebody had not read, as a position counted from the old end.
+    /// The oldest message that was unread by someone, as a position counted from the old end.
     pub unread_from: Option<u64>,
-    /// The user's fields when the list was read.
+    /// The user's hints when the list was read.
     pub hints: Hints,
 }
 
 impl ListState {
-    /// What is known of a list by the report of a walk alone.
+    /// The state of a list that follows from a walk's report alone.
     pub fn of(report: &WalkReport, kind: Kind, hints: Hints) -> Self {
         Self {
             rows: report.distinct,
@@ -151,7 +151,7 @@ impl ListState {
 pub struct ListRow {
     pub user_id: i64,
     pub state: ListState,
-    /// Requests sent for it in this run of the program.
+    /// Requests sent for it in this run.
     pub requests: u64,
     /// Why it is uncertified, in words.
     pub reason: Option<String>,

@@ -1,4 +1,4 @@
-//! What is said of each attempt to those who look on: logs and traces.
+//! Attempts as reported to telemetry: logs and traces.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use super::error::{ErrorKind, Misfit};
 
-// Attempts that wait to be looked at; then the oldest are left out, and counted.
+// The most attempts buffered; beyond that, the oldest are dropped and counted.
 const MOST_KEPT: usize = 10_000;
 
-/// One attempt, ended.
+/// One completed attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// The request, relative to the base URL: `/external/users/42`.
@@ -19,13 +19,13 @@ pub struct Observed {
     /// 1 for the first attempt of a request.
     pub number: usize,
     pub status: Option<u16>,
-    /// What went wrong, when no answer came that could be used.
+    /// What went wrong, if no usable response came.
     pub error: Option<Trouble>,
     pub began: SystemTime,
     pub seconds_taken: f64,
-    /// How long the client waited before it sent this one.
+    /// How long the client waited before this attempt.
     pub seconds_waited: f64,
-    /// When the request is sent once more, if it is.
+    /// The wait before the next attempt, if there is one.
     pub again_in: Option<Duration>,
     /// The outage that it was the first to probe, or that it ended.
     pub outages: Vec<OutageNote>,
@@ -34,22 +34,22 @@ pub struct Observed {
 /// What an attempt told of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutageNote {
-    /// One has begun, so long before this attempt.
+    /// An outage began, this long before the attempt.
     Began { before: Duration },
-    /// This attempt was answered: it is over.
+    /// This attempt was answered: the outage is over.
     Ended { lasted: Duration },
 }
 
-/// An error as logs and traces may hold it: no part of a body is in it.
+/// An error as logs and traces may show it, without any part of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trouble {
-    /// The class of `backread.errors` that tells of it, if nothing helps.
+    /// The class of `backread.errors` to raise if retries do not help.
     pub class: &'static str,
     pub text: String,
 }
 
 impl Trouble {
-    /// None where the status says it all.
+    /// `None` if the status says it all.
     pub fn of(kind: &ErrorKind) -> Option<Self> {
         let class = match kind {
             ErrorKind::Status(_) => return None,
@@ -64,7 +64,7 @@ impl Trouble {
             _ => "TransportError",
         };
         let text = match kind {
-            // Path and reason may be of the service's making, as the snippet is.
+            // Path and reason may come from the service, as the snippet does.
             ErrorKind::Decode { misfit, .. } => match misfit {
                 Misfit::NotJson => "the answer is not JSON".to_owned(),
                 _ => "the answer is not what the interface says".to_owned(),
@@ -75,11 +75,11 @@ impl Trouble {
     }
 }
 
-/// The attempts of one operation, until somebody looks. Nobody who sends a request waits for that.
+/// Buffers the attempts of one operation until they are taken. Requests never wait for that.
 #[derive(Default)]
 pub struct Observer {
     kept: Mutex<Kept>,
-    /// Calls whoever looks, when a request is to be sent again: that may take a while.
+    /// Called to wake the reader when a request is to be retried, since that may take a while.
     bell: Mutex<Option<Box<dyn Fn() + Send>>>,
     trace: Vec<(&'static str, String)>,
 }
@@ -97,7 +97,7 @@ impl fmt::Debug for Observer {
 }
 
 impl Observer {
-    /// With the headers that tell the service which trace its requests belong to.
+    /// With the headers that link its requests to a trace.
     pub fn of_trace(trace: Vec<(&'static str, String)>) -> Self {
         Self {
             trace,
@@ -123,7 +123,7 @@ impl Observer {
         }
     }
 
-    /// The attempts since the last time, and how many before them were left out.
+    /// The attempts since the last call, and how many earlier ones were dropped.
     pub fn take(&self) -> (Vec<Observed>, u64) {
         let kept = mem::take(&mut *self.kept());
         (kept.attempts.into(), kept.left_out)

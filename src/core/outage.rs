@@ -1,17 +1,18 @@
-//! An outage of the whole service is one event, not one for each request under way.
+//! An outage of the whole service is one event, not one for each request in flight.
 //!
-//! It begins when two requests in a row fail with a connection error, 502, 503 or 504 and no request
-//! sent since the first of them was answered otherwise; one failure alone may be a single unhealthy
-//! backend, and is retried as usual. A 503 may also mean "too fast", so 503s have to come for half a
-//! second, or `MANY` of them, without any other answer, or use up the retries of a request.
+//! It begins when two requests in a row fail with a connection error, 502, 503 or 504, and no
+//! request sent since the first of them got any other response. One failure alone may be a single
+//! unhealthy backend, and is retried as usual. A 503 may also mean "too fast", so 503s must keep
+//! coming for half a second, or number `MANY`, without any other response, or use up the retries of
+//! a request.
 //!
-//! Until any other response comes, all requests wait, and one at a time probes: after `FIRST_PROBE`,
-//! then twice as long each time up to `LONGEST_PROBE`, with jitter so that clients do not return
-//! together, or when the service asked for it (Retry-After). Every second probe of a call is a
-//! request for another address, for its own may be all that fails. An outage that ends before the
-//! first probe was none.
+//! Until any other response comes, all requests wait while one at a time probes: after
+//! `FIRST_PROBE`, then at intervals that double up to `LONGEST_PROBE`, with jitter so that clients
+//! do not return together, or when the service asked for it (Retry-After). Every second probe of a
+//! call requests another URL, because the call's own may be all that fails. An outage that ends
+//! before the first probe does not count as one.
 //!
-//! A service that has never answered has no outage: a wrong address fails at once.
+//! A service that has never answered has no outage: a wrong base URL fails at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,21 +26,21 @@ use super::observer::OutageNote;
 use super::process::chance;
 use crate::clock::Clock;
 
-/// How long an outage lasts until its first probe, and between later ones at most.
+/// The wait before an outage's first probe, and the longest one between later probes.
 const FIRST_PROBE: Duration = Duration::from_millis(500);
 const LONGEST_PROBE: Duration = Duration::from_secs(5);
-/// This many 503s in a row are unlikely to come from a limiter; if they do, the wait is short.
+/// This many 503s in a row are unlikely to come from a rate limiter; if they do, the wait is short.
 const MANY: u32 = 32;
-/// A call that has not probed yet goes ahead of those that have: theirs may fail for another reason.
+/// Calls that have not probed yet go first: the others may fail for another reason.
 const PRECEDENCE: Duration = Duration::from_millis(50);
-/// The number of outages after which a call gets its retries back.
+/// The number of outages after which a call still gets its retries back.
 const MOST_OUTLASTED: u32 = 3;
-/// Ten years: an instant can hold it.
+/// Ten years: an `Instant` can hold it.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-/// Probes come earlier or later by up to this part of their wait.
+/// Each probe's wait varies by up to this fraction.
 const JITTER: f64 = 0.2;
 
-/// What all requests of a client know of the service being down.
+/// The outage state that all requests of a client share.
 #[derive(Debug)]
 pub struct Outages {
     state: Mutex<State>,
@@ -50,13 +51,13 @@ pub struct Outages {
 #[derive(Debug, Default)]
 struct State {
     sent: u64,
-    /// The latest request that was answered; 0 before any was.
+    /// The latest request that was answered; 0 before the first.
     answered: u64,
-    /// The failures since the last answer: when the first came, and how many.
+    /// The failures since the last response: when the first came, and how many.
     failures: Option<(Instant, u32)>,
     closed: bool,
     current: Option<Outage>,
-    /// The length of those that are over.
+    /// The total length of past outages.
     past: Duration,
 }
 
@@ -64,12 +65,12 @@ struct State {
 struct Outage {
     began: Instant,
     next_probe: Instant,
-    /// How long the wait for the probe after that is.
+    /// The wait between the next probe and the one after.
     interval: Duration,
     probing: bool,
     /// Whether a probe was sent.
     confirmed: Arc<AtomicBool>,
-    /// Whether a probe failed, which was sent alone.
+    /// Whether a probe, which is sent alone, failed.
     at_any_pace: bool,
 }
 
@@ -77,66 +78,67 @@ struct Outage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     pub lasted: Duration,
-    /// Requests failed however few they were: the pace had no part in it.
+    /// Requests failed even when sent one at a time: the pace was not the cause.
     pub at_any_pace: bool,
 }
 
-/// What one call knows of the outage that it met, if it met one.
+/// What one call knows about the outage it met, if any.
 #[derive(Debug, Default)]
 pub struct Patience {
     most: Duration,
-    /// When it met the first one: several do not make it wait longer.
+    /// When it met its first outage: later ones do not extend the wait.
     since: Option<Instant>,
-    /// Whether a probe was sent in the last one.
+    /// Whether a probe was sent in the last outage.
     confirmed: Option<Arc<AtomicBool>>,
-    /// The last request that was sent when it first failed.
+    /// The number of the latest request sent when this call first failed.
     failed: Option<u64>,
     /// How many outages it has met.
     outages: u32,
-    /// How often it has probed in the last one.
+    /// How often it has probed in the last outage.
     probes: u32,
 }
 
-/// Leave to send a request.
+/// Permission to send a request.
 #[derive(Debug)]
 pub enum Pass<'a> {
     /// There is no outage.
     Open,
-    /// This one probes whether the outage is over.
+    /// This request probes whether the outage is over.
     Probe(Probe<'a>),
-    /// The deadline of this call comes before anybody knows whether there is an outage.
+    /// The call's deadline comes before it is known whether there is an outage.
     Hurried,
-    /// The patience of this call is over: one last attempt.
+    /// The call's patience is exhausted: one last attempt.
     Last,
 }
 
-/// The one request that probes; where it is given up unanswered, another takes its place at once.
+/// The one request that probes. If it is dropped without an answer, another takes its place at
+/// once.
 #[derive(Debug)]
 pub struct Probe<'a> {
     outages: &'a Outages,
     outage: Arc<AtomicBool>,
-    /// What became of it has been noted.
+    /// Its result has been recorded.
     ended: bool,
-    /// The call's own request failed as the probe before.
+    /// The call's previous probe, its own request, failed.
     elsewhere: bool,
-    /// Of the first probe: how long the outage had lasted by then.
+    /// For the first probe: how long the outage had lasted by then.
     first_after: Option<Duration>,
 }
 
-/// A failure as in an outage.
+/// A failure that may be part of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed {
-    /// Of the request.
+    /// The request's number.
     pub number: u64,
-    /// The wait that the service asked for, if it did.
+    /// The wait that the service asked for, if any.
     pub asked: Option<Duration>,
-    /// A limiter answers 503, too.
+    /// The status may come from a rate limiter, which answers 503, too.
     pub may_be_too_fast: bool,
     /// No retries are left.
     pub is_last: bool,
 }
 
-/// What a failure that is part of an outage means.
+/// The consequence of a failure that is part of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Down {
     /// Until the next probe.
@@ -145,13 +147,13 @@ pub struct Down {
     pub scheduled: bool,
 }
 
-/// The deadline comes before the next probe, or came while another request probed: then without a wait.
+/// The deadline comes before the next probe, or passed while another request probed (then no wait).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastDeadline {
     pub wait: Option<Duration>,
 }
 
-/// What proxies answer for a service that is down.
+/// What proxies answer while a service is down.
 pub const STATUSES: [u16; 3] = [502, 503, 504];
 
 /// Whether such a failure can be part of an outage.
@@ -169,12 +171,12 @@ impl Pass<'_> {
         matches!(self, Self::Open)
     }
 
-    /// Whether another request than the call's own is to probe: its address alone may be what fails.
+    /// Whether to probe with a request other than the call's own, whose URL alone may fail.
     pub fn probes_elsewhere(&self) -> bool {
         matches!(self, Self::Probe(probe) if probe.elsewhere)
     }
 
-    /// What is told with the attempt: the first probe says that there is an outage.
+    /// The notes to report with the attempt: the first probe reports the outage.
     pub fn notes(&self) -> Vec<OutageNote> {
         match self {
             Self::Probe(probe) => {
@@ -187,7 +189,7 @@ impl Pass<'_> {
 }
 
 impl Patience {
-    /// The most that a call waits in one outage.
+    /// `most` is the longest that a call waits in one outage.
     pub fn new(most: Duration) -> Self {
         Self {
             most: most.min(FOREVER),
@@ -195,7 +197,7 @@ impl Patience {
         }
     }
 
-    /// Whether the call waits for no outage.
+    /// Whether the call does not wait for outages.
     pub fn is_none(&self) -> bool {
         self.most.is_zero()
     }
@@ -210,7 +212,7 @@ impl Patience {
         *self.since.get_or_insert(now) + self.most
     }
 
-    /// What it was, if the call has waited as long as it may.
+    /// The patience, if it is exhausted.
     pub fn over(&self, now: Instant) -> Option<Duration> {
         self.is_over(now).then_some(self.most)
     }
@@ -220,8 +222,8 @@ impl Patience {
         self.since.is_some_and(|since| since + self.most <= now)
     }
 
-    /// An outage was waited out: whether the call begins anew. One that fails again and again while
-    /// others are answered does not.
+    /// Records that an outage is over; true if the call's retries start afresh. They do not for a
+    /// call that keeps failing while others are answered.
     pub fn outlast(&mut self) -> bool {
         let anew = self.outages <= MOST_OUTLASTED;
         if anew {
@@ -230,7 +232,7 @@ impl Patience {
         anew
     }
 
-    /// Whether what the call met last was an outage indeed: a probe was sent in it.
+    /// Whether the outage that the call met last was confirmed by a probe.
     pub fn was_tried(&self) -> bool {
         self.confirmed
             .as_ref()
@@ -250,14 +252,14 @@ impl Outages {
     /// Waits while there is an outage, unless this request is to probe.
     ///
     /// # Errors
-    /// `PastDeadline` when the call's deadline, `end`, comes first; a wait beyond it is not begun.
+    /// `PastDeadline` if the call's deadline, `end`, comes first; a wait beyond it is not begun.
     pub async fn pass(
         &self,
         patience: &mut Patience,
         end: Option<Instant>,
     ) -> Result<Pass<'_>, PastDeadline> {
         loop {
-            // Made before the state is looked at, so that no change is missed.
+            // Registered before the state is read, so that no change is missed.
             let changed = self.changed.notified();
             let until = {
                 let now = self.clock.now();
@@ -304,31 +306,31 @@ impl Outages {
                 until
             };
             let until = end.map_or(until, |end| until.min(end));
-            // Whichever comes first: the outage is looked at again.
+            // Whichever comes first, check the outage again.
             let _ = self.clock.wait_for(changed, Some(until)).await;
         }
     }
 
-    /// Whether requests wait; one that was let through before an outage began waits after all.
+    /// Whether requests wait. A request admitted before an outage began waits after all.
     pub fn is_on(&self) -> bool {
         let state = self.state();
         state.current.is_some() && !state.closed
     }
 
-    /// The client is closed: all waits end.
+    /// Ends all waits, because the client is closed.
     pub fn close(&self) {
         self.state().closed = true;
         self.changed.notify_waiters();
     }
 
-    /// A request is sent: its number.
+    /// Registers a request and returns its number.
     pub fn send(&self) -> u64 {
         let mut state = self.state();
         state.sent += 1;
         state.sent
     }
 
-    /// A response came that no outage gives: the service is there, and an outage is over.
+    /// Records a response that rules out an outage; one under way is over.
     pub fn answer(&self, number: u64) -> Option<Ended> {
         let now = self.clock.now();
         let mut state = self.state();
@@ -347,7 +349,7 @@ impl Outages {
         })
     }
 
-    /// A request failed: what it means if there is an outage, which this may have begun.
+    /// Records a failure, which may begin an outage, and says what it means if there is one.
     pub fn fail(
         &self,
         failed: Failed,
@@ -366,14 +368,16 @@ impl Outages {
             && let Some(outage) = state.current.as_mut()
             && Arc::ptr_eq(&outage.confirmed, &probe.outage)
         {
-            // Together with the time of the next probe, or another would take its place at once.
+            // Set together with the time of the next probe, or another would take its place at
+            // once.
             probe.ended = true;
             outage.probing = false;
         }
         let begins = state.current.is_none();
         if begins {
-            // One that was sent later was answered. Where a call has met an outage before and fails
-            // on, one that was sent since it did so says that it is not the whole service.
+            // A request sent later was answered. If a call has met an outage before and still
+            // fails, any answer to a request sent since its first failure shows that the whole
+            // service is not down.
             let alone = patience.outages > 0 && state.answered > failed_since;
             if state.answered > number || alone {
                 return None;
@@ -414,7 +418,7 @@ impl Outages {
         })
     }
 
-    /// How long the service has been down, all outages together.
+    /// How long the service has been down, in all outages together.
     pub fn total(&self) -> Duration {
         let state = self.state();
         let confirmed = |outage: &&Outage| outage.confirmed.load(Ordering::Relaxed);

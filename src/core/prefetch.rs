@@ -1,4 +1,4 @@
-//! Work that goes on ahead of its reader, by a bounded number of items.
+//! Work that runs ahead of its reader by a bounded number of items.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -10,13 +10,13 @@ use tokio::task::AbortHandle;
 
 use super::error::{Error, ErrorKind};
 
-// Items made ahead unless told, besides the one in the making and the one in the reader's hands.
+// Items prefetched by default, not counting the one being made and the one being read.
 const AHEAD: usize = 1;
 
-/// Where the task that reads ahead puts its items; it waits while the reader is behind.
+/// Where the prefetching task puts its items; it waits while the reader is behind.
 pub struct Outlet<T>(mpsc::Sender<Item<T>>);
 
-// The end is said: work that stops without a word has failed, and must not pass for done.
+// The end is explicit: a task that stops without one has failed, and must not look complete.
 enum Item<T> {
     Made(T),
     Failed(Error),
@@ -30,12 +30,12 @@ impl<T> Clone for Outlet<T> {
 }
 
 impl<T> Outlet<T> {
-    /// False when nobody reads any more, and the work may end.
+    /// False if there is no reader any more, so the work may end.
     pub async fn put(&self, item: T) -> bool {
         self.0.send(Item::Made(item)).await.is_ok()
     }
 
-    /// Waits until the next item would be taken at once; false when nobody reads any more.
+    /// Waits until there is room for an item; false if there is no reader any more.
     pub async fn room(&self) -> bool {
         self.0.reserve().await.is_ok()
     }
@@ -46,12 +46,12 @@ type Work<T> = Box<dyn FnOnce(Outlet<T>) -> BoxFuture<'static, Result<(), Error>
 enum State<T> {
     Idle(Work<T>),
     Running(mpsc::Receiver<Item<T>>),
-    /// It failed, and has yet to say so.
+    /// It failed, but the error was not returned yet.
     Failed(Error),
     Ended,
 }
 
-/// A stream of items whose work begins at the first `next` and is aborted on drop.
+/// A stream of items whose work starts at the first `next` and is aborted on drop.
 pub struct Prefetch<T> {
     state: Mutex<State<T>>,
     task: OnceLock<AbortHandle>,
@@ -77,7 +77,7 @@ impl<T: Send + 'static> Prefetch<T> {
         Self::with_room(AHEAD, work)
     }
 
-    /// A prefetch whose task may be this many items ahead of the reader.
+    /// A prefetch whose task may run this many items ahead of the reader.
     pub fn with_room<F>(ahead: usize, work: impl FnOnce(Outlet<T>) -> F + Send + 'static) -> Self
     where
         F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -91,14 +91,14 @@ impl<T: Send + 'static> Prefetch<T> {
         }
     }
 
-    /// The next item; `None` at the end, after an error and once stopped. Nothing is lost when the
-    /// future is dropped before it is done.
+    /// The next item; `None` at the end, after an error and once stopped. Cancel-safe: dropping the
+    /// future loses nothing.
     pub async fn next(&self) -> Result<Option<T>, Error> {
         Ok(self.next_ready(1).await?.pop())
     }
 
-    /// The next items that are there, at least one and at most so many; none at the end. All else
-    /// as `next`: a failure comes after what was made before it.
+    /// All items that are ready, at least one and at most `most`; none at the end. Otherwise like
+    /// `next`: an error comes after the items made before it.
     pub async fn next_ready(&self, most: usize) -> Result<Vec<T>, Error> {
         self.check_process()?;
         let mut state = self.state.lock().await;
@@ -149,7 +149,7 @@ impl<T: Send + 'static> Prefetch<T> {
                 Ok(()) => Item::End,
                 Err(error) => Item::Failed(error),
             };
-            // Nobody may be reading any more, which is no matter.
+            // The send fails if there is no reader any more, which is fine.
             let _ = sender.send(last).await;
         });
         let _ = self.task.set(task.abort_handle());
@@ -158,7 +158,7 @@ impl<T: Send + 'static> Prefetch<T> {
 }
 
 impl<T> Prefetch<T> {
-    /// A forked child has neither the work nor the threads that hold the locks.
+    /// Fails in a forked child: it has neither the work nor the threads that hold the locks.
     pub fn check_process(&self) -> Result<(), Error> {
         match self.process == std::process::id() {
             true => Ok(()),
@@ -166,10 +166,10 @@ impl<T> Prefetch<T> {
         }
     }
 
-    /// Ends the work; what was made ahead is dropped.
+    /// Stops the work and drops prefetched items.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        // A forked child holds a copy of the handle, but the task is its parent's.
+        // A forked child holds a copy of the handle, but the task belongs to its parent.
         if self.check_process().is_ok()
             && let Some(task) = self.task.get()
         {
@@ -182,7 +182,7 @@ impl<T> Drop for Prefetch<T> {
     fn drop(&mut self) {
         self.stop();
         if self.check_process().is_err() {
-            // Dropping an end of the parent's channel would wake its work, and wait for its locks.
+            // Dropping the parent's channel would wake its task and wait for its locks.
             std::mem::forget(std::mem::replace(self.state.get_mut(), State::Ended));
         }
     }

@@ -1,10 +1,10 @@
-//! What only the probe asks: GETs that the interface rules out, or that say more than a read does.
+//! Requests that only the probe sends: GETs outside the interface, or with more detail than a read.
 
 use std::fmt;
 
 use crate::core::api::{Endpoint, LARGEST_LIMIT, List};
 
-/// One request of the probe; its display is path and query, relative to the base URL.
+/// One request of the probe; displayed as path and query, relative to the base URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeRequest {
     pub target: Target,
@@ -15,7 +15,7 @@ pub struct ProbeRequest {
 pub enum Target {
     /// One of the four reads.
     Read(Endpoint),
-    /// The start of a list, with any limit, or with none.
+    /// The start of a list, with any limit or none.
     Start { list: List, limit: Option<u64> },
 }
 
@@ -23,15 +23,15 @@ pub enum Target {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Twist {
     Plain,
-    /// With a bearer that is nobody's.
+    /// With a made-up bearer token.
     MadeUpSecret(String),
-    /// With a media type that the service cannot have.
+    /// With a media type that the service does not know.
     OtherAccept,
-    /// Only if its entity tag is no longer this one (RFC 9110, 13.1.2).
+    /// With `If-None-Match` (RFC 9110, 13.1.2).
     IfNoneMatch(String),
-    /// Only if it was modified since (RFC 9110, 13.1.3).
+    /// With `If-Modified-Since` (RFC 9110, 13.1.3).
     IfModifiedSince(String),
-    /// With the body as it was sent, not decompressed.
+    /// Without decompressing the body.
     Undecoded,
 }
 
@@ -50,7 +50,7 @@ impl ProbeRequest {
         }
     }
 
-    /// The list that it asks for a page of, and from where.
+    /// The list and offset of the page it requests, if any.
     pub fn page(&self) -> Option<(List, u64)> {
         match self.target {
             Target::Start { list, .. } => Some((list, 0)),
@@ -59,7 +59,7 @@ impl ProbeRequest {
         }
     }
 
-    /// Whether any client might send it, so that a failure is none of the request's making.
+    /// Whether any client might send it, so that a failure is not the request's fault.
     pub fn is_allowed(&self) -> bool {
         let target = match self.target {
             Target::Read(_) | Target::Start { limit: None, .. } => true,
@@ -70,7 +70,7 @@ impl ProbeRequest {
         target && matches!(self.twist, Twist::Plain | Twist::Undecoded)
     }
 
-    /// Whether an answer to it is JSON that can be read.
+    /// Whether its response is JSON that can be read.
     pub fn is_plain(&self) -> bool {
         self.twist == Twist::Plain
     }

@@ -1,4 +1,4 @@
-//! What belongs to one process: a forked child makes its own and leaves the inherited one alone.
+//! Per-process state: a forked child makes new values and never touches the inherited ones.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 thread_local! {
-    /// The process that this thread's chance is of.
+    /// The process that seeded this thread's random numbers.
     static CHANCE_OF: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A number from 0 to 1. Children that were forked alike draw different ones, so that what they
-/// retry does not come all at once.
+/// A random number from 0 to 1. Forked siblings draw different ones, so that their retries do not
+/// coincide.
 pub fn chance() -> f64 {
     let process = std::process::id();
     if CHANCE_OF.replace(process) != process {
@@ -20,7 +20,7 @@ pub fn chance() -> f64 {
     fastrand::f64()
 }
 
-/// A value made once in each process. Nothing here locks, so a fork at any moment is harmless.
+/// A value made once per process. It takes no locks, so a fork at any moment is harmless.
 #[derive(Debug)]
 pub struct PerProcess<T> {
     held: ArcSwapOption<Owned<T>>,
@@ -45,7 +45,7 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// Drops this process's value; one that was inherited is left alone.
+    /// Drops this process's value; leaves an inherited one alone.
     pub fn clear(&self) {
         if let Some(owned) = self.held.swap(None)
             && owned.process != std::process::id()
@@ -54,7 +54,7 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// Gives `read` this process's value, made by `make` the first time.
+    /// Calls `read` with this process's value, which `make` makes the first time.
     pub fn with<R, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
@@ -66,7 +66,7 @@ impl<T> PerProcess<T> {
         {
             return Ok(read(&owned.value));
         }
-        // Nothing, or what a fork brought along; the swap below replaces that and nothing newer.
+        // Empty, or inherited by a fork; the swap below replaces only that, nothing newer.
         let previous = self
             .held
             .load_full()
@@ -83,7 +83,7 @@ impl<T> PerProcess<T> {
             _ => made,
         };
         if let Some(inherited) = previous {
-            // Its sockets and threads are the parent's: dropping it here would disturb them.
+            // Its sockets and threads belong to the parent: dropping it here would disturb them.
             std::mem::forget(inherited);
         }
         Ok(read(&winner.value))

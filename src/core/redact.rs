@@ -1,5 +1,5 @@
-//! Redactor for the secret where a text repeats it: a service that sends our headers back, or a program that
-//! gives the secret in the wrong place, does not get it into a message.
+//! Redacts the secret wherever a text repeats it: a service that echoes our headers, or a program
+//! that passes the secret in the wrong place, does not get it into a message.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::config::Origin;
 use super::error::{Error, ErrorKind};
 use crate::core::decode::json::Fault;
 
-// What is shorter may stand in any text by chance.
+// Anything shorter may occur in a text by chance.
 const LEAST: usize = 6;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Knows the secret that must not be shown; by default there is none.
+/// Knows the secret to redact; the default has none.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor(Option<Arc<Origin>>);
 
@@ -37,7 +37,7 @@ impl Redactor {
         }
     }
 
-    /// The same failure; of what a service sent, the body alone stays as it is.
+    /// Redacts a failure. Of what the service sent, only the body is left as it is.
     pub fn redact_kind(&self, mut kind: ErrorKind) -> ErrorKind {
         match &mut kind {
             ErrorKind::Connect(text)
@@ -67,7 +67,7 @@ impl Redactor {
     }
 }
 
-/// What is wrong with the settings, without their secret.
+/// A settings error without the secret.
 pub fn redacted_settings(error: Error, secret: &str) -> Error {
     match &error.kind {
         ErrorKind::Configuration(text) => Error::configuration(redacted(text, secret)),
@@ -75,7 +75,7 @@ pub fn redacted_settings(error: Error, secret: &str) -> Error {
     }
 }
 
-/// The text with stars for the secret: as it is, in lower case as a host is, with escapes, or in base64.
+/// Replaces the secret by stars: as it is, in lower case (as hosts are), escaped, or in base64.
 pub fn redacted(text: &str, secret: &str) -> String {
     if secret.len() < LEAST {
         return text.to_owned();
@@ -87,7 +87,7 @@ pub fn redacted(text: &str, secret: &str) -> String {
     let whole = without_spelled(&whole, secret, in_quotes);
     let whole = without_spelled(&whole, secret, in_address);
     let mut redacted = without_base64(whole, secret);
-    // A snippet may begin or end within it.
+    // A snippet may begin or end within the secret.
     for length in (LEAST..secret.len()).rev() {
         if let (Some(head), Some(tail)) =
             (secret.get(..length), secret.get(secret.len() - length..))
@@ -103,7 +103,7 @@ pub fn redacted(text: &str, secret: &str) -> String {
     redacted
 }
 
-/// A byte of the secret at the begin of a text, and how long it is there.
+/// Decodes the byte of the secret at the start of a text; also gives the length of its escape.
 type Escape = fn(&[u8]) -> Option<(u8, usize)>;
 
 fn without_spelled(text: &str, secret: &str, escape: Escape) -> String {
@@ -122,7 +122,7 @@ fn without_spelled(text: &str, secret: &str, escape: Escape) -> String {
     redacted
 }
 
-/// How long the secret is at the begin of a text that escapes some of it.
+/// The length of the secret at the start of a text that escapes some of it.
 fn spelled(text: &[u8], secret: &str, escape: Escape) -> Option<usize> {
     let mut length = 0;
     for byte in secret.bytes() {
@@ -154,8 +154,8 @@ fn in_address(text: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// Also behind a user's name, as `Authorization: Basic` has it: a character is of six bits, so there are
-/// three places that a secret may begin at.
+/// Also finds it after a user name, as in `Authorization: Basic`. A base64 character is six bits,
+/// so the secret may begin at three alignments.
 fn without_base64(mut text: String, secret: &str) -> String {
     for skipped in [0, 4, 2] {
         let encoded = base64(secret, skipped);
@@ -170,7 +170,7 @@ fn without_base64(mut text: String, secret: &str) -> String {
     text
 }
 
-/// The characters of base64 that are of the secret alone, without its first bits.
+/// The base64 characters that depend on the secret alone, without its first bits.
 fn base64(secret: &str, skipped: usize) -> String {
     let bits: Vec<u8> = secret
         .bytes()
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_secret_is_starred_in_base64_behind_any_name() {
         let secret = "t0psecret!";
-        // Of "t0psecret!", "a:t0psecret!", "ab:t0psecret!" and "abc:t0psecret!".
+        // Encodes "t0psecret!", "a:t0psecret!", "ab:t0psecret!" and "abc:t0psecret!".
         assert_eq!(
             redacted("x dDBwc2VjcmV0IQ== x", secret),
             "x *************Q== x"

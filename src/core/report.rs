@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::timestamp::Timestamp;
 
-/// What a list that was read is proved to be, the strongest last.
+/// What is proved about a list that was read, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certificate {
     /// Nothing is proved; the report's reason says why.
     Uncertified,
-    /// Each page shares rows with the next: whatever was there and stayed in its place is held.
+    /// Each page shares rows with the next: no row that stayed in its place was lost.
     Linked,
-    /// Messages are only added, and as many are held as a later response counted.
+    /// Messages are only added, and the walk holds as many as a later response counted.
     Counted,
     /// One response held the whole list.
     Snapshot,
@@ -49,7 +49,7 @@ impl fmt::Display for Certificate {
     }
 }
 
-/// The account of one walk; live while the walk runs, final when `ended_at` is set.
+/// The report of one walk; live while the walk runs, final once `ended_at` is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WalkReport {
     pub requests: u64,
@@ -66,36 +66,36 @@ pub struct WalkReport {
     pub ended_at: Option<Timestamp>,
     /// Why the list is uncertified, in words; `None` once it is certified.
     pub reason: Option<String>,
-    /// Message lists by certificate; only a walk over every user's messages fills it.
+    /// Message lists by certificate; only a walk over all users' messages fills it.
     pub lists_by_certificate: BTreeMap<&'static str, u64>,
     pub uncertified_users: Vec<i64>,
-    /// Users whose list could not be read, or not to its end; they are uncertified, too.
+    /// Users whose list could not be read, or not to its end; they are also uncertified.
     pub unread_users: Vec<i64>,
     pub evidence: Evidence,
     /// How long the service was down while the walk ran.
     pub outage_seconds: f64,
-    /// Values of documented fields that are of another type.
+    /// Values of documented fields that have another type.
     pub odd_values: u64,
-    /// Rows that become no record.
+    /// Rows that could not be decoded to a record.
     pub unreadable_rows: u64,
 }
 
 /// What a walk saw of its list's order and size, and what the proof cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Pages that share unchanged rows, in the same sequence, with those before them.
+    /// Pages that share unchanged rows, in the same order, with earlier pages.
     pub links: u64,
     /// Pages that could not be linked within the bound.
     pub missing_links: u64,
-    /// Neighbours that stood the other way round in a later page.
+    /// Neighbouring rows that a later page showed in reverse order.
     pub inversions: u64,
     /// Rows that a later page no longer showed and that were not found by id.
     pub rows_gone: u64,
-    /// Rows that were there by id, but no longer in their place.
+    /// Rows that exist by id, but moved.
     pub rows_moved: u64,
-    /// Rows that the last total counts and the walk does not hold; `None` without a total.
+    /// Rows that the last total counts and the walk lacks; `None` without a total.
     pub rows_short: Option<u64>,
-    /// Rows that no page showed, found by looking up ids between those held.
+    /// Rows that no page showed, found by looking up ids between the known ones.
     #[serde(default)]
     pub rows_found_by_id: u64,
     /// Requests that a plain loop over the pages would not have sent.
@@ -103,7 +103,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Adds that of a part.
+    /// Adds the evidence of a part.
     pub fn add(&mut self, part: &Self) {
         self.links += part.links;
         self.missing_links += part.missing_links;
@@ -119,7 +119,7 @@ impl Evidence {
     }
 }
 
-/// What a walk has counted so far; it only grows.
+/// A walk's counters so far; they only grow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub pages: u64,
@@ -180,7 +180,7 @@ impl WalkReport {
         }
     }
 
-    /// Adds what a part of this walk has counted since it had counted `before`.
+    /// Adds what a part of this walk has counted since `before`.
     pub fn add(&mut self, now: Counts, before: Counts) {
         self.pages += now.pages - before.pages;
         self.rows += now.rows - before.rows;

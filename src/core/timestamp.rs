@@ -10,11 +10,11 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::clock::Clock;
 
-// What Python's datetime can hold: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.
+// The range of Python's datetime: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.
 const EARLIEST: i64 = -62_135_596_800_000_000;
 const LATEST: i64 = 253_402_300_799_999_999;
 
-/// An instant of the years 1 to 9999, in microseconds since 1970-01-01T00:00:00Z.
+/// An instant in the years 1 to 9999, in microseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -23,7 +23,7 @@ impl Timestamp {
         Self(jiff::Timestamp::now().as_microsecond())
     }
 
-    /// What the clock's wall shows.
+    /// The wall-clock time.
     pub fn by(clock: &Clock) -> Self {
         let now = jiff::Timestamp::try_from(clock.wall()).unwrap_or(jiff::Timestamp::MAX);
         Self(now.as_microsecond().clamp(EARLIEST, LATEST))
@@ -40,8 +40,8 @@ impl Timestamp {
         self.0
     }
 
-    /// Reads ISO 8601 with any precision (cut to microseconds) and any offset; without an offset it
-    /// is UTC, which interface 2.1 says all of them are.
+    /// Parses ISO 8601 with any precision (truncated to microseconds) and any offset. Without an
+    /// offset it is UTC, as interface 2.1 says.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(documented) = documented(text.as_bytes()) {
             return Some(documented);
@@ -54,7 +54,7 @@ impl Timestamp {
         Self::from_microseconds(microseconds)
     }
 
-    /// What a calendar and a clock show at this instant in UTC.
+    /// The civil date and time of this instant in UTC.
     pub fn civil(self) -> DateTime {
         match jiff::Timestamp::from_microsecond(self.0) {
             Ok(instant) => Offset::UTC.to_datetime(instant),
@@ -66,7 +66,8 @@ impl Timestamp {
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Without an offset, or in the last hours of the year 9999, where `jiff::Timestamp` has ended.
+/// Parses times without an offset, and those after the end of `jiff::Timestamp`, in the last hours
+/// of the year 9999.
 fn by_calendar(text: &str) -> Option<i64> {
     let pieces = Pieces::parse(text).ok()?;
     let time = pieces.time().unwrap_or(Time::midnight());
@@ -76,7 +77,7 @@ fn by_calendar(text: &str) -> Option<i64> {
     i64::try_from(instant.as_micros()).ok()
 }
 
-/// The shape that interface 2.1 shows, `2024-03-05T09:31:07.042Z`, and nothing else.
+/// Parses the documented shape (interface 2.1), `2024-03-05T09:31:07.042Z`, and nothing else.
 fn documented(text: &[u8]) -> Option<Timestamp> {
     let &[
         y0,
@@ -124,11 +125,11 @@ fn documented(text: &[u8]) -> Option<Timestamp> {
         1..=12 => 31,
         _ => return None,
     };
-    // A leap second is for the calendar to judge.
+    // Leave leap seconds to the general parser.
     if !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    // Days since 1970-01-01, in years that begin in March, so that a leap day ends its year.
+    // Days since 1970-01-01, counting years from March, so that a leap day is the last of its year.
     let shifted = year - i64::from(month <= 2);
     let since_march = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let days = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + since_march - 719_468;

@@ -1,4 +1,4 @@
-//! How an attempt fails, and what its caller is told.
+//! How an attempt fails, and the error that its caller gets.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +15,7 @@ pub(super) struct Failure {
     pub kind: ErrorKind,
     pub status: Option<u16>,
     pub transient: bool,
-    /// The protocol says that the service has not begun to process the request.
+    /// The protocol guarantees that the service has not begun to process the request.
     pub not_processed: bool,
 }
 
@@ -44,7 +44,7 @@ impl From<ErrorKind> for Failure {
 }
 
 pub(super) fn unreadable(status: u16, headers: &Headers, mut fault: Fault) -> Failure {
-    // What was decoded has the header no longer.
+    // The header is removed once a body is decoded, so one that remains was not decoded.
     if fault.misfit == Misfit::NotJson
         && let Some(encoding) = headers.get("content-encoding")
         && !encoding.eq_ignore_ascii_case("identity")
@@ -84,7 +84,7 @@ pub(super) fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
     }))
 }
 
-/// The fault of an answer's JSON as the error that a caller sees.
+/// Converts a fault in a response's JSON to the error that callers see.
 pub(super) fn decode_failure(fault: Fault) -> ErrorKind {
     ErrorKind::Decode {
         path: fault.path,

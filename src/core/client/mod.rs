@@ -1,4 +1,4 @@
-//! The four reads: each under the shared pace, retried, and within its budget.
+//! The four reads, each under the shared pace, with retries, and within its budget.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,15 +24,16 @@ use crate::core::decode::json::{self, Fault, Text};
 use crate::core::decode::page::{Page, Row};
 use crate::core::wire::{Answer, Transport};
 
-/// A client of one service; cheap to clone, and each clone shares pool and pace.
+/// A client of one service. Cheap to clone; clones share connection pool and pace.
 #[derive(Debug, Clone)]
 pub struct Client {
     origin: Arc<Origin>,
     options: Arc<Options>,
     transport: Arc<PerProcess<Arc<Transport>>>,
-    /// The connections that a thread which waits for a call of its own drives by itself.
+    /// The connections for threads that drive a call themselves instead of using the shared
+    /// runtime.
     caller_transport: Arc<PerProcess<Arc<Transport>>>,
-    /// Made with the client; whoever needs one first takes it.
+    /// Made with the client; the first call that needs a transport takes it.
     unused: Arc<ArcSwapOption<Transport>>,
     pace: Arc<PerProcess<Arc<Pace>>>,
     outages: Arc<PerProcess<Arc<Outages>>>,
@@ -43,7 +44,7 @@ pub struct Client {
     clock: Clock,
 }
 
-/// When an answer was last read.
+/// When a response was last read successfully.
 #[derive(Debug, Default)]
 struct LastAnswer(Mutex<Option<Instant>>);
 
@@ -53,14 +54,14 @@ impl LastAnswer {
     }
 }
 
-/// What one read gave, and what was sent for it.
+/// The result of one read, and the requests sent for it.
 #[derive(Debug)]
 pub struct Read<T> {
     pub value: T,
     pub sent: Sent,
 }
 
-/// A request that was answered, and the attempts that it took.
+/// A request that was answered, with all its attempts.
 #[derive(Debug, Clone)]
 pub struct Sent {
     pub endpoint: Endpoint,
@@ -69,7 +70,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// The error of an answer that is JSON, but not what the interface says.
+    /// The error for a response that is JSON, but not of the documented shape.
     pub fn misfit(&self, fault: Fault) -> Error {
         let request = self.endpoint.to_string();
         Error::new(decode_failure(self.redactor.redact_fault(fault)))
@@ -99,12 +100,13 @@ impl Client {
             observer: None,
             clock: Clock::real(),
         };
-        // What can be wrong with proxy and certificates is said now, not at the first request.
+        // A bad proxy or CA bundle fails here, not at the first request.
         client.unused.store(Some(client.new_transport()?));
         Ok(client)
     }
 
-    /// A client with other options over the same pool; its pace is shared unless it is what differs.
+    /// A client with other options over the same pool. It shares the pace unless the options change
+    /// it.
     pub fn with_options(&self, options: Options) -> Result<Self, Error> {
         let options = options.check()?;
         let same_pace = options.max_concurrency == self.options.max_concurrency
@@ -120,7 +122,7 @@ impl Client {
         })
     }
 
-    /// A client over the same pool that goes by another clock, with a pace of its own.
+    /// A client over the same pool that uses another clock and a separate pace.
     pub fn on_clock(&self, clock: Clock) -> Self {
         Self {
             clock,
@@ -128,8 +130,8 @@ impl Client {
         }
     }
 
-    /// The same client over connections apart: a connection belongs to the runtime that it was made
-    /// on, and these are for the one that the calling thread drives.
+    /// The same client over separate connections: a connection belongs to the runtime that opened
+    /// it, and these belong to the one that the calling thread drives.
     pub fn over_driven_connections(&self) -> Self {
         Self {
             transport: Arc::clone(&self.caller_transport),
@@ -137,7 +139,7 @@ impl Client {
         }
     }
 
-    /// The same client, which waits for nothing that its other calls hold.
+    /// The same client with separate pace and outage state, so that it never waits for other calls.
     pub fn at_its_own_pace(&self) -> Self {
         Self {
             pace: Arc::default(),
@@ -146,7 +148,7 @@ impl Client {
         }
     }
 
-    /// The same client, with somebody who is told of each attempt.
+    /// The same client, reporting each attempt to an observer.
     pub fn observed(&self, observer: Arc<Observer>) -> Self {
         Self {
             observer: Some(observer),
@@ -154,7 +156,7 @@ impl Client {
         }
     }
 
-    /// The same client with a count of its own of the requests sent.
+    /// The same client with a separate count of requests sent.
     pub fn counted(&self) -> Self {
         Self {
             sent: Arc::default(),
@@ -162,7 +164,7 @@ impl Client {
         }
     }
 
-    /// The same client, as patient in an outage as a sync is unless the user said otherwise.
+    /// The same client with a sync's outage patience, unless the user set one.
     pub fn patient(&self) -> Self {
         let mut options = (*self.options).clone();
         if options.outage_patience == OUTAGE_PATIENCE {
@@ -174,7 +176,7 @@ impl Client {
         }
     }
 
-    /// The same client, which sends each request once and waits for no outage to end.
+    /// The same client, which sends each request once and does not wait for outages to end.
     pub fn without_retries(&self) -> Self {
         let mut options = (*self.options).clone();
         options.max_retries = 0;
@@ -184,7 +186,7 @@ impl Client {
         }
     }
 
-    /// Whether a request of this client or a clone was read successfully in the last `length`.
+    /// Whether this client or a clone read a response successfully within the last `length`.
     pub fn was_answered_within(&self, length: Duration) -> bool {
         let last = *self.answered.lock();
         last.is_some_and(|last| self.clock.now().saturating_duration_since(last) <= length)
@@ -201,7 +203,7 @@ impl Client {
         self.outage_time().saturating_sub(before).as_secs_f64()
     }
 
-    /// Requests sent by this client and its clones, retries among them.
+    /// Requests sent by this client and its clones, including retries.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
@@ -214,7 +216,7 @@ impl Client {
         &self.options
     }
 
-    /// The time that its waits, timeouts and reports go by.
+    /// The clock for waits, timeouts and reports.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -223,7 +225,7 @@ impl Client {
         Budget::start(self.options.deadline, &self.clock)
     }
 
-    /// Ends the client, and all that share its pool: further calls fail, idle connections close.
+    /// Closes the client and all that share its pool: further calls fail, idle connections close.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         if let Ok(outages) = self.outages() {
@@ -234,7 +236,7 @@ impl Client {
         self.unused.store(None);
     }
 
-    /// Whether it was closed, or one that shares its pool.
+    /// Whether this client, or one that shares its pool, was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -258,7 +260,7 @@ impl Client {
             .await
     }
 
-    /// One page of a list, by exactly one request unless it must be retried.
+    /// One page of a list, by exactly one request plus any retries.
     pub async fn page(
         &self,
         list: List,
@@ -271,7 +273,7 @@ impl Client {
             .await
     }
 
-    /// A row of a list by its id, as its JSON; `None` where there is none of that id.
+    /// The JSON of a row by its id; `None` if there is no such row.
     pub async fn row(
         &self,
         list: List,
@@ -303,7 +305,7 @@ impl Client {
         }
     }
 
-    /// A page that no answer holds, in place of what these attempts brought.
+    /// A page that no single response held, attributed to these attempts.
     pub fn answer_without(
         &self,
         page: Page,
@@ -365,14 +367,14 @@ impl Client {
         self.outages.with(make, Arc::clone)
     }
 
-    /// How long a call waits in an outage; zero where it does not.
+    /// How long a call waits in an outage; zero if it does not.
     fn outage_patience(&self) -> Duration {
         let Options {
             max_retries,
             outage_patience,
             ..
         } = *self.options;
-        // A mock that fails for ever must not hold a test suite up, unless its clock leaps.
+        // A mock that fails forever must not block a test suite, unless its clock skips waits.
         let default = [OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC].contains(&outage_patience);
         let of_a_mock = default && self.origin.is_mock() && !self.clock.is_virtual();
         match max_retries == 0 || of_a_mock {

@@ -1,4 +1,4 @@
-//! What is said of each attempt to whoever looks on.
+//! Reporting each attempt to the observer.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::core::error::{Attempt, ErrorKind};
 use crate::core::observer::{Observed, OutageNote, Trouble};
 
 impl Client {
-    /// Tells of the last of these attempts.
+    /// Reports the last of these attempts.
     pub(super) fn observe(
         &self,
         request: &Request<'_>,

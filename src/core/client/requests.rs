@@ -1,4 +1,4 @@
-//! What the client does for the probe alone.
+//! Requests that only the probe sends.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::core::probe_request::ProbeRequest;
 use crate::core::wire::Answer;
 
 impl Client {
-    /// One request of the probe. Any status is an answer, for what the interface rules out; a 429
-    /// is obeyed, and what any read might meet and may pass by itself is tried again. `heard` is told
-    /// of every answer, also of those that are not given.
+    /// Sends one request of the probe. For requests outside the interface, any status is an answer.
+    /// A 429 is obeyed, and transient failures that any read might meet are retried. `heard` is
+    /// called with every response, including those that are not returned.
     pub async fn ask(
         &self,
         request: &ProbeRequest,
@@ -44,7 +44,7 @@ impl Client {
             .await
     }
 
-    /// The error of an answer to the probe that should have been a page of a list, and is none.
+    /// The error for a response to the probe that should have been a page of a list, and is not.
     pub fn no_page(&self, request: &ProbeRequest, answer: Answer, attempts: Vec<Attempt>) -> Error {
         let kind = match (answer.status, request.page()) {
             (200..300, Some((list, _))) => {

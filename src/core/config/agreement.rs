@@ -1,11 +1,11 @@
-//! What a base URL leads to, held against what it may lead to: for the tests and the fuzzer.
+//! Checks that a base URL leads only where it may; for the tests and the fuzzer.
 
 use url::Url;
 
 use super::{Origin, Settings};
 use crate::core::api::{Endpoint, Limit, List, Natural};
 
-/// Whether a text is taken for a base URL; panics where a request would leave it, and where what is
+/// Whether a text is accepted as a base URL. Panics if a request would leave it, or if the text
 /// shown depends on a secret or a password.
 pub fn check(text: &str) -> bool {
     let [shown, shown_of_others] = [("c2VjcmV0", "pa55w0rd"), ("dGVyY2Vz", "dr0w55ap")]
@@ -29,7 +29,7 @@ fn settings(base_url: &str, secret: &str) -> Settings {
     }
 }
 
-/// All that is ever shown of a text as a base URL, and as a proxy.
+/// Everything ever displayed of a text as a base URL, and as a proxy.
 fn shown(text: &str, secret: &str) -> Vec<String> {
     let proxied = Settings {
         proxy: Some(text.into()),
@@ -77,14 +77,14 @@ fn check_address(origin: &Origin, endpoint: Endpoint, text: &str) {
     let prefix = base.path().trim_end_matches('/');
     assert_eq!(address.path(), format!("{prefix}{path}"), "{text:?}");
     assert_eq!(address.query(), query, "{text:?}");
-    // What is sent is text: it must not mean something else when it is read again.
+    // The URL is sent as text: it must mean the same when parsed again.
     assert_eq!(Url::parse(address.as_str()).as_ref(), Ok(&address));
     assert_eq!(address.as_str(), format!("{}{asked}", origin.base_url));
     assert!(base.scheme() == "https" || origin.is_loopback(), "{text:?}");
 }
 
-/// The text with another password, which is what stands between the first colon and the last `@` of
-/// what follows the scheme and its slashes, up to the path.
+/// The text with another password. The password is between the first colon and the last `@` of what
+/// follows the scheme and its slashes, up to the path.
 fn with_password(text: &str, password: &str) -> String {
     let replaced = || {
         let (scheme, _) = text.split_once(':')?;

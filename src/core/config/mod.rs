@@ -1,4 +1,4 @@
-//! What a client is told: where the service is, the secret, and how to behave.
+//! Client configuration: where the service is, the secret, and the options.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub mod agreement;
 
 const MOCK_SECRET_PREFIX: &str = "mock_";
 
-/// The settings as the caller gave them, not checked yet; `None` was given nowhere.
+/// The settings as the caller gave them, not validated yet; `None` if not given.
 #[derive(Default)]
 pub struct Settings {
     pub base_url: Option<String>,
@@ -32,7 +32,7 @@ pub struct Settings {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An address that is not checked yet may hold a password.
+        // A URL that is not validated yet may hold a password.
         formatter
             .debug_struct("Settings")
             .field("vendor", &self.vendor)
@@ -43,9 +43,9 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// Where requests go and who sends them: what a pool of connections is made for.
+/// Where requests go and who sends them: the key of a connection pool.
 pub struct Origin {
-    /// Without a slash at its end, so that an endpoint's path can follow.
+    /// Without a trailing slash, so that an endpoint's path can be appended.
     pub base_url: String,
     pub url: Url,
     pub vendor: String,
@@ -65,25 +65,25 @@ impl fmt::Debug for Origin {
     }
 }
 
-/// How a client behaves; may differ between clients that share a pool.
+/// Client options; clients that share a pool may differ in them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// For one attempt, from connecting to the last byte; `None` waits for ever.
+    /// For one attempt, from connecting to the last byte; `None` means no timeout.
     pub timeout: Option<Duration>,
-    /// For a whole call with its retries, waits and pages.
+    /// For a whole call, including retries, waits and pages.
     pub deadline: Option<Duration>,
     pub max_retries: u32,
     pub max_concurrency: usize,
-    /// Requests a second; `None` sets no cap.
+    /// Requests per second; `None` means no limit.
     pub rate_limit: Option<f64>,
     pub on_rate_limit: OnRateLimit,
-    /// Of one answer, decoded.
+    /// Of one response, after decompression.
     pub max_response_bytes: u64,
-    /// How long a call waits while the whole service is down; zero disables it.
+    /// How long a call waits while the whole service is down; zero disables waiting.
     pub outage_patience: Duration,
 }
 
-/// What a call waits for unless it is told otherwise, and what a sync does then.
+/// The default outage patience of a call, and below that of a sync.
 pub const OUTAGE_PATIENCE: Duration = Duration::from_secs(60);
 pub const OUTAGE_PATIENCE_OF_A_SYNC: Duration = Duration::from_secs(600);
 
@@ -150,7 +150,7 @@ impl Origin {
         is_loopback(&self.url)
     }
 
-    /// Whether the secret is one of the mock's.
+    /// Whether the secret is one that the mock uses.
     pub fn is_mock(&self) -> bool {
         self.api_secret
             .expose_secret()
@@ -163,7 +163,8 @@ impl Origin {
         format!("{}:{port}", self.url.host_str().unwrap_or_default())
     }
 
-    /// The address of path and query; what was parsed once is not parsed for each request.
+    /// The URL for a path and query; reuses the parsed base URL instead of parsing it for each
+    /// request.
     pub fn address(&self, request: &impl fmt::Display) -> Url {
         let mut url = self.url.clone();
         let path = format!("{}{request}", url.path().trim_end_matches('/'));
@@ -198,7 +199,7 @@ impl Options {
     }
 }
 
-/// What a 429 does, by its name: `wait` or `raise`.
+/// Parses `on_rate_limit`: `wait` or `raise`.
 pub fn on_rate_limit(name: &str) -> Result<OnRateLimit, Error> {
     match name {
         "wait" => Ok(OnRateLimit::Wait),
@@ -209,7 +210,7 @@ pub fn on_rate_limit(name: &str) -> Result<OnRateLimit, Error> {
     }
 }
 
-/// A whole number from 0 given as `name`.
+/// Validates a whole number, 0 or more, for the option `name`.
 pub fn count<T: TryFrom<i64>>(name: &str, value: i64) -> Result<T, Error> {
     T::try_from(value).map_err(|_| {
         let reason = if value < 0 { "0 or more" } else { "smaller" };
@@ -217,7 +218,7 @@ pub fn count<T: TryFrom<i64>>(name: &str, value: i64) -> Result<T, Error> {
     })
 }
 
-/// A number of seconds given as `name`; it must be more than 0.
+/// Validates a number of seconds above 0 for the option `name`.
 pub fn duration(name: &str, seconds: f64) -> Result<Duration, Error> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
@@ -227,7 +228,7 @@ pub fn duration(name: &str, seconds: f64) -> Result<Duration, Error> {
     }
 }
 
-/// A number of seconds given as `name`; it may be 0 and must be given.
+/// Validates a number of seconds, 0 or more, for the option `name`; it is required.
 pub fn patience(name: &str, seconds: Option<f64>) -> Result<Duration, Error> {
     let length = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     length.ok_or_else(|| {
@@ -241,20 +242,20 @@ pub fn patience(name: &str, seconds: Option<f64>) -> Result<Duration, Error> {
 const UNPRINTABLE: &str = "has a blank, a line break or a character that is not ASCII (of a host, \
                            such a letter is written as xn--..., elsewhere as %...)";
 
-/// A parser of URLs drops some of what is not, in silence.
+/// URL parsers silently drop some characters that are not printable ASCII.
 fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// A text for a message, without what would end its line, or steer a terminal.
+/// Escapes a text for a message: no characters that would end its line or control a terminal.
 pub fn on_one_line(text: &str) -> String {
-    // Besides control characters: ends of lines and paragraphs, and the direction of writing.
+    // In addition to control characters: line and paragraph separators, and bidirectional controls.
     const OTHERS: [RangeInclusive<char>; 2] = ['\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
     let steers = |each: &char| each.is_control() || OTHERS.iter().any(|all| all.contains(each));
     text.replace(|each| steers(&each), "\u{fffd}")
 }
 
-/// Says that what was given as `name` is no text, without showing it.
+/// The error for an option `name` that is not text; it does not show the value.
 pub fn no_text(name: &str) -> Error {
     Error::configuration(format!(
         "{name} has half of a character (a lone surrogate); give it again, as whole text"
@@ -272,7 +273,7 @@ fn base_url(given: Option<String>) -> Result<Url, Error> {
     let text = given
         .filter(|text| !text.trim().is_empty())
         .ok_or_else(|| missing("base_url", "BACKREAD_BASE_URL", WHAT))?;
-    // The text itself may hold a password, so no message shows it before it is known to hold none.
+    // The text may hold a password, so no message shows it before it is known not to.
     let malformed = |reason: &str| {
         Error::configuration(format!(
             "base_url (BACKREAD_BASE_URL) {reason}; pass {WHAT}"
@@ -334,7 +335,7 @@ fn vendor(given: Option<String>) -> Result<String, Error> {
     let vendor = given
         .filter(|vendor| !vendor.is_empty())
         .ok_or_else(|| missing("vendor", "BACKREAD_VENDOR", WHAT))?;
-    // The characters of a media type's name (RFC 6838, 4.2).
+    // The characters allowed in a media type's name (RFC 6838, 4.2).
     let fits = vendor
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.".contains(&byte))
@@ -352,7 +353,7 @@ fn vendor(given: Option<String>) -> Result<String, Error> {
 }
 
 fn proxy_url(text: &str) -> Result<Url, Error> {
-    // A proxy's URL may hold a password: no message shows it.
+    // A proxy URL may hold a password, so no message shows it.
     if !is_printable(text) {
         return Err(unfit_proxy());
     }

@@ -1,4 +1,4 @@
-//! The reading of waits held against a plainer one, for the tests and the fuzzer.
+//! Checks the parser of Retry-After against a simpler one; for the tests and the fuzzer.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,12 +6,12 @@ use super::asked_wait;
 
 const RETRY_AFTER: &str = "retry-after";
 const RESET: &str = "x-ratelimit-reset";
-// The last second that a date can tell, 9999-12-31T23:59:59Z, less the longest wait.
+// The last second that a date can express, 9999-12-31T23:59:59Z, less the longest wait.
 const LATEST: u64 = 253_402_300_799 - YEAR;
 const YEAR: u64 = 366 * 24 * 60 * 60;
 
-/// Whether two headers, and the seconds of the wall's clock in a third line, ask for a wait; panics
-/// where the reading is not that of the reference.
+/// Whether two headers, and the wall clock's seconds in a third line, ask for a wait. Panics if the
+/// parser and the reference disagree.
 pub fn check(lines: &[u8]) -> bool {
     let text = String::from_utf8_lossy(lines);
     let mut lines = text.split('\n');
@@ -42,14 +42,14 @@ pub fn check(lines: &[u8]) -> bool {
     asked.is_some()
 }
 
-/// A number of so few digits that no reading rounds it.
+/// A number with few enough digits that no parser rounds it.
 fn whole(header: &str) -> Option<u64> {
     let header = header.trim();
     let plain = header.len() <= 15 && header.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| header.parse().ok()).flatten()
 }
 
-/// The milliseconds that a reset asks for.
+/// The wait in milliseconds that a reset header asks for.
 fn until(number: u64, now: SystemTime) -> u128 {
     let elapsed = now
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,5 @@
-//! Whether to try again, and after how long: a pure decision, without clock or chance of its own.
+//! Whether to retry, and after how long: a pure function of its arguments, without a clock or
+//! randomness.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,30 +9,30 @@ use super::pace::RefusedBy;
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
 
-/// The longest backoff before the first retry; it doubles with each one.
+/// The longest backoff before the first retry; the bound doubles with each retry.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
-/// No backoff is longer; what the service asks for may be.
+/// The longest backoff. A wait that the service asks for may be longer.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
 
-// Values from here on are an epoch, below it a number of seconds (2001-09-09 as either).
+// Values from here on are an epoch; below, a number of seconds (2001-09-09 as either).
 const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
-// From here on it counts milliseconds (2001-09-09; in seconds it would be the year 33658).
+// From here on an epoch is in milliseconds (2001-09-09; in seconds it would be the year 33658).
 const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
 
-/// What a 429 does: wait and try again, or fail at once.
+/// What a 429 does: wait and retry, or fail at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnRateLimit {
     Wait,
     Raise,
 }
 
-/// All that the decision rests on.
+/// All inputs of the decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation {
     pub retries_done: u32,
     pub max_retries: u32,
     pub on_rate_limit: OnRateLimit,
-    /// Time left before the deadline; `None` without one.
+    /// Time left before the deadline; `None` if there is none.
     pub remaining: Option<Duration>,
     /// A random number from 0 to 1, for full jitter.
     pub chance: f64,
@@ -44,15 +45,15 @@ pub enum Verdict {
     PastDeadline { wait: Duration },
 }
 
-/// What a failure says of the service's load.
+/// What a failure says about the service's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
     /// Nothing: it answered, or could not be reached.
     Unknown,
     /// It is too high.
     Over,
-    /// The service takes no more requests for now, or, if 503 says so, is down; the wait is the one
-    /// that it asks for, if it does.
+    /// The service takes no more requests for now, or, if 503 says so, is down; with the wait that
+    /// it asks for, if any.
     Refused {
         by: RefusedBy,
         asked: Option<Duration>,
@@ -75,7 +76,8 @@ pub fn load(failure: &ErrorKind) -> Load {
     Load::Refused { by, asked }
 }
 
-/// What may be tried again: reads are idempotent (RFC 9110, 9.2.2), so all that may pass by itself.
+/// Failures that may be retried. Reads are idempotent (RFC 9110, 9.2.2), so that is every transient
+/// one.
 pub fn is_transient(failure: &ErrorKind) -> bool {
     match failure {
         ErrorKind::Connect(_) | ErrorKind::Timeout(_) | ErrorKind::TruncatedBody(_) => true,
@@ -84,7 +86,7 @@ pub fn is_transient(failure: &ErrorKind) -> bool {
     }
 }
 
-/// The wait that the service asked for, if it did.
+/// The wait that the service asked for, if any.
 pub fn asked(failure: &ErrorKind) -> Option<Duration> {
     match failure {
         ErrorKind::Status(failure) => failure.retry_after.filter(|wait| !wait.is_zero()),
@@ -92,7 +94,7 @@ pub fn asked(failure: &ErrorKind) -> Option<Duration> {
     }
 }
 
-/// Decides on a failure that is transient, or on a success whose body was not JSON.
+/// Decides on a transient failure, or on a success whose body was not JSON.
 pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
     if let ErrorKind::Status(failure) = failure
         && failure.status == 429
@@ -111,14 +113,14 @@ pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
     }
 }
 
-/// Full jitter: any wait from none to the doubled bound, so that clients do not return together.
+/// Full jitter: any wait from zero to the doubled bound, so that clients do not return at once.
 fn backoff(retries_done: u32, chance: f64) -> Duration {
     let doubled = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(retries_done));
     doubled.min(LONGEST_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
 }
 
 /// The wait that a 429 or 503 asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3),
-/// else `X-RateLimit-Reset` as an epoch, in seconds or milliseconds, or a number of seconds.
+/// otherwise `X-RateLimit-Reset` as an epoch in seconds or milliseconds, or as a number of seconds.
 pub fn asked_wait<'a>(
     header: impl Fn(&str) -> Option<&'a str>,
     now: SystemTime,
@@ -153,7 +155,7 @@ fn reset(value: &str, now: SystemTime) -> Option<Duration> {
     Some(epoch.saturating_sub(elapsed))
 }
 
-// Fractions are outside RFC 9110, but are sent.
+// RFC 9110 does not allow fractions, but services send them.
 fn seconds(value: &str) -> Option<Duration> {
     let plain = value
         .bytes()
@@ -228,7 +230,7 @@ pub mod tests {
             let wait = Some(Duration::from_secs(asked_for));
             assert_eq!(asked("retry-after", years), wait);
         }
-        // Past what a length of time can be.
+        // More than a `Duration` can hold.
         assert_eq!(asked("retry-after", "99999999999999999999"), None);
     }
 

@@ -1,5 +1,6 @@
-//! A call whose own request failed as a probe sends another one, the smallest page of users: where
-//! that is answered, the service is there, and only the call's own address fails.
+//! Probing with another request: if a call's own request failed as a probe, the next probe asks for
+//! the smallest page of users. If that is answered, the service is up and only the call's own URL
+//! fails.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +14,8 @@ use crate::core::retry::{self, Load, OnRateLimit};
 use crate::core::wire::{Answer, Transport};
 
 impl Call<'_> {
-    /// Probes so, and waits for the next attempt of the call, which may have its pass already.
+    /// Sends that probe, then waits for the call's next attempt. The call may already have its
+    /// pass.
     pub(super) async fn probe_elsewhere<'o>(
         &mut self,
         pass: Pass<'o>,
@@ -40,7 +42,7 @@ impl Call<'_> {
         let ended = clock.now();
         let (status, load, failure) = match outcome {
             Ok((status, load)) => (Some(status), load, None),
-            // Larger than a page may be, yet the service is there.
+            // The response exceeds the size limit, but it shows that the service is up.
             Err(failure) if matches!(failure.kind, ErrorKind::ResponseTooLarge { .. }) => {
                 (Some(200), Load::Unknown, None)
             }

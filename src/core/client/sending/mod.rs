@@ -20,14 +20,14 @@ use crate::core::process::chance;
 use crate::core::retry::{self, Load, Situation, Verdict};
 use crate::core::wire::{Answer, Failed, Transport};
 
-// How long all are held back at most by a refusal that says nothing of a wait.
+// The longest that a refusal without a Retry-After holds back all requests.
 const LONGEST_UNTOLD_HOLD: Duration = Duration::from_secs(1);
-// How often a request that the service did not process is sent again at once.
+// How often a request that the service did not process is sent again immediately.
 const MOST_RESENT: u32 = 2;
 
 mod elsewhere;
 
-/// What is sent; its display is path and query, relative to the base URL.
+/// The request to send; displayed as path and query, relative to the base URL.
 pub(super) enum Request<'a> {
     Read(Endpoint),
     ProbeRequest(&'a ProbeRequest),
@@ -42,25 +42,26 @@ impl fmt::Display for Request<'_> {
     }
 }
 
-/// A call: one request and all the attempts that it takes.
+/// A call: one request with all its attempts.
 struct Call<'a> {
     client: &'a Client,
     request: &'a Request<'a>,
     budget: &'a Budget,
     attempts: Vec<Attempt>,
-    /// Retries that count: none of those in an outage, and none that the service did not process.
+    /// Retries that count against the limit: not those in an outage, nor those of requests that the
+    /// service did not process.
     retries: u32,
     resent: u32,
     patience: Patience,
-    /// The last failure, while the call waits.
+    /// The last failure, while the call waits to retry.
     failure: Option<ErrorKind>,
     wait_began: Instant,
 }
 
-/// What became of an attempt that failed and may be made again.
+/// What to do after an attempt that failed and may be retried.
 struct Next {
     verdict: Verdict,
-    /// What it would be without an outage.
+    /// The verdict if there were no outage.
     usual: Verdict,
     down: Option<Down>,
 }
@@ -70,7 +71,7 @@ impl Call<'_> {
         Error::new(kind).during(self.request.to_string(), self.attempts.clone())
     }
 
-    /// The deadline came first, or would have; the failure that was to be waited out is its cause.
+    /// The deadline has passed, or the wait would pass it; the failure being retried is the cause.
     fn out_of_time(&self, wait: Option<Duration>) -> Error {
         let error = self.error(past_deadline(self.budget, wait));
         match &self.failure {
@@ -91,7 +92,7 @@ impl Call<'_> {
         !self.patience.is_none()
     }
 
-    /// Waits while there is an outage that this call is not to probe.
+    /// Waits while there is an outage, unless this call is to probe.
     async fn pass<'o>(&mut self, outages: &'o Outages) -> Result<Pass<'o>, Error> {
         if !self.waits_for_outages() {
             return Ok(Pass::Open);
@@ -100,7 +101,7 @@ impl Call<'_> {
         passed.map_err(|late| self.out_of_time(late.wait))
     }
 
-    /// Waits for this call's turn; an outage may begin while it does.
+    /// Waits for this call's turn; an outage may begin meanwhile.
     async fn turn<'t>(
         &mut self,
         mut pass: Pass<'t>,
@@ -111,7 +112,7 @@ impl Call<'_> {
             let remaining = self.budget.remaining(&self.client.clock);
             let admission = match (&pass, &self.failure) {
                 (Pass::Open | Pass::Hurried, _) => pace.admit(remaining).await,
-                // As long as it may wait at all: not for what the service asked for, too.
+                // Outage patience is all that it may wait; it does not also wait for Retry-After.
                 (Pass::Last, Some(failure)) => match pace.admit_alone(Some(Duration::ZERO)).await {
                     Err(_) => return Err(self.given_up(failure.clone())),
                     admission => admission,
@@ -119,7 +120,7 @@ impl Call<'_> {
                 (Pass::Last | Pass::Probe(_), _) => pace.admit_alone(remaining).await,
             };
             let place = admission.map_err(|wait| self.out_of_time(Some(wait)))?;
-            // Closing a client wakes the calls that wait.
+            // Closing a client wakes the waiting calls.
             if self.client.is_closed() {
                 return Err(self.error(ErrorKind::Closed));
             }
@@ -131,7 +132,7 @@ impl Call<'_> {
         }
     }
 
-    /// What to do after a failure that may pass by itself.
+    /// Decides what to do after a transient failure.
     fn decide(
         &mut self,
         failure: &Failure,
@@ -151,7 +152,7 @@ impl Call<'_> {
             },
         );
         let asked = retry::asked(&failure.kind);
-        // Without an answer nothing says that an outage is over.
+        // A failure without a response does not end an outage.
         let silent = failure.status.is_none() && outages.is_on();
         let failed = outage::Failed {
             number,
@@ -179,7 +180,7 @@ impl Call<'_> {
         }
     }
 
-    /// Waits before the next attempt, which may have its pass already, or ends the call.
+    /// Waits before the next attempt, or ends the call. The call may already have its pass.
     async fn wait<'o>(
         &mut self,
         next: Next,
@@ -195,12 +196,12 @@ impl Call<'_> {
             let pass = self.pass(outages).await?;
             if self.patience.was_tried() {
                 if self.patience.outlast() {
-                    // Those that were spent before anybody knew of the outage are given back.
+                    // Retries spent before the outage was detected do not count.
                     self.retries = 0;
                 }
                 return Ok(Some(pass));
             }
-            // Others were answered before anybody probed: it was this request alone that failed.
+            // Other requests were answered before any probe: only this request failed.
             verdict = next.usual;
         }
         match verdict {
@@ -220,7 +221,7 @@ impl Call<'_> {
     }
 }
 
-/// An outage is over once any other answer comes than those of an outage.
+/// Any response other than 502, 503 or 504 ends an outage.
 fn end_outage(
     status: Option<u16>,
     number: u64,
@@ -239,7 +240,7 @@ fn end_outage(
 }
 
 impl Client {
-    /// The one loop that sends requests: admission, attempt, verdict, wait.
+    /// The only loop that sends requests: admission, attempt, verdict, wait.
     pub(super) async fn send<T>(
         &self,
         request: &Request<'_>,
@@ -262,7 +263,7 @@ impl Client {
         };
         let mut passed = None;
         loop {
-            // Each time: a client may be closed while its calls wait.
+            // Checked each time: a client may be closed while its calls wait.
             if self.is_closed() {
                 return Err(call.error(ErrorKind::Closed));
             }
@@ -319,10 +320,11 @@ impl Client {
                 self.observe(request, &call.attempts, Some(&failure.kind), None, notes);
                 return Err(call.error(failure.kind));
             }
-            // What is sent alone, to probe an outage, says nothing of the pace.
+            // A probe is sent alone, so its result says nothing about the pace.
             let alone = !pass.is_open();
             let next = call.decide(&failure, number, pass, &outages);
-            // The pace is told before the place is given back, or the next in line would slip through.
+            // Tell the pace before the slot is released, or the next request in line would slip
+            // through.
             let held = match (retry::load(&failure.kind), next.verdict) {
                 (Load::Refused { by, asked: Some(_) }, Verdict::Retry { wait }) => {
                     clock.record(wait);
@@ -337,12 +339,13 @@ impl Client {
                     drop(place);
                     false
                 }
-                // What was not asked for is this call's wait, and not everybody's.
+                // A backoff that the service did not ask for applies to this call, not to all
+                // requests.
                 (Load::Refused { by, asked: None }, Verdict::Retry { wait }) => {
                     place.refused(by, wait.min(LONGEST_UNTOLD_HOLD), false);
                     false
                 }
-                // Given up, but it says as much of the service.
+                // This call gives up, but the refusal still tells the pace as much.
                 (
                     Load::Refused {
                         by: by @ RefusedBy::Unavailable,
@@ -382,7 +385,7 @@ impl Client {
         judge: impl Fn(Answer) -> Result<(u16, T), Failure>,
     ) -> Result<(u16, T), Failure> {
         let outcome = self.exchange(transport, request, budget).await;
-        // Here for all that follows: errors, their attempts, logs.
+        // Redacted here for everything downstream: errors, their attempts, logs.
         outcome.and_then(judge).map_err(|failure| Failure {
             kind: self.redactor().redact_kind(failure.kind),
             ..failure
