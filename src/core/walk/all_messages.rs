@@ -1,4 +1,4 @@
-//! Every user's messages as one walk, whose report sums up those of the lists.
+//! All users' messages as one walk, whose report sums up those of the lists.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use crate::core::timestamp::Timestamp;
 use crate::core::walk::crawl::{Event, Users, crawl};
 use crate::core::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
-// Pages that are handed on together, and kept for the reader.
+// Pages passed on together, and buffered for the reader.
 const AT_ONCE: usize = 32;
-// How errors name what is read.
+// The request that errors name.
 const EVERY_LIST: &str = "/external/users/*/messages";
 
-/// The messages of `users`; `settings` hold for all of them together.
+/// The messages of `users`; `settings` apply to all of them together.
 pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Walk {
     let report = SharedReport::new(WalkReport::not_read_yet());
     let shared = report.clone();
@@ -94,14 +94,14 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
     Walk { prefetch, report }
 }
 
-/// What is known of a crawl besides what its report counts.
+/// What is known of a crawl in addition to the counts of its report.
 struct Summary {
     weakest: Certificate,
     users_gone: u64,
     users_unasked: usize,
     users_reason: Option<String>,
     all_totals_known: bool,
-    /// What was counted of the lists that have not ended.
+    /// The counts of the lists that have not ended.
     under_way: HashMap<i64, Counts>,
 }
 
@@ -117,7 +117,7 @@ impl Summary {
         }
     }
 
-    /// Accounts for an event; gives the page of messages that it brought.
+    /// Accounts for an event; returns its page of messages, if any.
     fn take(&mut self, event: Event, report: &mut WalkReport) -> Option<WalkedPage> {
         match event {
             Event::Users(page) => {
@@ -129,7 +129,7 @@ impl Summary {
                 report.odd_values += users.odd_values;
                 report.unreadable_rows += users.unreadable_rows;
                 report.evidence.add(&Evidence {
-                    // Of messages; those of users are said in the reason.
+                    // Counts messages only; missing users are in the reason.
                     rows_short: Some(0),
                     ..users.evidence
                 });
@@ -168,7 +168,7 @@ impl Summary {
         None
     }
 
-    /// Counts what a list proved, or did not.
+    /// Records a list's certificate.
     fn end_list(&mut self, user_id: i64, list: &WalkReport, report: &mut WalkReport) {
         self.all_totals_known &= list.total_first.is_some() && list.total_last.is_some();
         report.total_first = add(report.total_first, list.total_first);
@@ -183,7 +183,7 @@ impl Summary {
         }
     }
 
-    /// Counts what a list read after its last page of rows.
+    /// Adds what a list counted after its last page of rows.
     fn close(&mut self, user_id: i64, list: &WalkReport, report: &mut WalkReport) {
         let before = self.under_way.remove(&user_id).unwrap_or_default();
         report.add(list.counts(), before);

@@ -1,4 +1,4 @@
-//! Every user's messages, lists side by side under the client's pace, as events.
+//! All users' messages, many lists concurrently under the client's pace, as events.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use crate::core::report::WalkReport;
 use crate::core::walk::unread::UnreadLists;
 use crate::core::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
 
-// More lists than this are never under way at once, whatever max_concurrency says.
+// The most lists read at once, whatever `max_concurrency` says.
 pub const MOST_SIDE_BY_SIDE: usize = 4_096;
 
-// Pages that are kept for the reader, besides one that each list has in hand.
+// Pages buffered for the reader, in addition to one in each list's task.
 const PAGES_AHEAD: usize = 32;
 
-/// Whose messages to read.
+/// The users whose messages to read.
 #[derive(Debug, Clone)]
 pub enum Users {
     /// All that the list of users shows.
     Listed,
     /// These; one that does not exist is an error.
     Given(Vec<Natural>),
-    /// These, which a walk before this one listed: they may be gone by now.
+    /// These, from an earlier walk's list of users; they may be gone by now.
     Planned(Vec<Natural>),
 }
 
-/// What a crawl meets, in an order in which it can be committed: a list's end follows its pages.
+/// What a crawl finds, in an order that can be committed: a list's end follows its pages.
 #[derive(Debug)]
 pub enum Event {
     Users(WalkedPage),
@@ -48,15 +48,14 @@ pub enum Event {
         user_id: i64,
         report: Box<WalkReport>,
     },
-    /// The user was listed and is gone; what the report counts had been read before.
+    /// The user was listed but no longer exists; the report counts what was read before.
     UserGone {
         user_id: i64,
         report: Box<WalkReport>,
     },
 }
 
-/// A crawl under way; it keeps at most some pages that its reader has not taken, and fetches no more
-/// meanwhile.
+/// A running crawl. It buffers a bounded number of pages and pauses while its reader is behind.
 pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Prefetch<Event> {
     Prefetch::with_room(PAGES_AHEAD, move |outlet| async move {
         let budget = client.budget();
@@ -118,11 +117,11 @@ async fn find_users(
     }
 }
 
-/// How the lists of messages are read.
+/// How to read the message lists.
 #[derive(Clone)]
 struct Lists {
     client: Client,
-    /// Its users were there at some time, so that one who is not there now is no mistake.
+    /// The users existed at some time, so a missing one is not an error.
     once_listed: bool,
     settings: WalkSettings,
     budget: Budget,
@@ -131,13 +130,13 @@ struct Lists {
 }
 
 impl Lists {
-    /// Reads the lists of users as they come, each in a task of its own, so many at a time.
+    /// Reads the lists of users as they arrive, each in its own task, a bounded number at a time.
     async fn read(
         self,
         mut users: mpsc::Receiver<Natural>,
         side_by_side: usize,
     ) -> Result<(), Error> {
-        // Dropped with this future, it ends those that are under way.
+        // Dropping this future aborts the running tasks.
         let mut under_way = JoinSet::new();
         let mut more = true;
         while more || !under_way.is_empty() {
@@ -173,7 +172,7 @@ impl Lists {
         let not_found = match read {
             Ok(()) => false,
             Err(error) if error.status() == Some(404) => {
-                // Of a user that was named it is a mistake of who named it.
+                // For a user whom the caller named, this is the caller's error.
                 if !*once_listed {
                     return Err(error);
                 }
@@ -215,7 +214,7 @@ impl Lists {
     }
 }
 
-/// Asks for a user whose messages were not found; if the user is there, the list is in doubt.
+/// Checks whether a user whose messages were not found is gone; if not, the list is in doubt.
 pub async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
     match client.user_within(user_id, budget).await {
         Ok(_) => Ok(false),

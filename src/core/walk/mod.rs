@@ -1,5 +1,5 @@
-//! The offset walk over one list: it steps by what came back, gives each row once, links its pages,
-//! and says what it proves.
+//! The offset walk over one list: it advances by the rows received, returns each row once, links
+//! its pages, and says what that proves.
 
 pub mod all_messages;
 pub mod crawl;
@@ -29,25 +29,26 @@ pub use sweep::{
 };
 use too_large::TooLarge;
 
-// Pages of one list that are asked for side by side at most.
+// The most pages of one list requested concurrently.
 const LANES: usize = 8;
-// What services answer to an offset past the end, if not a page: interface 7 says nothing of it.
+// Statuses for an offset past the end that some services send instead of a page; interface 7 does
+// not specify it.
 const PAST_END: [u16; 4] = [400, 404, 416, 422];
 
-/// How a walk is to be made.
+/// The settings of a walk.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkSettings {
     pub strict: bool,
     pub page_size: Limit,
     pub max_items: Option<u64>,
-    /// Pages asked for side by side at most; a short list is read one page after the other.
+    /// The most pages requested concurrently; a short list is read one page after the other.
     pub lanes: usize,
-    /// Whether pages say where a later walk may go on.
+    /// Whether pages carry a checkpoint that a later walk can resume from.
     pub checkpoints: bool,
 }
 
 impl WalkSettings {
-    /// All of a list in the largest pages, whatever is proved.
+    /// A whole list in the largest pages, whatever is proved.
     pub const WHOLE: Self = Self {
         strict: false,
         page_size: Limit::LARGEST,
@@ -57,23 +58,23 @@ impl WalkSettings {
     };
 }
 
-/// One page of a walk, without the rows that came before.
+/// One page of a walk, without rows that earlier pages had.
 #[derive(Debug)]
 pub struct WalkedPage {
     pub limit: Option<i64>,
     pub offset: Option<i64>,
     pub total: Option<i64>,
     pub rows: Vec<Row>,
-    /// Whose messages these are; `None` for users.
+    /// The user whose messages these are; `None` for users.
     pub user_id: Option<i64>,
-    /// What the walk has counted, this page included.
+    /// The walk's counters, including this page.
     pub counts: Counts,
     pub sent: Sent,
-    /// Where a later walk may go on after this page, if more follow.
+    /// Where a later walk may resume after this page, if more follow.
     pub checkpoint: Option<Box<Checkpoint>>,
 }
 
-/// The report of a walk under way, shared between the walk and those who look at it.
+/// The report of a running walk, shared between the walk and its readers.
 #[derive(Debug, Clone)]
 pub struct SharedReport {
     shared: Arc<Mutex<WalkReport>>,
@@ -88,8 +89,8 @@ impl SharedReport {
         }
     }
 
-    /// What a walk of a forked child's parent has counted is not known where a thread that the child
-    /// has not was just at it.
+    /// The report as it is now. In a forked child, the counts of a parent's walk are unknown if
+    /// another thread was updating them at the fork.
     pub fn get(&self) -> WalkReport {
         if self.process != std::process::id() {
             return match self.shared.try_lock() {
@@ -109,7 +110,7 @@ impl SharedReport {
     }
 }
 
-/// A walk under way, fetching ahead of its reader.
+/// A running walk, which prefetches for its reader.
 #[derive(Debug)]
 pub struct Walk {
     pub prefetch: Prefetch<WalkedPage>,
@@ -121,7 +122,7 @@ impl Walk {
         Self::within(None, client, list, settings)
     }
 
-    /// A walk that is part of a larger call, and shares its budget.
+    /// A walk that is part of a larger call and shares its budget.
     pub fn within(
         budget: Option<Budget>,
         client: Client,
@@ -141,7 +142,7 @@ impl Walk {
     }
 }
 
-/// Walks a list into an outlet, each page wrapped; the report is kept current and final at the end.
+/// Walks a list into an outlet, wrapping each page; keeps the report current, and final at the end.
 pub async fn sweep_into<T: Send>(
     client: &Client,
     list: List,
@@ -154,7 +155,7 @@ pub async fn sweep_into<T: Send>(
     resume_into(client, list, settings, None, budget, report, outlet, wrap).await
 }
 
-/// The same, from where a walk before this one had come.
+/// Like `sweep_into`, but resumes where an earlier walk ended.
 #[allow(clippy::too_many_arguments)]
 pub async fn resume_into<T: Send>(
     client: &Client,
@@ -187,7 +188,7 @@ pub async fn resume_into<T: Send>(
                 continue;
             }
             let mut put = pin!(outlet.put(wrap(page)));
-            // What is under way goes on while the reader is behind.
+            // Requests in flight continue while the reader is behind.
             let read = loop {
                 tokio::select! {
                     read = &mut put => break read,
@@ -216,7 +217,7 @@ pub async fn resume_into<T: Send>(
         };
         match answer {
             Ok(answer) => sweep.take(ask, answer),
-            // What is held stands without proof.
+            // The rows read remain valid without the proof.
             Err(error) if error.is_an_answer() && sweep.is_for_proof(&ask) => {
                 sweep.take(ask, Answer::Unanswered(error));
             }
@@ -244,14 +245,14 @@ pub async fn resume_into<T: Send>(
     Ok(())
 }
 
-/// Whether an offset was refused as one past the end of a list may be.
+/// Whether the service refused an offset as it may past the end of a list.
 pub fn says_past_end(error: &Error) -> bool {
     error
         .status()
         .is_some_and(|status| PAST_END.contains(&status))
 }
 
-/// Sends what a sweep asks for.
+/// Sends the request that a sweep needs next.
 async fn answer(
     client: &Client,
     list: List,

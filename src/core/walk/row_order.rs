@@ -1,4 +1,4 @@
-//! The order of a list as its pages showed it: what two pages share, and what contradicts.
+//! The order of a list as its pages showed it: which rows two pages share, and which contradict.
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::core::decode::page::Row;
 
-/// Rows whose place is remembered; those before are known to have been seen, no more.
+/// Rows whose position is remembered; of earlier rows it is only known that they were seen.
 const REMEMBERED: usize = 65_536;
-/// So many rows that two pages share link them.
+/// Two pages that share this many rows are linked.
 pub const LINK: u64 = 2;
 
-/// The rows of the pages joined so far, in the list's order.
+/// The chain: the rows of the pages joined so far, in the list's order.
 #[derive(Debug, Default)]
 pub struct RowOrder {
     places: HashMap<i64, Place>,
     /// Ids by rank, ascending.
     line: VecDeque<(u64, i64)>,
-    /// Those that came between others and have no rank of their own.
+    /// Rows that appeared between others and have no rank.
     between: VecDeque<i64>,
     next_rank: u64,
 }
@@ -30,7 +30,7 @@ struct Place {
     content: u64,
 }
 
-/// One row of the end of a chain, kept so that a later walk can link to it.
+/// A row at the end of a chain, remembered so that a later walk can link to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remembered {
     id: i64,
@@ -42,25 +42,25 @@ pub struct Remembered {
 pub struct Shared {
     /// Rows of the chain that are unchanged.
     pub unchanged: u64,
-    /// Neighbours among them that stand the other way round.
+    /// Neighbouring rows among them in reverse order.
     pub inversions: u64,
-    /// Rows of the chain that are changed and stand elsewhere.
+    /// Rows of the chain that changed and moved.
     pub moved: u64,
-    /// Rows of the chain that stand after the page's last row.
+    /// Rows of the chain that come after the page's last row.
     pub behind: u64,
     /// Rows of the chain that the page should have shown and did not.
     pub vanished: Vec<i64>,
 }
 
 impl Shared {
-    /// Whether the page begins within what the chain covers, so that nothing unmoved lies between.
+    /// Whether the page begins within the chain, so that no unmoved row can lie between.
     pub fn links(&self) -> bool {
         self.unchanged >= LINK
     }
 }
 
 impl RowOrder {
-    /// A chain whose end a walk before this one had read.
+    /// A chain that continues from the end of an earlier walk's.
     pub fn resumed(end: &[Remembered]) -> Self {
         let mut chain = Self::default();
         for row in end {
@@ -69,7 +69,7 @@ impl RowOrder {
         chain
     }
 
-    /// The last rows, at most so many.
+    /// The last rows, at most `rows`.
     pub fn end(&self, rows: usize) -> Vec<Remembered> {
         let skipped = self.line.len().saturating_sub(rows);
         let last = self.line.iter().skip(skipped);
@@ -80,14 +80,14 @@ impl RowOrder {
         .collect()
     }
 
-    /// The row that stands so many places before the end.
+    /// The row `places` positions before the end.
     pub fn before_end(&self, places: u64) -> Option<i64> {
         let places = usize::try_from(places).ok()?;
         let index = self.line.len().checked_sub(places)?;
         self.line.get(index).map(|(_, id)| *id)
     }
 
-    /// Compares a page with the chain; `to_end` says that the page ends where the list does.
+    /// Compares a page with the chain; `to_end` means that the page ends where the list does.
     pub fn compare(&self, rows: &[Row], to_end: bool) -> Shared {
         let mut shared = Shared::default();
         let mut first: Option<u64> = None;
@@ -119,7 +119,7 @@ impl RowOrder {
         shared
     }
 
-    /// Rows that stand after one rank and before another, and not in the page.
+    /// Rows ranked between `first` and `upper` that the page lacks.
     fn missing(&self, first: u64, upper: u64, rows: &[Row]) -> Vec<i64> {
         let shown: HashSet<i64> = rows.iter().filter_map(|row| row.id).collect();
         let mut vanished: Vec<i64> = self
@@ -134,7 +134,7 @@ impl RowOrder {
         vanished
     }
 
-    /// Takes the rows of a page in; what stands after the last shared row is the chain's new end.
+    /// Adds a page's rows; those after the last shared row become the chain's new end.
     pub fn join(&mut self, rows: &[Row]) {
         let named = rows.iter().filter_map(|row| Some((row.id?, content(row))));
         let named: Vec<(i64, u64)> = named.collect();
@@ -190,18 +190,18 @@ impl RowOrder {
         }
     }
 
-    /// The number of the text with which the row of this id is held.
+    /// The content hash stored for the row with this id.
     pub fn content_of(&self, id: i64) -> Option<u64> {
         self.places.get(&id).map(|place| place.content)
     }
 }
 
-/// A number that rows with the same text share; the same in every process.
+/// A hash of a row's text, the same in every process.
 pub fn content(row: &Row) -> u64 {
     content_of_text(row.json())
 }
 
-/// The same of a row's text.
+/// The same hash of a row's text.
 pub fn content_of_text(json: &str) -> u64 {
     xxh3_64(json.as_bytes())
 }

@@ -1,5 +1,5 @@
-//! The users that a plan names, read once more: the pages on which they stood, the pages around if the
-//! list has moved since, and by id whoever those did not show.
+//! Reads the users named by a plan again: the pages where the plan found them, then the surrounding
+//! pages if the list has moved since, then by id those still missing.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,18 +19,18 @@ use crate::core::walk::{
     says_past_end,
 };
 
-// So few are asked for by id at once, rather than looked for on other pages.
+// This few missing users are fetched by id at once, instead of from other pages.
 const FEW: usize = 4;
 
-/// Users in the order in which a plan's walk met them.
+/// Users in the order in which a plan's walk found them.
 #[derive(Debug, Clone)]
 pub struct ShardUsers {
-    /// Where the first of them stood.
+    /// The offset of the first one.
     pub offset: u64,
     pub ids: Vec<Natural>,
 }
 
-/// Reads the planned users; `settings.max_items` plays no part.
+/// Reads the planned users; `settings.max_items` is ignored.
 pub fn shard_users(client: Client, planned: ShardUsers, settings: WalkSettings) -> Walk {
     let report = SharedReport::new(WalkReport::not_read_yet());
     let shared = report.clone();
@@ -55,14 +55,14 @@ pub fn shard_users(client: Client, planned: ShardUsers, settings: WalkSettings) 
     Walk { prefetch, report }
 }
 
-/// A part of the list by its offsets.
+/// A range of offsets of the list.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     from: u64,
     to: u64,
 }
 
-/// Nobody reads any more, and the work may end.
+/// There is no reader any more, so the work may end.
 struct Unread;
 
 /// Why reading ended early.
@@ -88,14 +88,14 @@ struct Search {
     budget: Budget,
     settings: WalkSettings,
     planned: HashSet<i64>,
-    /// Those that no answer has shown yet.
+    /// Users that no response has shown yet.
     missing: HashSet<i64>,
-    /// Why a user could not be fetched by id, which ended that search.
+    /// Why a fetch by id failed, which ended the search by id.
     refused: Option<String>,
     report: WalkReport,
-    /// How long the service had been down before.
+    /// The outage time before this walk.
     down_before: Duration,
-    /// Where the list ends, as far as pages have said.
+    /// Where the list ends, according to the pages so far.
     end: Option<u64>,
     shared: SharedReport,
     outlet: Outlet<WalkedPage>,
@@ -113,7 +113,7 @@ impl Search {
         let plain = self.client.sent();
         let most = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * rows.div_ceil(page_size);
         let mut step = page_size;
-        // Half of what proving may cost goes into pages, each of which may show many.
+        // Half of the proving budget is spent on pages, each of which may show many users.
         while self.missing.len() > FEW && self.client.sent() - plain < most / 2 {
             let (before, after) = self.around(span, step);
             if before.is_none() && after.is_none() {
@@ -134,7 +134,7 @@ impl Search {
         Ok(())
     }
 
-    /// What lies before and after a span in the list, so many rows of it.
+    /// The ranges of `step` rows before and after a span of the list.
     fn around(&self, span: Span, step: u64) -> (Option<Span>, Option<Span>) {
         let before = (span.from > 0).then(|| Span {
             from: span.from.saturating_sub(step),
@@ -146,7 +146,7 @@ impl Search {
         (before, after)
     }
 
-    /// Reads a part of the list, pages side by side; each goes on where its answer ended.
+    /// Reads a range of the list, its pages concurrently; each continues where its response ended.
     async fn read_span(&mut self, span: Span) -> Result<(), Ended> {
         let page_size = u64::from(self.settings.page_size.get());
         let lanes = self
@@ -184,7 +184,7 @@ impl Search {
         }
     }
 
-    /// Gives those of a page's rows that are missing; how many rows it had.
+    /// Delivers the missing users on a page; returns how many rows the page had.
     async fn take(&mut self, read: Read<Page>) -> Result<u64, Unread> {
         let Read { value: page, sent } = read;
         let received = page.rows.len() as u64;
@@ -221,7 +221,7 @@ impl Search {
         Ok(received)
     }
 
-    /// Asks by id for those that no page showed, by so many requests at most.
+    /// Fetches by id the users that no page showed, by at most `most` requests.
     async fn ask(&mut self, planned: &ShardUsers, most: u64) -> Result<(), Ended> {
         let until = self.client.sent().saturating_add(most);
         for user_id in &planned.ids {
@@ -262,7 +262,7 @@ impl Search {
                     self.missing.remove(&signed(*user_id));
                     self.report.evidence.rows_gone += 1;
                 }
-                // What is held stands without proof.
+                // The rows read remain valid without the proof.
                 Err(error) if error.is_an_answer() => {
                     self.refused = Some(error.to_string());
                     break;
@@ -286,7 +286,7 @@ impl Search {
         Err(Unread)
     }
 
-    /// Says what is proved.
+    /// Determines what is proved.
     fn close(mut self, read: Result<(), Ended>) -> Result<(), Error> {
         let failed = match read {
             Ok(()) => None,
@@ -330,7 +330,7 @@ impl Search {
     }
 }
 
-/// One page of a span; `None` where the list ended before it.
+/// One page of a span; `None` if the list ended before it.
 async fn page(
     client: Client,
     budget: Budget,

@@ -1,5 +1,5 @@
-//! Pages that are larger than `max_response_bytes`: requested again with half the limit, down to one
-//! row, which is left out if it is too large alone.
+//! Pages that exceed `max_response_bytes`: requested again with half the limit, down to a single
+//! row, which is skipped if it is too large alone.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,26 +10,26 @@ use crate::core::decode::page::Page;
 use crate::core::error::{Attempt, Error, ErrorKind};
 use crate::core::walk::says_past_end;
 
-/// Rows in a row that are left out at most: it is no few rows then that cannot be read.
+/// The most consecutive rows skipped; after that, the list counts as unreadable.
 const MOST_LEFT_OUT: u32 = 16;
-/// Rows behind the first one that are tried before any page was read.
+/// If no page was read yet, this many rows after the first are tried.
 const TRIED: u64 = 3;
 
-/// How many rows fit into a response, once more did not.
+/// How many rows fit in a response, learned once a page was too large.
 #[derive(Debug, Default)]
 pub(super) struct TooLarge(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     fitting: Option<Limit>,
-    /// Rows that were left out since a page was read.
+    /// Rows skipped since a page was last read.
     left_out: u32,
-    /// Some page was not too large.
+    /// At least one page was not too large.
     any_read: bool,
 }
 
 impl TooLarge {
-    /// One page, of fewer rows than asked for where those would be too large.
+    /// One page, with fewer rows than requested if those would be too large.
     pub async fn page(
         &self,
         client: &Client,
@@ -49,7 +49,7 @@ impl TooLarge {
                 Ok(mut read) => {
                     let reduced = limit < asked;
                     read.value.reduced_to = reduced.then(|| limit.get().into());
-                    // Rows differ in size: a little more each time.
+                    // Row sizes vary: grow the limit a little each time.
                     let more = limit_of(limit.get() + limit.get() / 4 + 1);
                     *self.state() = State {
                         fitting: more.filter(|more| reduced && *more < asked),
@@ -80,7 +80,7 @@ impl TooLarge {
         }
     }
 
-    /// Leaves a row out; false once too many were.
+    /// Skips a row; false once too many were skipped.
     fn leave_out(&self) -> bool {
         let mut state = self.state();
         state.fitting = None;
@@ -93,7 +93,7 @@ impl TooLarge {
     }
 }
 
-/// Whether a row behind one that is too large can be read, or there is none.
+/// Whether a row after a too large one can be read, or there is none.
 async fn next_fits(
     client: &Client,
     list: List,
@@ -119,7 +119,7 @@ async fn next_fits(
     false
 }
 
-/// `None` for no row at all.
+/// `None` for zero rows.
 fn limit_of(rows: u8) -> Option<Limit> {
     Limit::new("limit", rows.into()).ok()
 }

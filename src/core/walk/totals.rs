@@ -1,4 +1,4 @@
-//! The totals that a list's responses gave, and what they say together.
+//! The totals in a list's responses, and what follows from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,20 +9,20 @@ pub struct Totals {
     pub last: Option<u64>,
     least: Option<u64>,
     most: Option<u64>,
-    /// A response gave none, or one below zero.
+    /// A response had none, or a negative one.
     pub missing: bool,
-    /// It became smaller: something was deleted, or it lies.
+    /// It decreased: rows were deleted, or it is wrong.
     pub fell: bool,
-    /// A page had rows past its own total.
+    /// A page had rows beyond its own total.
     pub too_small: bool,
-    /// All that it fell by, whatever it grew by in between.
+    /// The sum of all decreases, regardless of increases.
     fallen: u64,
-    /// All that it grew by, whatever it fell by in between.
+    /// The sum of all increases, regardless of decreases.
     grown: u64,
 }
 
 impl Totals {
-    /// Takes that of a page whose rows end at `end`; `None` as the end where there were none.
+    /// Takes the total of a page whose rows end at `end`; `None` if the page had no rows.
     pub fn take(&mut self, total: Option<i64>, end: Option<u64>) {
         let Some(total) = total.and_then(|total| u64::try_from(total).ok()) else {
             self.missing = true;
@@ -40,22 +40,22 @@ impl Totals {
         self.too_small |= end.is_some_and(|end| end > total);
     }
 
-    /// By how much it grew, which rows that came while the list was read explain.
+    /// The sum of its increases, which rows added while the list was read explain.
     pub fn grown(&self) -> u64 {
         self.grown
     }
 
-    /// By how much it fell, which rows that are gone explain.
+    /// The sum of its decreases, which deleted rows explain.
     pub fn fallen(&self) -> u64 {
         self.fallen
     }
 
-    /// Whether all responses gave the same one.
+    /// Whether all responses gave the same total.
     pub fn constant(&self) -> bool {
         !self.missing && self.least == self.most
     }
 
-    /// The rows that the last one counts beyond those held.
+    /// How many more rows the last total counts than the `held` ones.
     pub fn short(&self, held: u64) -> Option<u64> {
         self.last.map(|last| last.saturating_sub(held))
     }

@@ -1,7 +1,7 @@
-//! Whether a list that cannot be read costs that list alone, or ends the call.
+//! Whether a list that cannot be read is only skipped, or ends the call.
 //!
-//! A list is given up once its retries are used up, if the service answers others meanwhile. If it
-//! answers nobody, it is the service that is down, and the call fails with the error as it is.
+//! A list is given up once its retries are exhausted, if the service meanwhile answers other
+//! requests. If it answers none, the service is down, and the call fails with the original error.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use crate::core::budget::Budget;
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
 
-/// So many lists in a row of which none can be read are no fault of these lists.
+/// After this many unreadable lists in a row, the lists are not to blame.
 const MOST_IN_A_ROW: u64 = 50;
 // One answer may fail by chance.
 const PROBES: u32 = 3;
 const BETWEEN_PROBES: Duration = Duration::from_millis(500);
-// The secret is wrong, or too much is asked: both hold for every list.
+// A wrong secret or a rate limit affects every list.
 const OF_EVERY_LIST: [u16; 2] = [401, 429];
 
 /// The lists of one call that could not be read.
@@ -29,13 +29,13 @@ pub struct UnreadLists {
 }
 
 impl UnreadLists {
-    /// A list was read to its end.
+    /// Records that a list was read to its end.
     pub fn note_read(&self) {
         self.in_a_row.store(0, Ordering::Relaxed);
         self.any_read.store(true, Ordering::Relaxed);
     }
 
-    /// The call has come to its end: if lists failed and none was read, it fails, too.
+    /// Ends the call: it fails if lists failed and none was read.
     pub fn end(&self) -> Result<(), Error> {
         match self.last_given_up().take() {
             Some(error) if !self.any_read.load(Ordering::Relaxed) => Err(error),
@@ -43,9 +43,9 @@ impl UnreadLists {
         }
     }
 
-    /// Gives up a list that failed: why it could not be read, in words. The error comes back where
-    /// it ends the call. A list that could not be read the last time either (`again`) says nothing
-    /// new of the service.
+    /// Gives up a failed list and returns the reason in words, or the error if it must end the
+    /// call. A list that could not be read the last time either (`again`) says nothing new about
+    /// the service.
     pub async fn give_up(
         &self,
         client: &Client,

@@ -1,13 +1,13 @@
-//! The sweep's next page: where it begins, how long it is, and how many are under way.
+//! The sweep's next page: its offset, its size, and how many to request concurrently.
 
 use super::super::row_order::LINK;
 use super::joining::LINKABLE;
 use super::{Ask, Sweep, WalkRequest};
 use crate::core::api::Limit;
 
-// Of pages with fewer rows than this, two are all that can be spared.
+// Pages with fewer rows than this can spare only two of them for the overlap.
 const SMALL_PAGE: u64 = 30;
-// A walk asks for one more page at a time for every so many that it has read.
+// A walk adds one concurrent request for every this many pages read.
 const PAGES_A_LANE: u64 = 4;
 
 impl Sweep {
@@ -20,7 +20,7 @@ impl Sweep {
         }
     }
 
-    /// The next page of the sweep, if one more may be under way.
+    /// The next page to request, unless enough are in flight.
     pub(super) fn ask_ahead(&mut self) -> Option<Ask> {
         let under_way = self.ahead.len() as u64;
         let lanes = u64::try_from(self.settings.lanes).unwrap_or(1);
@@ -31,7 +31,7 @@ impl Sweep {
         let offset = if under_way == 0 {
             self.next_offset()
         } else {
-            // Only where the total promises rows, and pages come as long as the last one.
+            // Only where the total promises rows, and assuming pages as long as the last one.
             let promised = self
                 .totals
                 .last
@@ -55,7 +55,7 @@ impl Sweep {
         Some(ask)
     }
 
-    /// Where the next page begins: a little before the end of the last one.
+    /// The offset of the next page: a little before the end of the last one.
     pub(super) fn next_offset(&self) -> u64 {
         let Some(last) = self.last_offset else {
             return 0;
@@ -72,7 +72,8 @@ impl Sweep {
         self.end.saturating_sub(self.shared_rows()).max(last + 1)
     }
 
-    /// Where more may follow an empty page: rows that are left out of pages which are short anyway.
+    /// Where more rows may follow an empty page: services whose pages are short anyway may omit
+    /// rows.
     fn may_be_hidden_behind(&self) -> Option<u64> {
         let empty_to = self.empty_to?;
         let promised = self.totals.last.is_some_and(|total| empty_to < total);
@@ -80,18 +81,18 @@ impl Sweep {
         (hidden && promised && !self.refused).then_some(empty_to)
     }
 
-    /// How many rows the next page shares with the last one.
+    /// How many rows the next page should share with the last one.
     pub(super) fn shared_rows(&self) -> u64 {
         match self.last_received {
             0..=LINK => 0,
-            // Beside a row that is too large, pages of a row or two would share all they have.
+            // Next to a row that is too large, pages of one or two rows would share all their rows.
             received if self.last_reduced && received < LINKABLE => 0,
             received if received < SMALL_PAGE => LINK,
             _ => self.overlap,
         }
     }
 
-    /// How far before the end of the joined pages a page has to begin to link with them.
+    /// How far before the end of the joined pages a page must begin to link with them.
     pub(super) fn link_step(&self) -> u64 {
         match self.last_received {
             received if received < SMALL_PAGE => LINK,
@@ -99,7 +100,7 @@ impl Sweep {
         }
     }
 
-    /// The page size to ask for, no more than `max_items` needs; `None` when it needs no more.
+    /// The page size to request, no more than `max_items` needs; `None` if it needs no more.
     pub(super) fn limit_for(&self, under_way: u64) -> Option<Limit> {
         let size = self.settings.page_size;
         let Some(most) = self.settings.max_items else {

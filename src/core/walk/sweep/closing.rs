@@ -1,40 +1,40 @@
-//! After the sweep: what is still in doubt is asked for, within the bound.
+//! After the sweep: requests for whatever is still in doubt, within the proving budget.
 
 use super::super::row_order::content_of_text;
 use super::page_arrival::{PageArrival, WalkRequest};
 use super::{PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Stage, Sweep};
 use crate::core::api::{Limit, List};
 
-// Refusals of what was asked for proof, after which no more is asked.
+// After this many refused proving requests, no more are sent.
 const MOST_UNANSWERED: u64 = 3;
-// Passes that find nothing, after which rows that the total counts are given up.
+// After this many passes that find nothing, the missing rows are given up.
 const FRUITLESS_PASSES: u64 = 3;
-// A pass that finds less than this part of the missing rows, and less than a row a request, is
-// the last one.
+// A pass is the last one if it finds less than this part of the missing rows, and less than one row
+// per request.
 const LITTLE: u64 = 4;
-// Passes over a list whose order changes.
+// The most passes over a list whose order changes.
 const MOST_PASSES: u64 = 8;
 
-/// A pass over the list whose pages are cut elsewhere than those before.
+/// Another pass over the list, with different page boundaries.
 #[derive(Debug)]
 pub(super) struct Again {
     offset: u64,
     size: u64,
-    /// The rows that were short before it.
+    /// The number of missing rows before it.
     short: Option<u64>,
     requests: u64,
     found: u64,
 }
 
 impl Sweep {
-    /// Requests that proving may still take.
+    /// Requests that proving may still use.
     pub(super) fn proving_left(&self) -> u64 {
         let bound = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_pages;
         let spent = self.answers.saturating_sub(self.plain_pages + 1);
         bound.saturating_sub(spent)
     }
 
-    /// Goes on to what is in doubt, or ends the walk.
+    /// Moves on to what is in doubt, or ends the walk.
     pub(super) fn close(&mut self) {
         self.stage = self.next_stage();
         self.count_proof();
@@ -58,7 +58,8 @@ impl Sweep {
         if !self.vanished.is_empty() {
             return Stage::Looking;
         }
-        // Rows that the total grew by may stay where they came; a row that moved there was read nowhere.
+        // Rows added in front meanwhile need not be read (the total's growth explains them), but a
+        // row that moved there was never read.
         let unexplained = short.is_none_or(|short| short > self.totals.grown());
         if self.shifted && !self.front_read && unexplained {
             self.front_read = true;
@@ -100,7 +101,8 @@ impl Sweep {
         } else {
             FRUITLESS_PASSES
         };
-        // Rows that are gone count as held: then the total does not tell what is missing.
+        // Deleted rows still count as held: once the total fell, it does not tell how many are
+        // missing.
         let patience = match short.filter(|_| !self.totals.fell) {
             Some(0) => 0,
             Some(_) => FRUITLESS_PASSES,
@@ -110,7 +112,7 @@ impl Sweep {
         left && !self.passes_bring_little && (unstable || unexplained)
     }
 
-    /// The size of the first page of a pass, which shifts all pages after it.
+    /// The size of a pass's first page, which shifts all later page boundaries.
     fn pass_start(&self) -> u64 {
         let whole = u64::from(self.settings.page_size.get());
         match self.report.sweeps % 4 {
@@ -148,7 +150,7 @@ impl Sweep {
         }
     }
 
-    /// Takes the answer to a row that was asked for by id.
+    /// Takes the response for a row that was fetched by id.
     pub(super) fn look_up(&mut self, row: Option<&str>) {
         match row {
             None => self.report.evidence.rows_gone += 1,
@@ -160,7 +162,7 @@ impl Sweep {
         self.close();
     }
 
-    /// Takes a page that was asked for after the sweep.
+    /// Takes a page that was requested after the sweep.
     pub(super) fn close_with(&mut self, mut arrived: PageArrival) {
         self.settle(&mut arrived, None);
         let shared = self.compare(&arrived);
@@ -171,7 +173,7 @@ impl Sweep {
         let fresh = self.deliver(arrived);
         let held_all = self.totals.last == Some(self.report.distinct);
         match &mut self.stage {
-            // More than a page of new rows: the next one too, until rows come that are held.
+            // A full page of new rows: read the next one too, until known rows appear.
             Stage::Front { offset: next } if full && fresh == received => {
                 *next = offset + received;
                 if self.proving_left() > 0 {
@@ -204,7 +206,7 @@ impl Sweep {
                     true => 0,
                     false => self.fruitless_passes + 1,
                 };
-                // Of what was missing it found little, and little for its requests.
+                // It found few of the missing rows, and few per request.
                 let part = before.is_some_and(|before| found * LITTLE < before);
                 self.passes_bring_little |= part && found < requests;
             }

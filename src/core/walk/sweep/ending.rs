@@ -1,31 +1,31 @@
-//! The end of a list, proved without its total.
+//! Proving the end of a list without its total.
 //!
-//! A page that has fewer rows than the limit it says it applied may be the last one, or may have
-//! been cut short. So the offset just behind it is requested, which has to bring nothing, and then
-//! its last rows once more: where they still stand in the same place, no delete can have pulled
-//! unseen rows below the offset that brought nothing.
+//! A page with fewer rows than the limit it reports may be the last one, or may have been cut
+//! short. So the offset right after it is requested, which must return nothing, and then its last
+//! rows again. If those are still in the same place, no delete can have pulled unseen rows below
+//! the offset that returned nothing.
 
 use serde::{Deserialize, Serialize};
 
 use super::super::row_order::{LINK, Shared};
 use super::{OVERLAP, PageArrival, Sweep};
 
-// Attempts at an end whose rows move between the requests, after which it stays unproved.
+// If rows keep moving between the requests, the end is left unproved after this many attempts.
 const MOST_ATTEMPTS: u32 = 8;
 
 /// What is known of the end of the last page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum End {
-    /// More may follow.
+    /// More rows may follow.
     #[default]
     Open,
-    /// The page is shorter than the limit it says, and its total is another or missing.
+    /// The page is shorter than the limit it reports, and its total differs or is missing.
     Short,
-    /// The same, and nothing came from the offset behind it.
+    /// The same, and the offset after it returned nothing.
     NothingBehind,
-    /// The page is shorter than the limit it says, linked, and ends at its total.
+    /// The page is shorter than the limit it reports, linked, and ends at its total.
     AtTotal,
-    /// Nothing came from behind it, and its last rows still stand in the same place.
+    /// The offset after it returned nothing, and its last rows are still in the same place.
     Proved { total: Option<u64> },
 }
 
@@ -40,7 +40,7 @@ impl Sweep {
         if arrived.is_past_end() {
             self.list_end = match self.list_end {
                 End::Short if self.looks_behind(arrived) => End::NothingBehind,
-                // The rows whose place is to be confirmed are not to be had.
+                // The rows whose place is to be confirmed are unavailable.
                 End::NothingBehind => End::Open,
                 end => end,
             };
@@ -55,7 +55,7 @@ impl Sweep {
             End::NothingBehind if shared.links() && Some(self.end) == end_before => {
                 End::Proved { total }
             }
-            // Rows that came in ahead push the last ones behind the end, perhaps one alone.
+            // Rows inserted before them push the last rows past the end, perhaps a single one.
             End::Short | End::NothingBehind => End::Short,
             _ if total == Some(self.end) => End::Open,
             _ if shared.links() || end_before.is_none() => End::Short,
@@ -64,7 +64,7 @@ impl Sweep {
         self.end_attempts += u32::from(self.list_end == End::Short);
     }
 
-    /// Where the next page begins while the end of the list is being proved.
+    /// The offset of the next page while the end of the list is being proved.
     pub(super) fn next_to_prove_end(&self) -> Option<u64> {
         let linkable = self.longest_page > LINK && self.unnamed_rows == 0;
         let linkable = linkable && self.report.evidence.inversions == 0 && !self.promises_a_page();
@@ -78,13 +78,13 @@ impl Sweep {
         }
     }
 
-    /// Whether a page was requested to show that nothing follows.
+    /// Whether this page was requested to show that nothing follows.
     pub(super) fn looks_behind(&self, arrived: &PageArrival) -> bool {
         self.list_end == End::Short && self.next_to_prove_end() == Some(arrived.offset)
     }
 
-    /// Whether a page was requested to show that the last rows still stand in the same place, and
-    /// shows them, perhaps pushed back by rows that came in ahead.
+    /// Whether this page was requested to show that the last rows are still in the same place, and
+    /// shows them, perhaps pushed back by rows inserted before them.
     pub(super) fn confirms_the_end(&self, arrived: &PageArrival) -> bool {
         let said = arrived.said_offset.map(u64::try_from);
         said.is_none_or(|said| said == Ok(arrived.offset))
@@ -104,8 +104,8 @@ impl Sweep {
         proved && !self.shorter_then_more && !self.promises_a_page()
     }
 
-    /// Whether the total promises a page or more behind the last row: that is no total that was
-    /// cached a moment ago, but rows that are left out, or a service that serves no more of them.
+    /// Whether the total promises a page or more after the last row. That is not a slightly stale
+    /// total: either rows are omitted, or the service does not serve them.
     pub(super) fn promises_a_page(&self) -> bool {
         let page = self.longest_page.max(1);
         self.totals
@@ -113,7 +113,7 @@ impl Sweep {
             .is_some_and(|total| total >= self.end.saturating_add(page))
     }
 
-    /// Whether the end is proved, and the total says another.
+    /// Whether the end is proved, but the total disagrees.
     pub(super) fn total_disagrees(&self) -> bool {
         let told = matches!(self.list_end, End::Proved { total: Some(_) });
         told && self.end_is_proved()

@@ -1,4 +1,5 @@
-//! A page that shares too little with the ones before: what lies between is fetched, going back.
+//! A page that shares too few rows with earlier ones: the gap is filled by fetching pages
+//! backwards.
 
 use super::super::row_order::{LINK, RowOrder, Shared};
 use super::ending::End;
@@ -6,26 +7,26 @@ use super::page_arrival::{PageArrival, WalkRequest};
 use super::{Stage, Sweep};
 use crate::core::api::Limit;
 
-// Fills that neither link nor bring anything, after which the link is given up.
+// After this many fills that neither link nor find new rows, the link is given up.
 const FRUITLESS_FILLS: u32 = 10;
 
-// So often a walk begins anew, after which a list changes faster than it can be read.
+// A list that makes the walk restart more often than this changes faster than it can be read.
 const MOST_BEGINNINGS: u32 = 3;
-// Statuses that say that there is nothing at an offset.
+// Statuses that mean that there is nothing at an offset.
 const NOTHING_THERE: [u16; 2] = [404, 416];
 
-/// A page that waits for those that link it.
+/// A page that waits for the pages that link it.
 #[derive(Debug)]
 pub(super) struct Fill {
     target: PageArrival,
-    /// How far before the page, or before the end of those joined, the next fill begins.
+    /// How far before the page, or before the end of the joined ones, the next fill begins.
     step: u64,
     fruitless: u32,
-    /// How far the pages joined have reached.
+    /// How far the joined pages have reached.
     reached: u64,
-    /// Where the fill that is asked for begins.
+    /// The offset of the fill in flight.
     offset: Option<u64>,
-    /// Fills that do not link yet: their rows are given after those that they follow.
+    /// Fills that do not link yet: their rows are delivered after those that precede them.
     unlinked: Vec<PageArrival>,
 }
 
@@ -39,9 +40,9 @@ impl Fill {
 }
 
 impl Sweep {
-    /// Keeps a page back until it is linked.
+    /// Holds a page until it is linked.
     pub(super) fn hold(&mut self, target: PageArrival) {
-        // The page before it came short, and here is what follows.
+        // The page before it was short, and here is what follows.
         self.shorter_then_more |= self.looks_behind(&target) && !self.holds_all(&target);
         let fell = match (self.totals.last, target.total()) {
             (Some(before), Some(now)) => before.saturating_sub(now),
@@ -65,19 +66,19 @@ impl Sweep {
         }));
     }
 
-    /// Whether the pages joined so far end before a page could share rows with them.
+    /// Whether the joined pages end before a page could share rows with them.
     fn lies_apart(&self, target: &PageArrival) -> bool {
         self.end < target.offset + LINK
     }
 
-    /// Decides where the next fill begins, or gives the link up.
+    /// Decides where the next fill begins, or gives up the link.
     fn go_back(&mut self, mut fill: Box<Fill>) {
         let base = match self.lies_apart(&fill.target) {
             true => self.end,
             false => fill.target.offset,
         };
         let offset = base.saturating_sub(fill.step);
-        // Nothing lies before the first row.
+        // There is nothing before the first row.
         let all_read = fill.offset == Some(0) && offset == 0;
         if all_read || fill.fruitless >= FRUITLESS_FILLS || self.proving_left() == 0 {
             self.give_up_link(*fill);
@@ -87,7 +88,7 @@ impl Sweep {
         }
     }
 
-    /// Takes a page that was fetched to link the one that waits.
+    /// Takes a page that was fetched to link the waiting one.
     pub(super) fn fill(&mut self, mut arrived: PageArrival) {
         let Stage::Filling(mut fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) else {
             return;
@@ -110,7 +111,7 @@ impl Sweep {
             self.join(arrived, shared);
             let ended = self.list_end != End::Open && !self.promises_a_page();
             last_of_list |= ended && !self.shorter_then_more;
-            // The list has ended before the page that waits: what stood behind may be gone.
+            // The list ended before the waiting page: rows from there on may be gone.
             if fill.target.is_past_end() {
                 self.end = shown_to;
             }
@@ -118,7 +119,8 @@ impl Sweep {
             self.note_shared(&arrived, &shared);
             fill.unlinked.push(arrived);
         }
-        // Not by a little: a list that grows while it is filled would be followed for ever.
+        // Require more than a little, or a list that grows during filling would be followed
+        // forever.
         let reach = self.end.saturating_sub(fill.reached);
         let fresh = self.report.distinct - distinct_before;
         let fruitful = self.is_full(fresh.max(reach));
@@ -126,7 +128,7 @@ impl Sweep {
         fill.fruitless = if fruitful { 0 } else { fill.fruitless + 1 };
         self.settle(&mut fill.target, None);
         let shared = self.compare(&fill.target);
-        // The list ends before the page that waits, by now: its rows are kept, its place is gone.
+        // The list now ends before the waiting page: keep its rows; their place is gone.
         let outlived = last_of_list && (self.lies_apart(&fill.target) || fill.target.is_past_end());
         if outlived || self.adds_nothing(&fill.target) {
             self.deliver_all(fill.unlinked);
@@ -147,7 +149,7 @@ impl Sweep {
         self.go_back(fill);
     }
 
-    /// Nothing that was read is as it was: the chain begins again with the page at the list's start.
+    /// Nothing read so far is still in place: restart the chain with the page at the list's start.
     fn begin_anew(&mut self, fill: Fill, start: PageArrival) {
         self.beginnings += 1;
         self.row_order = RowOrder::default();
@@ -164,7 +166,7 @@ impl Sweep {
         }
     }
 
-    /// The page is taken as it is; what lay between is not known.
+    /// Takes the page as it is; what lies in the gap is unknown.
     fn give_up_link(&mut self, fill: Fill) {
         self.stage = Stage::Sweeping;
         self.deliver_all(fill.unlinked);
@@ -178,7 +180,7 @@ impl Sweep {
             && promised
             && self.last_full
         {
-            // That there is nothing is an end, however wrong the total; a bad request is none.
+            // 404 and 416 mark an end, however wrong the total; a bad request does not.
             if !NOTHING_THERE.contains(&refusal) {
                 self.fail(fill.target);
                 return;
@@ -192,7 +194,7 @@ impl Sweep {
         self.decide();
     }
 
-    /// Ends the walk with a refusal that is not to be explained by the list's end.
+    /// Ends the walk with a refusal that the end of the list does not explain.
     fn fail(&mut self, refused: PageArrival) {
         self.failed = refused.refusal;
         self.stage = Stage::Over;

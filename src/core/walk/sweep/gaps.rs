@@ -1,9 +1,9 @@
-//! Rows that passes do not find, looked up by the ids between those held.
+//! Rows that passes do not find, looked up by the unknown ids between the known ones.
 //!
-//! PostgreSQL orders ties in the same way each time it runs the same query, so passes stop finding
-//! rows long before all are found: of 2,000 rows with five keys a fourth pass finds one row a
-//! request or less, a fifth hardly any. Where ids are dense, nearly every id between those held is a
-//! row that is missing.
+//! PostgreSQL orders ties the same way each time it runs the same query, so passes stop finding
+//! rows long before all are found: of 2,000 rows with five keys, a fourth pass finds at most one
+//! row per request, a fifth hardly any. Where ids are dense, nearly every id between known ones
+//! belongs to a missing row.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::core::client::Sent;
 use crate::core::decode::page::Row;
 use crate::core::walk::WalkedPage;
 
-// Ids are dense where of so many that are not held one should be a missing row.
+// Ids are dense if at least one in this many unknown ids should be a missing row.
 const IDS_A_ROW: u64 = 4;
-// Ids that are looked up before what they brought decides whether more are.
+// Ids to look up before the results decide whether to continue.
 const FIRST_LOOK_UPS: u64 = 16;
 
-/// Look-ups of ids that are not held, ascending.
+/// Look-ups of unknown ids, ascending.
 #[derive(Debug)]
 pub(super) struct Gaps {
     next: i64,
@@ -27,16 +27,18 @@ pub(super) struct Gaps {
 }
 
 impl Sweep {
-    /// The ids between those held that are not held, if so many rows are probably among them.
+    /// The number of unknown ids between the known ones, if they are dense for `short` missing
+    /// rows.
     fn dense_gaps(&self, short: u64) -> Option<u64> {
         let (least, most) = (self.seen.min()?, self.seen.max()?);
         let ids = (most - least + 1).saturating_sub(self.seen.len());
         let dense = ids > 0 && ids <= short.saturating_mul(IDS_A_ROW);
-        // Ids below zero are not looked up, and are far above the others here.
+        // Negative ids are not looked up; as unsigned numbers they exceed all others.
         dense.then_some(ids).filter(|_| i64::try_from(most).is_ok())
     }
 
-    /// Whether the order hides rows that look-ups by id may find; `passes_help` while passes do.
+    /// Whether look-ups by id may find rows that the order hides; `passes_help` while passes still
+    /// do.
     pub(super) fn is_worth_look_ups(&self, short: Option<u64>, passes_help: bool) -> bool {
         let ties = self.report.evidence.inversions > 0 && !self.gaps_read;
         let Some(short) = short.filter(|short| ties && *short > 0) else {
@@ -60,14 +62,14 @@ impl Sweep {
         }
     }
 
-    /// The first id after one that is not held, while larger ones are.
+    /// The first unknown id after this one, below the largest known id.
     fn gap_after(&self, id: i64) -> Option<i64> {
         let most = self.seen.max()?.cast_signed();
         (id.checked_add(1)?..most)
             .find(|id| !self.seen.contains(id.cast_unsigned()) && Natural::new("id", *id).is_ok())
     }
 
-    /// Takes the answer to an id that was looked up; goes on while rows are short and are found.
+    /// Takes the response for a looked-up id; continues while rows are missing and some are found.
     pub(super) fn take_gap(&mut self, row: Option<String>, sent: Sent) {
         let Stage::Gaps(mut gaps) = std::mem::replace(&mut self.stage, Stage::Over) else {
             return;

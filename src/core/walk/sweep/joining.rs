@@ -1,4 +1,4 @@
-//! A page that has arrived: linked to those before, given to the reader, counted.
+//! A page that arrived: linked to earlier ones, delivered to the reader, counted.
 
 use super::super::row_order::{LINK, Shared, content};
 use super::{OVERLAP, PageArrival, Stage, Sweep};
@@ -6,23 +6,24 @@ use crate::core::api::Natural;
 use crate::core::decode::page::{Row, Unreadable};
 use crate::core::walk::WalkedPage;
 
-// Rows that are asked for by id in one walk.
+// The most vanished rows fetched by id in one walk.
 const MOST_LOOKED_UP: usize = 16;
-// Links in a row after which a widened overlap becomes narrower again.
+// After this many links in a row, a widened overlap becomes narrower again.
 const CLEAN_LINKS: u32 = 8;
-// Pages in a row that may bring nothing new before the walk takes the list to go in circles.
+// After this many consecutive pages without new rows, the walk assumes that the list is going in
+// circles.
 const BARREN_PAGES: u32 = 10;
 // The same past the total,
 const BARREN_PAGES_PAST_TOTAL: u32 = 1;
-// and without one: of two, the second begins behind all that is held.
+// and without a total: of two such pages, the second begins after all known rows.
 const BARREN_PAGES_WITHOUT_TOTAL: u32 = 2;
-// Where pages have fewer rows, a missing link is not looked for.
+// If pages have fewer rows, a missing link is not searched for.
 pub(super) const LINKABLE: u64 = 8;
-// A page with fewer new rows than this part of the longest one is scant.
+// A page with fewer new rows than this part of the longest page is scant.
 const SCANT: u64 = 8;
 
 impl Sweep {
-    /// Joins the pages that have arrived and whose turn it is.
+    /// Joins the arrived pages that are next in order.
     pub(super) fn join_arrived(&mut self) {
         while matches!(self.stage, Stage::Sweeping)
             && let Some(number) = self.ahead.front()
@@ -39,7 +40,8 @@ impl Sweep {
 
     pub(super) fn sweep(&mut self, mut arrived: PageArrival) {
         let continues = self.continues_the_order(&arrived) || self.confirms_the_end(&arrived);
-        // Held rows may be read again; a page that is sent from past the end comes again as it is.
+        // Known rows may be read again; a page that the service sends for offsets past the end
+        // comes again unchanged.
         let again = self.is_an_edge(&arrived) || self.repeats_the_last(&arrived);
         let idle = self.barren_pages > 1 && self.last_idle && again;
         match continues {
@@ -56,23 +58,23 @@ impl Sweep {
         }
         let first = self.last_offset.is_none();
         let (before, now) = (self.totals.last, arrived.total());
-        // Rows that nothing showed may have slid below the offset that brought nothing.
+        // Unseen rows may have moved below the offset that returned nothing.
         let shrank = matches!((before, now), (Some(before), Some(now)) if now < before);
-        // Nothing is left to link: the page lies where the list has ended.
+        // No link is needed: the page is past the end of the list.
         let at_or_past = self.at_end || (arrived.offset >= self.end && !shrank);
-        // So it does where held rows come instead of an empty page, unless the list became shorter.
+        // The same if known rows come instead of an empty page, unless the list became shorter.
         let told = before.is_some() && now.is_some();
         let instead = !arrived.rows.is_empty() && told && !shrank;
         let instead = instead && (!arrived.elsewhere || self.ends_with_the_last_row(&arrived));
         let past_end = arrived.is_past_end() && (at_or_past || instead);
         let hopeless = !self.looks_behind(&arrived) && self.may_not_link(&arrived);
         let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
-        // A total of a later instant, from further back, tells an end from a refusal.
+        // A later total, from further back, distinguishes the end from a refusal.
         if past_end && promised && self.last_full && arrived.refusal.is_some() {
             self.hold(arrived);
             return;
         }
-        // The list's end shows nothing of what was deleted before it, unless it is linked.
+        // Unless it is linked, the list's end does not show what was deleted before it.
         let adds_nothing = self.adds_nothing(&arrived) && !arrived.ends_the_list();
         let joins = first || past_end || shared.links() || adds_nothing;
         if !joins && !hopeless {
@@ -87,7 +89,7 @@ impl Sweep {
         self.decide();
     }
 
-    /// Whether a link that is missing is not worth looking for.
+    /// Whether a missing link is not worth searching for.
     fn may_not_link(&self, arrived: &PageArrival) -> bool {
         self.report.evidence.inversions > 0
             || self.unnamed_rows > 0
@@ -95,7 +97,7 @@ impl Sweep {
             || self.longest_page < LINKABLE
     }
 
-    /// Whether a page lies within what was read, row by row.
+    /// Whether all of a page's rows are within what was read.
     pub(super) fn adds_nothing(&self, arrived: &PageArrival) -> bool {
         let within = arrived.offset + arrived.received() <= self.end;
         within && !arrived.is_past_end() && self.holds_all(arrived)
@@ -106,7 +108,7 @@ impl Sweep {
         arrived.rows.iter().all(|row| row.id.is_some_and(held))
     }
 
-    /// How many held rows follow a page. Once the order changed, their ranks do not tell.
+    /// How many known rows follow a page. Once the order has changed, their ranks do not tell.
     fn pushed_back(&self, arrived: &PageArrival, shared: &Shared) -> u64 {
         let end = arrived.offset + arrived.received() + shared.behind;
         let past_total = arrived.total().is_some_and(|total| end > total);
@@ -121,7 +123,7 @@ impl Sweep {
             .compare(arrived.rows_in_place(), arrived.ends_the_list())
     }
 
-    /// Takes a page into the chain, and gives its new rows.
+    /// Adds a page to the chain and delivers its new rows.
     pub(super) fn join(&mut self, arrived: PageArrival, shared: Shared) {
         let first = self.last_offset.is_none();
         let received = arrived.received();
@@ -141,7 +143,8 @@ impl Sweep {
             }
         }
         if !arrived.is_past_end() || self.last_offset.is_none() {
-            // Rows that came in ahead have pushed what is held further back: it is not read again.
+            // Rows inserted before them have pushed known rows further back; those are not read
+            // again.
             let cut_short = received < arrived.applied && !self.shorter_then_more;
             let last = cut_short && arrived.total().is_none();
             let pushed_back = match last || arrived.ends_the_list() {
@@ -159,7 +162,8 @@ impl Sweep {
         let reached = total.is_some_and(|total| self.end >= total);
         self.at_end = match arrived.is_past_end() {
             false => arrived.ends_the_list(),
-            // What came before it has to have ended the list by its own total: rows may be deleted.
+            // The page before it must have ended the list by its own total, since rows may be
+            // deleted.
             true => {
                 let confirmed = self.last_to_total && total == Some(self.end);
                 self.at_end || (confirmed && !arrived.elsewhere)
@@ -174,7 +178,7 @@ impl Sweep {
             self.empty_to = None;
         }
         if arrived.is_past_end() && arrived.offset <= self.empty_to.unwrap_or(self.end) {
-            // Twice as far each time: a whole block may be left out.
+            // Twice as far each time: a whole block may be omitted.
             let gone_over = arrived.offset.saturating_sub(self.end);
             self.empty_to = Some(arrived.offset.saturating_add(1 + gone_over));
         }
@@ -182,7 +186,7 @@ impl Sweep {
         self.note_end(&arrived, &shared, before);
         let unnamed = arrived.rows.iter().any(|row| row.id.is_none());
         let whole = first && arrived.is_whole();
-        // Held rows were pushed back by others that came in ahead, as long as more are promised.
+        // Inserted rows pushed known ones back, as long as the total promises more.
         let full = received >= arrived.applied;
         let more = full || total.is_none_or(|total| self.end < total);
         let advance = self.end.saturating_sub(end_before);
@@ -190,7 +194,7 @@ impl Sweep {
         let passes = in_place && answered && more && !came_again && !arrived.strayed;
         let passes = passes && (read_before || advance > 0);
         self.last_idle = !in_place || came_again;
-        // A list that one response holds needs no chain.
+        // A list that fits in one response needs no chain.
         if !(whole && self.at_end) {
             self.row_order.join(arrived.rows_in_place());
         }
@@ -208,7 +212,7 @@ impl Sweep {
         } else {
             self.barren_pages += 1;
         }
-        // A refused offset says that nothing can come from there.
+        // A refused offset means that nothing can come from there.
         self.refused |= !answered;
         if unnamed
             || (passes && (advance * SCANT >= usual || read_before))
@@ -220,18 +224,18 @@ impl Sweep {
         }
     }
 
-    /// Whether a page that brought so many rows is one of those that the list consists of.
+    /// Whether a page with this many new rows counts as one of the list's regular pages.
     pub(super) fn is_full(&self, fresh: u64) -> bool {
         fresh > 0 && fresh * 2 >= self.longest_page.saturating_sub(self.shared_rows())
     }
 
-    /// A plain loop would have sent as many requests as there are full pages, and one for the last.
+    /// A plain loop would have sent one request for each full page, and one for the last.
     pub(super) fn count_proof(&mut self) {
         let others = self.answers.saturating_sub(self.plain_pages + 1);
         self.report.evidence.proving_requests = others;
     }
 
-    /// What a page says of the list's order and size, wherever it is joined.
+    /// Records what a page shows of the list's order and size, wherever it is joined.
     pub(super) fn note_shared(&mut self, arrived: &PageArrival, shared: &Shared) {
         let evidence = &mut self.report.evidence;
         evidence.inversions += shared.inversions;
@@ -244,7 +248,8 @@ impl Sweep {
             }
             if self.looked_up.len() < MOST_LOOKED_UP {
                 self.looked_up.insert(*id);
-                // Its text at its old place; a later page may show it elsewhere with another.
+                // The text at its old place; a later page may show the row elsewhere with another
+                // text.
                 let content = self.row_order.content_of(*id);
                 self.vanished.push_back((*id, content.unwrap_or_default()));
             } else {
@@ -261,7 +266,7 @@ impl Sweep {
         }
     }
 
-    /// Whether a page repeats the one before, which it then takes the place of.
+    /// Whether a page repeats the previous one; if so, it replaces it.
     pub(super) fn came_again(&mut self, arrived: &PageArrival) -> bool {
         if arrived.rows.is_empty() {
             return false;
@@ -271,18 +276,19 @@ impl Sweep {
         again
     }
 
-    /// Whether a page repeats the one before, row for row; either may be shorter.
+    /// Whether a page repeats the previous one, row for row; either may be shorter.
     fn repeats_the_last(&self, arrived: &PageArrival) -> bool {
         let same = names(arrived)
             .zip(&self.rows_before)
             .all(|(now, before)| now == *before);
-        // Of rows that were not read nobody knows whether they are the same.
+        // Rows that could not be read cannot be compared.
         let read = |row: &Row| row.unreadable != Some(Unreadable::TooLarge);
         let compared = !arrived.rows.is_empty() && !self.rows_before.is_empty();
         same && compared && arrived.rows.iter().all(read)
     }
 
-    /// Queues a page for the reader without the rows that came before; says how many are new.
+    /// Queues a page for the reader without rows that were delivered before; returns how many are
+    /// new.
     pub(super) fn deliver(&mut self, arrived: PageArrival) -> u64 {
         let mut rows: Vec<Row> = Vec::with_capacity(arrived.rows.len());
         let shorter = arrived.is_shorter_than_it_says();
@@ -304,14 +310,15 @@ impl Sweep {
             rows.push(row);
         }
         self.report.distinct += fresh;
-        // What a pass finds after the sweep was sent for proof, as was a page from elsewhere.
+        // Pages of passes after the sweep, and pages from another offset, count as proving
+        // requests.
         let sweeping = matches!(self.stage, Stage::Sweeping) && !strayed;
         if sweeping {
             self.shorter_then_more |= self.shorter_pages && fresh > 0;
             self.shorter_pages |= shorter;
         }
         let first_or_nameless = self.plain_pages == 0 || rows.iter().any(|row| row.id.is_none());
-        // Places that are read again, from the start or going back, count once.
+        // Offsets that are read again, from the start or going back, count once.
         let plain = first_or_nameless || (self.is_full(fresh) && to > self.plain_to);
         if sweeping && plain {
             self.plain_pages += 1;
@@ -346,7 +353,7 @@ impl Sweep {
         fresh
     }
 
-    /// Whether the sweep goes on after the page that was just joined.
+    /// Decides whether the sweep continues after the page just joined.
     pub(super) fn decide(&mut self) {
         if self.cut {
             return;
@@ -380,7 +387,7 @@ impl Sweep {
         }
     }
 
-    /// Says with the last page where a later walk may go on; what is under way it asks for again.
+    /// Adds a checkpoint to the last page; a resumed walk requests again what is in flight.
     fn mark_checkpoint(&mut self) {
         if self.settings.checkpoints {
             let checkpoint = self.checkpoint();
@@ -391,7 +398,7 @@ impl Sweep {
     }
 }
 
-/// The ids of a page's rows, or what stands for the text of those that have none.
+/// The ids of a page's rows, or the content hash of rows without one.
 fn names(arrived: &PageArrival) -> impl Iterator<Item = u64> {
     let name = |row: &Row| row.id.map_or_else(|| content(row), i64::cast_unsigned);
     arrived.rows.iter().map(name)

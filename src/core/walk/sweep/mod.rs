@@ -1,4 +1,4 @@
-//! The state of a walk between its answers: what to ask next, what to give; it neither waits nor
+//! The state machine of a walk: what to request next and what to deliver. It neither waits nor
 //! sends.
 
 mod asking;
@@ -36,34 +36,34 @@ use crate::core::timestamp::Timestamp;
 
 /// Requests that a walk may spend on proving, whatever the list's length.
 pub const PROVING_REQUESTS: u64 = 16;
-/// And for each page that a plain loop over the list would read.
+/// The same for each page that a plain loop over the list would read.
 pub const PROVING_REQUESTS_A_PAGE: u64 = 8;
 
 // Rows that a page shares with the one before: two to link them, and one that may be deleted.
 const OVERLAP: u64 = 3;
-/// What the walk is at.
+/// The walk's current stage.
 #[derive(Debug)]
 enum Stage {
     /// Page after page to the list's end.
     Sweeping,
-    /// A page waits for those that link it to the ones before.
+    /// A page waits for the pages that link it to earlier ones.
     Filling(Box<Fill>),
-    /// Rows that a later page no longer showed are asked for by id.
+    /// Rows that a later page no longer showed are fetched by id.
     Looking,
-    /// The list's start is read again: rows came in ahead of where the walk was.
+    /// The list's start is read again: rows were inserted before the walk's position.
     Front {
         offset: u64,
     },
-    /// The list is read once more, its pages cut elsewhere: its order changes.
+    /// The list is read again with different page boundaries, because its order changes.
     Again(Again),
-    /// Ids between those held are looked up.
+    /// Unknown ids between known ones are looked up.
     Gaps(Gaps),
-    /// One response more, whose total counts all that is held.
+    /// One more response, whose total counts all known rows.
     Recount,
     Over,
 }
 
-/// The state of a walk between its answers.
+/// The state of a walk between two responses.
 #[derive(Debug)]
 pub struct Sweep {
     list: List,
@@ -73,24 +73,24 @@ pub struct Sweep {
     seen: RoaringTreemap,
     row_order: RowOrder,
     totals: Totals,
-    /// The pages of the sweep that were asked for and not joined yet, in the list's order.
+    /// The offsets of pages that were requested and not joined yet, in the list's order.
     ahead: VecDeque<u64>,
     arrived: HashMap<u64, PageArrival>,
-    /// The one request that the walk waits for when it is not sweeping.
+    /// The one request in flight when the walk is not sweeping.
     awaited: Option<u64>,
     asked: u64,
     taken: u64,
-    /// Answers to this walk's questions, whatever retries they took.
+    /// Responses to this walk's requests, not counting retries.
     answers: u64,
-    /// Pages that brought about as many rows as pages of this list do.
+    /// Pages with about as many new rows as a regular page of this list.
     plain_pages: u64,
     /// How far they reach.
     plain_to: u64,
-    /// Where the joined pages end, and the pages asked ahead if each comes full.
+    /// Where the joined pages end, and below, where the requested ones end if each comes full.
     end: u64,
     planned_end: u64,
     beginnings: u32,
-    /// Where the last joined page began, and how many rows it had.
+    /// Where the last joined page began; `last_received` is how many rows it had.
     last_offset: Option<u64>,
     /// No rows came from the offsets between the end and this one.
     empty_to: Option<u64>,
@@ -100,7 +100,7 @@ pub struct Sweep {
     first_row: Option<i64>,
     longest_page: u64,
     last_full: bool,
-    /// It ended where its own total said that the list does.
+    /// The last page ended where its own total said that the list does.
     last_to_total: bool,
     overlap: u64,
     clean_links: u32,
@@ -109,9 +109,9 @@ pub struct Sweep {
     short_pages: bool,
     /// A page came short, and more rows followed.
     short_then_more: bool,
-    /// A page had fewer rows than the limit that it said,
+    /// A page had fewer rows than the limit that it reported,
     shorter_pages: bool,
-    /// and rows that were new came from behind it.
+    /// and new rows followed it.
     shorter_then_more: bool,
     list_end: End,
     end_attempts: u32,
@@ -120,47 +120,47 @@ pub struct Sweep {
     fresh_pages: u64,
     /// The first page had as many rows as its total.
     held_it_all: bool,
-    /// A page came from another offset than asked for.
+    /// A page came from an offset other than the requested one.
     strayed: bool,
-    /// Rows came in ahead of where the walk was.
+    /// Rows were inserted before the walk's position.
     shifted: bool,
     front_read: bool,
     gaps_read: bool,
     recounted: bool,
-    /// Rows that a later page did not show, and what their text was.
+    /// Rows that a later page did not show, with the hash of their text.
     vanished: VecDeque<(i64, u64)>,
-    /// The text that the row had which is looked up.
+    /// The text hash that the row being looked up had.
     content_before: u64,
-    /// Rows that vanished and are not asked for: there are too many.
+    /// Rows that vanished and are not fetched by id, because there are too many.
     not_looked_up: u64,
-    /// Ids that were asked for, or are to be.
+    /// Ids that were or will be fetched.
     looked_up: BTreeSet<i64>,
-    /// Rows that are unchanged by id and yet out of their place.
+    /// Rows that are unchanged by id but no longer in their place.
     untraced_moves: u64,
-    /// Requests for proof that the service refused.
+    /// Proving requests that the service refused.
     unanswered: u64,
-    /// Pages that could not be linked, though pages are long enough for it.
+    /// Pages that could not be linked, though they are long enough for it.
     links_given_up: u64,
     found_again: u64,
-    /// Passes in a row that found nothing.
+    /// Consecutive passes that found nothing.
     fruitless_passes: u64,
     passes_bring_little: bool,
-    /// The two answers that last brought rows, by the order in which they were taken.
+    /// The last two responses with new rows, by the order in which they were taken.
     last_fresh: [u64; 2],
     latest: Option<Order>,
     unnamed_rows: u64,
     unreadable: Unreadables,
-    /// The rows of the page before, by id.
+    /// The previous page's rows, by id.
     rows_before: Vec<u64>,
-    /// The last page was empty, or refused, or repeats the one before.
+    /// The last page was empty, refused, or a repeat of the one before.
     last_idle: bool,
     given: u64,
     ready: VecDeque<WalkedPage>,
-    /// An offset before the total from which nothing was to be had, and the status that said so.
+    /// An offset below the total that returned nothing, and the status that said so.
     refused_at: Option<(u64, u16)>,
-    /// The refusal of an offset that the list does reach.
+    /// The refusal of an offset that is within the list.
     pub failed: Option<Error>,
-    /// `max_items` ended it, which is what the caller asked for.
+    /// `max_items` ended the walk, as the caller asked.
     pub cut: bool,
 }
 
@@ -240,7 +240,7 @@ impl Sweep {
         sweep
     }
 
-    /// What to send now; `None` when the walk waits for an answer, or is over.
+    /// The next request; `None` if the walk waits for a response or is over.
     pub fn ask(&mut self) -> Option<Ask> {
         if self.awaited.is_some() {
             return None;
@@ -260,7 +260,7 @@ impl Sweep {
         Some(ask)
     }
 
-    /// Whether what was asked is for proof alone, so that the rows stand without its answer.
+    /// Whether a request is only for proof, so that the rows remain valid without its response.
     pub fn is_for_proof(&self, ask: &Ask) -> bool {
         let sweeping = matches!(self.stage, Stage::Sweeping | Stage::Filling(_));
         !sweeping && self.awaited == Some(ask.number)
@@ -270,12 +270,12 @@ impl Sweep {
         matches!(self.stage, Stage::Over)
     }
 
-    /// The next page that is due to the reader, without the rows that came before.
+    /// The next page to deliver, without rows that earlier pages had.
     pub fn give(&mut self) -> Option<WalkedPage> {
         self.ready.pop_front()
     }
 
-    /// Takes the answer to what was asked.
+    /// Takes the response to a request.
     pub fn take(&mut self, ask: Ask, answer: Answer) {
         self.taken += 1;
         self.report.requests += answer.requests();
@@ -318,7 +318,7 @@ impl Sweep {
         self.count_proof();
     }
 
-    /// Whose messages these are; `None` for users.
+    /// The user whose messages these are; `None` for users.
     fn user_id(&self) -> Option<i64> {
         match self.list {
             List::Users => None,

@@ -1,4 +1,4 @@
-//! What a walk asks, what it is answered, and a page as it arrived.
+//! A walk's requests, their responses, and a page as it arrived.
 
 use roaring::RoaringTreemap;
 
@@ -7,7 +7,7 @@ use crate::core::client::{Read, Sent};
 use crate::core::decode::page::{Page, Row};
 use crate::core::error::Error;
 
-/// What a walk wants to know.
+/// What a walk requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalkRequest {
     Page {
@@ -25,19 +25,19 @@ pub enum WalkRequest {
 pub struct Ask {
     pub number: u64,
     pub request: WalkRequest,
-    /// Answers that had been taken when it was sent: they came from earlier instants.
+    /// The number of responses taken when it was sent: those are from earlier instants.
     pub(super) taken_before: u64,
 }
 
-/// What came back.
+/// The response to a request.
 #[derive(Debug)]
 pub enum Answer {
     Page(Read<Page>),
-    /// The service refused the offset, as it may where the list has ended before it.
+    /// The service refused the offset, as it may past the end of the list.
     PastEnd(Error),
-    /// The service refused what was asked for proof alone.
+    /// The service refused a request that was only for proof.
     Unanswered(Error),
-    /// The row as JSON; `None` where there is none of that id.
+    /// The row as JSON; `None` if no row has that id.
     Row {
         row: Option<String>,
         sent: Sent,
@@ -56,7 +56,7 @@ impl Answer {
     }
 }
 
-/// When an answer was asked for and taken, counted in answers taken.
+/// When a response was requested and taken, counted in responses taken.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Order {
     pub taken: u64,
@@ -64,34 +64,34 @@ pub(super) struct Order {
     pub total: Option<i64>,
 }
 
-/// A page that has arrived.
+/// A page that arrived.
 #[derive(Debug)]
 pub(super) struct PageArrival {
-    /// As asked for.
+    /// As requested.
     pub offset: u64,
-    /// The page size in force.
+    /// The page size that was applied.
     pub applied: u64,
     pub rows: Vec<Row>,
     pub said_limit: Option<i64>,
     pub said_offset: Option<i64>,
     pub said_total: Option<i64>,
-    /// The offset was refused.
+    /// The error, if the offset was refused.
     pub refusal: Option<Error>,
-    /// It came from another offset than asked for, by its own account,
+    /// By its own account, it came from an offset other than the requested one,
     pub elsewhere: bool,
-    /// and brought rows from there.
+    /// and had rows from there.
     pub strayed: bool,
     pub repaired_text: u64,
     /// It has few rows because more would be too large.
     pub reduced: bool,
-    /// `None` where the offset was refused.
+    /// `None` if the offset was refused.
     pub sent: Option<Sent>,
     pub order: Order,
     past_end: bool,
 }
 
 impl PageArrival {
-    /// `None` where no page was asked for.
+    /// `None` if the request was not for a page.
     pub fn page(ask: &Ask, taken: u64, read: Read<Page>) -> Option<Self> {
         let WalkRequest::Page { offset, limit } = ask.request else {
             return None;
@@ -124,7 +124,7 @@ impl PageArrival {
         })
     }
 
-    /// `None` where no page was asked for.
+    /// `None` if the request was not for a page.
     pub fn past_end(ask: &Ask, taken: u64, refusal: Error) -> Option<Self> {
         let WalkRequest::Page { offset, limit } = ask.request else {
             return None;
@@ -155,13 +155,13 @@ impl PageArrival {
         self.said_total.and_then(|total| u64::try_from(total).ok())
     }
 
-    /// Whether the list ended before its offset: a service may send its last page again then.
+    /// Whether the list ended before its offset; some services then send the last page again.
     pub fn is_past_end(&self) -> bool {
         self.past_end
     }
 
-    /// Decides whether it lies past the end, by what is held when its turn comes.
-    /// `end` is where the rows read so far end, once nothing new has come from there.
+    /// Decides whether the page lies past the end, by the rows known when its turn comes. `end` is
+    /// where the rows read so far end, once nothing new has come from there.
     pub fn settle(&mut self, seen: &RoaringTreemap, end: Option<u64>, edge: bool) {
         let ends = [self.total().filter(|_| edge), end];
         let beyond = ends.iter().flatten().any(|end| self.offset >= *end);
@@ -170,13 +170,13 @@ impl PageArrival {
             self.rows.is_empty() || (self.offset > 0 && beyond && self.rows.iter().all(held));
         let elsewhere = |said: i64| u64::try_from(said) != Ok(self.offset);
         self.elsewhere = self.said_offset.is_some_and(elsewhere);
-        // Rows that came meanwhile may stand in a page that is sent instead of an empty one.
+        // Rows added meanwhile may be in a page that is sent instead of an empty one.
         let behind_total = self.total().is_some_and(|total| self.offset >= total);
         self.past_end |= self.elsewhere && (behind_total || self.rows.iter().all(held));
         self.strayed = self.elsewhere && !self.past_end;
     }
 
-    /// Decides the same of a page that begins among held rows, whatever the total says.
+    /// Decides the same for a page that begins among known rows, whatever the total says.
     pub fn settle_in_place(&mut self) {
         self.past_end = self.rows.is_empty();
         let elsewhere = |said: i64| u64::try_from(said) != Ok(self.offset);
@@ -184,12 +184,13 @@ impl PageArrival {
         self.strayed = self.elsewhere && !self.past_end;
     }
 
-    /// It cannot lie where it was asked for: it is what the service sends from past the end.
+    /// It cannot lie at the requested offset: it is what the service sends for offsets past the
+    /// end.
     pub fn put_past_end(&mut self) {
         self.past_end = true;
     }
 
-    /// The rows that stand where they were asked for.
+    /// The rows that lie at the requested offset.
     pub fn rows_in_place(&self) -> &[Row] {
         match self.is_past_end() {
             true => &[],
@@ -201,15 +202,15 @@ impl PageArrival {
         self.rows_in_place().len() as u64
     }
 
-    /// Whether it ends where its total says that the list does, with room left for more.
+    /// Whether it ends where its total says that the list does, with room left for more rows.
     pub fn ends_the_list(&self) -> bool {
         self.received() < self.applied && self.total() == Some(self.offset + self.received())
     }
 
-    /// Whether it has fewer rows than the limit that the service says it applied.
+    /// Whether it has fewer rows than the limit that the service reports.
     pub fn is_shorter_than_it_says(&self) -> bool {
         let said = self.said_limit.and_then(|limit| u64::try_from(limit).ok());
-        // Of a limit that is always said, whatever was requested, this is the part that holds.
+        // If a service always reports the same limit, only the part that was requested counts.
         let said = said.map(|said| {
             if self.reduced {
                 said.min(self.applied)
@@ -220,7 +221,7 @@ impl PageArrival {
         said.is_some_and(|limit| (self.rows.len() as u64) < limit)
     }
 
-    /// Whether it is all that its total counts.
+    /// Whether it holds all rows that its total counts.
     pub fn is_whole(&self) -> bool {
         self.offset == 0 && !self.strayed && self.total() == Some(self.rows.len() as u64)
     }

@@ -1,11 +1,11 @@
-//! What a walk has proved, and why not more, in words.
+//! What a walk has proved, and in words why it is not more.
 
 use super::{Stage, Sweep};
 use crate::core::api::List;
 use crate::core::report::Certificate;
 
 impl Sweep {
-    /// One response held it all.
+    /// One response held the whole list.
     pub(super) fn is_snapshot(&self) -> bool {
         self.held_it_all
             && self.at_end
@@ -16,7 +16,7 @@ impl Sweep {
             && self.report.evidence.inversions == 0
     }
 
-    /// Messages are only added, and a response that came after all that is held counts as many.
+    /// Messages are only added, and a response later than all known rows counts as many.
     pub(super) fn is_counted(&self) -> bool {
         let totals = &self.totals;
         let of_messages = matches!(self.list, List::Messages { .. });
@@ -42,12 +42,12 @@ impl Sweep {
             })
     }
 
-    /// Says how many rows the last total counts beyond those held.
+    /// Records how many more rows the last total counts than are known.
     pub fn note_short(&mut self) {
         self.report.evidence.rows_short = self.totals.short(self.report.distinct);
     }
 
-    /// Rows that are gone count as held: where the total fell, it does not tell what is missing.
+    /// Deleted rows still count as held: once the total fell, it does not tell what is missing.
     fn note_unknown(&mut self) {
         if self.totals.fell {
             self.report.evidence.rows_short = None;
@@ -74,7 +74,7 @@ impl Sweep {
         }
     }
 
-    /// What stands against the pages being linked.
+    /// Reasons why the pages may not be linked.
     pub(super) fn doubts(&self) -> Vec<String> {
         let evidence = &self.report.evidence;
         let totals = &self.totals;
@@ -125,7 +125,7 @@ impl Sweep {
             ),
         );
         let not_asked = self.not_looked_up + self.vanished.len() as u64;
-        // As many as the total fell by may well be gone.
+        // As many rows as the total fell by may well be gone.
         let vanished = self.looked_up.len() as u64 + self.not_looked_up;
         doubt(
             not_asked > 0 && totals.fallen() < vanished,

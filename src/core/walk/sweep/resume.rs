@@ -1,4 +1,4 @@
-//! Where a later walk of the same list may go on.
+//! Checkpoints, from which a later walk of the same list can resume.
 
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::core::report::{Counts, Evidence};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::WalkSettings;
 
-// Rows of the chain's end that a checkpoint keeps.
+// How many rows of the chain's end a checkpoint holds.
 const KEPT: usize = 99;
 
-/// The state of a walk between two pages, for the text of JSON; it holds ids and no fields.
+/// The state of a walk between two pages, stored as JSON; it holds ids and no fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     end: u64,
@@ -52,7 +52,7 @@ pub struct Checkpoint {
     #[serde(default)]
     plain_to: u64,
     vanished: Vec<i64>,
-    /// What their texts were; the chain's in checkpoints of before.
+    /// The hashes of their texts; in older checkpoints, the chain's.
     #[serde(default)]
     vanished_contents: Vec<u64>,
     totals: Totals,
@@ -67,7 +67,7 @@ pub struct Checkpoint {
     started_at: Option<i64>,
 }
 
-/// What a walk that goes on needs: where, and the ids that are held already.
+/// What a resumed walk needs: a checkpoint, and the ids that are already held.
 #[derive(Debug, Clone)]
 pub struct Resume {
     pub checkpoint: Checkpoint,
@@ -118,7 +118,7 @@ impl Sweep {
         }
     }
 
-    /// A walk that goes on where one before it had come.
+    /// A walk that resumes where an earlier one ended.
     pub fn resumed(list: List, settings: WalkSettings, resume: Resume, at: Timestamp) -> Self {
         let Resume { checkpoint, held } = resume;
         let mut sweep = Self::new(list, settings, at);
@@ -164,7 +164,7 @@ impl Sweep {
         report.sweeps = checkpoint.sweeps;
         report.pages = counts.pages;
         report.rows = counts.rows;
-        // Rows that a kill cut off after this point are held too, and come again.
+        // Rows that a killed run read after this checkpoint are held too, and will come again.
         report.distinct = sweep.seen.len();
         report.repeats = counts.repeats;
         report.repaired_text = counts.repaired_text;

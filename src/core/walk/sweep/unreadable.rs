@@ -1,10 +1,10 @@
-//! The rows of a list that become no record.
+//! The rows of a list that could not be decoded to records.
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::decode::page::{Row, Unreadable};
 
-// Rows that the report names.
+// The most rows that the report names.
 const NAMED: usize = 5;
 
 /// How many rows cannot be read, and which ones.
@@ -16,7 +16,7 @@ pub(super) struct Unreadables {
 }
 
 impl Unreadables {
-    /// Takes a row of a page that begins at `offset`.
+    /// Records a row of a page that begins at `offset`.
     pub fn take(&mut self, offset: u64, row: &Row) {
         let Some(reason) = row.unreadable.map(Unreadable::reason) else {
             return;
@@ -35,7 +35,7 @@ impl Unreadables {
         self.count > 0
     }
 
-    /// What the report says of them.
+    /// The text for the report.
     pub fn in_words(&self) -> String {
         let named = self.named.join(", ");
         match self.count.saturating_sub(self.named.len() as u64) {
