@@ -1,10 +1,10 @@
-//! What a service allows, as learned from what it refuses.
+//! The rate that a service allows, learned from its refusals.
 //!
-//! What it refuses by is taken for a bucket of unknown size that fills at an unknown rate: each
-//! refusal says that it was empty then, so what was taken since it was full gives both, and the more
-//! exactly the longer that is. The rate is searched from below, first in strides, then in small
-//! steps between what is proven and what is refuted; then it is kept, the longer the more a refusal
-//! costs, before it is put to the test again.
+//! The limiter is modelled as a token bucket of unknown size and unknown refill rate. Each refusal
+//! shows that the bucket was empty at that time, so the number of requests since it was full gives
+//! both values, more precisely over longer spans. The rate is searched from below, first in
+//! strides, then in small steps between the proven and the refuted rate. Then it is held, the
+//! longer the more a refusal costs, before it is tested again.
 
 use std::time::Duration;
 
@@ -13,54 +13,55 @@ use tokio::time::Instant;
 use super::log::{Burst, Log};
 use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
 
-/// The search begins at what came at once in the time waited, and at least at so many in it.
+/// The search starts at the burst divided by the wait, with a burst of at least this many requests.
 const FEWEST: f64 = 4.0;
-/// A search grows by this power of e a second.
+/// In a search the rate grows by this power of e per second.
 const STRIDE: f64 = 4.0;
-/// A rate above it is none.
+/// A rate above this is no limit.
 const FASTEST: f64 = 1e6;
-/// Of a burst that is measured, so much is made use of. With less than the least, the rate
-/// is to blame.
+/// The part of a measured burst that is used. Below the least part, refusals are blamed on the
+/// rate.
 const TRUST: f64 = 0.9;
 const LEAST_TRUST: f64 = 0.5;
-/// What is proven and what is refuted are so close, as a logarithm, that no search is needed.
+/// Proven and refuted rates this close, as a logarithm, need no search.
 const NARROW: f64 = 0.2;
-/// Falls by this power of e are doubted: what is measured over a wait is less than what is allowed
-/// where the wait overfills the bucket.
+/// Falls by this power of e are doubted: if the wait overfills the bucket, the rate measured over
+/// it is lower than what is allowed.
 const DOUBTFUL: f64 = 1.4;
-/// How far they are taken to be apart, as a logarithm, where one contradicts the other.
+/// How far apart they are assumed to be, as a logarithm, if one contradicts the other.
 const CONFLICT: f64 = 0.1;
-/// A rate is kept for so many times what the next refusal would cost, within these seconds.
+/// A rate is held for this many times what the next refusal would cost, within the bounds (seconds)
+/// below.
 const PATIENCE: f64 = 60.0;
 const SHORTEST_PATIENCE: f64 = 5.0;
 const LONGEST_PATIENCE: f64 = 600.0;
-/// In this time it grows by this part of it, when it is put to the test.
+/// A test of a rate raises it by this part over its holding time.
 const TEST: f64 = 0.02;
-/// The multiple of what was learned that is tried to see whether there is a limit at all.
+/// The multiple of the learned rate to try, to see whether there is a limit at all.
 const LIFT: f64 = 4.0;
 const SHORTEST_LEG: Duration = Duration::from_secs(3);
 
-/// Turns as fast as the service is taken to allow them.
+/// Turns at the rate that the service is believed to allow.
 #[derive(Debug, Clone, Copy)]
 pub struct Learned {
     burst: Burst,
-    /// So much of a burst is made use of.
+    /// The part of a burst that is used.
     trust: f64,
     spaced: Spacing,
-    /// Requests a second, as of `at`.
+    /// Requests per second, as of `at`.
     rate: f64,
     at: Instant,
     climb: Climb,
     /// The rate at the last refusal.
     refused: f64,
-    /// No refusal lowers it further at once: so much was known to pass.
+    /// A refusal does not immediately lower the rate below this, since it is known to pass.
     lowest: f64,
-    /// Turns were left over when the last one was taken.
+    /// There were spare turns when the last one was taken.
     idle: bool,
 }
 
 impl Learned {
-    /// After the first refusal: from below, in strides.
+    /// After the first refusal: searches from below, in strides.
     pub fn search(log: &Log, waited: f64, now: Instant) -> Self {
         let burst = log.burst();
         let slowest = burst.count.max(FEWEST) / waited.max(1.0);
@@ -77,7 +78,7 @@ impl Learned {
         }
     }
 
-    /// From this rate, at which nothing was refused.
+    /// Starts at this rate, at which nothing was refused.
     pub fn starting_at(self, rate: f64, now: Instant) -> Self {
         Self {
             rate,
@@ -96,7 +97,7 @@ impl Learned {
         }
     }
 
-    /// As it was, after something else limited the rate.
+    /// Continues unchanged after something else limited the rate.
     pub fn resumed(self, now: Instant) -> Self {
         Self {
             at: now,
@@ -105,7 +106,8 @@ impl Learned {
         }
     }
 
-    /// From well above what was learned, in strides: to see whether there is a limit at all.
+    /// Searches in strides from well above the learned rate, to see whether there is a limit at
+    /// all.
     pub fn lifted(self, now: Instant) -> Self {
         Self {
             trust: 0.0,
@@ -127,13 +129,13 @@ impl Learned {
         self.idle
     }
 
-    /// After a later one: from what is proven towards what is refuted.
+    /// After later refusals: searches from the proven towards the refuted rate.
     pub fn refine(self, log: &Log, waited: f64, now: Instant) -> Self {
         let mut burst = self.burst;
         let (mut proven, mut refuted) = (log.proven(burst), log.refuted(burst));
-        // The sooner it was refused, the less is known of why.
+        // The sooner the refusal, the less is known about its cause.
         let most = self.rate * (1.0 - 0.1 / (1.0 + log.lasted()));
-        // Less than comes at once: nothing was left over before, and nothing was lost since.
+        // Less than the burst was taken: nothing was left over before, and nothing was lost since.
         let scarce = log
             .between()
             .filter(|(count, _)| *count + 1.0 < 0.8 * burst.least());
@@ -145,7 +147,7 @@ impl Learned {
         if let Some((count, span)) = scarce {
             let at_once = log.lasted() * self.rate < 1.0;
             if at_once && self.trust > 0.0 {
-                // Perhaps the burst is smaller than it seemed; more likely so if it was spread.
+                // The burst may be smaller than it seemed, especially if it was spread out.
                 let length = if burst.is_spread() { 1.0 } else { 8.0 };
                 return Self {
                     trust: 0.0,
@@ -159,12 +161,12 @@ impl Learned {
             }
             refuted = refuted.min((count + 1.0) / span).max(proven);
         } else if self.trust == 0.0 {
-            // Nothing was saved up, so the rate is to blame, or a bucket that was full before.
+            // Nothing was saved up, so the cause is the rate, or a bucket that was full before.
             refuted = refuted
                 .min((log.taken_recently() + 1.0) / log.lasted())
                 .max(proven);
         } else if log.taken_recently() < 1.5 * burst.at(self.rate) {
-            // It came too soon to be a matter of the rate, unless little was saved up.
+            // It came too soon for the rate to be the cause, unless little was saved up.
             let most = match self.trust < LEAST_TRUST {
                 true => self.rate / 2.0,
                 false => most,
@@ -220,8 +222,8 @@ impl Learned {
         }
     }
 
-    /// The service had nothing left at `refused`; if it was not `told` when there is room, that
-    /// comes as far after as turns are apart.
+    /// The service had no capacity at `refused`. If it did not say when there will be room
+    /// (`told`), assume one interval between turns later.
     pub fn emptied(self, refused: Instant, told: bool) -> Self {
         let room = match told {
             true => refused,
@@ -237,7 +239,7 @@ impl Learned {
         self.rate
     }
 
-    /// When the next turn comes, if it has not come yet.
+    /// When the next turn comes, if that is in the future.
     pub fn due(&self, now: Instant) -> Option<Instant> {
         self.spaced.due(now)
     }
@@ -250,7 +252,7 @@ impl Learned {
         };
         let depth = (burst * self.trust - 1.0).max(0.0);
         let saved = seconds(depth / self.rate);
-        // A rate that nobody makes use of is not put to the test.
+        // A rate that is not used up is not tested.
         self.idle = self.spaced.is_idle(now, saved + LATENESS);
         if !self.idle {
             let passed = now.saturating_duration_since(self.at);
@@ -270,10 +272,10 @@ impl Learned {
 /// How a rate grows while nothing is refused.
 #[derive(Debug, Clone, Copy)]
 struct Climb {
-    /// By this power of e a second, until the leg ends.
+    /// By this power of e per second, until the leg ends.
     growth: f64,
     left: Duration,
-    /// The legs after it are half as long each, and as much steeper.
+    /// Each following leg is half as long, and steeper accordingly.
     leg: Duration,
     next: f64,
 }
@@ -288,7 +290,7 @@ impl Climb {
         }
     }
 
-    /// From a low rate in shorter strides, at first.
+    /// From a low rate, in shorter strides at first.
     fn from(rate: f64) -> Self {
         if rate >= STRIDE {
             return Self::in_strides();
@@ -297,7 +299,7 @@ impl Climb {
         Self::over(length, rate * length)
     }
 
-    /// By this power of e in so many seconds.
+    /// By this power of e over this many seconds.
     fn over(length: f64, power: f64) -> Self {
         let growth = power / length;
         Self {
@@ -312,7 +314,7 @@ impl Climb {
         self.growth >= STRIDE
     }
 
-    /// What was refused is not run into as fast again.
+    /// Climbs at most a third as fast as before, to run into the refused rate less quickly.
     fn slower_than(self, other: Self) -> Self {
         let growth = self.growth.min(other.growth / 3.0);
         let next = (2.0 * growth).max(TEST / self.leg.as_secs_f64());
@@ -336,7 +338,7 @@ impl Climb {
         while length >= self.left && rate < FASTEST {
             rate *= (self.growth * self.left.as_secs_f64()).exp();
             length -= self.left;
-            // Not refused so far, so soon on: what the service allows may have risen.
+            // Not refused soon after the change: the service's limit may have risen.
             self.leg = (self.leg / 2).max(SHORTEST_LEG);
             self.left = self.leg;
             self.growth = self.next;

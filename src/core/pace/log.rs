@@ -1,19 +1,19 @@
-//! What was sent and what was refused, as far back as a rate is measured by it.
+//! What was sent and what was refused, as far back as needed to measure a rate.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Marks are at least so far apart; the distance doubles each time there are too many.
+/// The least distance between marks; it doubles each time there are too many.
 const GAP: Duration = Duration::from_millis(10);
 const MOST_MARKS: usize = 160;
-/// What is kept of the time before the last refusal.
+/// The most marks from before the last refusal.
 const MOST_OLD_MARKS: usize = 48;
-/// By so much may requests be further apart, or closer, where they arrive than where they are sent.
+/// Network jitter: how much the distance between requests may change on their way.
 const JITTER: f64 = 0.004;
-/// Requests that are further apart, in seconds, were not sent as fast as they could be.
+/// Requests further apart than this, in seconds, were not sent as fast as possible.
 const APART: f64 = 0.001;
-/// Seconds that a rate is measured over, at least.
+/// The least number of seconds over which a rate is measured.
 const SHORTEST_SPAN: f64 = 0.05;
 
 /// How many requests a service takes at once, as measured: they came within `over` seconds.
@@ -24,28 +24,28 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// What comes at once where `rate` a second come besides.
+    /// The burst if `rate` more per second are allowed meanwhile.
     pub fn at(self, rate: f64) -> f64 {
         (self.count - rate * self.over).max(1.0)
     }
 
-    /// What comes at once, however many come besides.
+    /// The burst if as many as possible were allowed meanwhile.
     pub fn least(self) -> f64 {
         self.at(self.fastest())
     }
 
-    /// No rate is likely to be higher: it came over a tenth of a second at least.
+    /// The highest likely rate: assumes that the burst took at least a tenth of a second.
     pub fn fastest(self) -> f64 {
         self.count / (self.over + 0.1)
     }
 
-    /// Whether it came one after another, and so may be more than would have come at once.
+    /// Whether it was spread out, and so may exceed what would have passed at once.
     pub fn is_spread(self) -> bool {
         self.over > self.count * APART
     }
 
-    /// The rate at which a service that takes this burst takes `count` within `span` seconds; none
-    /// where they are too much alike.
+    /// The rate at which a service that takes this burst takes `count` within `span` seconds;
+    /// `None` if the spans are too similar.
     fn rate(self, count: f64, span: f64) -> Option<f64> {
         let longer = span > 3.0 * self.over + SHORTEST_SPAN;
         longer.then(|| ((count - self.count) / (span - self.over)).max(0.0))
@@ -64,13 +64,13 @@ struct Mark {
 pub struct Log {
     marks: Vec<Mark>,
     gap: Duration,
-    /// Where the marks since the last refusal begin.
+    /// The index of the first mark after the last refusal.
     recent: usize,
     sent: u64,
     refused: u64,
-    /// The last of those that were refused: its number, and when it was sent.
+    /// The last refused request: its number, and when it was sent.
     last: Option<(u64, Instant)>,
-    /// As of the refusal before.
+    /// As of the previous refusal.
     before: Option<Mark>,
 }
 
@@ -87,7 +87,7 @@ impl Log {
         }
     }
 
-    /// Notes a request, and gives its number.
+    /// Records a request and returns its number.
     pub fn send(&mut self, now: Instant) -> u64 {
         let latest = self.marks.last();
         if latest.is_none_or(|mark| now.saturating_duration_since(mark.at) >= self.gap) {
@@ -101,10 +101,10 @@ impl Log {
         self.sent
     }
 
-    /// Notes a refusal; those of one episode may come in any order.
+    /// Records a refusal; those of one episode may come in any order.
     pub fn refuse(&mut self, number: u64, sent: Instant) {
         self.refused += 1;
-        // What was counted after it was not yet known to be refused.
+        // Later marks counted it before it was known to be refused.
         let known = self.marks.partition_point(|mark| mark.at <= sent);
         self.marks.truncate(known.max(self.recent + 1));
         if self.last.is_none_or(|(last, _)| number > last) {
@@ -120,14 +120,14 @@ impl Log {
         self.refused
     }
 
-    /// How many were taken from the refusal before to the last one.
+    /// How many were taken between the previous refusal and the last one.
     pub fn taken_recently(&self) -> f64 {
         self.spans(self.recent)
             .next()
             .map_or(0.0, |(count, _)| count)
     }
 
-    /// The most that came at once before a refusal: where it came fastest.
+    /// The largest burst before a refusal: where requests came fastest.
     pub fn burst(&self) -> Burst {
         self.spans(self.recent)
             .map(|(count, over)| Burst { count, over })
@@ -138,7 +138,7 @@ impl Log {
             })
     }
 
-    /// The highest rate that what was taken proves.
+    /// The highest rate that the taken requests prove.
     pub fn proven(&self, burst: Burst) -> f64 {
         let ends = self.marks.iter().copied().chain(self.end());
         let mut proven = 0.0_f64;
@@ -153,15 +153,15 @@ impl Log {
         between.map_or(proven, |(count, span)| proven.max((count - 1.0) / span))
     }
 
-    /// Requests taken and seconds from the refusal before to the last one, neither of which left
-    /// anything over.
+    /// Requests taken and seconds between the previous refusal and the last one; both left the
+    /// bucket empty.
     pub fn between(&self) -> Option<(f64, f64)> {
         let (before, end) = self.before.zip(self.end())?;
         let span = end.at.saturating_duration_since(before.at).as_secs_f64();
         (span > SHORTEST_SPAN).then_some((end.taken - before.taken, span))
     }
 
-    /// The rate that the last refusal rules out; infinite where it came too soon to tell.
+    /// The rate that the last refusal rules out; infinite if it came too soon to tell.
     pub fn refuted(&self, burst: Burst) -> f64 {
         let rate = |(count, span)| burst.rate(count + 2.0, span - JITTER);
         match self.spans(self.recent).any(|span| rate(span).is_some()) {
@@ -170,12 +170,12 @@ impl Log {
         }
     }
 
-    /// From when the last refusal was waited out to the next one.
+    /// Seconds from the end of the last refusal's wait to the next refusal.
     pub fn lasted(&self) -> f64 {
         self.spans(self.recent).next().map_or(0.0, |(_, span)| span)
     }
 
-    /// A refusal has been waited out: what follows is measured anew.
+    /// A refusal's wait is over: measure afresh.
     pub fn begin(&mut self, now: Instant) {
         self.before = self.end();
         self.marks.drain(..self.recent.min(self.marks.len()));
@@ -186,7 +186,7 @@ impl Log {
         self.mark(now);
     }
 
-    /// What was measured before says nothing of what follows.
+    /// Discards measurements that say nothing about what follows.
     pub fn restart(&mut self, now: Instant) {
         self.marks.clear();
         self.recent = 0;

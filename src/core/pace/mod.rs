@@ -1,8 +1,8 @@
-//! The pace that all requests of a client share: how many at once, how many a second.
+//! The pace that all requests of a client share: how many at once, how many per second.
 //!
-//! `window.rs` decides how many may be under way, `rate.rs` when the next one may go, and
-//! `unavailable.rs` whether 503 means "too fast", all by what became of earlier requests, which
-//! `state.rs` tells them, and without waiting; here is who waits, and for how long.
+//! `window.rs` decides how many may be in flight, `rate.rs` when the next one may go, and
+//! `unavailable.rs` whether 503 means "too fast". All decide from the results of earlier requests,
+//! which `state.rs` passes to them, and none of them waits; the waiting is done here.
 
 mod learned;
 mod log;
@@ -31,14 +31,15 @@ pub use self::refusal::RefusedBy;
 use self::state::State;
 use crate::clock::{Clock, Elapsed};
 
-/// When a probe looks again whether fewer than `max_concurrency` requests are under way.
+/// How soon a probe checks again whether fewer than `max_concurrency` requests are in flight.
 const ALL_UNDER_WAY: Duration = Duration::from_millis(50);
 
 /// Admits requests one after another, as `max_concurrency`, `rate_limit` and the service allow.
 #[derive(Debug)]
 pub struct Pace {
     places: Semaphore,
-    /// One alone waits for the next turn; the others wait for the gate, in the order they came.
+    /// Only one request waits for the next turn; the others wait for the gate, first come first
+    /// served.
     gate: Semaphore,
     shared: Mutex<Shared>,
     clock: Clock,
@@ -48,11 +49,11 @@ pub struct Pace {
 struct Shared {
     state: State,
     under_way: usize,
-    /// The places there are, free or taken: more than the window has where it has just shrunk.
+    /// The existing slots, free or taken: more than the window allows if it has just shrunk.
     places: usize,
 }
 
-/// A place among the requests under way; given back when dropped.
+/// A slot for a request in flight, released on drop.
 #[derive(Debug)]
 pub struct Admission<'a> {
     pace: &'a Pace,
@@ -77,10 +78,10 @@ impl Pace {
         }
     }
 
-    /// Waits for a place and for this request's turn; the error is the wait that would take longer
-    /// than `remaining`, which is not begun.
+    /// Waits for a slot and for this request's turn. If that would take longer than `remaining`, it
+    /// does not wait, and the error is the wait.
     pub async fn admit(&self, remaining: Option<Duration>) -> Result<Admission<'_>, Duration> {
-        // A deadline past what the clock can hold is no deadline.
+        // A deadline beyond the clock's range is no deadline.
         let end = remaining.and_then(|remaining| self.clock.now().checked_add(remaining));
         let permit = match self.places.try_acquire() {
             Ok(permit) => Some(permit),
@@ -98,8 +99,8 @@ impl Pace {
         })
     }
 
-    /// Waits for the turn of a request that probes an outage: not behind the others, which wait for
-    /// it, and not as long as a rate that was learned from the outage has it.
+    /// Waits for the turn of a request that probes an outage. It goes ahead of the others, which
+    /// wait for it, and ignores a rate that was learned from the outage.
     pub async fn admit_alone(
         &self,
         remaining: Option<Duration>,
@@ -167,7 +168,7 @@ impl Pace {
             let (until, why) = {
                 let mut shared = self.shared();
                 match (shared.state.held(), passes) {
-                    // Behind others who wait; what holds them holds this one too.
+                    // Requests ahead of it are waiting; what holds them holds this one too.
                     (held, false) => (held.unwrap_or(now), Why::Held),
                     (_, true) => match shared.state.turn(now) {
                         Turn::Come(number) => {
@@ -193,7 +194,8 @@ impl Pace {
         }
     }
 
-    /// An outage is over, in which requests failed at any pace: its 503s say nothing of a rate.
+    /// Records the end of an outage in which requests failed at any pace: its 503s say nothing
+    /// about a rate.
     pub fn outage_ended(&self) {
         let now = self.clock.now();
         self.shared().state.forget_unavailable(now);
@@ -203,7 +205,7 @@ impl Pace {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As many places as the window has, as soon as those that are too many come back.
+    /// Fits the slots to the window; surplus ones are removed as they are released.
     fn fit(&self, shared: &mut Shared) {
         let size = shared.state.size();
         if size > shared.places {
@@ -221,7 +223,7 @@ impl Admission<'_> {
         self.sent
     }
 
-    /// The service answered at `now` with something other than a server error.
+    /// Records a response at `now` that was not a server error.
     pub fn answered(self, now: Instant) {
         let latency = now.saturating_duration_since(self.sent);
         let mut shared = self.pace.shared();
@@ -229,8 +231,8 @@ impl Admission<'_> {
         shared.state.answered(self.number, latency, under_way, now);
     }
 
-    /// The service refused the request, or is down. If it stated the `wait`, which is what `told`
-    /// says, all requests are held back until it is over; else only by what is taken for a refusal.
+    /// Records that the service refused the request, or is down. If it stated the `wait` (`told`),
+    /// all requests are held back until then; otherwise only by what counts as a refusal.
     pub fn refused(self, by: RefusedBy, wait: Duration, told: bool) {
         let now = self.pace.clock.now();
         self.pace.shared().state.refused(Refusal {
@@ -243,7 +245,7 @@ impl Admission<'_> {
         });
     }
 
-    /// The service is overloaded, or seems to be: no answer came in time.
+    /// Records that the service is overloaded or seems to be: no response came in time.
     pub fn overloaded(self) {
         self.pace.shared().state.overloaded(self.number);
     }

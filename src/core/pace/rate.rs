@@ -1,6 +1,6 @@
-//! How many requests a second: what the user allows, and what the service turns out to allow.
+//! Requests per second: what the user allows, and what the service turns out to allow.
 //!
-//! Nothing is kept until the service refuses a request; then `learned.rs` finds what it allows.
+//! Nothing is limited until the service refuses a request; then `learned.rs` finds the limit.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::unavailable;
 
 /// A longer gap between two requests is idle time, unless requests were held back.
 const IDLE: Duration = Duration::from_millis(100);
-/// No lower pace is tried, in requests a second.
+/// The lowest pace tried, in requests per second.
 const SLOWEST_TRIAL: f64 = 1.0;
-/// A learned rate that is less than such a part of an earlier one has collapsed.
+/// A learned rate lower than an earlier one divided by this has collapsed.
 const PARTS: f64 = 4.0;
 
-/// Turns under all that limits the rate.
+/// Turns under everything that limits the rate.
 #[derive(Debug)]
 pub struct Rate {
     limit: Option<Duration>,
@@ -29,22 +29,22 @@ pub struct Rate {
     episode: Option<Episode>,
     /// Requests up to this number were sent before the last refusal was known.
     settled: u64,
-    /// A request was refused while others passed, once: it may have been for another reason.
+    /// Once, a request was refused while others passed: that may have had another reason.
     doubted: bool,
     learned: Option<Learned>,
-    /// The pace at which 503s are on trial.
+    /// The pace of a trial of 503s.
     trial: Option<Trial>,
     /// A pace that is being measured.
     measured: Option<Measured>,
     /// What was learned without 503s.
     kept: Option<Learned>,
-    /// What is known to pass, if 503s mean "too fast", in requests a second.
+    /// The rate known to pass, if 503s mean "too fast", in requests per second.
     floor: f64,
     /// What was learned from 503s, while it is lifted.
     suspended: Option<Learned>,
 }
 
-/// A refusal, until it is waited out.
+/// A refusal, until its wait is over.
 #[derive(Debug, Clone, Copy)]
 struct Episode {
     began: Instant,
@@ -81,10 +81,10 @@ impl Measured {
     }
 }
 
-/// What a request is told.
+/// The answer to a request's attempt to take a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It may go; its number.
+    /// It may go; this is its number.
     Come(u64),
     Wait {
         until: Instant,
@@ -92,19 +92,19 @@ pub enum Turn {
     },
 }
 
-/// Who asks for a wait.
+/// The reason for a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The user, by a `rate_limit`.
+    /// The user's `rate_limit`.
     Limit,
-    /// The service, by a refusal.
+    /// A refusal by the service.
     Held,
-    /// Nobody: so much is known of what the service allows.
+    /// The learned rate.
     Learned,
 }
 
 impl Rate {
-    /// At most `limit` requests a second.
+    /// At most `limit` requests per second.
     pub fn new(limit: Option<f64>) -> Self {
         Self {
             limit: limit.map(|rate| seconds(rate.recip())),
@@ -165,7 +165,8 @@ impl Rate {
         Turn::Come(self.log.send(now))
     }
 
-    /// A turn ahead of those who wait for what was learned: a stated wait and the user's limit hold.
+    /// Takes a turn ahead of those waiting for the learned rate; stated waits and the user's limit
+    /// apply.
     pub fn turn_alone(&mut self, now: Instant) -> Turn {
         if let Some(until) = self.held.filter(|until| *until > now) {
             let why = Why::Held;
@@ -186,12 +187,12 @@ impl Rate {
         self.log.sent()
     }
 
-    /// Until when all are held back.
+    /// Until when all requests are held back.
     pub fn held(&self) -> Option<Instant> {
         self.held
     }
 
-    /// All wait.
+    /// Holds back all requests.
     pub fn hold(&mut self, now: Instant, wait: Duration) {
         let until = now + wait.min(FOREVER);
         if let Some(measured) = &mut self.measured {
@@ -200,13 +201,13 @@ impl Rate {
         self.held = Some(self.held.map_or(until, |held| held.max(until)));
     }
 
-    /// A request was answered by a wait that says nothing of the rate so far.
+    /// Records a refusal whose wait says nothing about the rate.
     pub fn hold_back(&mut self, refusal: Refusal) {
         self.log.refuse(refusal.number, refusal.sent);
         self.hold(refusal.now, refusal.wait);
     }
 
-    /// A request was refused: all wait.
+    /// Records a refusal: all requests wait.
     pub fn refuse(&mut self, refusal: Refusal) {
         let Refusal {
             by,
@@ -220,7 +221,7 @@ impl Rate {
             self.log.refuse(number, sent);
         }
         self.hold(now, wait);
-        // What was sent before an earlier refusal was known is part of that.
+        // Requests sent before an earlier refusal was known belong to its episode.
         if number > self.settled {
             self.settled = self.log.sent();
             self.episode = Some(Episode {
@@ -233,7 +234,7 @@ impl Rate {
         }
     }
 
-    /// These 503s may be refusals; the pace is measured from here on.
+    /// These 503s may be refusals; measures the pace from here on.
     pub fn measure(&mut self, refusals: &[Refusal], now: Instant) {
         for refusal in refusals.iter().filter(|refusal| !refusal.told) {
             self.log.refuse(refusal.number, refusal.sent);
@@ -249,12 +250,12 @@ impl Rate {
         });
     }
 
-    /// What is learned from here on is learned from 503s.
+    /// Saves the learned rate: from here on it is learned from 503s.
     pub fn keep(&mut self) {
         self.kept = self.learned;
     }
 
-    /// 503s may be refusals: a lower pace is tried, which is this part of the one measured.
+    /// 503s may be refusals: tries a lower pace, this part of the measured one.
     pub fn suspect(&mut self, part: f64, heeded: bool, now: Instant) {
         if !heeded {
             self.keep();
@@ -274,7 +275,7 @@ impl Rate {
         self.log.restart(now);
     }
 
-    /// The pace that is tried becomes this part of what it is.
+    /// Lowers the trial's pace to this part of itself.
     pub fn slow_down(&mut self, part: f64, now: Instant) {
         if let Some(trial) = &mut self.trial {
             trial.rate = (trial.rate * part).max(SLOWEST_TRIAL);
@@ -282,12 +283,11 @@ impl Rate {
         }
     }
 
-    /// The pace that was tried is slow enough: the limit is searched from there if it is to be
-    /// found anew.
+    /// The trial's pace is slow enough: the limit is searched from there if it must be found anew.
     pub fn end_trial(&mut self, anew: bool, now: Instant) {
         if let Some(trial) = self.trial.take() {
             self.learned = match self.learned {
-                // A rate that was learned from 429 is in force already.
+                // A rate learned from 429s is already in force.
                 Some(learned)
                     if self.kept.is_some() || !anew && learned.rate() < PARTS * trial.rate =>
                 {
@@ -302,7 +302,7 @@ impl Rate {
         }
     }
 
-    /// What was learned from 503s is dropped.
+    /// Drops what was learned from 503s.
     pub fn restore(&mut self, now: Instant) {
         self.learned = self.kept;
         self.trial = None;
@@ -311,7 +311,7 @@ impl Rate {
         self.log.restart(now);
     }
 
-    /// Searches anew, from above what was learned.
+    /// Searches anew, from above the learned rate.
     pub fn lift(&mut self, now: Instant) {
         self.suspended = self.learned;
         self.learned = self.learned.map(|learned| learned.lifted(now));
@@ -319,7 +319,7 @@ impl Rate {
         self.log.restart(now);
     }
 
-    /// The search was refused: what was learned before holds again, unless it proved far more.
+    /// The search was refused: restores the learned rate, unless far more was proved.
     pub fn confirm(&mut self, now: Instant) {
         let Some(suspended) = self.suspended.take() else {
             return;
@@ -333,7 +333,7 @@ impl Rate {
         }
     }
 
-    /// What the learned rate is like.
+    /// The state of the learned rate.
     pub fn state(&self) -> unavailable::Learned {
         match self.learned {
             Some(learned) if learned.rate() < self.floor => unavailable::Learned::Collapsed,
@@ -347,7 +347,7 @@ impl Rate {
         self.learned.as_ref().map(Learned::rate)
     }
 
-    /// A refusal has been waited out, and all that was sent before it has been answered, or nearly.
+    /// A refusal's wait is over, and nearly all requests sent before it have been answered.
     fn conclude(&mut self, now: Instant) {
         let Some(episode) = self.episode.take() else {
             self.log.restart(now);
@@ -357,7 +357,7 @@ impl Rate {
         let known = self.log.taken_recently() >= 1.0;
         let learned = match self.learned.take() {
             None if !known => None,
-            // That 503s are refusals has been found from more than one.
+            // That 503s are refusals was established from more than one.
             None if episode.by == RefusedBy::TooManyRequests
                 && self.is_stray(episode)
                 && !self.doubted =>
@@ -380,7 +380,8 @@ impl Rate {
         self.log.begin(now);
     }
 
-    /// Whether as many passed as were refused, once the first was: that says little of a rate.
+    /// Whether as many passed as were refused after the first refusal: that says little about a
+    /// rate.
     fn is_stray(&self, episode: Episode) -> bool {
         let refused = self.log.refused() - episode.refused_before;
         let later = self.log.sent().saturating_sub(episode.first);

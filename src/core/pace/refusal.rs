@@ -13,7 +13,7 @@ pub enum RefusedBy {
     Unavailable,
 }
 
-/// What is known when a request is refused.
+/// The details of a refused request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Refusal {
     pub by: RefusedBy,
@@ -21,6 +21,6 @@ pub struct Refusal {
     pub sent: Instant,
     pub now: Instant,
     pub wait: Duration,
-    /// The service asked for just this wait.
+    /// The service stated exactly this wait.
     pub told: bool,
 }

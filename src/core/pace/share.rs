@@ -1,15 +1,16 @@
-//! The share of 503 among answers, and what is told from it.
+//! The share of 503s among responses, and what it shows.
 
-/// The background, the share of 503 at any pace, is taken to be within these bounds: rarer 503s are
+/// Bounds for the background, which is the share of 503s at any pace: rarer 503s cannot be told
+/// from none.
 /// not told from none.
 pub const LEAST_BACKGROUND: f64 = 0.01;
 pub const MOST_BACKGROUND: f64 = 0.95;
-/// The larger share that the usual one is compared with: so much of the rest fails as well.
+/// The larger share to test for: the usual one plus this part of the rest.
 const EXCESS: f64 = 0.4;
-/// What the share may fall to, as parts of it.
+/// What the share may fall to, as a part of itself.
 const FALLS: [f64; 5] = [0.02, 0.1, 0.2, 0.35, 0.5];
 
-/// Answers, and the 503s among them.
+/// Responses, and the 503s among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sample {
     pub answers: f64,
@@ -17,7 +18,7 @@ pub struct Sample {
 }
 
 /// A cumulative sum (Page 1954): the log likelihood ratio of 503s being more than usual, over the
-/// last segment of the answers that speaks for it.
+/// last segment of responses that supports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cusum {
     pub value: f64,
@@ -25,7 +26,7 @@ pub struct Cusum {
 }
 
 impl Cusum {
-    /// Adds an answer; false if nothing speaks for more than usual any longer.
+    /// Adds a response; false if nothing supports "more than usual" any longer.
     pub fn add(&mut self, failed: bool, usual: f64) -> bool {
         let more = usual + EXCESS * (1.0 - usual);
         self.value += match failed {
@@ -60,7 +61,7 @@ impl Sample {
         self.failed / self.answers
     }
 
-    /// The share that passes, never zero: a few answers cannot tell that.
+    /// The share that passes, never zero: a few responses cannot show that.
     pub fn passed_share(self) -> f64 {
         1.0 - (self.failed + 0.5) / (self.answers + 1.0)
     }
@@ -69,16 +70,16 @@ impl Sample {
         self.share().clamp(LEAST_BACKGROUND, MOST_BACKGROUND)
     }
 
-    /// How likely this is, as a logarithm, if each fails with this probability.
+    /// The log likelihood of this sample if each request fails with this probability.
     fn likelihood(self, share: f64) -> f64 {
         self.failed * share.ln() + (self.answers - self.failed) * (1.0 - share).ln()
     }
 }
 
-/// The odds, as a logarithm, that the share is the same at a pace that is `part` of the one before,
-/// rather than that a limiter lets as many through as before and at most half the share remains.
+/// The log odds that the share is the same at a pace that is `part` of the one before, rather than
+/// that a limiter lets as many through as before and at most half the share remains.
 ///
-/// Both are averaged over all shares, evenly by their logit.
+/// Both are averaged over all shares, uniformly in their logit.
 pub fn odds(before: Sample, slow: Sample, part: f64) -> f64 {
     let (mut constant, mut fell) = (0.0, 0.0);
     for step in -20..=20 {

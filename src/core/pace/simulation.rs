@@ -1,4 +1,4 @@
-//! Clients that send as fast as their pace allows, to services that refuse, in plain numbers.
+//! A numeric simulation: clients that send as fast as their pace allows, and services that refuse.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,7 +10,7 @@ use super::rate::Turn;
 use super::refusal::{Refusal, RefusedBy};
 use super::state::State;
 
-/// What a service refuses by.
+/// The algorithm of a rate limiter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limiter {
     Unlimited,
@@ -18,14 +18,14 @@ pub enum Limiter {
         per_second: f64,
         burst: f64,
     },
-    /// So many in each stretch of so many seconds; the first began earlier.
+    /// This many per window of this many seconds; the first window began earlier.
     Fixed {
         count: f64,
         every: f64,
     },
 }
 
-/// What it says of the wait.
+/// How it states the wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Says {
     WholeSeconds,
@@ -34,17 +34,17 @@ pub enum Says {
     Nothing,
 }
 
-/// Requests that pass the limiter and are answered 503 all the same.
+/// Requests that pass the limiter but get a 503 all the same.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unhealthy {
     No,
     /// The last of this many backends behind round robin.
     OneOf(u64),
-    /// By chance.
+    /// At random.
     Share(f64),
 }
 
-/// What changes while a run lasts.
+/// What changes during a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Change {
     Limiter(Limiter),
@@ -59,10 +59,10 @@ pub struct Run {
     pub by: RefusedBy,
     pub says: Says,
     pub unhealthy: Unhealthy,
-    /// Seconds that it asks to wait, if it does.
+    /// The wait in seconds that it asks for, if any.
     pub unhealthy_wait: Option<f64>,
     pub latency: f64,
-    /// Of each client; it has as many calls under way.
+    /// Per client, which has as many calls in flight.
     pub max_concurrency: usize,
     pub rate_limit: Option<f64>,
     pub clients: usize,
@@ -75,7 +75,7 @@ pub struct Run {
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Requests that the limiter let through.
@@ -91,9 +91,9 @@ pub struct Outcome {
     pub done: Vec<f64>,
     /// Calls that ran out of retries.
     pub failed: f64,
-    /// The rates that the clients know at the end.
+    /// The clients' learned rates at the end.
     pub learned: Vec<Option<f64>>,
-    /// The places that they have.
+    /// The clients' slots at the end.
     pub sizes: Vec<usize>,
 }
 
@@ -106,7 +106,7 @@ impl Outcome {
         self.refused / (self.taken + self.refused)
     }
 
-    /// Calls a second between two seconds.
+    /// Calls per second between two times.
     pub fn throughput(&self, from: f64, to: f64) -> f64 {
         let within = self.done.iter().filter(|at| (from..to).contains(*at));
         within.count() as f64 / (to - from)
@@ -216,7 +216,7 @@ impl Service {
         })
     }
 
-    /// Whether a request that passed meets a backend that is down.
+    /// Whether a request that passed reaches a backend that is down.
     fn is_down(&mut self, chance: &mut fastrand::Rng) -> bool {
         self.passed += 1;
         match self.unhealthy {
@@ -230,7 +230,7 @@ impl Service {
 struct Client {
     state: State,
     under_way: usize,
-    /// The retries of the calls that want to send.
+    /// The retry counts of the calls that are ready to send.
     ready: VecDeque<u32>,
     wakes: u64,
 }
@@ -246,11 +246,11 @@ enum Answer {
     },
 }
 
-/// In the order of time, which is in nanoseconds.
+/// Ordered by time, in nanoseconds.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Wake,
-    /// The backoff of a call is over.
+    /// A call's backoff is over.
     Retry {
         retries: u32,
     },
@@ -295,7 +295,7 @@ pub fn run(run: Run) -> Outcome {
             sizes: Vec::new(),
         },
     };
-    // Each client begins half a second after the one before.
+    // Clients start half a second apart.
     let starts = (0..run.clients as u64).map(|index| index * 500_000_000);
     let mut clients: Vec<Client> = starts
         .map(|start| Client {
@@ -342,7 +342,7 @@ impl Simulation {
 
     fn step(&mut self, client: &mut Client, index: usize, time: u64, event: Event) {
         match event {
-            // Another one that comes sooner took its place.
+            // An earlier wake-up replaced this one.
             Event::Wake if client.wakes != time => return,
             Event::Wake => client.wakes = 0,
             Event::Retry { retries } => client.ready.push_back(retries),
@@ -360,7 +360,7 @@ impl Simulation {
             match client.state.turn(self.at(time)) {
                 Turn::Come(number) => self.send(client, index, time, number),
                 Turn::Wait { until, .. } => {
-                    // Timers go by whole milliseconds, and are a little late.
+                    // Timers have whole milliseconds, and fire a little late.
                     let due = until.duration_since(self.base).as_nanos() as u64;
                     let wake = due.div_ceil(1_000_000) * 1_000_000 + self.chance.u64(..300_000);
                     if client.wakes == 0 || wake < client.wakes {
@@ -467,7 +467,7 @@ impl Simulation {
                 }
             }
         };
-        // Now and then something else has the processor.
+        // Occasionally another process has the CPU.
         let late = match self.chance.f64() < 0.01 {
             true => self.chance.f64() * 0.01,
             false => self.chance.f64() * 0.000_4,

@@ -1,39 +1,39 @@
-//! Turns at even distances, of which a bounded number may be saved up.
+//! Evenly spaced turns, of which a bounded number may be saved up.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Ten years: a clock can hold it, and nobody waits for more.
+/// Ten years: a clock can hold it, and no request waits longer.
 pub const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-/// A wake-up may be so late without lowering a rate.
+/// A wake-up this late does not lower the rate.
 pub const LATENESS: Duration = Duration::from_millis(10);
 
-/// When the next turn comes. Turns that were not taken are saved up to a bound, which is said
-/// anew each time, as is the distance: both may change.
+/// When the next turn comes. Unused turns are saved up to a bound, which is passed to each call, as
+/// is the distance, because both may change.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spacing {
     next: Option<Instant>,
 }
 
 impl Spacing {
-    /// No turn is saved up at `now`; the next one is due at once.
+    /// Saves up no turn at `now`; the next one is due at once.
     pub fn from(now: Instant) -> Self {
         Self { next: Some(now) }
     }
 
-    /// When the next turn comes, if it has not come yet.
+    /// When the next turn comes, if that is in the future.
     pub fn due(self, now: Instant) -> Option<Instant> {
         self.next.filter(|next| *next > now)
     }
 
-    /// Whether as many turns are saved up as may be.
+    /// Whether the maximum number of turns is saved up.
     pub fn is_idle(self, now: Instant, saved: Duration) -> bool {
         self.next
             .is_none_or(|next| now.saturating_duration_since(next) >= saved)
     }
 
-    /// Takes a turn that is due; `saved` is the time whose turns may be made up for.
+    /// Takes a turn that is due; `saved` is the time whose unused turns may be caught up.
     pub fn take(&mut self, now: Instant, distance: Duration, saved: Duration) {
         let earliest = now.checked_sub(saved).unwrap_or(now);
         let turn = self.next.map_or(now, |next| next.max(earliest));

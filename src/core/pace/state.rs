@@ -1,4 +1,4 @@
-//! What became of requests, and what follows for those to come.
+//! The results of requests, and what follows for later ones.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::refusal::{Refusal, RefusedBy};
 use super::unavailable::{Finding, Unavailable};
 use super::window::Window;
 
-/// How many at once and how many a second, by what became of those before.
+/// How many requests at once and per second, from the results of earlier ones.
 #[derive(Debug)]
 pub struct State {
     window: Window,
@@ -39,17 +39,17 @@ impl State {
         self.rate.turn_alone(now)
     }
 
-    /// Until when all are held back.
+    /// Until when all requests are held back.
     pub fn held(&self) -> Option<Instant> {
         self.rate.held()
     }
 
-    /// The number of requests that may be under way.
+    /// How many requests may be in flight now.
     pub fn size(&self) -> usize {
         self.window.size()
     }
 
-    /// The number of requests that may ever be under way.
+    /// How many requests may ever be in flight.
     pub fn most(&self) -> usize {
         self.window.most()
     }
@@ -62,14 +62,14 @@ impl State {
         self.window.wait_no_longer(now);
     }
 
-    /// The service answered with something other than a server error.
+    /// Records a response that was not a server error.
     pub fn answered(&mut self, number: u64, latency: Duration, under_way: usize, now: Instant) {
         self.window.answer(latency, under_way, now);
         let finding = self.judge(number, None);
         self.follow(finding, now);
     }
 
-    /// The service refused the request.
+    /// Records that the service refused the request.
     pub fn refused(&mut self, refusal: Refusal) {
         match refusal.by {
             RefusedBy::TooManyRequests => {
@@ -77,7 +77,7 @@ impl State {
                 self.rate.refuse(refusal);
             }
             RefusedBy::Unavailable => {
-                // A stated wait is obeyed whatever it means.
+                // A stated wait is obeyed, whatever it means.
                 if refusal.told {
                     self.rate.hold_back(refusal);
                 }
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Fewer at once; what was sent before the last time is part of that.
+    /// Halves the window, unless the request was sent before it was last halved.
     pub fn overloaded(&mut self, number: u64) {
         if number > self.halved {
             self.halved = self.rate.sent();

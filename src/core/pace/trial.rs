@@ -1,75 +1,75 @@
-//! Trials of a lower pace, which show whether 503s have to do with it.
+//! Trials of a lower pace, which show whether 503s depend on it.
 
 use super::share::{self, LEAST_BACKGROUND, Sample};
 
-/// So few are harmless: retries get past them.
+/// Up to this share 503s are harmless: retries get past them.
 pub const HARMLESS: f64 = 0.2;
 /// With a share this high, the rate that passes cannot be measured.
 const HOPELESS: f64 = 0.75;
-/// The pace of a trial, as a part of what was let through before.
+/// The pace of a trial, as a part of what passed before.
 const SLOWER: f64 = 0.5;
 const SLIGHTLY_SLOWER: f64 = 0.9;
-/// Log odds at which the share is taken to be constant, or to have fallen.
+/// Log odds at which the share counts as constant, or as fallen.
 const CONSTANT: f64 = 1.5;
 const FELL: f64 = 4.0;
-/// Answers at each pace of a trial: at least so many, fewer if they are all the same ...
+/// Responses at each pace of a trial: at least this many, or fewer if all are the same,
 pub const FEWEST: f64 = 8.0;
 const FEWEST_SAME: f64 = 4.0;
-/// ... and at most so many, fewer if they are not harmless.
+/// and at most this many, or fewer if they are not harmless.
 const MOST: f64 = 40.0;
 pub const ENOUGH: f64 = 16.0;
-/// So many paces are tried; a share that is constant over all of them is no limiter's.
+/// The most paces tried; a share that is constant over all of them is not caused by a limiter.
 const MOST_TRIED: u32 = 5;
-/// What is tried without a wait is believed when so many waits would have come by chance.
+/// A trial without waits is believed once this many waits would have come by chance,
 const WITHOUT_WAITS: f64 = 6.0;
-/// ... or so many answers came.
+/// or after this many responses.
 const MOST_WITHOUT_WAITS: f64 = 400.0;
 
-/// Shares at two paces.
+/// A trial: the shares at two paces.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
-    /// Requests up to it were sent at the pace before.
+    /// Requests up to this number were sent at the previous pace.
     since: u64,
     before: Sample,
     slow: Sample,
-    /// What the pace is as a part of the one before.
+    /// The pace as a part of the previous one.
     part: f64,
-    /// Paces that were tried before.
+    /// The number of paces tried before.
     tried: u32,
     /// The share has fallen once.
     fell: bool,
 }
 
-/// What a trial has come to.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
     Open,
-    /// This share has nothing to do with the pace.
+    /// This share is independent of the pace.
     Constant(f64),
-    /// How much of it has nothing to do with the pace shows at an even lower one.
+    /// An even lower pace must show how much of the share is independent of the pace.
     Slower(Trial),
-    /// All but this share has to do with the pace.
+    /// All but this share depends on the pace.
     Fell {
         background: f64,
     },
 }
 
-/// Waits that were asked for, while nothing is made of them.
+/// Stated waits, counted while they do not affect the pace.
 #[derive(Debug, Clone, Copy)]
 pub struct Waits {
-    /// Requests up to it were sent before the last of them was known.
+    /// Requests up to this number were sent before the last of them was known.
     since: u64,
     count: u32,
-    /// Answers since the first.
+    /// Responses since the first.
     sample: Sample,
 }
 
-/// A trial of a pace at which no wait should be asked for.
+/// A trial of a pace at which no wait should be stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WithoutWaits {
-    /// Requests up to it were sent before.
+    /// Requests up to this number were sent before.
     since: u64,
-    /// Answers until that is believed.
+    /// Responses until that is believed.
     left: f64,
     part: f64,
 }
@@ -86,7 +86,7 @@ impl Trial {
         }
     }
 
-    /// The pace to try, as a part of the one before.
+    /// The pace to try, as a part of the previous one.
     pub fn part(self) -> f64 {
         self.part
     }
@@ -135,7 +135,7 @@ impl Trial {
 }
 
 impl Waits {
-    /// After the first of them.
+    /// Counts from the first one.
     pub fn from(sent: u64) -> Self {
         Self {
             since: sent,
@@ -157,7 +157,7 @@ impl Waits {
         self.count
     }
 
-    /// A trial at what passed on average, the waits included.
+    /// A trial at the average pace that passed, including the waits.
     pub fn trial(self, sent: u64) -> WithoutWaits {
         let passed = self.sample.passed_share();
         WithoutWaits {
@@ -169,12 +169,12 @@ impl Waits {
 }
 
 impl WithoutWaits {
-    /// The pace to try, as a part of the one before.
+    /// The pace to try, as a part of the previous one.
     pub fn part(self) -> f64 {
         self.part
     }
 
-    /// Whether none has to be waited out at this pace; None as long as that is not known.
+    /// Whether no waits occur at this pace; `None` while that is unknown.
     pub fn add(&mut self, number: u64, failed: bool) -> Option<bool> {
         self.left -= 1.0;
         if number <= self.since {

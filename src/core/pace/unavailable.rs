@@ -1,93 +1,95 @@
 //! Whether 503 means "too fast" or "unhealthy".
 //!
-//! A limiter's share of 503 falls as the pace falls; an unhealthy backend's does not. When there are
-//! more 503s than the known background, a lower pace is tried, below what was let through, and the
-//! shares are compared. If the share fell, 503s are heeded like 429, as far as they exceed the
-//! background; if not, they are the background, and nothing slows down. Each finding is revised:
-//! "unhealthy" as soon as 503s become more; "too fast" by another trial if they stay many although
-//! they are heeded, and by lifting the limit now and then to see whether they become more.
+//! A limiter's share of 503s falls as the pace falls; an unhealthy backend's does not. If there are
+//! more 503s than the known background, a pace below what passed is tried, and the shares are
+//! compared. If the share fell, 503s are obeyed like 429s, as far as they exceed the background. If
+//! not, they are the background, and nothing slows down. Each finding is revised: "unhealthy" as
+//! soon as 503s become more frequent; "too fast" by another trial if they stay frequent although
+//! they are obeyed, and by lifting the limit now and then to see whether they become more frequent.
 //!
-//! 503s with a stated wait hold all requests, so even few of them cost much time. Many are heeded at
-//! once. Of few, a trial is made at what was let through on average, waits included, which costs
-//! nothing: a limiter refuses nothing then. The findings are revised the same.
+//! 503s with a stated wait hold all requests, so even a few cost much time. If they are many, they
+//! are obeyed at once. If they are few, the trial runs at the average pace that passed, including
+//! waits; that costs nothing, because a limiter refuses nothing then. These findings are revised in
+//! the same way.
 //!
-//! Everything here counts answers and has no clock.
+//! Everything here counts responses and uses no clock.
 
 use super::refusal::Refusal;
 use super::share::{Cusum, LEAST_BACKGROUND, MOST_BACKGROUND, Sample};
 use super::trial::{ENOUGH, FEWEST, HARMLESS, Outcome, Trial, Waits, WithoutWaits};
 
-/// Log likelihood ratios: at the first, 503s are suspected (three among ten answers, if there were
-/// none before), each time they turn out to be unrelated at a higher one, up to the second.
+/// Log likelihood ratios at which 503s are suspected: at first three among ten responses, if there
+/// were none before; each time they turn out to be unrelated, the threshold rises, up to the
+/// second.
 const SUSPICIOUS: f64 = 6.0;
 const MOST_SUSPICIOUS: f64 = 12.0;
-/// Those that state a wait are heeded at once (six in a row, if there were none before).
+/// 503s that state a wait are obeyed at once (six in a row, if there were none before).
 const BEYOND_DOUBT: f64 = 20.0;
-/// Where 503s are heeded, one is enough if there is no background.
+/// Where 503s are obeyed, one is enough if there is no background.
 const SURE: f64 = 3.0;
-/// Where they stay many although they are heeded, that is doubted.
+/// If 503s stay frequent although they are obeyed, the finding is doubted.
 const DOUBTFUL: f64 = 10.0;
-/// So much is not many: a limiter that is heeded still refuses some.
+/// Not frequent: a limiter that is obeyed still refuses some requests.
 const HEEDED: f64 = 0.08;
-/// So few are not even tried.
+/// Below this share 503s do not start a trial.
 const SUSPECTED: f64 = 0.12;
-/// 503s that are kept until they are found to be refusals.
+/// The most 503s held until they are found to be refusals.
 const MOST_PENDING: usize = 64;
-/// Answers that the current share is averaged over; the background is no larger than that and so
-/// many of its standard deviations.
+/// The current share is averaged over this many responses; the background is at most that share
+/// plus this many of its standard deviations.
 const RECENT: f64 = 48.0;
 const DEVIATIONS: f64 = 2.5;
-/// A small background of a service that is heeded becomes so much smaller with each answer.
+/// While 503s are obeyed, a small background shrinks by this factor with each response.
 const FADING: f64 = 0.998;
 /// A background that fell to this is gone.
 const GONE: f64 = 0.04;
 
-/// Waits that were asked for, until a lower pace is tried; each time they turn out to be unrelated
-/// to the pace, so many times as many, up to the last.
+/// How many stated waits start a trial; each time they turn out to be unrelated to the pace, the
+/// number is multiplied, up to the last.
 const FEW_WAITS: u32 = 2;
 const LATER_WAITS: u32 = 2;
 const MOST_WAITS: u32 = 1024;
-/// The limit is lifted after so many answers, then after so many times as many ...
+/// The limit is lifted after this many responses, then after multiples of that,
 const FIRST_LIFT: u32 = 256;
 const LATER: u32 = 8;
 const LAST_LIFT: u32 = 131_072;
-/// ... unless the current share is smaller than this, ...
+/// unless the current share is smaller than this,
 const UNTROUBLED: f64 = 0.015;
-/// ... until so many answers came that no learned rate had a part in.
+/// until this many responses came without any influence of a learned rate.
 const LIFTED: u32 = 32;
 
-/// What follows from an answer.
+/// What follows from a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
     Nothing,
-    /// These are taken for refusals from here on; what is known without 503s is to be kept.
+    /// These count as refusals from here on; keep what is known without 503s.
     Believed(Vec<Refusal>),
-    /// These may be refusals; the pace is to be measured from here on.
+    /// These may be refusals; measure the pace from here on.
     Watched(Vec<Refusal>),
-    /// The pace is to be lowered to this part of what was measured; what is known without 503s is to
-    /// be kept, unless some were heeded before.
+    /// Lower the pace to this part of what was measured; keep what is known without 503s, unless
+    /// some were obeyed before.
     Suspected {
         part: f64,
         heeded: bool,
     },
-    /// The pace is to be lowered to this part of what it is.
+    /// Lower the pace to this part of itself.
     Slower(f64),
-    /// 503s mean "too fast": the rate is to be searched from the pace that was tried, or, if not
-    /// `anew`, to be what was learned before.
+    /// 503s mean "too fast": search the rate from the trial's pace or, if not `anew`, use the rate
+    /// learned before.
     TooFast {
         anew: bool,
     },
     /// These are refusals.
     Refused(Vec<Refusal>),
-    /// 503s have nothing to do with the pace: what was learned from them is to be dropped.
+    /// 503s are unrelated to the pace: drop what was learned from them.
     Unrelated,
-    /// The limit is to be lifted, to see whether 503s become more.
+    /// Lift the limit, to see whether 503s become more frequent.
     Lifted,
-    /// They became more: these are refusals.
+    /// They became more frequent: these are refusals.
     Confirmed(Vec<Refusal>),
 }
 
-/// What the learned rate is like.
+/// The state of the learned rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learned {
     /// It limits nothing, or there is none.
@@ -100,24 +102,24 @@ pub enum Learned {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Judgement {
-    /// 503s have nothing to do with the pace.
+    /// 503s are unrelated to the pace.
     Unrelated,
-    /// They may be more than the background. The answers up to `since` made it seem so; only those
+    /// They may exceed the background. The responses up to `since` raised the suspicion; only those
     /// to later requests are an unbiased sample.
     Watched { since: u64, fresh: Sample },
-    /// A lower pace is tried.
+    /// A trial of a lower pace is running.
     Trial(Trial),
-    /// A pace is tried at which no wait should be asked for.
+    /// A trial of a pace at which no wait should be stated is running.
     WithoutWaits(WithoutWaits),
-    /// They are heeded; requests up to `since` were sent before the last refusal was known.
+    /// They are obeyed; requests up to `since` were sent before the last refusal was known.
     TooFast {
         since: u64,
-        /// Answers until the limit is lifted.
+        /// Responses until the limit is lifted.
         left: u32,
-        /// Whether they stay many.
+        /// Whether they stay frequent.
         many: Cusum,
     },
-    /// The limit is lifted; so many answers came since it last limited anything.
+    /// The limit is lifted; this many responses came since it last limited anything.
     Lifted {
         free: u32,
         /// The share at the learned rate.
@@ -129,21 +131,21 @@ enum Judgement {
 #[derive(Debug)]
 pub struct Unavailable {
     judgement: Judgement,
-    /// The share of 503 at any pace.
+    /// The share of 503s at any pace.
     background: f64,
     /// The current share.
     recent: f64,
-    /// Whether they are more than the background, and the 503s that speak for it.
+    /// Whether they exceed the background, and below, the 503s that suggest it.
     score: Cusum,
     pending: Vec<Refusal>,
-    /// Where they are suspected.
+    /// The threshold for suspecting them.
     suspicious: f64,
     heeded: bool,
-    /// Where it is doubted that they are to be heeded.
+    /// The threshold for doubting that obeying them helps.
     doubtful: f64,
     lift_after: u32,
     waits: Option<Waits>,
-    /// So many waits are suspicious.
+    /// The number of stated waits that is suspicious.
     few_waits: u32,
 }
 
@@ -164,8 +166,8 @@ impl Unavailable {
         }
     }
 
-    /// An answer came to this request, or a 503 if there is a `refusal`; `sent` is the number of
-    /// the last request.
+    /// Records a response, which is a 503 if there is a `refusal`; `sent` is the number of the last
+    /// request.
     pub fn answered(
         &mut self,
         number: u64,
@@ -241,11 +243,11 @@ impl Unavailable {
                 left,
                 mut many,
             } => {
-                // The sooner, if heeding them does not help.
+                // Sooner if obeying them does not help.
                 let helps = self.recent <= HEEDED || self.lift_after == FIRST_LIFT;
                 let mut left = left.saturating_sub(if helps { 1 } else { LATER });
                 if self.background < HARMLESS {
-                    // It may have been the limiter's; if not, it is found again.
+                    // It may have been caused by the limiter; if not, it is found again.
                     let less = self.background * FADING;
                     self.background = less.max(LEAST_BACKGROUND);
                 }
@@ -280,7 +282,7 @@ impl Unavailable {
                 free: answers,
                 usual,
             } => {
-                // Where waits are obeyed, 503s cannot become many.
+                // If waits are obeyed, 503s cannot become frequent.
                 let threshold = match refusal {
                     Some(Refusal { told: true, .. }) => SURE,
                     _ => SUSPICIOUS,
@@ -311,14 +313,14 @@ impl Unavailable {
         let most = (self.recent + DEVIATIONS * deviation).max(LEAST_BACKGROUND);
         if most < self.background {
             self.background = most;
-            // The share fell by itself: what was found of it no longer holds.
+            // The share fell by itself: the earlier finding no longer holds.
             if most < GONE {
                 self.suspicious = SUSPICIOUS;
             }
         }
     }
 
-    /// Whether 503s have become more than the background.
+    /// Whether 503s have come to exceed the background.
     fn is_excess(&mut self, refusal: Option<Refusal>, threshold: f64) -> bool {
         self.exceeds(refusal, self.background, threshold)
     }
@@ -335,7 +337,7 @@ impl Unavailable {
         refusal.is_some() && self.score.value >= threshold
     }
 
-    /// The pending 503s, less those that the background accounts for.
+    /// The pending 503s, without those that the background accounts for.
     fn excess(&mut self) -> Vec<Refusal> {
         let usual = (self.background * self.score.segment.answers) as usize;
         let usual = usual.min(self.pending.len().saturating_sub(1));
@@ -357,7 +359,7 @@ impl Unavailable {
         Finding::Watched(self.excess())
     }
 
-    /// Waits that are asked for so seldom that the share says nothing.
+    /// Handles stated waits that are too rare for the share to show anything.
     fn wait(&mut self, number: u64, failed: bool, told: bool, sent: u64) -> Finding {
         let Some(mut waits) = self.waits else {
             if !told {

@@ -5,27 +5,27 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const START: usize = 4;
-/// Latencies that differ by no more are the same.
+/// Latencies that differ by no more than this count as equal.
 const NOISE: Duration = Duration::from_millis(10);
-/// The size doubles so soon where no answer comes at all.
+/// Without any response, the size doubles after this time.
 const SILENCE: Duration = Duration::from_millis(250);
-/// The least latency is that of this time and of as much before it.
+/// The least latency is taken over the current period of this length and the previous one.
 const LATELY: Duration = Duration::from_secs(10);
 
-/// The number of requests that may be under way.
+/// The number of requests that may be in flight.
 #[derive(Debug)]
 pub struct Window {
     size: usize,
     most: usize,
-    /// Up to it the size doubles in each round trip.
+    /// Up to this size it doubles in each round trip.
     doubles_to: usize,
     least: Option<Least>,
-    /// Answers until the round is over, and the least latency among them.
+    /// Responses until the round is over, and below, the least latency among them.
     left: usize,
     round: Option<Duration>,
-    /// The most that were under way in it.
+    /// The most requests in flight during the round.
     busiest: usize,
-    /// When an answer last came, or the size doubled without one.
+    /// When a response last came, or the size doubled without one.
     heard: Option<Instant>,
 }
 
@@ -51,13 +51,13 @@ impl Window {
         }
     }
 
-    /// When it will have been silent for so long that the size doubles, if it still does.
+    /// When the silence will be long enough to double the size, if it still doubles.
     pub fn silent_until(&mut self, now: Instant) -> Option<Instant> {
         let heard = *self.heard.get_or_insert(now);
         (self.size < self.most.min(self.doubles_to)).then(|| heard + SILENCE)
     }
 
-    /// Nothing has been heard so far; slow answers are no reason to ask one after another.
+    /// Doubles the size after silence: slow responses are no reason to send one request at a time.
     pub fn wait_no_longer(&mut self, now: Instant) {
         if self.silent_until(now).is_some_and(|until| until <= now) {
             self.size = (2 * self.size).min(self.most);
@@ -74,7 +74,7 @@ impl Window {
         self.size
     }
 
-    /// An answer came while `under_way` were, itself among them.
+    /// Records a response that came while `under_way` requests were in flight, including its own.
     pub fn answer(&mut self, latency: Duration, under_way: usize, now: Instant) {
         self.note(latency, now);
         self.heard = Some(now);

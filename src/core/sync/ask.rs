@@ -1,4 +1,4 @@
-//! Rows that a sweep did not show, asked for one by one: there, or gone.
+//! Fetches by id the rows that a sweep did not show, to tell whether they still exist.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::core::prefetch::Outlet;
 use crate::core::walk::crawl::MOST_SIDE_BY_SIDE;
 use crate::core::walk::unread::UnreadLists;
 
-/// A row by its key.
+/// The key of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowKey {
     pub resource: Resource,
-    /// Whose message it is; a user's own id or `None` for a user.
+    /// The user whose message it is; for a user, their own id or `None`.
     pub user_id: Option<i64>,
     pub id: i64,
 }
 
-/// What became of a row.
+/// The result of fetching a row by id.
 #[derive(Debug)]
 pub enum Asked {
     Found { user_id: Option<i64>, row: Row },
     Gone(RowKey),
 }
 
-/// Asks for every row that can be asked for, side by side.
+/// Fetches all rows whose ids can be requested, concurrently.
 pub async fn ask_all(
     client: Client,
     keys: Vec<RowKey>,
@@ -44,7 +44,7 @@ pub async fn ask_all(
                 unread.note_read();
                 Ok(asked)
             }
-            // Its row stays as it is: that it cannot be read does not say that it is gone.
+            // Leave its row as it is: a failed read does not show that the row is gone.
             Err(error) => unread
                 .give_up(&client, &budget, error, false)
                 .await
@@ -60,7 +60,7 @@ pub async fn ask_all(
         .await
 }
 
-/// `None` for a key that cannot be asked for: its row stays as it is.
+/// `None` for a key that cannot be requested, or whose row should stay as it is.
 async fn ask(client: &Client, key: RowKey, budget: &Budget) -> Result<Option<Asked>, Error> {
     let natural = |id: i64| Natural::new("id", id).ok();
     let Some(id) = natural(key.id) else {
@@ -81,7 +81,8 @@ async fn ask(client: &Client, key: RowKey, budget: &Budget) -> Result<Option<Ask
             user_id: key.user_id,
             row,
         }),
-        // A row without an id may be any row, and another row says nothing of this one.
+        // A row without an id may be any row, and a row with another id says nothing about this
+        // one.
         Some(_) => None,
         None => Some(Asked::Gone(key)),
     })

@@ -1,4 +1,4 @@
-//! Rows that were read and not given out yet, and the batch that they become.
+//! Rows that were read but not committed yet, and the batch that they become.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +17,20 @@ use crate::core::list_state::{Hints, Kind, ListRow, ListState, askable};
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 
-/// A batch is given out at this many answers, so that a killed run has little to ask again,
+/// A batch is emitted at this many responses, so that a killed run has little to request again,
 const LEAST_ANSWERS: u64 = 16;
 /// or at this many rows.
 const LEAST_ROWS: u64 = 1_600;
-/// Later at this share of what was given out before: a larger commit costs less a row, and a kill
-/// still takes little of what was done.
+/// As a run emits more, the batch size grows to what was emitted divided by this: larger commits
+/// cost less per row, and a kill still loses only a small part of the work.
 const SHARE: u64 = 16;
 const MOST_ANSWERS: u64 = 600;
 const MOST_ROWS: u64 = 50_000;
-/// Or at this much JSON: bodies have no documented size.
+/// Or at this much JSON, because message bodies have no documented maximum size.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// What belongs into one transaction: rows, the lists that are finished by them, and where those
-/// that are not may go on.
+/// The content of one transaction: rows, the lists that they complete, and resume points for the
+/// others.
 #[derive(Debug)]
 pub struct Batch {
     pub users: Option<RecordBatch>,
@@ -41,11 +41,11 @@ pub struct Batch {
     pub gone: Option<RecordBatch>,
     /// Set on the batch that ends the sweep of users.
     pub users_report: Option<Box<WalkReport>>,
-    /// Lists that end in this batch.
+    /// The number of lists that end in this batch.
     pub lists_ended: u64,
 }
 
-/// What a run has given out so far.
+/// What a run has emitted so far.
 #[derive(Debug, Default)]
 pub struct Given {
     rows: u64,
@@ -59,7 +59,7 @@ impl Given {
     }
 }
 
-/// Rows that were read and not given out yet.
+/// Rows that were read but not emitted yet.
 #[derive(Default)]
 pub struct Pending {
     rows: u64,
@@ -76,7 +76,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Whether it is as large as a batch may be after what was given out.
+    /// Whether it has reached the batch size, which depends on what was emitted before.
     pub fn is_full(&self, given: &Given) -> bool {
         let enough = self.rows >= (given.rows / SHARE).clamp(LEAST_ROWS, MOST_ROWS)
             || self.answers >= (given.answers / SHARE).clamp(LEAST_ANSWERS, MOST_ANSWERS)
@@ -108,12 +108,12 @@ impl Pending {
                 self.users_report = Some(report);
             }
             Event::ListEnded(row) => {
-                // A run that ends in an error goes on within a list that was given up.
+                // A run that ends with an error resumes within a list that was given up.
                 if row.state.kind != Kind::Unread {
                     self.cursors.remove(&Some(row.user_id));
                 }
                 self.lists.append(&row);
-                // The answer of an empty list brought no rows that came before.
+                // The response for an empty list had no rows, so it was not counted before.
                 self.answers += u64::from(row.state.rows == 0);
                 self.lists_ended += 1;
                 self.rows += 1;
@@ -122,7 +122,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Takes what became of a row that was asked for by its id.
+    /// Takes the result of fetching a row by its id.
     pub fn take_asked(&mut self, asked: Asked) -> Result<(), ArrowError> {
         match asked {
             Asked::Found { user_id, row } => match row.resource() {
@@ -165,7 +165,7 @@ impl Pending {
         }
     }
 
-    /// Notes where the list goes on after the rows of this page.
+    /// Notes where to resume the list after this page's rows.
     fn close(&mut self, page: Rows) {
         self.answers += 1;
         if let Some(cursor) = page.cursor {
@@ -178,7 +178,7 @@ impl Pending {
         self.bytes += row.json().len();
     }
 
-    /// The row as a record; one that does not fit goes to the rejects.
+    /// Converts a row to a record; one that does not fit goes to the rejects.
     fn fit<'a, T>(
         &mut self,
         row: &'a Row,
@@ -186,7 +186,7 @@ impl Pending {
         read: impl FnOnce(&'a Row) -> Result<T, Fault>,
     ) -> Option<T> {
         self.count(row);
-        // Of a row that is too large nothing is held; the reason of its list names it.
+        // A row that is too large has no content to store; its list's reason names it.
         if row.unreadable == Some(Unreadable::TooLarge) {
             return None;
         }

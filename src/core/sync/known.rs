@@ -1,4 +1,4 @@
-//! What the mirror handed over: lists of earlier runs, and how far this one has come.
+//! What the mirror passes in: lists from earlier runs, and this run's progress.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,44 +11,44 @@ use crate::core::list_state::{Hints, ListState, ListedUser};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::{Checkpoint, Resume};
 
-/// How a run goes about the lists that it knows.
+/// How a run treats lists that it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Long lists are asked at their growing end.
+    /// Long lists are read only at their growing end.
     Incremental,
     /// Every list is swept.
     Full,
 }
 
-/// All that the mirror handed over.
+/// Everything that the mirror passes in.
 #[derive(Debug, Default)]
 pub struct Known {
     /// The lists of earlier runs, by user.
     pub lists: HashMap<i64, ListState>,
-    /// Lists that are finished in this run.
+    /// Lists that this run has finished.
     pub done: HashSet<i64>,
-    /// Half-read message lists of this run, by user, and what is held of them.
+    /// Message lists that this run has partly read, by user.
     pub half_read: HashMap<i64, HalfRead>,
-    /// The half-read list of users, and what is held of it.
+    /// The list of users, if this run has partly read it.
     pub users_half_read: Option<HalfRead>,
-    /// The users, where this run's sweep of them is finished.
+    /// The users, if this run has finished sweeping them.
     pub users: Option<Vec<ListedUser>>,
-    /// The largest page that the service gives, where that was measured.
+    /// The service's largest page, if it was measured.
     pub largest_page: Option<Limit>,
 }
 
-/// A list that this run has read a part of.
+/// A list that this run has partly read.
 #[derive(Debug, Default)]
 pub struct HalfRead {
     pub cursor: String,
     pub held: RoaringTreemap,
 }
 
-/// Where the reading of a list may go on, and what its rows so far showed; kept as JSON.
+/// Where to resume reading a list, and what its rows have shown so far; stored as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Cursor {
     walk: Checkpoint,
-    // The name that mirrors hold.
+    // The name in existing mirrors.
     #[serde(default, rename = "outline")]
     shape: ListShape,
     /// The user's `updated_at` and `online_at`, in microseconds.
@@ -71,7 +71,7 @@ impl Cursor {
         }
     }
 
-    /// As text; `None` only if JSON cannot hold it, and then the list is read again from its start.
+    /// As text; `None` only if JSON cannot represent it, and then the list is read from its start.
     pub fn to_text(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
@@ -85,7 +85,7 @@ impl Cursor {
     }
 }
 
-/// A list that goes on where a run before left it.
+/// A list that resumes where an earlier run stopped.
 #[derive(Debug)]
 pub struct GoingOn {
     pub resume: Resume,
@@ -94,7 +94,7 @@ pub struct GoingOn {
 }
 
 impl HalfRead {
-    /// `None` if another version wrote the cursor: then the list is read from its start.
+    /// `None` if another version wrote the cursor; then the list is read from its start.
     pub fn go_on(self) -> Option<GoingOn> {
         let cursor: Cursor = serde_json::from_str(&self.cursor).ok()?;
         let hints = cursor.hints();
@@ -109,13 +109,13 @@ impl HalfRead {
     }
 }
 
-/// What a service's profile says about its pages, as far as a run goes by it.
+/// The part of a service profile that a run uses.
 #[derive(Debug, Default, Deserialize)]
 struct Profile {
     largest_page: Option<i64>,
 }
 
-/// The largest page that a measured profile (JSON) names, if it is less than the interface allows.
+/// The largest page in a measured profile (JSON), if it is smaller than the interface allows.
 pub fn largest_page(profile: &str) -> Option<Limit> {
     let profile: Profile = serde_json::from_str(profile).ok()?;
     Limit::new("largest_page", profile.largest_page?).ok()

@@ -1,4 +1,4 @@
-//! What the pages of a list showed of its order: its ends, which way it grows, what is unread.
+//! What a list's pages showed of its order: its ends, the end at which it grows, unread messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::core::decode::page::Row;
 use crate::core::list_state::{ENDS, Grows};
 use crate::core::timestamp::Timestamp;
 
-/// The fields of a message that a list shape needs; what is not as the interface says is as good as missing.
+/// The message fields that a list shape needs; malformed fields count as missing.
 #[derive(Debug, Default, Deserialize)]
 struct Glimpse {
     created_at: Option<Timestamp>,
@@ -24,7 +24,7 @@ impl Glimpse {
     }
 }
 
-/// Which ways a sequence of values has gone.
+/// The directions in which a sequence of values has gone.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Trend {
     rose: bool,
@@ -59,7 +59,7 @@ impl Trend {
     }
 }
 
-/// Gathered page by page; it is kept with the place where a read may go on.
+/// Collected page by page; stored with the cursor.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ListShape {
     first: Vec<i64>,
@@ -73,7 +73,7 @@ pub struct ListShape {
 }
 
 impl ListShape {
-    /// Takes rows not taken before, of a page that began at `offset`.
+    /// Takes new rows of a page that began at `offset`.
     pub fn take(&mut self, offset: u64, rows: &[Row]) {
         for row in rows {
             if let Some(id) = row.id {
@@ -84,7 +84,7 @@ impl ListShape {
 
     fn take_row(&mut self, position: u64, id: i64, row: &Row) {
         let glimpse = Glimpse::of(row);
-        // A page from further back begins a sequence of its own.
+        // A page from further back starts a separate sequence.
         if self.at.is_some_and(|at| position <= at) {
             (self.created.before, self.ids.before) = (None, None);
         }
@@ -110,7 +110,7 @@ impl ListShape {
         }
     }
 
-    /// Which way the list grows: by the messages' times or, where these say nothing, by their ids.
+    /// At which end the list grows: by the messages' times or, if those do not tell, by their ids.
     pub fn grows(&self) -> Option<Grows> {
         match self.created.is_flat() {
             true => self.ids.grows(),

@@ -1,8 +1,8 @@
-//! One run of the mirror's reading: what to ask, and batches in the order they may be committed.
+//! One run of the mirror's reading: what to request, and batches in the order they may be committed.
 //!
-//! `known.rs` is what the mirror handed over, `plan.rs` what to ask next, `growing_end.rs` the one
-//! request that shows a long list's new rows, `reading.rs` sends, `batch.rs` gathers, `ask.rs` asks
-//! for single rows, `counters.rs` says how far it has come.
+//! `known.rs` is what the mirror passes in, `plan.rs` decides what to read next, `growing_end.rs`
+//! reads a long list's new rows with one request, `reading.rs` sends, `batch.rs` collects, `ask.rs`
+//! fetches single rows, `counters.rs` tracks progress.
 
 mod ask;
 mod batch;
@@ -34,7 +34,7 @@ use super::prefetch::{Outlet, Prefetch};
 use super::timestamp::Timestamp;
 use crate::core::arrow::columns::columns_failure;
 
-/// A batch is given out when its first row is this old.
+/// A batch is emitted when its first row is this old.
 pub const BATCH_AGE: Duration = Duration::from_secs(2);
 
 /// What a run reads.
@@ -45,17 +45,17 @@ enum Source {
     Rows(Prefetch<Asked>),
 }
 
-/// A run under way: it is one batch ahead of whoever commits them.
+/// A run in progress, at most one batch ahead of the caller that commits them.
 pub struct SyncRun {
     batches: Prefetch<Batch>,
     client: Client,
-    /// How long the service had been down before.
+    /// The outage time before this run.
     down_before: Duration,
     counters: Arc<ProgressCounters>,
 }
 
 impl SyncRun {
-    /// Reads all users, and the messages of all whose lists are not done.
+    /// Reads all users, and the messages of all users whose lists are not done.
     pub fn new(client: Client, known: Known, mode: Mode, max_staleness: Option<Duration>) -> Self {
         let client = client.counted().patient();
         let counters = Arc::new(ProgressCounters::default());
@@ -74,7 +74,7 @@ impl SyncRun {
         Self::under_way(client, Source::Lists(prefetch), counters)
     }
 
-    /// Asks for these rows one by one.
+    /// Fetches these rows one by one.
     pub fn ask(client: Client, keys: Vec<RowKey>) -> Self {
         let client = client.counted().patient();
         let reader = client.clone();
@@ -96,7 +96,7 @@ impl SyncRun {
         }
     }
 
-    /// Requests sent so far, retries among them.
+    /// Requests sent so far, including retries.
     pub fn requests(&self) -> u64 {
         self.client.sent()
     }
@@ -106,7 +106,7 @@ impl SyncRun {
         self.counters.users_total()
     }
 
-    /// How far the run has come, and how fast it goes now.
+    /// The run's progress and current speed.
     pub fn progress(&self) -> Progress {
         self.counters.progress(
             self.client.sent(),
@@ -119,7 +119,7 @@ impl SyncRun {
         self.batches.stop();
     }
 
-    /// The next batch; `None` at the end. What was read before a failure is given out ahead of it.
+    /// The next batch; `None` at the end. Rows read before a failure are emitted before its error.
     pub async fn next(&self) -> Result<Option<Batch>, Error> {
         let batch = self.batches.next().await?;
         if let Some(batch) = &batch {
@@ -129,7 +129,7 @@ impl SyncRun {
     }
 }
 
-/// The work that puts batches together.
+/// The task that assembles batches.
 struct Gathering {
     source: Source,
     client: Client,
@@ -139,7 +139,7 @@ struct Gathering {
 impl Gathering {
     async fn run(self, outlet: Outlet<Batch>) -> Result<(), Error> {
         let mut given = Given::default();
-        // What is read for the next batch is lost by a kill, hence no more than one ahead.
+        // A kill loses what was read for the next batch, so read at most one ahead.
         while outlet.room().await {
             let (pending, ended) = self.gather(&given).await;
             given.add(&pending);
@@ -154,7 +154,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// What belongs into the next batch, and how the reading ended if it has.
+    /// Collects the next batch; also returns the result if the reading has ended.
     async fn gather(&self, given: &Given) -> (Pending, Option<Result<(), Error>>) {
         let mut pending = Pending::default();
         let mut due: Option<Instant> = None;
@@ -181,8 +181,8 @@ impl Gathering {
         (pending, None)
     }
 
-    /// Puts what comes next with what is pending; false at the end. Nothing is lost when the future
-    /// is dropped before it is done.
+    /// Adds what comes next to the pending rows; false at the end. Cancel-safe: dropping the future
+    /// loses nothing.
     async fn take_next(&self, pending: &mut Pending) -> Result<bool, Error> {
         let taken: Result<bool, ArrowError> = match &self.source {
             Source::Lists(prefetch) => match prefetch.next().await? {

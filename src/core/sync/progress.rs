@@ -1,4 +1,4 @@
-//! How far a run has come, and how fast it goes now.
+//! How far a run has come, and its current speed.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -9,32 +9,32 @@ use tokio::time::Instant;
 
 use crate::core::api::LARGEST_LIMIT;
 
-/// The time that a pace is taken over.
+/// The window over which the speed is measured.
 const WINDOW: Duration = Duration::from_secs(5);
-/// Samples are not taken more often.
+/// The least time between two samples.
 const SAMPLE: Duration = Duration::from_millis(100);
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Requests sent so far, retries among them.
+    /// Requests sent so far, including retries.
     pub requests: u64,
     /// How many users there are, as the service last said.
     pub users_total: Option<i64>,
-    /// Lists to be read, those that are done among them; an estimate until the users are known.
+    /// Lists to read, including finished ones; an estimate until all users are known.
     pub lists_total: Option<u64>,
-    /// Lists that were given out to their end, in this run or before it went on.
+    /// Lists emitted to their end, in this run or before it was resumed.
     pub lists_done: u64,
-    /// Requests a second over the last few seconds.
+    /// Requests per second over the last few seconds.
     pub pace: f64,
-    /// How long the service has been down while this ran.
+    /// How long the service was down during this run.
     pub outage_seconds: f64,
 }
 
-/// What the parts of a run tell each other.
+/// Counters that the parts of a run share.
 #[derive(Debug)]
 pub struct ProgressCounters {
-    /// -1 where the service gave none.
+    /// -1 if the service gave none.
     users_total: AtomicI64,
     users_known: AtomicBool,
     lists: AtomicU64,
@@ -67,7 +67,7 @@ impl ProgressCounters {
             .store(total.unwrap_or(-1), Ordering::Relaxed);
     }
 
-    /// All users of the run are known.
+    /// Records that all users of the run are known.
     pub fn set_users_known(&self) {
         self.users_known.store(true, Ordering::Relaxed);
     }
@@ -80,12 +80,12 @@ impl ProgressCounters {
         self.lists_done.fetch_add(lists, Ordering::Relaxed);
     }
 
-    /// The largest page that the service was seen to give.
+    /// The largest page that the service was seen to return.
     pub fn page_rows(&self) -> u64 {
         self.page_rows.load(Ordering::Relaxed)
     }
 
-    /// Notes the limit that a full page says was applied.
+    /// Records the limit that a full page reports.
     pub fn note_page_rows(&self, applied: u64) {
         self.page_rows.fetch_min(applied.max(1), Ordering::Relaxed);
     }
@@ -108,7 +108,7 @@ impl ProgressCounters {
         }
     }
 
-    /// Keeps how many requests were sent by now.
+    /// Samples the number of requests sent.
     pub fn sample(&self, requests: u64, now: Instant) {
         let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let recent = |(at, _): &(Instant, u64)| now.saturating_duration_since(*at) < SAMPLE;
@@ -116,7 +116,7 @@ impl ProgressCounters {
             return;
         }
         samples.push_back((now, requests));
-        // One sample that is older stays, so that the window is covered.
+        // Keep one older sample, so that the samples cover the window.
         while samples
             .get(1)
             .is_some_and(|(at, _)| now.saturating_duration_since(*at) >= WINDOW)
@@ -156,7 +156,7 @@ mod tests {
             counters.sample(second * 100, at(second));
         }
         assert_eq!(counters.progress(2_000, 0.0, at(20)).pace, 100.0);
-        // Five seconds in which nothing is sent, and it has stopped.
+        // If nothing is sent for five seconds, the speed is zero.
         for second in 21..=26 {
             counters.sample(2_000, at(second));
         }

@@ -1,4 +1,4 @@
-//! The reading of a run: the list of users, and message lists side by side, as events.
+//! Reads the list of users and, concurrently, message lists, as events.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,13 +23,13 @@ use crate::core::walk::crawl::{MOST_SIDE_BY_SIDE, is_gone};
 use crate::core::walk::unread::UnreadLists;
 use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, resume_into, says_past_end};
 
-/// Each page with where to go on.
+/// Every page has a checkpoint.
 const RESUMABLE: WalkSettings = WalkSettings {
     checkpoints: true,
     ..WalkSettings::WHOLE
 };
 
-/// What a run meets, in an order in which it can be committed: a list's end follows its rows.
+/// What a run finds, in an order that can be committed: a list's end follows its rows.
 #[derive(Debug)]
 pub enum Event {
     Users(Rows),
@@ -38,17 +38,17 @@ pub enum Event {
     ListEnded(Box<ListRow>),
 }
 
-/// Rows that came by one answer.
+/// The rows of one response.
 #[derive(Debug)]
 pub struct Rows {
-    /// Whose messages these are; `None` for users.
+    /// The user whose messages these are; `None` for users.
     pub user_id: Option<i64>,
     pub rows: Vec<Row>,
-    /// Where the list may go on after them, and when its reading began.
+    /// Where to resume the list after these rows, and when its reading began.
     pub cursor: Option<(String, Option<Timestamp>)>,
 }
 
-/// What every part of the reading uses.
+/// What all parts of the reading share.
 struct Context {
     client: Client,
     budget: Budget,
@@ -71,7 +71,7 @@ impl Context {
     }
 }
 
-/// Reads all users, and the messages of all whose lists are not done.
+/// Reads all users, and the messages of all users whose lists are not done.
 pub async fn read_all(
     client: Client,
     plan: Plan,
@@ -100,7 +100,7 @@ pub async fn read_all(
     context.unread.end()
 }
 
-/// Queues every user in the plan's order; a queue that nobody reads any more takes them all the same.
+/// Queues every user in the plan's order; it does not matter if the queue has no reader any more.
 async fn find_users(
     context: &Context,
     queue: mpsc::UnboundedSender<ListedUser>,
@@ -130,7 +130,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     };
     let half_read = context.plan(Plan::take_users_half_read);
     let going_on = half_read.and_then(HalfRead::go_on);
-    // Users that were committed before will not be shown again.
+    // Users committed before are not shown again.
     for id in going_on.iter().flat_map(|going_on| &going_on.resume.held) {
         if let Some(user_id) = i64::try_from(id).ok().and(Some(id.into())) {
             see(ListedUser {
@@ -177,7 +177,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     Ok(())
 }
 
-/// A full page says how many rows the service gives at most.
+/// A full page shows how many rows the service returns at most.
 fn note_page_rows(counters: &ProgressCounters, limit: Option<i64>, received: usize) {
     if let Some(limit) = limit.and_then(|limit| u64::try_from(limit).ok())
         && limit == received as u64
@@ -186,13 +186,13 @@ fn note_page_rows(counters: &ProgressCounters, limit: Option<i64>, received: usi
     }
 }
 
-/// One list under way.
+/// A list being read.
 struct ListReading<'a> {
     context: &'a Context,
     user: ListedUser,
     hints: Hints,
     report: SharedReport,
-    /// Requests sent at the growing end, and when the first was sent.
+    /// Requests sent at the growing end, and below, when the first was sent.
     asked: u64,
     began: Option<Timestamp>,
 }
@@ -218,7 +218,7 @@ async fn read_list(context: &Context, user: ListedUser) -> Result<(), Error> {
     };
     let row = match read {
         Ok(Some(row)) => row,
-        // Nobody reads any more.
+        // There is no reader any more.
         Ok(None) => return Ok(()),
         Err(error) if error.status() == Some(404) => match reading.not_found().await {
             Ok(row) => row,
@@ -234,7 +234,7 @@ async fn read_list(context: &Context, user: ListedUser) -> Result<(), Error> {
 }
 
 impl ListReading<'_> {
-    /// Asks at the growing end; `None` if that does not show the whole list.
+    /// Reads the growing end; `None` if that does not show the whole list.
     async fn grow(&mut self, mut end: GrowingEnd) -> Result<Option<ListRow>, Error> {
         let context = self.context;
         let user_id = self.user.user_id;
@@ -295,7 +295,7 @@ impl ListReading<'_> {
         }
     }
 
-    /// Reads the list to its end; `None` if nobody reads what it gives.
+    /// Reads the list to its end; `None` if there is no reader any more.
     async fn sweep(&mut self, going_on: Option<GoingOn>) -> Result<Option<ListRow>, Error> {
         let context = self.context;
         let (resume, shape) = match going_on {
@@ -348,7 +348,7 @@ impl ListReading<'_> {
         Ok(Some(row))
     }
 
-    /// The list cannot be read: it stays as it was, and is the first to be read the next time.
+    /// Gives up an unreadable list: it stays as it was, and is read early in the next run.
     async fn give_up(&self, error: Error) -> Result<ListRow, Error> {
         let context = self.context;
         let again = context.plan(|plan| plan.was_unread(self.user.id()));
@@ -362,7 +362,7 @@ impl ListReading<'_> {
         Ok(self.row(&report, Kind::Unread))
     }
 
-    /// The messages were not found: the user may be gone, or the list is in doubt.
+    /// The messages were not found: either the user is gone, or the list is in doubt.
     async fn not_found(&self) -> Result<ListRow, Error> {
         let context = self.context;
         let gone = is_gone(&context.client, self.user.user_id, &context.budget).await?;

@@ -1,8 +1,8 @@
-//! A list's growing end: the new rows and `total` by one request, and whether they fit what is held.
+//! Reads a list's growing end: one request for new rows and `total`, compared with the known list.
 //!
-//! What is held was the whole list once, and messages are only added. So if the rows known to stand
-//! at the growing end still stand there, and what is held plus what is new is as many as the total,
-//! then that is the list. Whatever does not fit is for a sweep to find out.
+//! The known rows were the whole list once, and messages are only added. So if the last known rows
+//! are still at the growing end, and known plus new rows number `total`, they are the list. Any
+//! mismatch is left to a sweep.
 
 use std::collections::HashSet;
 
@@ -11,28 +11,28 @@ use crate::core::api::Limit;
 use crate::core::decode::page::{Page, Row};
 use crate::core::list_state::{ENDS, Grows, ListState};
 
-/// Known rows that are asked for again at least, if the page has the room.
+/// The least number of known rows requested again, if the page has room.
 const KNOWN: u64 = 10;
-/// Places left for new rows at least.
+/// The least room for new rows.
 const ROOM: u64 = 10;
 /// Rows that two pages share.
 const OVERLAP: usize = 3;
-/// A list that grew by more is as well swept.
+/// A list that grew by more pages is swept instead.
 const MOST_PAGES: u64 = 256;
-/// Ids of an end that must be known for it to be asked by them.
+/// The number of ids at an end that must be known to read the list there.
 const ANCHORS: usize = 2;
 
-/// Lists of at most so many rows are read whole by one request, which leaves room to grow.
+/// Lists of at most this many rows are read whole by one request, which leaves room to grow.
 pub fn one_page(page_rows: u64) -> u64 {
     page_rows.saturating_sub(ROOM - 1)
 }
 
-/// A read of a list's growing end, between two answers; it neither waits nor sends.
+/// A read of a list's growing end, between two responses; it neither waits nor sends.
 #[derive(Debug)]
 pub struct GrowingEnd {
     grows: Grows,
     held: ListState,
-    /// Where the first page was asked for.
+    /// The offset of the first page.
     start: u64,
     offset: u64,
     limit: Limit,
@@ -48,11 +48,11 @@ pub struct GrowingEnd {
 /// What follows from a page.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// There is more to ask.
+    /// Another request is needed.
     Ask,
-    /// Held and new together are the list.
+    /// Known and new rows together are the list.
     Fits(Box<Grown>),
-    /// They are not, or it cannot be told.
+    /// They are not, or cannot be shown to be.
     Misfit(&'static str),
 }
 
@@ -66,7 +66,7 @@ pub struct Grown {
 }
 
 impl GrowingEnd {
-    /// `None` where too little is known of the end to ask there; `page_rows` is the largest page.
+    /// `None` if too little is known of the end to read there; `page_rows` is the largest page.
     pub fn new(held: ListState, page_rows: u64) -> Option<Self> {
         let grows = held.grows?;
         let anchors = match grows {
@@ -101,17 +101,17 @@ impl GrowingEnd {
         })
     }
 
-    /// What to ask for next: an offset and a limit.
+    /// The next request: an offset and a limit.
     pub fn request(&self) -> (u64, Limit) {
         (self.offset, self.limit)
     }
 
-    /// The list as it was held, by which this one was made.
+    /// The previous state of the list.
     pub fn held(&self) -> &ListState {
         &self.held
     }
 
-    /// How many rows of the next page came before.
+    /// How many rows of the next page were shown before.
     pub fn repeated(&self) -> usize {
         match self.confirming {
             true => usize::MAX,
@@ -119,7 +119,7 @@ impl GrowingEnd {
         }
     }
 
-    /// Takes the answer to the last request.
+    /// Takes the response to the last request.
     pub fn take(&mut self, page: &Page) -> Step {
         self.judge(page).unwrap_or_else(Step::Misfit)
     }
@@ -168,7 +168,7 @@ impl GrowingEnd {
         }
     }
 
-    /// Joins a page to those before; gives how many of its rows are not among them.
+    /// Joins a page to earlier ones; returns how many of its rows are new.
     fn join(&mut self, ids: &[i64], rows: &[Row]) -> Result<usize, &'static str> {
         let overlap = self.repeated();
         let tail = self.shown.len() - overlap;
@@ -187,7 +187,7 @@ impl GrowingEnd {
 
     fn judge_end(&mut self, total: u64, fresh: usize, full: bool) -> Result<Step, &'static str> {
         let known = usize::try_from(self.held.rows - self.start).unwrap_or(usize::MAX);
-        // A page that came short may end before the rows that are known.
+        // A short page may end before the last known rows.
         if self.shown.len() < known {
             return self.go_on(fresh);
         }
@@ -200,7 +200,7 @@ impl GrowingEnd {
         if held > total {
             return Err("there are more rows than the total says");
         }
-        // A total that a full page just reaches may be too small: then more follows.
+        // A total that a full page just reaches may be too small: more rows may follow.
         if held == total && (!full || fresh == 0) {
             return self.fits(total);
         }
@@ -230,7 +230,7 @@ impl GrowingEnd {
         }
         match self.pages {
             1 => self.fits(total),
-            // Rows that came meanwhile stand at the start, unseen.
+            // Rows added meanwhile are at the start, unseen.
             _ => {
                 self.confirming = true;
                 self.offset = 0;

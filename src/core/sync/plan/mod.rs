@@ -1,5 +1,5 @@
-//! What to read next and how: users with news first, then those not looked at for longest; nobody
-//! is left out.
+//! What to read next and how: users with new messages first, then those read longest ago; no user
+//! is skipped.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -15,32 +15,32 @@ use crate::core::timestamp::Timestamp;
 /// How to read one list.
 #[derive(Debug)]
 pub enum Approach {
-    /// From its start to its end, which is one request for most.
+    /// From start to end, which takes one request for most lists.
     Whole,
-    /// From where this run had come.
+    /// From where this run stopped.
     GoOn(Box<GoingOn>),
-    /// At its growing end; all of it if that does not fit.
+    /// At its growing end; the whole list if that does not match.
     GrowingEnd(Box<GrowingEnd>),
 }
 
-/// What a run was asked to do.
+/// The options of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
     pub mode: Mode,
-    /// A list swept longer ago is swept again, and some of them earlier, so that not all fall due
-    /// at once.
+    /// Lists swept longer ago are swept again, some of them earlier, so that they do not all fall
+    /// due at once.
     pub max_staleness: Option<Duration>,
     pub now: Timestamp,
 }
 
-/// The order of a run, as far as its users are known.
+/// The reading order of a run, as far as its users are known.
 #[derive(Debug)]
 pub struct Plan {
     terms: Terms,
     known: Known,
-    /// Users that are in the order, or were read already.
+    /// Users that are queued or were already read.
     placed: HashSet<i64>,
-    /// Users without news, with when they were last looked at.
+    /// Users without new messages, with the time when they were last read.
     later: Vec<(Option<Timestamp>, ListedUser)>,
     /// Users whose lists could not be read the last time.
     unread: HashSet<i64>,
@@ -59,7 +59,7 @@ impl Plan {
         }
     }
 
-    /// Lists that this run is to read or has read.
+    /// Lists that this run will read or has read.
     pub fn lists(&self) -> u64 {
         self.known.done.len() as u64 + self.to_read
     }
@@ -69,17 +69,17 @@ impl Plan {
         self.known.done.len() as u64
     }
 
-    /// The users of this run's finished sweep, once.
+    /// Takes the users of this run's finished sweep; later calls return `None`.
     pub fn take_users(&mut self) -> Option<Vec<ListedUser>> {
         self.known.users.take()
     }
 
-    /// The half-read list of users, once.
+    /// Takes the partly read list of users; later calls return `None`.
     pub fn take_users_half_read(&mut self) -> Option<HalfRead> {
         self.known.users_half_read.take()
     }
 
-    /// The users whose lists were half read: they come first.
+    /// The users whose lists were partly read: they come first.
     pub fn half_read(&mut self) -> Vec<ListedUser> {
         let mut half_read: Vec<ListedUser> = self
             .known
@@ -120,7 +120,7 @@ impl Plan {
         self.unread.contains(&user_id)
     }
 
-    /// Takes a user that was listed; true if it is to be read at once, else it is kept for `rest`.
+    /// Takes a listed user; true if it is to be read now, otherwise `rest` will return it.
     pub fn see(&mut self, user: ListedUser) -> bool {
         if !self.place(user) {
             return false;
@@ -133,7 +133,7 @@ impl Plan {
         news
     }
 
-    /// The users that were kept, those not looked at for longest first.
+    /// The deferred users, those read longest ago first.
     pub fn rest(&mut self) -> Vec<ListedUser> {
         let mut later = std::mem::take(&mut self.later);
         later.sort_unstable_by_key(|(looked_at, user)| (*looked_at, user.user_id));
@@ -146,7 +146,7 @@ impl Plan {
         placed
     }
 
-    /// How to read a user's list, once; `page_rows` is the largest page that the service gives.
+    /// How to read a user's list, decided once; `page_rows` is the service's largest page.
     pub fn approach(&mut self, user_id: i64, page_rows: u64) -> Approach {
         let going_on = self
             .known
@@ -165,7 +165,8 @@ impl Plan {
     }
 
     fn may_ask_end(&self, user_id: i64, held: &ListState, page_rows: u64) -> bool {
-        // Linked rows may be fewer or more than the list, so that a count of them says nothing.
+        // A linked list may have fewer or more rows than the service's, so their number proves
+        // nothing.
         let exact = matches!(
             held.certificate,
             Certificate::Snapshot | Certificate::Counted
@@ -187,7 +188,7 @@ impl Plan {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(user_id);
         let share = 0.5 + hash as f64 / u64::MAX as f64 / 2.0;
         let age = self.terms.now.microseconds() - swept_at.microseconds();
-        // A list of the future was read before the clock was set back.
+        // A list read in the future: the clock was set back since.
         age < 0 || age as f64 >= max_staleness.as_micros() as f64 * share
     }
 }
