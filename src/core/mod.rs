@@ -1,8 +1,8 @@
 //! The client. It compiles and is tested without Python.
 //!
-//! Imports point down only, from the last layer to the first:
+//! Imports only point down, from the last layer to the first:
 //! 1. `timestamp`, `process`: values and per-process state;
-//! 2. `error`, `api`, `decode`: the requests there are, and from bytes to rows;
+//! 2. `error`, `api`, `decode`: the four requests, errors, and decoding of responses;
 //! 3. `config`, `budget`, `retry`, `pace`, `outage`, `observer`, `redact`: how a request is sent;
 //! 4. `wire`: the only place that names reqwest;
 //! 5. `client`: one request with its attempts;

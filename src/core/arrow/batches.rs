@@ -1,4 +1,4 @@
-//! A walk's rows as record batches, put together by a task of their own, off those that fetch.
+//! A walk's rows as record batches, built in a separate task from the fetching ones.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::core::error::Error;
 use crate::core::prefetch::{Outlet, Prefetch};
 use crate::core::walk::{Walk, WalkedPage};
 
-// Pages are gathered up to this many rows, so that readers are not handed crumbs.
+// Pages are combined up to this many rows, so that readers get no tiny batches.
 const BATCH_ROWS: usize = 8_192;
-// Or this much JSON: bodies have no documented size.
+// Or this much JSON, because message bodies have no documented maximum size.
 const BATCH_BYTES: usize = 64 * 1024 * 1024;
-// Pages that are taken from the walk at once.
+// Pages taken from the walk at once.
 const AT_ONCE: usize = 32;
 
 /// The schema of a resource's batches.
@@ -26,7 +26,7 @@ pub fn schema(resource: Resource) -> SchemaRef {
     }
 }
 
-/// The batches of a walk, made ahead of their reader by one.
+/// The batches of a walk, prefetched by one.
 pub fn batches(walk: Arc<Walk>, resource: Resource) -> Prefetch<RecordBatch> {
     Prefetch::new(move |outlet: Outlet<RecordBatch>| async move {
         let mut columns = Columns::new(resource);
@@ -78,7 +78,7 @@ impl Columns {
     }
 
     fn append(&mut self, page: &WalkedPage) -> Result<(), Error> {
-        // The report counts and names those that become no record.
+        // The report counts and names rows that cannot become records.
         let rows = page.rows.iter().filter(|row| row.unreadable.is_none());
         for row in rows {
             match &mut self.of {

@@ -1,11 +1,11 @@
-//! A message as columns hold it, its sender's fields beside its own.
+//! A message in the form of the columns, with its sender's fields next to its own.
 
 use std::borrow::Cow;
 
 use crate::core::decode::model::{Message, Sender, Unknown};
 use crate::core::timestamp::Timestamp;
 
-/// A message's fields and its sender's; those that it does not have are `None`.
+/// A message's fields and its sender's; missing ones are `None`.
 #[derive(Debug, Default, PartialEq)]
 pub struct FlatMessage<'a> {
     pub id: i64,
@@ -17,7 +17,7 @@ pub struct FlatMessage<'a> {
     pub auto_invitation: Option<bool>,
     pub sender_type: Option<&'a str>,
     pub sender: FlatSender<'a>,
-    /// `None` where there are none.
+    /// `None` if there are none.
     pub extra: Option<&'a Unknown<'a>>,
 }
 
@@ -30,7 +30,7 @@ pub struct FlatSender<'a> {
     pub forename: Option<&'a str>,
     pub surname: Option<&'a str>,
     pub picture_thumb_url: Option<&'a str>,
-    /// `None` where there are none.
+    /// `None` if there are none.
     pub extra: Option<&'a Unknown<'a>>,
 }
 

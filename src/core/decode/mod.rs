@@ -1,4 +1,4 @@
-//! From the bytes of an answer to rows.
+//! From the bytes of a response to rows.
 
 pub mod flat_message;
 pub mod json;

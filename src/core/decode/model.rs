@@ -1,5 +1,5 @@
 //! Users and messages as the interface names them (2.1 and 2.2), tolerant of what it leaves open:
-//! any field but `id` may be null or missing, and unknown fields survive in `extra`.
+//! any field except `id` may be null or missing, and unknown fields are preserved in `extra`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,9 +17,9 @@ use crate::core::timestamp::Timestamp;
 /// A JSON object as sent.
 pub type Extra = Map<String, Value>;
 
-/// What an object has no typed field for: keys and the JSON of their values, in the order in which
-/// they came. They are fields that the interface does not name, and named ones whose value is of
-/// another type. Of a key that comes twice the last one rules.
+/// Fields without a typed counterpart: keys and the JSON of their values, in the original order.
+/// They are fields that the interface does not name, and documented ones whose value has another
+/// type. If a key occurs twice, the last one wins.
 pub type Unknown<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// Unknown fields as one object.
@@ -31,7 +31,7 @@ pub fn object_of(unknown: &Unknown<'_>) -> Result<Extra, Fault> {
 }
 
 /// A struct read from a JSON object: required numbers, then fields that may be null, missing or of
-/// another type, then `extra`. Of a key that comes twice the last one rules, as in Python's json.
+/// another type, then `extra`. If a key occurs twice, the last one wins, as in Python's json.
 macro_rules! record {
     (
         $(#[$attribute:meta])*
@@ -119,7 +119,7 @@ macro_rules! record {
 }
 
 record! {
-    /// A visitor of the widget (interface 2.1).
+    /// A visitor who uses the widget (interface 2.1).
     #[derive(Debug, Clone, PartialEq)]
     User<'a> { id: i64, } {
         name: Cow<'a, str>,
@@ -157,13 +157,13 @@ record! {
 }
 
 record! {
-    /// Any other sender: of a type that the interface does not show, or without an id.
+    /// Any other sender: of an undocumented type, or without an id.
     #[derive(Debug, Clone, PartialEq)]
     OtherSender<'a> {} { id: Whole, }
 }
 
 record! {
-    /// A message before its sender is read, which may stand ahead of its sender_type.
+    /// A message before its sender is decoded, because `sender` may precede `sender_type`.
     #[derive(Debug)]
     MessageFields<'a> { id: i64, } {
         body: Cow<'a, str>,
@@ -185,7 +185,7 @@ pub enum Sender<'a> {
     Other(OtherSender<'a>),
 }
 
-/// What a visitor or an operator wrote (interface 2.2).
+/// A message by a visitor or an operator (interface 2.2).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message<'a> {
     pub id: i64,
@@ -200,7 +200,7 @@ pub struct Message<'a> {
     pub extra: Unknown<'a>,
 }
 
-/// What the JSON of one row is read as; the caller has checked that it is JSON.
+/// A type that a row's JSON is decoded to; the caller has checked that it is JSON.
 pub trait Record<'a>: Sized {
     fn read(json: &'a str) -> Result<Self, Fault>;
 }
@@ -247,7 +247,7 @@ impl<'a> Record<'a> for Extra {
     }
 }
 
-/// Reads a record that must have an id; where there is none, that is what the fault points at.
+/// Reads a record that must have an id; if it has none, the fault points at that.
 fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     json::parse(json).map_err(|fault| {
         let Ok(IdOf(id)) = serde_json::from_str::<IdOf<'_>>(json) else {
@@ -261,7 +261,7 @@ fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     })
 }
 
-/// The id of an object that has a whole number as one.
+/// The id of an object, if it is a whole number.
 fn id_of(json: &str) -> Option<i64> {
     let IdOf(id) = serde_json::from_str(json).ok()?;
     whole(id?)
@@ -273,7 +273,7 @@ fn whole(value: &RawValue) -> Option<i64> {
 }
 
 impl<'a> Sender<'a> {
-    /// `None` where it is not an object.
+    /// `None` if it is not an object.
     fn read(sender_type: Option<&str>, json: &'a str) -> Option<Self> {
         match sender_type.filter(|_| id_of(json).is_some()) {
             Some("user") => serde_json::from_str(json).ok().map(Self::User),
@@ -285,7 +285,7 @@ impl<'a> Sender<'a> {
 
 /// A field of a record.
 trait Field<'a>: Deserialize<'a> {
-    /// The value, and what of it is of another type than that of the field.
+    /// The value, and the part of it whose type is not the field's.
     fn read(json: &'a str) -> (Option<Self>, Option<Cow<'a, str>>) {
         match serde_json::from_str(json) {
             Ok(value) => (value, None),
@@ -301,7 +301,7 @@ impl Field<'_> for bool {}
 impl<'a> Field<'a> for &'a RawValue {}
 
 impl<'a> Field<'a> for Vec<UserAttribute<'a>> {
-    /// Elements that are no attributes are an array of their own.
+    /// Elements that are not attributes are returned as a separate array.
     fn read(json: &'a str) -> (Option<Self>, Option<Cow<'a, str>>) {
         let elements: Vec<&RawValue> = match serde_json::from_str(json) {
             Ok(Some(elements)) => elements,
@@ -321,7 +321,7 @@ impl<'a> Field<'a> for Vec<UserAttribute<'a>> {
     }
 }
 
-/// Values of another type than that of their fields, and where they stand among the unknown fields.
+/// Values whose type is not their field's, and their positions among the unknown fields.
 #[derive(Default)]
 struct Kept<'a>(Vec<(usize, &'static str, Cow<'a, str>)>);
 
@@ -343,7 +343,7 @@ impl<'a> Kept<'a> {
 }
 
 impl User<'_> {
-    /// How many values of documented fields are of another type.
+    /// How many values of documented fields have another type.
     pub fn odd_values(&self) -> u64 {
         let attributes = self.user_attributes.iter().flatten();
         let inner: u64 = attributes
@@ -364,7 +364,7 @@ impl User<'_> {
 }
 
 impl Message<'_> {
-    /// How many values of documented fields are of another type.
+    /// How many values of documented fields have another type.
     pub fn odd_values(&self) -> u64 {
         let inner = match &self.sender {
             None => 0,
@@ -388,7 +388,7 @@ fn json_of<'a>(name: &str, extra: &'a Unknown<'_>) -> Option<&'a str> {
     Some(json)
 }
 
-/// The id of an object, and nothing else of it; of two the last one rules.
+/// The id of an object, ignoring everything else; of two, the last one wins.
 struct IdOf<'a>(Option<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for IdOf<'a> {

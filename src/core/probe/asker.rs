@@ -1,4 +1,4 @@
-//! Sends the probe's requests, within their bound, and keeps what every answer tells.
+//! Sends the probe's requests, within their limit, and records what each response shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -19,15 +19,15 @@ use crate::core::wire::Answer;
 
 const LONGEST_MEDIA_TYPE: usize = 64;
 const LONGEST_NAME: usize = 64;
-/// More are not shown: a service may send a header of another name each time.
+/// The most header names shown: a service may send a new one each time.
 pub const MOST_HEADERS: usize = 16;
 
 /// Why a finding is missing.
 #[derive(Debug)]
 pub enum Missed {
-    /// The whole probe ends with this.
+    /// The error that ends the whole probe.
     Ends(Error),
-    /// This finding alone cannot be measured; in words that hold no data.
+    /// Only this finding cannot be measured; in words that contain no data.
     Unmeasured(String),
 }
 
@@ -37,12 +37,12 @@ pub fn unmeasured<T>(reason: &str) -> Asked<T> {
     Err(Missed::Unmeasured(reason.to_owned()))
 }
 
-/// An answer, its body read as JSON if it is that.
+/// A response, with its body parsed if it is JSON.
 #[derive(Debug)]
 pub struct Reply {
     pub answer: Answer,
     pub json: Option<Value>,
-    /// The list that was asked for a page of, and from where.
+    /// The list and offset of the requested page.
     page: Option<(List, u64)>,
 }
 
@@ -55,7 +55,7 @@ impl Reply {
         (400..500).contains(&self.answer.status)
     }
 
-    /// The page in it; `None` if it is none.
+    /// The page in it; `None` if it is not a page.
     pub fn listed(&self) -> Option<Listed> {
         let (list, asked) = self.page?;
         let envelope = self.json.as_ref().filter(|_| self.is_success())?;
@@ -86,7 +86,7 @@ impl Reply {
                 false => "(other)".to_owned(),
             }
         });
-        // That of a page is the shape of its first row, by chance; `fields` says more.
+        // A page's shape would be that of its first row, by chance; `fields` says more.
         let refusal = self.json.as_ref().filter(|_| !self.is_success());
         AnswerProfile {
             status: self.answer.status,
@@ -96,7 +96,7 @@ impl Reply {
     }
 }
 
-/// What tells a row from others: its id as sent, or all of it.
+/// The identity of a row: its id as sent, or the whole row.
 pub fn identity(row: &Value) -> String {
     match row.get("id") {
         Some(id) if !id.is_null() => id.to_string(),
@@ -104,10 +104,10 @@ pub fn identity(row: &Value) -> String {
     }
 }
 
-/// A page of a list, as the envelope says it is.
+/// A page of a list, as described by its envelope.
 #[derive(Debug)]
 pub struct Listed {
-    /// The offset that was asked for.
+    /// The requested offset.
     pub asked: u64,
     pub limit: Option<u64>,
     pub offset: Option<u64>,
@@ -120,17 +120,17 @@ impl Listed {
         self.rows.len() as u64
     }
 
-    /// Where its last row stands, and one.
+    /// One past the offset of its last row.
     pub fn end(&self) -> u64 {
         self.asked.saturating_add(self.len())
     }
 
-    /// Whether the rows stand where they were asked for, as far as the envelope says.
+    /// Whether the rows are from the requested offset, as far as the envelope says.
     pub fn is_in_place(&self) -> bool {
         self.offset.is_none_or(|offset| offset == self.asked)
     }
 
-    /// The limit that was applied: as the service says, or as its rows show where more follow.
+    /// The limit that was applied: as the service says, or as the rows show if more follow.
     pub fn applied(&self) -> Option<u64> {
         self.limit.or_else(|| {
             let more = self.total.is_some_and(|total| total > self.end());
@@ -138,13 +138,13 @@ impl Listed {
         })
     }
 
-    /// Whether it holds rows past its own `total`.
+    /// Whether it has rows beyond its own `total`.
     pub fn is_understated(&self) -> bool {
         let understated = self.total.is_some_and(|total| total < self.end());
         understated && self.is_in_place() && !self.rows.is_empty()
     }
 
-    /// Whether it holds as many rows as its limit allows, as far as that is known.
+    /// Whether it has as many rows as its limit allows, as far as that is known.
     pub fn is_full(&self) -> bool {
         self.limit.is_none_or(|limit| self.len() >= limit)
     }
@@ -158,7 +158,7 @@ impl Listed {
     }
 }
 
-/// What all answers together tell.
+/// What all responses together show.
 #[derive(Debug, Default)]
 pub struct Told {
     pub statuses: BTreeMap<u16, u64>,
@@ -177,7 +177,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Sends `most` requests at the most, retries among them.
+    /// Sends at most `most` requests, including retries.
     pub fn new(client: &Client, most: u64) -> Self {
         Self {
             client: client.counted(),
@@ -202,8 +202,8 @@ impl Asker {
         }
     }
 
-    /// The first list of a probe: what fails here would fail everywhere, so it is an error. `None`
-    /// where the service may mind the limit and does, or the bound is reached.
+    /// The first list of a probe. A failure here would occur everywhere, so it is an error. `None`
+    /// if the service may reject the limit and does, or if no requests are left.
     pub async fn first(
         &mut self,
         request: &ProbeRequest,
@@ -221,7 +221,7 @@ impl Asker {
         }
     }
 
-    /// A page of a list, asked as any read asks for it.
+    /// A page of a list, requested like any read.
     pub async fn page(&mut self, list: List, offset: u64, limit: Limit) -> Asked<Listed> {
         let request = ProbeRequest::plain(list.page(offset, limit));
         self.ask(&request).await?.page()
@@ -237,7 +237,7 @@ impl Asker {
         let cut_short = retries < options.max_retries;
         let options = Options {
             max_retries: options.max_retries.min(retries),
-            // Probes of an outage would not be bounded by the retries that are left.
+            // Outage probes would not be bounded by the number of retries left.
             outage_patience: Duration::ZERO,
             ..options.clone()
         };
@@ -311,13 +311,13 @@ impl Told {
     }
 }
 
-/// Whether a header is about the rate of requests, by its name.
+/// Whether a header's name suggests that it is about the request rate.
 fn tells_of_rate(name: &str) -> bool {
     let plain = name.replace(['-', '_'], "");
     name.len() <= LONGEST_NAME && (plain.contains("ratelimit") || plain == "retryafter")
 }
 
-/// What an error means for one finding; its own text may quote an answer, so it is left out.
+/// What an error means for one finding; omits its text, which may quote a response.
 fn missed(error: Error) -> Missed {
     let reason = match &error.kind {
         ErrorKind::Connect(_) | ErrorKind::Insecure(_) | ErrorKind::ProxyPassword => {

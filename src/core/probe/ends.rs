@@ -1,53 +1,53 @@
-//! Where a list ends, whatever its `total` says, and what lies past that.
+//! Finds where a list ends, whatever its `total` says, and what the service returns past that.
 
 use super::asker::{Asked, Asker, Listed, unmeasured};
 use super::profile::{Gives, PastEnd};
 use crate::core::api::{Limit, List};
 use crate::core::probe_request::ProbeRequest;
 
-/// Leaping and halving find the end of a list of a hundred million rows in fewer requests.
+/// Growing steps and bisection find the end of a list of a hundred million rows in fewer requests.
 const MOST_REQUESTS: u32 = 48;
-/// How much farther each leap goes than the one before.
+/// The growth factor of the steps.
 const LEAP_GROWTH: u64 = 4;
 
 /// The end of a list.
 #[derive(Debug)]
 pub struct End {
-    /// How many rows there are.
+    /// The number of rows.
     pub at: u64,
-    /// How many there are by the service's account, at the same time.
+    /// The number of rows according to the service, at the same time.
     pub total: Option<u64>,
-    /// `None` where the list is empty: there is no way past its end that is not its start.
+    /// `None` if the list is empty: an offset past its end cannot be told from its start.
     pub past: Option<PastEnd>,
 }
 
 impl End {
-    /// How many rows more the service says there are than there are.
+    /// `total` minus the actual number of rows.
     pub fn total_error(&self) -> Option<i64> {
         let total = i64::try_from(self.total?).ok()?;
         total.checked_sub(i64::try_from(self.at).ok()?)
     }
 }
 
-/// What is known of the end while it is looked for.
+/// What is known of the end during the search.
 struct Search {
-    /// Rows stand below this offset ...
+    /// There are rows below this offset,
     low: u64,
-    /// ... and none from this one on.
+    /// and none from this one on.
     high: Option<u64>,
-    /// Worth asking next.
+    /// A good offset to try next.
     hint: Option<u64>,
-    /// How far to leap while no end is in sight.
+    /// How far to step while no end is in sight.
     leap: u64,
-    /// The row that stands just below `low`.
+    /// The row just below `low`.
     last_row: Option<String>,
-    /// Where a short page made believe that the list ends.
+    /// Where a short page suggested that the list ends.
     believed: Option<u64>,
-    /// Whether rows have followed a short page, so that being short says nothing.
+    /// Whether rows followed a short page, so that short pages show nothing.
     misled: bool,
 }
 
-/// Looks for the end of a list whose `pages` are read already; what it reads joins them.
+/// Finds the end of a list, some of whose `pages` are already read; adds what it reads to them.
 pub async fn find(
     asker: &mut Asker,
     list: List,
@@ -137,7 +137,7 @@ impl Search {
         }
     }
 
-    /// Takes a page in; gives what it is if it lies past the end.
+    /// Takes a page; returns what the service gives past the end, if it lies there.
     fn page(&mut self, page: &Listed, limit: Limit) -> Option<Gives> {
         if page.rows.is_empty() {
             self.nothing_at(page.asked);
@@ -162,7 +162,7 @@ impl Search {
         None
     }
 
-    /// Whether a page shows rows from another place: it says so, or shows the row before its own.
+    /// Whether a page shows rows from another offset: it says so, or shows the row before its own.
     fn is_from_before(&self, page: &Listed) -> bool {
         let shown = |row: &String| page.identities().contains(row);
         !page.is_in_place()
@@ -180,14 +180,13 @@ impl Search {
         self.high = Some(self.high.map_or(offset, |high| high.min(offset)));
     }
 
-    /// The end, once it is known from both sides; rows may have gone since they were seen.
+    /// The end, once it is known from both sides; rows may have been deleted since they were seen.
     fn end(&self) -> Option<u64> {
         self.high.filter(|high| *high <= self.low)
     }
 }
 
-/// Whether a page that does not say where it stands is another one once more: then neither can be
-/// placed.
+/// Whether a page without an offset repeats another page: then neither can be placed.
 fn is_another_again(page: &Listed, earlier: &[Listed]) -> bool {
     let again = |other: &Listed| {
         other.asked != page.asked && other.asked > 0 && other.identities() == page.identities()
@@ -195,7 +194,7 @@ fn is_another_again(page: &Listed, earlier: &[Listed]) -> bool {
     page.offset.is_none() && !page.rows.is_empty() && earlier.iter().any(again)
 }
 
-/// Whether a page held fewer rows than it could; `None` where no page shows it.
+/// Whether a page had fewer rows than it could; `None` if no page shows it.
 pub fn short_pages(pages: &[Listed], end: u64) -> Option<bool> {
     let could = |page: &Listed| {
         let left = end.saturating_sub(page.asked);
@@ -223,7 +222,7 @@ mod tests {
         LastPageWithoutOffset,
     }
 
-    /// What a service that serves so many rows answers; `None` is a refusal.
+    /// The response of a service that serves this many rows; `None` is a refusal.
     fn serve(end: u64, past: Past, asked: u64, limit: u64, short: bool) -> Option<Listed> {
         let last = (end - 1) / limit * limit;
         let (start, said) = match past {

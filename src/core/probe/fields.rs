@@ -1,4 +1,4 @@
-//! Which fields records have and of which types, and the shape of a body: names and types alone.
+//! Which fields records have and of which types, and the shape of a body: names and types only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 const LONGEST_NAME: usize = 64;
 const MOST_NAMES: usize = 100;
 const DEEPEST: usize = 4;
-/// In place of a name that may be more than a name.
+/// Replaces names that may contain data.
 const UNNAMED: &str = "(other)";
 const SHARE_DIGITS: f64 = 10_000.0;
 
-/// A kind of object in the service's answers.
+/// A kind of object in the service's responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     Page,
@@ -110,7 +110,7 @@ impl Fields {
         }
     }
 
-    /// An envelope; the key of its rows is no finding.
+    /// Records an envelope; the key of its rows is not a finding.
     pub fn page(&mut self, envelope: &Value, rows: &str) {
         self.object(Group::Page, envelope, &[rows]);
     }
@@ -128,7 +128,7 @@ impl Fields {
             let known = tally.fields.len() < MOST_NAMES || tally.fields.contains_key(name);
             let name = if known { name } else { UNNAMED };
             let seen = tally.fields.entry(name.to_owned()).or_default();
-            // Names that are not shown share one line, and count once for each object.
+            // Names that are not shown share one entry, which counts once per object.
             if counted.insert(name) {
                 seen.present += 1;
                 seen.nulls += u64::from(value.is_null());
@@ -139,7 +139,7 @@ impl Fields {
         }
     }
 
-    /// Every kind that was seen, with the fields of the interface that never came.
+    /// Every kind that was seen, including documented fields that never came.
     pub fn profile(&self) -> BTreeMap<&'static str, BTreeMap<String, FieldProfile>> {
         self.0
             .iter()
@@ -177,13 +177,13 @@ impl Tally {
 pub struct FieldProfile {
     /// Whether the interface names it.
     pub documented: bool,
-    /// The JSON types seen, null left out.
+    /// The JSON types seen, except null.
     pub types: Vec<&'static str>,
     pub null_share: f64,
     pub missing_share: f64,
 }
 
-/// A part of a whole, to four digits.
+/// A share of a whole, to four digits.
 pub fn share(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
@@ -191,7 +191,7 @@ pub fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// A value by its keys and types.
+/// A value's keys and types.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Shape {
@@ -231,7 +231,7 @@ impl Shape {
     }
 }
 
-/// The name of a field, unless it looks like a value: keys may be made of data.
+/// The name of a field, unless it looks like a value: keys may be data.
 fn shown(name: &str) -> &str {
     match is_word(name, LONGEST_NAME) {
         true => name,

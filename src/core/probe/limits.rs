@@ -1,11 +1,11 @@
-//! The default page, the largest one, and what limits outside of 1 to 99 get.
+//! The default page, the largest one, and the responses to limits outside 1 to 99.
 
 use super::asker::{Asked, Asker, Listed, Reply, unmeasured};
 use super::profile::{LimitAnswer, Treatment};
 use crate::core::api::{LARGEST_LIMIT, Limit, List};
 use crate::core::probe_request::ProbeRequest;
 
-/// Asks with smaller and smaller limits until one is applied, seven times at the most.
+/// Requests smaller and smaller limits until one is applied, at most seven times.
 pub async fn largest_page(
     asker: &mut Asker,
     default: Option<u64>,
@@ -16,14 +16,14 @@ pub async fn largest_page(
         match listed.applied() {
             None => return unmeasured("no page says which limit it applied, nor shows it"),
             Some(applied) if applied >= most => return Ok(most),
-            // A limit of its own, and not the default: the largest that it takes.
+            // A limit other than the default: the largest that the service accepts.
             Some(applied) if default.is_some_and(|default| default != applied) => {
                 return Ok(applied);
             }
             Some(_) => {}
         }
     }
-    // The largest that is known to be applied, and the smallest that is known not to be.
+    // The largest limit known to be applied, and the smallest known not to be.
     let (mut low, mut high) = (default.unwrap_or(0).min(most - 1), most);
     while high - low > 1 {
         let limit = (low + high) / 2;
@@ -42,7 +42,7 @@ pub async fn largest_page(
     }
 }
 
-/// What a limit outside of the interface's rule got.
+/// The response to a limit outside the interface's range.
 pub fn outside(
     reply: &Reply,
     limit: u64,
@@ -78,7 +78,7 @@ pub fn outside(
     (answer, note)
 }
 
-/// The limit that pages are asked with from here on.
+/// The limit for all further pages.
 pub fn to_read_with(largest: Option<u64>) -> Limit {
     largest
         .and_then(|largest| i64::try_from(largest).ok())

@@ -1,4 +1,4 @@
-//! Lists of users and of messages: their order, their end, and how true their `total` is.
+//! Lists of users and of messages: their order, their end, and whether their `total` is right.
 
 use std::{iter, slice};
 
@@ -13,7 +13,7 @@ use super::profile::ListProfile;
 use crate::core::api::List;
 use crate::core::error::Error;
 
-/// Rows that two pages share, so that their sequence can be compared.
+/// Rows that two pages share, so that their order can be compared.
 const OVERLAP: u64 = 10;
 const LIST_FINDINGS: [&str; 6] = [
     "order",
@@ -43,7 +43,7 @@ impl Probe {
         Ok(stable)
     }
 
-    /// Whether the start of a list has its rows in the same sequence when it is asked for again, and
+    /// Whether the start of a list has its rows in the same order when it is requested again, and
     /// in a page that overlaps it.
     async fn stability(&mut self, list: List, pages: &mut Vec<Listed>) -> Asked<bool> {
         let limit = u64::from(self.limit.get());
@@ -82,7 +82,7 @@ impl Probe {
         }
     }
 
-    /// The messages of the chosen users: the first page of each list, and the last one.
+    /// The messages of the chosen users: the first and the last page of each list.
     pub(super) async fn sample(&mut self, chosen: Vec<Value>) -> Result<Vec<Sampled>, Error> {
         let mut sample = Vec::new();
         let mut missed = None;
@@ -116,7 +116,7 @@ impl Probe {
         Ok(sample)
     }
 
-    /// A page that no finding waits for.
+    /// A page that no finding requires.
     async fn spare_page(&mut self, list: List, offset: u64) -> Result<Option<Listed>, Error> {
         match self.asker.page(list, offset, self.limit).await {
             Ok(page) => Ok(Some(page)),
@@ -125,7 +125,7 @@ impl Probe {
         }
     }
 
-    /// The lists of messages, the longest one looked at more closely.
+    /// The lists of messages; examines the longest one more closely.
     pub(super) async fn messages(
         &mut self,
         sample: &mut Vec<Sampled>,
@@ -164,8 +164,8 @@ impl Probe {
         })
     }
 
-    /// What lists of one kind have in common; the end is looked for in one of them, whose `pages`
-    /// what is read for it joins.
+    /// What lists of one kind have in common. The end is searched in one of them; pages read for
+    /// that are added to its `pages`.
     pub(super) async fn list(
         &mut self,
         path: &str,

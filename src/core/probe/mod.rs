@@ -1,7 +1,7 @@
-//! Measures what the interface leaves open, with a bounded number of GETs, one after another.
+//! Measures what the interface leaves open, with a bounded number of sequential GETs.
 //!
-//! `asker` sends and keeps count; `limits`, `lists` (with `ends` and `order`), `people`, `wire` and
-//! `fields` each find one kind of thing; `profile` is what they found. No value of a row leaves this
+//! `asker` sends and counts requests; `limits`, `lists` (with `ends` and `order`), `people`, `wire`
+//! and `fields` each find one kind of thing; `profile` is the result. No value of a row leaves this
 //! module.
 
 mod asker;
@@ -26,16 +26,16 @@ use super::probe_request::ProbeRequest;
 use super::timestamp::Timestamp;
 use crate::core::api::{Limit, List};
 
-/// How much a probe may ask.
+/// The limits of a probe.
 #[derive(Debug, Clone, Copy)]
 pub struct ProbeSettings {
-    /// Requests at the most, retries among them.
+    /// The most requests, including retries.
     pub max_requests: u64,
-    /// Users whose messages are looked at.
+    /// The number of users whose messages are examined.
     pub sample: usize,
 }
 
-/// Probes a service. A finding that fails is left out and noted; what would fail for every request
+/// Probes a service. A finding that fails is omitted and noted; what would fail for every request
 /// (the secret, the network, the deadline) is an error.
 pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServiceProfile, Error> {
     let measured_at = Timestamp::by(client.clock());
@@ -131,9 +131,9 @@ struct Probe {
     asker: Asker,
     /// Why a finding is missing, by its path.
     notes: BTreeMap<String, String>,
-    /// What pages are asked with: the largest limit that is applied.
+    /// The limit for pages: the largest that is applied.
     limit: Limit,
-    /// Why the messages of no user could be read.
+    /// Why no user's messages could be read.
     unread: Option<String>,
 }
 
@@ -145,7 +145,7 @@ struct Limits {
 }
 
 impl Probe {
-    /// A finding, or none and the reason in the notes.
+    /// A finding, or `None` with the reason in the notes.
     fn note<T>(&mut self, path: &str, asked: Asked<T>) -> Result<Option<T>, Error> {
         match asked {
             Ok(found) => Ok(Some(found)),
@@ -179,7 +179,7 @@ impl Probe {
         let default = self.note("default_page", default)?;
         let request = ProbeRequest::plain(List::Users.page(0, Limit::LARGEST));
         let longest = match &unlimited {
-            // It has been answered before, so a failure here is about this request.
+            // It was answered before, so a failure here is specific to this request.
             Some(_) => {
                 let page = self
                     .asker
@@ -196,7 +196,7 @@ impl Probe {
         self.limit = limits::to_read_with(largest);
         pages.extend(unlimited.into_iter().chain(longest));
         if pages.is_empty() {
-            // No list was given so far: if this one is not either, its error says why.
+            // No list was returned so far: if this one fails too, its error says why.
             let request = ProbeRequest::plain(List::Users.page(0, self.limit));
             pages.extend(self.asker.first(&request, false).await?);
         }

@@ -1,4 +1,5 @@
-//! By which field lists are ordered, which way, and whether that holds from one answer to the next.
+//! By which field lists are ordered, in which direction, and whether the order is the same in each
+//! response.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -9,20 +10,20 @@ use super::asker::{Listed, identity};
 use super::profile::{Direction, Order};
 use crate::core::timestamp::Timestamp;
 
-/// Taken first where several fields fit: what a service most likely sorts by.
+/// Preferred if several fields fit: what a service most likely sorts by.
 const USUAL: [&str; 5] = ["id", "created_at", "updated_at", "online_at", "name"];
-/// Rows that are in order by chance are one in so many, for `id` and `created_at` ...
+/// Rows are in order by chance at most once in this many cases, for `id` and `created_at`,
 const CHANCE: f64 = 100.0;
-/// ... and for any other field, of which there may be many.
+/// and for any other field, of which there may be many.
 const CHANCE_OF_OTHERS: f64 = 5_000.0;
-/// A rough order is looked for in a list of so many rows ...
+/// A rough order requires a list with at least this many rows,
 const ROUGH_ROWS: usize = 20;
-/// ... and is one where so much more pairs are in order than are not, as a share of all (Kendall).
+/// and this many more ordered than unordered pairs, as a share of all (Kendall).
 const ROUGH: f64 = 0.6;
-/// The least rows that say anything about how stable an order is.
+/// The fewest rows that show whether an order is stable.
 pub const STABLE_ROWS: usize = 5;
 
-/// The value of a field, to be compared with others of the same field.
+/// The value of a field, comparable with others of the same field.
 #[derive(Debug, PartialEq, PartialOrd)]
 enum Key {
     Whole(i128),
@@ -30,7 +31,7 @@ enum Key {
     Text(String),
 }
 
-/// The order that all the lists have in common; each list is rows in the sequence of the service.
+/// The order that all lists share; each list is its rows in the service's order.
 pub fn find(lists: &[Vec<&Value>]) -> Option<Order> {
     let fields = fields(lists);
     let exact = fields.iter().find_map(|field| exact(lists, field));
@@ -40,7 +41,7 @@ pub fn find(lists: &[Vec<&Value>]) -> Option<Order> {
     })
 }
 
-/// The fields of the rows, the usual ones first.
+/// The fields of the rows, usual ones first.
 fn fields(lists: &[Vec<&Value>]) -> Vec<String> {
     let rows = lists.iter().flatten();
     let all: BTreeSet<&String> = rows
@@ -76,7 +77,7 @@ fn exact(lists: &[Vec<&Value>], field: &str) -> Option<Order> {
     })
 }
 
-/// How rare it is that lists have such steps only, as the logarithm; `None` without one.
+/// The log of how unlikely it is that lists have only such steps by chance; `None` without a step.
 fn steps(lists: &[Vec<Key>], wanted: Ordering) -> Option<f64> {
     let mut rarity = None;
     for keys in lists {
@@ -84,7 +85,7 @@ fn steps(lists: &[Vec<Key>], wanted: Ordering) -> Option<f64> {
         let count = pairs
             .filter(|(one, next)| one.partial_cmp(next) == Some(wanted))
             .count();
-        // So many steps in a row are one of (steps + 1)! sequences.
+        // This many ordered steps in a row are one of (steps + 1)! permutations.
         let of_list: f64 = (2..=count + 1).map(|number| (number as f64).ln()).sum();
         if count > 0 {
             rarity = Some(rarity.unwrap_or(0.0) + of_list);
@@ -124,7 +125,7 @@ fn rough(rows: &[&Value], field: &str) -> Option<Order> {
     })
 }
 
-/// The ways in which the values of a field can be compared, rows without one left out.
+/// The ways to compare the values of a field, without rows that lack it.
 fn readings(lists: &[Vec<&Value>], field: &str) -> Vec<Vec<Vec<Key>>> {
     let ways: [fn(&Value) -> Option<Key>; 5] = [whole, real, instant, text, folded];
     ways.iter()
@@ -171,8 +172,8 @@ fn folded(value: &Value) -> Option<Key> {
     value.as_str().map(|text| Key::Text(text.to_lowercase()))
 }
 
-/// Whether two answers to one request, or to overlapping ones, have the rows they share in the same
-/// sequence. Rows may have come or gone between the two.
+/// Whether two responses to the same or overlapping requests have their common rows in the same
+/// order. Rows may have been added or deleted in between.
 pub fn is_stable(one: &[String], other: &[String]) -> Option<bool> {
     if one.len().min(other.len()) < STABLE_ROWS {
         return None;
@@ -215,7 +216,7 @@ mod tests {
     }
 
     fn by(field: &str, values: Vec<Value>) -> Vec<Value> {
-        // An id of its own for each row, in no order.
+        // A distinct id for each row, in no order.
         let ids = [5, 1, 9, 3, 7, 2, 8, 4, 6, 10];
         values
             .into_iter()
@@ -272,7 +273,7 @@ mod tests {
     fn few_rows_prove_no_order() {
         let rows: Vec<Value> = (0..4).map(|id| json!({"id": id})).collect();
         assert_eq!(found(&rows), None);
-        // Many short lists together do.
+        // Many short lists together are enough.
         let short: Vec<Vec<&Value>> = (0..7).map(|_| rows.iter().take(2).collect()).collect();
         assert!(find(&short).is_some());
         assert_eq!(find(&[]), None);

@@ -1,4 +1,4 @@
-//! A sample of users with their messages, and what only the two together show.
+//! A sample of users with their messages, and findings that need both.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -23,7 +23,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// The rows of the list by the service's account, or else those that were read.
+    /// The list's `total`, or else the number of rows read.
     pub fn size(&self) -> u64 {
         let read = self.pages.iter().map(Listed::end).max().unwrap_or(0);
         let total = self.pages.iter().filter_map(|page| page.total).max();
@@ -43,16 +43,16 @@ impl Sampled {
     }
 }
 
-/// What is known of the lists of messages, to tell whether the newest one was read.
+/// What is known of message lists, to tell whether the newest message was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Habits {
-    /// It stands on the first or the last page of each list, and both were read.
+    /// It is on the first or the last page of each list, and both were read.
     pub newest_at_an_end: bool,
     /// A page with room for more rows is the last one.
     pub never_short: bool,
 }
 
-/// The number that a row is asked for by: its id, also where it is sent as text.
+/// The number to request a row by: its id, even if it was sent as text.
 pub fn askable(row: &Value) -> Option<Natural> {
     let id = row.get("id")?;
     let number = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
@@ -75,7 +75,7 @@ pub fn spread<T>(rows: Vec<T>, wanted: usize) -> Vec<T> {
         .collect()
 }
 
-/// Whether no message id stands in the lists of two users; `None` with fewer than two to compare.
+/// Whether no message id occurs in two users' lists; `None` with fewer than two lists to compare.
 pub fn ids_unique(sample: &[Sampled]) -> Option<bool> {
     let filled = sample
         .iter()
@@ -93,8 +93,8 @@ pub fn ids_unique(sample: &[Sampled]) -> Option<bool> {
     Some(unique)
 }
 
-/// The categories of senders; `None` where no message has one. Values that look like data, and all
-/// but the documented ones where there are too many to be categories, are one that says so.
+/// The sender types; `None` if no message has one. A placeholder replaces values that look like
+/// data, and all undocumented ones if they are too many to be types.
 pub fn sender_types(sample: &[Sampled]) -> Option<Vec<String>> {
     let values: BTreeSet<&str> = sample
         .iter()
@@ -113,7 +113,7 @@ pub fn sender_types(sample: &[Sampled]) -> Option<Vec<String>> {
     (!types.is_empty()).then(|| types.into_iter().collect())
 }
 
-/// Whether a user's field is never behind the newest message, over the users where both are known.
+/// Whether a user's field is never behind the newest message, for users where both are known.
 pub fn follows(sample: &[Sampled], field: &str, lists: Habits) -> Option<Follows> {
     let instant = |row: &Value, name: &str| Timestamp::parse(row.get(name)?.as_str()?);
     let compared: Vec<bool> = sample

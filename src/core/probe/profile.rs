@@ -1,4 +1,4 @@
-//! What the probe found, as it is written down: no address, no secret, no value of any row.
+//! The probe's result as it is written: no address, no secret, no value of any row.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::fields::{FieldProfile, Shape};
 
-/// Raised when a key changes its meaning; a key that is added leaves it as it is.
+/// Raised when a key changes its meaning, but not when a key is added.
 pub const PROFILE_VERSION: u32 = 1;
 
-/// The habits of one service. What could not be measured is `None`, and `notes` says why.
+/// The behaviour of one service. What could not be measured is `None`, and `notes` says why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServiceProfile {
     pub profile_version: u32,
@@ -17,9 +17,9 @@ pub struct ServiceProfile {
     /// ISO 8601, UTC.
     pub measured_at: String,
     pub requests: u64,
-    /// Rows of a list that is asked for without a limit.
+    /// The number of rows in a list requested without a limit.
     pub default_page: Option<u64>,
-    /// The largest limit up to 99 that is applied.
+    /// The largest limit, up to 99, that is applied.
     pub largest_page: Option<u64>,
     pub limit_zero: Option<LimitAnswer>,
     pub limit_hundred: Option<LimitAnswer>,
@@ -36,7 +36,7 @@ pub struct ServiceProfile {
     pub notes: BTreeMap<String, String>,
 }
 
-/// What a limit outside of 1 to 99 got.
+/// The response to a limit outside 1 to 99.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitAnswer {
     pub treatment: Option<Treatment>,
@@ -54,33 +54,33 @@ pub enum Treatment {
     Clamped,
     /// The default page.
     Ignored,
-    /// As it was asked.
+    /// The requested limit was applied.
     Applied,
-    /// Some other limit, or a status that is no answer to it.
+    /// Some other limit, or a status that does not answer it.
     Other,
 }
 
-/// Status and body of one answer.
+/// Status and body of one response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AnswerProfile {
     pub status: u16,
     pub content_type: Option<String>,
-    /// Of an answer that is no success; `None` where it is not JSON.
+    /// The shape of an unsuccessful response; `None` if it is not JSON.
     pub shape: Option<Shape>,
 }
 
-/// The habits of one kind of list.
+/// The behaviour of one kind of list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ListProfile {
-    /// Distinct rows that the findings rest on.
+    /// The number of distinct rows behind the findings.
     pub rows: u64,
     pub order: Option<Order>,
-    /// Whether a page that is asked for again has its rows in the same sequence.
+    /// Whether a page that is requested again has its rows in the same order.
     pub stable: Option<bool>,
     pub total_exact: Option<bool>,
-    /// `total` less the rows there are.
+    /// `total` minus the actual number of rows.
     pub total_error: Option<i64>,
-    /// Whether a page held fewer rows than it could.
+    /// Whether a page had fewer rows than it could.
     pub short_pages: Option<bool>,
     pub past_end: Option<PastEnd>,
 }
@@ -89,7 +89,7 @@ pub struct ListProfile {
 pub struct Order {
     pub field: String,
     pub direction: Direction,
-    /// False where rows are only roughly in this order, such as by a coarser value.
+    /// False if rows are only roughly in this order, such as by a coarser value.
     pub exact: bool,
 }
 
@@ -100,7 +100,7 @@ pub enum Direction {
     Descending,
 }
 
-/// What a list gives from an offset past its last row.
+/// What a list returns for an offset past its last row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PastEnd {
     pub gives: Gives,
@@ -114,7 +114,7 @@ pub enum Gives {
     Empty,
     /// A status from 400 to 499.
     Error,
-    /// Rows, from an offset that lies before the end.
+    /// Rows from an offset before the end.
     EarlierRows,
 }
 
@@ -122,7 +122,7 @@ pub enum Gives {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Follows {
     pub holds: bool,
-    /// Of the users that were compared.
+    /// The share of the users that were compared.
     pub share: f64,
     pub users: u64,
 }
@@ -148,6 +148,6 @@ pub struct Http {
     pub rate_limit_headers: Vec<String>,
     /// The median over the pages.
     pub latency_seconds: Option<f64>,
-    /// How often each status came, retries among them.
+    /// How often each status came, including retries.
     pub statuses: BTreeMap<u16, u64>,
 }

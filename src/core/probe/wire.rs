@@ -1,4 +1,4 @@
-//! How the service refuses, and what its HTTP is like.
+//! How the service refuses requests, and how it uses HTTP.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::core::api::{Endpoint, List, Natural};
 use crate::core::error::Error;
 use crate::core::probe_request::{ProbeRequest, Target, Twist};
 
-// The largest id that a service with 32-bit ids can be asked for.
+// The largest id that can be requested from a service with 32-bit ids.
 const LARGEST_SMALL_ID: u64 = i32::MAX as u64;
 const LONGEST_CODING: usize = 16;
 
@@ -78,7 +78,7 @@ impl Probe {
         Ok(reply.map(|reply| reply.profile()))
     }
 
-    /// What the headers of a page say, and whether a condition on it is heeded.
+    /// What the headers of a page say, and whether it obeys conditional requests.
     pub(super) async fn http(&mut self) -> Result<Http, Error> {
         let target = Target::Read(List::Users.page(0, self.limit));
         let ask = |twist| ProbeRequest { target, twist };
@@ -122,7 +122,7 @@ impl Probe {
     }
 }
 
-/// An id that none of these is, and that a service with such ids can read.
+/// An id that differs from all of these, but that a service with such ids can parse.
 fn unknown(known: impl Iterator<Item = Natural>) -> Natural {
     let largest = known.map(Natural::get).max().unwrap_or(0);
     Natural::from(match largest {

@@ -1,4 +1,5 @@
-//! One run of the mirror's reading: what to request, and batches in the order they may be committed.
+//! One run of the mirror's reading: what to request, and batches in the order they may be
+//! committed.
 //!
 //! `known.rs` is what the mirror passes in, `plan.rs` decides what to read next, `growing_end.rs`
 //! reads a long list's new rows with one request, `reading.rs` sends, `batch.rs` collects, `ask.rs`

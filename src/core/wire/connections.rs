@@ -1,10 +1,11 @@
-//! Whether a request that got no answer was processed, and so whether it can be sent again at once.
+//! Whether a request that got no response was processed, and so whether it can be resent immediately.
 //!
-//! The protocols say of some failures that the service has not begun to process the request:
-//! - HTTP/2: a stream above the last id of a GOAWAY (RFC 9113, section 6.8), which is how nginx ends a
-//!   connection after `keepalive_requests`, and a stream reset with REFUSED_STREAM (section 8.7);
-//! - HTTP/1.1: a connection that had answered before and was closed while it was idle, just as the
-//!   request was sent (RFC 9112, section 9.5; a GET is idempotent, so section 9.3.1 allows it);
+//! Some failures guarantee that the service has not begun to process the request:
+//! - HTTP/2: a stream above the last id of a GOAWAY (RFC 9113, section 6.8), which is how nginx
+//!   ends a connection after `keepalive_requests`, and a stream reset with REFUSED_STREAM (section
+//!   8.7);
+//! - HTTP/1.1: a connection that had answered before and was closed while idle, just as the request
+//!   was sent (RFC 9112, section 9.5; a GET is idempotent, so section 9.3.1 allows it);
 //! - a request that was never written.
 
 use std::io;
@@ -21,7 +22,7 @@ use super::tls_errors::cause;
 const WORD: usize = u64::BITS as usize;
 const WORDS: usize = (u16::MAX as usize + 1) / WORD;
 
-/// The connections that have answered, by their local port: a bit each.
+/// The connections that have answered, one bit per local port.
 #[derive(Debug)]
 pub struct Answered(Box<[AtomicU64]>);
 
@@ -32,9 +33,9 @@ impl Default for Answered {
 }
 
 impl Answered {
-    /// Remembers the connection of a response.
+    /// Records the connection of a response.
     pub fn note(&self, response: &Response) {
-        // Over HTTP/2 the protocol itself tells what was processed.
+        // In HTTP/2 the protocol itself tells what was processed.
         if response.version() < Version::HTTP_2
             && let Some(connection) = response.extensions().get::<HttpInfo>()
         {
@@ -52,7 +53,7 @@ impl Answered {
             .is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Whether the service has not begun to process the request that failed so.
+    /// Whether this error means that the service has not begun to process the request.
     pub fn not_processed(&self, error: &reqwest::Error) -> bool {
         if let Some(error) = cause::<h2::Error>(error) {
             let reason = error.reason();

@@ -1,11 +1,11 @@
-//! What the environment says of proxies.
+//! Proxy settings in the environment.
 
 use url::Url;
 
 use crate::core::error::Error;
 
-/// Refuses an address of a proxy that cannot be read: it would be passed over in silence, and requests
-/// would go past the proxy.
+/// Rejects a malformed proxy URL: it would be silently ignored, and requests would bypass the
+/// proxy.
 pub fn check_proxies(scheme: &str) -> Result<(), Error> {
     let names = match scheme {
         "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
@@ -16,7 +16,7 @@ pub fn check_proxies(scheme: &str) -> Result<(), Error> {
             continue;
         };
         if !value.to_str().is_some_and(is_address) {
-            // It may hold a password: no message shows it.
+            // It may hold a password, so no message shows it.
             return Err(Error::configuration(format!(
                 "{name} of the environment is not a proxy's address, such as \
                  http://proxy.example.com:3128; set it so, or leave it out"
@@ -26,7 +26,7 @@ pub fn check_proxies(scheme: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// As usual, one without a scheme is http's.
+/// As is customary, an address without a scheme is an http one.
 fn is_address(value: &str) -> bool {
     let url = match value.contains("://") {
         true => Url::parse(value),

@@ -1,4 +1,4 @@
-//! The wire: the only file that names reqwest, and GET is the only verb it has.
+//! The wire: the only file that names reqwest. It only sends GETs.
 
 use std::error::Error as _;
 use std::fmt;
@@ -23,14 +23,15 @@ use crate::core::probe_request::{ProbeRequest, Twist};
 
 const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
-// The same as of all requests, in words that tell the two apart.
+// The encodings that all requests accept, in a different spelling so that the two can be told
+// apart.
 const ALL_ENCODINGS: &str = "gzip, br, zstd";
-// How hyper-util words a 407 to CONNECT; its error has no public type.
+// hyper-util's message for a 407 to CONNECT; its error has no public type.
 const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
-/// No service of this interface has its users as that.
+/// No service of this interface returns its users as this.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
 
-/// An answer, whatever its status, read to its end and decoded.
+/// A response with any status, read to its end and decoded.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -40,7 +41,7 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// The headers of an answer, as they came.
+/// The headers of a response, as received.
 #[derive(Debug, Default)]
 pub struct Headers(HeaderMap);
 
@@ -50,7 +51,7 @@ impl Headers {
         self.0.get(name)?.to_str().ok()
     }
 
-    /// Names, in lower case, and values; what is not Unicode became U+FFFD.
+    /// Names, in lower case, and values; invalid Unicode became U+FFFD.
     pub fn pairs(&self) -> impl Iterator<Item = (String, String)> {
         self.0.iter().map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -59,11 +60,11 @@ impl Headers {
     }
 }
 
-/// Why a request got no answer.
+/// Why a request got no response.
 #[derive(Debug)]
 pub struct Failed {
     pub kind: ErrorKind,
-    /// The protocol says that the service has not begun to process it: it can be sent again at once.
+    /// The protocol guarantees that it was not processed, so it can be resent immediately.
     pub not_processed: bool,
 }
 
@@ -76,7 +77,7 @@ impl From<ErrorKind> for Failed {
     }
 }
 
-/// A pool of connections to one origin.
+/// A connection pool for one origin.
 pub struct Transport {
     http: reqwest::Client,
     origin: Arc<Origin>,
@@ -102,7 +103,7 @@ impl Transport {
         })
     }
 
-    /// Sends one GET and reads its answer, of at most `max_bytes` once decoded.
+    /// Sends one GET and reads its response, of at most `max_bytes` after decoding.
     pub async fn get(
         &self,
         endpoint: &Endpoint,
@@ -113,7 +114,7 @@ impl Transport {
         self.send(request, Decoding::Done, max_bytes).await
     }
 
-    /// The same for a request of the probe: the one way to what the interface rules out.
+    /// The same for a request of the probe: the only way to send requests outside the interface.
     pub async fn ask(
         &self,
         request: &ProbeRequest,
@@ -149,7 +150,7 @@ impl Transport {
     }
 }
 
-/// Whether a body is taken out of its encoding, or left as it was sent.
+/// Whether to decode a body or leave it as it was sent.
 enum Decoding {
     Done,
     Left,
@@ -183,7 +184,7 @@ async fn read(
     let mut body = Body::new(encoding, length, max_bytes);
     let failure = read_body(response, &mut body, max_bytes).await.err();
     match failure {
-        // The status of an error says more than that its body is not whole.
+        // An error status says more than an incomplete body.
         Some(failure) if status.is_success() => Err(failure),
         _ => Ok(Answer {
             status: status.as_u16(),
@@ -194,10 +195,10 @@ async fn read(
     }
 }
 
-/// What the body is packed in, and the headers of what is in it; one that was not asked for stays.
+/// A body's encoding; removes its headers, except for an encoding that was not requested.
 fn encoding(headers: &mut HeaderMap) -> Encoding {
     let values = headers.get_all(CONTENT_ENCODING).into_iter();
-    // What is no text names no encoding that is known.
+    // A value that is not text names no known encoding.
     let named = Encoding::named(values.map(|value| value.to_str().unwrap_or("?")));
     match named {
         None | Some(Encoding::Plain) => Encoding::Plain,
@@ -209,7 +210,7 @@ fn encoding(headers: &mut HeaderMap) -> Encoding {
     }
 }
 
-/// The header that makes the twist, in place of the usual one of its name.
+/// The header for the twist, which replaces the usual one of that name.
 fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind> {
     let (name, text) = match twist {
         Twist::Plain => return Ok(None),
@@ -228,7 +229,7 @@ fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind>
 }
 
 fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
-    // An error says that a provider is installed already, which serves as well.
+    // An error means that a provider is already installed, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .default_headers(headers(origin)?)
@@ -242,13 +243,13 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
             .map_err(|error| configuration("proxy cannot be used", &error))?;
         builder = builder.proxy(proxy);
     } else if origin.is_loopback() {
-        // A proxy of the environment has no way to this machine's own loopback.
+        // A proxy from the environment cannot reach this machine's loopback.
         builder = builder.no_proxy();
     } else {
         environment::check_proxies(origin.url.scheme())?;
     }
     if !needs_tls(origin) {
-        // The system's roots are not even read, so it may have none.
+        // Does not read the system's roots, so there need not be any.
         roots::bundle(origin)?;
         return Ok(builder.tls_certs_only([]));
     }
@@ -260,7 +261,7 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
     Ok(builder.tls_certs_merge(added))
 }
 
-/// Whether anything that this client connects to speaks TLS.
+/// Whether any connection of this client uses TLS.
 fn needs_tls(origin: &Origin) -> bool {
     let proxied = origin.proxy.as_ref().map(Url::scheme);
     origin.url.scheme() == "https" || proxied == Some("https") || !origin.is_loopback()
@@ -276,14 +277,14 @@ fn build(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
     })
 }
 
-/// The value of the header that holds the secret; its bytes are overwritten when it is dropped.
+/// The value of the header with the secret; its bytes are overwritten on drop.
 struct Bearer(SecretString);
 
 impl Bearer {
     fn of(origin: &Origin) -> Self {
         const SCHEME: &str = "Bearer ";
         let secret = origin.api_secret.expose_secret();
-        // Of the right size from the start: a String that grows leaves its bytes behind.
+        // Allocated at full size: a String that grows leaves copies of its bytes behind.
         let mut value = String::with_capacity(SCHEME.len() + secret.len());
         value.push_str(SCHEME);
         value.push_str(secret);
@@ -391,7 +392,7 @@ fn configuration(what: &str, error: &reqwest::Error) -> Error {
     Error::configuration(format!("{what}: {}", root_cause(error)))
 }
 
-/// What lies at the bottom of an error: the layers above repeat it, and some show the URL.
+/// The root cause of an error: the layers above repeat it, and some show the URL.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut deepest: &dyn std::error::Error = error;
     while let Some(source) = deepest.source() {
@@ -404,7 +405,7 @@ fn root_cause(error: &reqwest::Error) -> String {
 }
 
 /// The causes from the outside in, without those of reqwest, which shows the URL, and of the layer
-/// below it, which says no more than that connecting failed.
+/// below it, which only says that connecting failed.
 fn chain(error: &reqwest::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! Whose certificates are trusted: the system's, and those that a client or its environment adds.
+//! Trusted TLS certificates: the system's, and those that the client or its environment adds.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,11 @@ const FOLDERS_VARIABLE: &str = "SSL_CERT_DIR";
 
 pub type Roots = Vec<CertificateDer<'static>>;
 
-/// What is trusted besides what the platform's verifier finds by itself.
+/// Roots in addition to those that the platform's verifier finds by itself.
 ///
-/// Where one of the variables is set, that verifier takes what it names in place of the system's
-/// roots, or does not look at it, by platform; with these, all of them are trusted on each.
+/// If one of the variables is set, the verifier, depending on the platform, either uses what it
+/// names instead of the system's roots or ignores it. With these, all of them are trusted on each
+/// platform.
 pub fn added(origin: &Origin) -> Result<Roots, Error> {
     let (file, folders) = (set(FILE_VARIABLE), set(FOLDERS_VARIABLE));
     let mut roots = match &file {
@@ -35,7 +36,7 @@ pub fn added(origin: &Origin) -> Result<Roots, Error> {
     Ok(roots)
 }
 
-/// The certificates of `ca_bundle`.
+/// The TLS certificates in `ca_bundle`.
 pub fn bundle(origin: &Origin) -> Result<Roots, Error> {
     match &origin.ca_bundle {
         Some(path) => read("ca_bundle", path),
@@ -47,7 +48,8 @@ fn set(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|value| !value.is_empty())
 }
 
-/// The certificates of a file that was named by `name`, of which there must be some.
+/// The TLS certificates in a file named by the option or variable `name`; there must be at least
+/// one.
 fn read(name: &str, path: &Path) -> Result<Roots, Error> {
     let unusable = |reason: &str| {
         Error::configuration(format!(
@@ -72,7 +74,8 @@ fn read(name: &str, path: &Path) -> Result<Roots, Error> {
     }
 }
 
-/// What can be read in a folder: it is the system's, or lies beside what is no certificate.
+/// The readable TLS certificates in a folder. Errors are ignored: it is the system's folder, or
+/// holds other files, too.
 fn readable(folder: &Path) -> Roots {
     let mut found = rustls_native_certs::load_certs_from_paths(None, Some(folder)).certs;
     found.retain(is_root);
@@ -83,7 +86,7 @@ fn is_root(certificate: &CertificateDer<'static>) -> bool {
     RootCertStore::empty().add(certificate.clone()).is_ok()
 }
 
-/// Each of these systems keeps its bundle in one of its folders, too.
+/// Each of these systems also keeps its bundle in one of its folders.
 #[cfg(all(unix, not(target_os = "android"), not(target_vendor = "apple")))]
 fn system_folders() -> Vec<PathBuf> {
     openssl_probe::candidate_cert_dirs()
@@ -91,7 +94,7 @@ fn system_folders() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Here the verifier asks the system, whatever the variables say.
+/// On these platforms the verifier asks the system, whatever the variables say.
 #[cfg(not(all(unix, not(target_os = "android"), not(target_vendor = "apple"))))]
 fn system_folders() -> Vec<PathBuf> {
     Vec::new()

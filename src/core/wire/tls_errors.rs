@@ -1,11 +1,11 @@
-//! What it means, and what to do, when there is no secure connection.
+//! What a TLS failure means, and what to do.
 
 use std::error::Error as StdError;
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
-/// Why waiting will not help, if TLS is what failed and it will not.
+/// Why waiting does not help, if TLS failed in such a way.
 pub fn lasting_failure(error: &(dyn StdError + 'static), host: &str) -> Option<String> {
     let failure = cause::<TlsError>(error)?;
     let advice = match failure {
@@ -73,14 +73,14 @@ fn alert_advice(alert: AlertDescription) -> Option<&'static str> {
     }
 }
 
-/// The first of that type among an error and its causes.
+/// The first error of that type among an error and its causes.
 pub fn cause<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<T>() {
             return Some(found);
         }
-        // What an I/O error wraps is not its source, but itself.
+        // The error that an I/O error wraps is not its `source`.
         next = match error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref)

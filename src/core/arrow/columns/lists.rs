@@ -1,4 +1,4 @@
-//! Message lists as columns: what the mirror keeps of each from one run to the next.
+//! Message lists as columns: what the mirror stores about each from one run to the next.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Messages as columns, the sender's fields flattened.
+//! Messages as columns, with flattened sender fields.
 
 use std::sync::Arc;
 

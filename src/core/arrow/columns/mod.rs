@@ -50,7 +50,7 @@ fn schema(columns: &[(&str, DataType, bool)]) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// One row a user; `extra` is the JSON of the fields that the interface does not name.
+/// One row per user; `extra` is the JSON of the fields that the interface does not name.
 pub static USERS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(&[
         ("id", DataType::Int64, false),
@@ -70,7 +70,7 @@ pub static USERS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// One row a message, with the user it belongs to; the sender's fields are flattened.
+/// One row per message, with its user's id; the sender's fields are flattened.
 pub static MESSAGES: LazyLock<SchemaRef> = LazyLock::new(|| {
     let sender_type = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     schema(&[
@@ -94,7 +94,7 @@ pub static MESSAGES: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// One row a message list that was read to its end.
+/// One row per message list that was read to its end.
 pub static LISTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(&[
         ("user_id", DataType::Int64, false),
@@ -116,7 +116,7 @@ pub static LISTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// One row a half-read list: where it goes on; `user_id` is null for the list of users.
+/// One row per partly read list, with its resume point; `user_id` is null for the list of users.
 pub static CURSORS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(&[
         ("user_id", DataType::Int64, true),
@@ -125,7 +125,7 @@ pub static CURSORS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// One row a record that was asked for by its id and not found.
+/// One row per record that was fetched by its id and not found.
 pub static GONE: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(&[
         ("resource", DataType::Utf8, false),
@@ -134,7 +134,7 @@ pub static GONE: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// One row a record that does not fit, as sent, with the reason.
+/// One row per record that does not fit, as sent, with the reason.
 pub static REJECTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(&[
         ("resource", DataType::Utf8, false),
@@ -146,7 +146,7 @@ pub static REJECTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// The columns' own error, which no answer of a service can cause, as the core's.
+/// Converts the columns' own error, which no response can cause, to the core's.
 pub fn columns_failure(error: ArrowError) -> Error {
     Error::new(ErrorKind::Transport(format!(
         "the rows cannot be put into columns: {error}"

@@ -1,4 +1,4 @@
-//! What the mirror hands back: its tables' rows, read by the names of their columns.
+//! What the mirror passes back: rows of its tables, read by column name.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::core::list_state::{Grows, Hints, Kind, ListState, ListedUser};
 use crate::core::report::Certificate;
 use crate::core::timestamp::Timestamp;
 
-/// A batch of a table, of whose column types only the meaning is known: a database has its own.
+/// A batch of a table. Only the meaning of its column types is known, because databases differ in
+/// types.
 pub struct Rows<'a>(pub &'a RecordBatch);
 
 impl Rows<'_> {
@@ -55,7 +56,7 @@ impl Rows<'_> {
         Ok(column.as_list::<i32>().iter().map(ids).collect())
     }
 
-    /// The values of a column of numbers.
+    /// The values of a numeric column.
     pub fn ids(&self, name: &str) -> Result<Vec<Option<i64>>, ArrowError> {
         Ok(self.numbers(name)?.0.iter().collect())
     }
@@ -101,14 +102,14 @@ impl Rows<'_> {
         Ok(lists)
     }
 
-    /// The rows of `cursors`: whose list, and where it goes on.
+    /// The rows of `cursors`: the list's user, and the resume point.
     pub fn cursors(&self) -> Result<Vec<(Option<i64>, String)>, ArrowError> {
         let (user_id, checkpoint) = (self.numbers("user_id")?, self.texts("checkpoint")?);
         let cursor = |row| Some((user_id.get(row), checkpoint.get(row)?.to_owned()));
         Ok((0..self.0.num_rows()).filter_map(cursor).collect())
     }
 
-    /// Users with their hints; those whose messages cannot be asked for are left out.
+    /// Users with their hints, without those whose messages cannot be requested.
     pub fn users(&self) -> Result<Vec<ListedUser>, ArrowError> {
         let id = self.numbers("id")?;
         let updated_at = self.instants("updated_at")?;
@@ -125,7 +126,7 @@ impl Rows<'_> {
         Ok((0..self.0.num_rows()).filter_map(user).collect())
     }
 
-    /// Rows by resource, user and id; what names no resource is an error.
+    /// Rows by resource, user and id; an unknown resource is an error.
     pub fn keys(&self) -> Result<Vec<(Resource, Option<i64>, i64)>, ArrowError> {
         let (resource, user_id) = (self.texts("resource")?, self.numbers("user_id")?);
         let id = self.numbers("id")?;

@@ -1,4 +1,4 @@
-//! What a sync remembers besides rows and lists: records that do not fit, places to go on at, rows
+//! What a sync stores in addition to rows and lists: records that do not fit, resume points, rows
 //! that are gone.
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Default for RejectColumns {
 }
 
 impl RejectColumns {
-    /// `user_id` is the user whose list the row stood in, or the user that it is.
+    /// `user_id` is the user whose list had the row, or the user itself.
     pub fn append(&mut self, row: &Row, user_id: Option<i64>, reason: &str) {
         self.resource.append_value(row.resource().key());
         self.user_id.append_option(user_id);
@@ -59,7 +59,7 @@ impl RejectColumns {
     }
 }
 
-/// Collects where half-read lists go on into a batch of `CURSORS`.
+/// Collects the resume points of partly read lists into a batch of `CURSORS`.
 pub struct CursorColumns {
     user_id: Int64Builder,
     checkpoint: StringBuilder,

@@ -1,15 +1,15 @@
-//! Objects whose fields are known by name, and come in much the same order one after another.
+//! Parses objects with known field names that mostly come in the same order.
 
 use super::cursor::{Cursor, Opening, Span};
 
-/// A field by its key, and how it mostly begins.
+/// A field's key, and the bytes that a member with it usually begins with.
 #[derive(Debug)]
 pub struct Key {
     pub name: &'static str,
     pub opening: Opening,
 }
 
-/// The keys of an object's known fields; a field's number is its place among them.
+/// The keys of an object's known fields; a field's number is its index in the list.
 macro_rules! keys {
     ($($name:literal),* $(,)?) => {
         [$($crate::core::decode::json::fields::Key {
@@ -20,7 +20,7 @@ macro_rules! keys {
 }
 pub(crate) use keys;
 
-/// In which order the fields came the last time: most likely they come so again.
+/// The order of the fields in the previous object: most likely the next one has the same.
 #[derive(Debug)]
 pub struct Order<const N: usize>([usize; N]);
 
@@ -39,8 +39,7 @@ impl Seen {
         self.0 & (1 << field) != 0
     }
 
-    /// `None` where it came before: of a key that comes twice the last one rules, which is left to
-    /// serde_json.
+    /// `None` for a repeated key: the last one wins, which is left to serde_json.
     #[inline]
     fn note(&mut self, field: usize) -> Option<()> {
         let first = !self.has(field);
@@ -49,16 +48,16 @@ impl Seen {
     }
 }
 
-/// What `object` comes upon.
+/// A member found by `fields`.
 #[derive(Debug, Clone, Copy)]
 pub enum Found {
     Field(usize),
-    /// A field of another name.
+    /// A field with another name.
     Unknown(Span),
 }
 
 impl Cursor<'_> {
-    /// The members of an object, each of whose values `member` passes.
+    /// Parses an object; `member` consumes each member's value.
     #[inline]
     pub fn fields<const N: usize>(
         &mut self,
@@ -71,7 +70,7 @@ impl Cursor<'_> {
         if self.peek() != b'{' {
             return None;
         }
-        // Each time round, the brace or a comma stands ahead of the next member.
+        // At the start of each iteration, the brace or a comma precedes the next member.
         loop {
             let likely = order.0.get(place).copied().unwrap_or(0);
             let as_likely = keys.get(likely)?;

@@ -1,4 +1,4 @@
-//! From a body's bytes to JSON text that can be read: repaired, and with faults that have a path.
+//! From a body's bytes to readable JSON text: repaired, and with faults that have a path.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub mod cursor;
 pub mod fields;
 mod utf8;
 
-// What stands ahead of the secret in every request.
+// What precedes the secret in every request.
 const CREDENTIAL: &str = "Bearer ";
 const SNIPPET_CHARACTERS: usize = 80;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Why some JSON is not what was expected, and where: `$.users[3].name`.
+/// Why some JSON is not as expected, and where: `$.users[3].name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub path: String,
@@ -37,13 +37,13 @@ impl Fault {
         }
     }
 
-    /// The same fault, of a text that is known to be JSON.
+    /// The same fault for a text that is known to be JSON.
     pub fn of(mut self, misfit: Misfit) -> Self {
         self.misfit = misfit;
         self
     }
 
-    /// The same fault, seen from the value that holds this one at `parent` (`$.users[3]`).
+    /// The same fault relative to the value that contains this one at `parent` (`$.users[3]`).
     pub fn below(mut self, parent: &str) -> Self {
         let rest = self.path.strip_prefix('$').unwrap_or(&self.path);
         self.path = format!("{parent}{rest}");
@@ -51,7 +51,7 @@ impl Fault {
     }
 }
 
-/// A body that is valid Unicode: what was not became U+FFFD and is counted.
+/// A body as valid Unicode: invalid parts became U+FFFD and are counted.
 #[derive(Debug, Clone)]
 pub struct Text {
     pub json: Arc<String>,
@@ -64,7 +64,7 @@ impl Text {
         if body.starts_with(BYTE_ORDER_MARK) {
             body.advance(BYTE_ORDER_MARK.len());
         }
-        // Bytes that nobody else holds are not copied.
+        // Does not copy bytes that are not shared.
         let mut bytes: Vec<u8> = body.into();
         let mut repaired = repair_surrogates(&mut bytes);
         let json = match utf8::text(bytes) {
@@ -87,7 +87,7 @@ impl Text {
 const ESCAPE_LENGTH: usize = REPLACEMENT.len();
 const REPLACEMENT: &[u8] = br"\ufffd";
 
-/// Replaces escapes of half a surrogate pair (RFC 8259, 8.2) where they stand, and counts them.
+/// Replaces escapes of lone surrogates (RFC 8259, 8.2) in place, and counts them.
 fn repair_surrogates(json: &mut [u8]) -> u64 {
     let mut repaired = 0;
     let mut position = 0;
@@ -101,7 +101,7 @@ fn repair_surrogates(json: &mut [u8]) -> u64 {
             }
             Some(0xDC00..=0xDFFF) => true,
             Some(_) => false,
-            // Some other escape, of two characters; an escaped backslash must not begin another.
+            // Another escape, of two characters; an escaped backslash must not start the next one.
             None => {
                 position += 2;
                 continue;
@@ -116,7 +116,7 @@ fn repair_surrogates(json: &mut [u8]) -> u64 {
     repaired
 }
 
-/// The UTF-16 unit that the escape at `position` stands for, if one begins there.
+/// The UTF-16 unit of the escape at `position`, if there is one.
 fn unit(json: &[u8], position: usize) -> Option<u16> {
     let escape = json.get(position..position + ESCAPE_LENGTH)?;
     let digits = escape.strip_prefix(b"\\u")?;
@@ -126,7 +126,7 @@ fn unit(json: &[u8], position: usize) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// A whole number of 64 bits by its text: serde_json itself takes a minus zero for a fraction.
+/// A 64-bit whole number, parsed from its text because serde_json treats minus zero as a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole(pub i64);
 
@@ -141,14 +141,14 @@ impl<'de> Deserialize<'de> for Whole {
     }
 }
 
-/// Reads JSON as `T`; the fault of a text that is no `T` has the path to the place.
+/// Parses JSON as `T`; on failure, the fault has the path to the place.
 pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     serde_json::from_str(json).map_err(|error| {
         let misfit = match error.is_data() {
             true => Misfit::Envelope,
             false => Misfit::NotJson,
         };
-        // Only a text that failed is read again with its path tracked, which is slower.
+        // Only a text that failed is parsed again with path tracking, which is slower.
         let mut deserializer = serde_json::Deserializer::from_str(json);
         let path = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
             Err(located) => match located.path().to_string().as_str() {
@@ -167,12 +167,12 @@ pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     })
 }
 
-/// Refuses a text that is no JSON at all.
+/// Rejects a text that is not JSON.
 pub fn check(json: &str) -> Result<(), Fault> {
     parse::<&RawValue>(json).map(|_| ())
 }
 
-/// Refuses a text that is no JSON object; serde would take an array for a struct.
+/// Rejects a text that is not a JSON object; serde would accept an array for a struct.
 pub fn check_object(json: &str) -> Result<(), Fault> {
     if json.trim_start().starts_with('{') {
         return Ok(());
@@ -181,7 +181,7 @@ pub fn check_object(json: &str) -> Result<(), Fault> {
     Err(Fault::new("$", "not an object", json))
 }
 
-// serde_json ends its message with " at line 1 column 7", which the snippet says better.
+// serde_json ends its message with " at line 1 column 7", which the snippet shows better.
 fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {
@@ -203,7 +203,7 @@ fn position(json: &str, error: &serde_json::Error) -> usize {
 pub fn snippet(json: &str, position: usize) -> String {
     let start = json.floor_char_boundary(position.saturating_sub(SNIPPET_CHARACTERS / 2));
     let end = json.floor_char_boundary(start + SNIPPET_CHARACTERS * char::MAX.len_utf8());
-    // A credential that begins ahead of the snippet is one in it, too.
+    // A credential that begins before the snippet still counts.
     let (before, _) = json.split_at(json.floor_char_boundary(start + CREDENTIAL.len()));
     let from = before
         .rfind(CREDENTIAL)
@@ -217,7 +217,8 @@ pub fn snippet(json: &str, position: usize) -> String {
         .collect()
 }
 
-/// A service that sends our headers back does not get the secret into a message; of the same length.
+/// Redacts credentials, so that a service that echoes our headers does not get the secret into a
+/// message. The length stays the same.
 fn without_credentials(text: &str) -> String {
     let mut parts = text.split(CREDENTIAL);
     let mut masked = parts.next().unwrap_or_default().to_owned();

@@ -1,8 +1,8 @@
-//! Bytes as text, checked once and by the processor's wide registers: bodies are checked whole.
+//! Bytes as text. Whole bodies are checked once, with SIMD.
 
 #![allow(unsafe_code)]
 
-/// The text that the bytes are, or the bytes where they are not valid UTF-8.
+/// The bytes as text, or the bytes themselves if they are not valid UTF-8.
 pub fn text(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
     match simdutf8::basic::from_utf8(&bytes) {
         // SAFETY: these very bytes have just been found to be valid UTF-8.

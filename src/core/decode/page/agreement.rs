@@ -1,4 +1,4 @@
-//! The two readings of a page held against each other, for the tests and the fuzzer.
+//! Compares the two parsers of a page; for the tests and the fuzzer.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::core::api::Resource;
 use crate::core::decode::flat_message::FlatMessage;
 use crate::core::decode::json::Text;
 
-/// How many rows of a page are plain; panics where serde_json reads the body in another way.
+/// How many rows of a page are plain; panics if serde_json reads the body differently.
 pub fn check(body: &[u8], resource: Resource) -> usize {
     let text = Text::repair(Bytes::copy_from_slice(body));
     let page = Page::read(text.clone(), resource);
@@ -29,7 +29,7 @@ pub fn check(body: &[u8], resource: Resource) -> usize {
     page.rows.first().map_or(0, plain_rows)
 }
 
-/// The same of a body that is one record.
+/// The same for a body that is a single record.
 pub fn check_alone(body: &[u8], resource: Resource) -> usize {
     let json = Text::repair(Bytes::copy_from_slice(body)).json;
     let row = Row::alone(Arc::clone(&json), resource);
@@ -64,7 +64,7 @@ fn check_row(row: &Row, reference: &Row) {
     }
 }
 
-/// Whatever its other fields hold, a row that can be read becomes a record.
+/// Whatever its other fields hold, a readable row becomes a record.
 fn check_tolerance(row: &Row) {
     let read = match row.resource() {
         Resource::Users => row.user().map(|user| (user.id, user.odd_values())),
@@ -83,7 +83,7 @@ fn check_tolerance(row: &Row) {
     }
 }
 
-/// How many rows of this one's page are plain.
+/// How many rows of this row's page are plain.
 fn plain_rows(row: &Row) -> usize {
     match &row.source.plain {
         Plain::Users(users) => users.iter().flatten().count(),

@@ -1,6 +1,6 @@
-//! A list response (interface 2.3), its rows cut out. `scan.rs` goes over its text once and keeps
-//! what rows of the documented shape hold, which `plain.rs` gives out; serde_json reads all others,
-//! and its reading is what both mean.
+//! A list response (interface 2.3), split into rows. `scan.rs` scans its text once and records the
+//! fields of rows of the documented shape, which `plain.rs` returns. serde_json reads all other
+//! rows, and its result defines what both must return.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,22 +26,22 @@ mod scan;
 mod tests;
 mod verdict;
 
-/// Whether so many elements in so many bytes are no rows: each of them takes some hundred bytes of
-/// memory, and one with an id and a field or two is longer.
+/// Whether an array with this many elements in this many bytes cannot be rows. Each element takes
+/// some hundred bytes of memory, and one with an id and a field or two is longer than that.
 fn is_junk(elements: usize, bytes: usize) -> bool {
     const MANY: usize = 100_000;
     const LEAST_BYTES: usize = 24;
     elements >= MANY && bytes / LEAST_BYTES < elements
 }
 
-/// What the rows of one page share.
+/// What all rows of a page share.
 #[derive(Debug)]
 struct Source {
     json: Arc<String>,
     places: Vec<Place>,
     plain: Plain,
     resource: Resource,
-    /// Its only row came by itself, not in a page.
+    /// Its only row came alone, not in a page.
     alone: bool,
 }
 
@@ -50,16 +50,16 @@ struct Source {
 pub struct Row {
     source: Arc<Source>,
     index: usize,
-    /// `None` when the row is not an object or has no integer id.
+    /// `None` if the row is not an object or has no integer id.
     pub id: Option<i64>,
-    /// Why it becomes no record, if so.
+    /// Why it cannot become a record, if so.
     pub unreadable: Option<Unreadable>,
-    /// Values of documented fields that are of another type.
+    /// Values of documented fields that have another type.
     pub odd_values: u64,
 }
 
 impl Row {
-    /// A record that came by itself, not in a page.
+    /// A record that came alone, not in a page.
     pub fn alone(json: Arc<String>, resource: Resource) -> Result<Self, Fault> {
         match scan::scan_alone(&json, resource) {
             Some((plain, verdict)) => Ok(Self::only(json, plain, verdict, resource)),
@@ -108,7 +108,7 @@ impl Row {
             .unwrap_or_default()
     }
 
-    /// Where it stood in its page, from 0.
+    /// Its index in the page, from 0.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -137,8 +137,8 @@ impl Row {
         self.read()
     }
 
-    /// A message as the columns want it, where that takes no copy but of its body; all others are
-    /// to be had by `message`.
+    /// A message in the form of the columns, if that needs no copy except of its body; `message`
+    /// returns all others.
     pub fn flat_message(&self) -> Option<FlatMessage<'_>> {
         let Plain::Messages(messages) = &self.source.plain else {
             return None;
@@ -152,7 +152,7 @@ impl Row {
         self.read()
     }
 
-    /// A fault of this row, seen from the answer that it came in.
+    /// A fault of this row, with a path relative to the response.
     fn in_answer(&self, fault: Fault) -> Fault {
         match self.source.alone {
             true => fault,
@@ -169,7 +169,7 @@ impl Row {
     }
 }
 
-/// A list response (interface 2.3), its rows not read yet.
+/// A list response (interface 2.3), whose rows are not decoded yet.
 #[derive(Debug, Clone)]
 pub struct Page {
     pub limit: Option<i64>,
@@ -189,7 +189,7 @@ impl Page {
         }
     }
 
-    /// A page of one row that is larger than a response may be.
+    /// A page whose single row exceeds the response size limit.
     pub fn of_a_row_too_large(offset: u64, resource: Resource) -> Self {
         let text = Text {
             json: Arc::default(),
@@ -265,11 +265,11 @@ impl Page {
     }
 }
 
-/// The entries of an object, not read yet; of a key that comes twice the last one rules.
+/// The entries of an object, not decoded yet; if a key occurs twice, the last one wins.
 struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Entries<'a> {
-    /// A number of the envelope; what is none counts as missing.
+    /// A number in the envelope; anything else counts as missing.
     fn whole_number(&self, key: &str) -> Option<i64> {
         let number = self.read::<Whole>(key).ok()??;
         Some(number.0)

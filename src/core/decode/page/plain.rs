@@ -9,7 +9,7 @@ use crate::core::decode::model::{
 };
 use crate::core::timestamp::Timestamp;
 
-/// The rows of a page by their index; `None` where serde_json reads the row.
+/// The rows of a page by index; `None` for rows that serde_json reads.
 #[derive(Debug)]
 pub(super) enum Plain {
     None,
@@ -17,10 +17,10 @@ pub(super) enum Plain {
     Messages(Vec<Option<PlainMessage>>),
 }
 
-/// A string of the page's text; `None` where it was null or missing.
+/// A string in the page's text; `None` if it was null or missing.
 pub(super) type Text = Option<Span>;
 
-/// The fields that the interface does not name: key and value, as sent.
+/// Fields that the interface does not name: key and value, as sent.
 pub(super) type UnknownSpans = Vec<(Span, Span)>;
 
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ pub(super) struct PlainMessage {
     pub extra: UnknownSpans,
 }
 
-/// Who sent a message; the types that the interface shows, and none at all.
+/// The sender of a message: the documented types, or none.
 #[derive(Debug, Default)]
 pub(super) enum PlainSender {
     #[default]
@@ -67,7 +67,7 @@ pub(super) enum PlainSender {
     Operator(SenderFields),
 }
 
-/// The fields of both types of senders.
+/// The fields of both sender types.
 #[derive(Debug, Default)]
 pub(super) struct SenderFields {
     pub id: i64,
@@ -79,7 +79,7 @@ pub(super) struct SenderFields {
     pub extra: UnknownSpans,
 }
 
-// Each gives `None` only where serde_json does not take what the scan took, and then judges itself.
+// Each returns `None` only if serde_json rejects what the scan accepted, and then decides itself.
 
 impl PlainUser {
     pub fn user<'a>(&self, json: &'a str) -> Option<User<'a>> {
@@ -150,7 +150,7 @@ impl PlainMessage {
 }
 
 impl PlainMessage {
-    /// `None` where there are unknown fields, or escapes elsewhere than in the body.
+    /// `None` if there are unknown fields, or escapes outside the body.
     pub fn flat<'a>(&self, json: &'a str) -> Option<FlatMessage<'a>> {
         let sender = match &self.sender {
             PlainSender::None => FlatSender::default(),
@@ -191,7 +191,7 @@ impl SenderFields {
     }
 }
 
-/// A text without escapes; `None` where it has some.
+/// A text without escapes; `None` if it has some.
 #[inline]
 fn as_sent(json: &str, span: Text) -> Option<Option<&str>> {
     match span {

@@ -1,5 +1,6 @@
-//! One pass over a page's text: its envelope, where its rows lie, and what those of the documented
-//! shape hold. What it does not know it leaves to serde_json, which decides what anything means.
+//! One pass over a page's text: its envelope, the positions of its rows, and the fields of rows of
+//! the documented shape. Anything unknown is left to serde_json, which defines what everything
+//! means.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::core::decode::json::cursor::Cursor;
 use crate::core::decode::json::fields::{Found, Key, Order, Seen, keys};
 use crate::core::timestamp::Timestamp;
 
-// Room for the rows of a full page.
+// Capacity for the rows of a full page.
 const USUAL_ROWS: usize = LARGEST_LIMIT as usize;
 
 /// A page's envelope and rows.
@@ -26,14 +27,14 @@ pub(super) struct Scanned {
     pub plain: Plain,
 }
 
-/// Where a row lies in the text, and what it was found to be.
+/// A row's position in the text, and its verdict.
 #[derive(Debug)]
 pub(super) struct Place {
     pub slice: Range<usize>,
     pub verdict: Verdict,
 }
 
-/// `None` where the text is no page, or one that is odd in its envelope.
+/// `None` if the text is not a page, or has an unusual envelope.
 pub(super) fn scan(json: &str, resource: Resource) -> Option<Scanned> {
     let mut cursor = Cursor::new(json)?;
     let (mut limit, mut offset, mut total) = (None, None, None);
@@ -57,7 +58,7 @@ pub(super) fn scan(json: &str, resource: Resource) -> Option<Scanned> {
     })
 }
 
-/// The one record of a text; `None` where it is not of the documented shape.
+/// The single record in a text; `None` if it is not of the documented shape.
 pub(super) fn scan_alone(json: &str, resource: Resource) -> Option<(Plain, Verdict)> {
     let mut cursor = Cursor::new(json)?;
     let mut orders = Orders::default();
@@ -81,7 +82,7 @@ pub(super) fn scan_alone(json: &str, resource: Resource) -> Option<(Plain, Verdi
     cursor.is_at_end().then_some((plain, Verdict::plain(id)))
 }
 
-/// Of a key that comes twice the last one rules: that is left to serde_json.
+/// If a key occurs twice, the last one wins: that is left to serde_json.
 #[inline]
 fn once<T>(field: &mut Option<T>, value: T) -> Option<()> {
     field.replace(value).is_none().then_some(())
@@ -134,7 +135,7 @@ fn each<T: Default>(
             return None;
         }
         let from = cursor.at();
-        // Read where it is to lie, for it is large.
+        // Filled in place, because it is large.
         plain.push(Some(T::default()));
         let slot = plain.last_mut()?;
         let mut named = None;
@@ -161,7 +162,7 @@ fn each<T: Default>(
     Some(plain)
 }
 
-/// How fields were ordered the last time.
+/// The field orders of the previous objects.
 #[derive(Default)]
 struct Orders {
     user: Order<9>,
@@ -171,7 +172,7 @@ struct Orders {
     by_operator: Order<6>,
 }
 
-// In each, the numbers of the matches below are places in the list above them.
+// In each match below, the numbers are indices in the list above it.
 
 const USER: [Key; 9] = keys![
     "id",
@@ -309,7 +310,7 @@ struct AnySender {
 }
 
 impl AnySender {
-    /// A field that only the other type has is an unknown one: those are left to serde_json.
+    /// A field that only the other type has counts as unknown, and those are left to serde_json.
     fn typed(self, sender_type: &str) -> Option<PlainSender> {
         let Self { fields, seen } = self;
         let [id, name, _, forename, surname, picture] = std::array::from_fn(|n| seen.has(n));

@@ -1,4 +1,4 @@
-//! What the scan finds, held against what serde_json reads.
+//! Compares the scan's results with serde_json's.
 
 use std::fs;
 use std::path::Path;

@@ -1,24 +1,24 @@
-//! Whether a row can be read, and what of it is of another type than documented. Rows of the
-//! documented shape need no such look.
+//! Whether a row can be read, and which of its values have undocumented types. Rows of the
+//! documented shape do not need this check.
 
 use crate::core::api::Resource;
 use crate::core::decode::model::{Message, Record, User};
 
-/// Objects and arrays inside each other, the row itself counted: serde_json reads no more.
+/// The deepest nesting, including the row itself, that serde_json reads.
 const DEEPEST: usize = 127;
 
-/// Why a row becomes no record.
+/// Why a row cannot become a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
     NoObject,
     NoId,
     TooDeep,
-    /// It is larger than `max_response_bytes` by itself, and was not read.
+    /// It alone exceeds `max_response_bytes`, so it was not read.
     TooLarge,
 }
 
 impl Unreadable {
-    /// Whether it can be given as sent, and just not as a record.
+    /// Whether it can be returned as sent, though not as a record.
     pub fn can_be_given_as_sent(self) -> bool {
         matches!(self, Self::NoObject | Self::NoId)
     }
@@ -34,17 +34,17 @@ impl Unreadable {
     }
 }
 
-/// What a row is found to be.
+/// The result of checking a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub id: Option<i64>,
     pub unreadable: Option<Unreadable>,
-    /// Values of documented fields that are of another type.
+    /// Values of documented fields that have another type.
     pub odd_values: u64,
 }
 
 impl Verdict {
-    /// That of a row of the documented shape.
+    /// The verdict on a row of the documented shape.
     pub fn plain(id: i64) -> Self {
         Self {
             id: Some(id),
@@ -52,7 +52,7 @@ impl Verdict {
         }
     }
 
-    /// That of a row that was not read.
+    /// The verdict on a row that was not read.
     pub fn too_large() -> Self {
         Self {
             unreadable: Some(Unreadable::TooLarge),
@@ -60,7 +60,7 @@ impl Verdict {
         }
     }
 
-    /// That of any other JSON.
+    /// The verdict on any other JSON.
     pub fn on(json: &str, resource: Resource) -> Self {
         let unreadable = |why| Self {
             unreadable: Some(why),

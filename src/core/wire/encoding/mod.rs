@@ -1,4 +1,4 @@
-//! Bodies out of what they are packed in (RFC 9110, 8.4): piece by piece, and never past a bound.
+//! Decodes content encodings (RFC 9110, 8.4) piece by piece, within a size limit.
 
 use std::io::{self, Write};
 
@@ -6,16 +6,16 @@ use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, Sta
 use flate2::write::MultiGzDecoder;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
-/// What is asked for, as a header says it.
+/// The `Accept-Encoding` header.
 pub const ACCEPTED: &str = "zstd,gzip,br";
 
-// More than 8 MiB of a window need nobody hold who speaks HTTP (RFC 9659, 3).
+// RFC 9659 section 3: decoders need not support zstd windows above 8 MiB.
 const LARGEST_ZSTD_WINDOW: u32 = 23;
 const PIECE: usize = 32 * 1024;
-// Memory for a body before it comes, in bytes.
+// The most memory reserved before a body arrives, in bytes.
 const MOST_RESERVED: u64 = 1 << 20;
 
-/// What a body is packed in.
+/// The content encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Plain,
@@ -25,7 +25,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// By the values of Content-Encoding; `None` where they name what was not asked for.
+    /// Parses Content-Encoding; `None` if it names an encoding that was not requested.
     pub fn named<'a>(values: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut found = Self::Plain;
         for name in values.flat_map(|value| value.split(',')).map(str::trim) {
@@ -45,14 +45,14 @@ impl Encoding {
     }
 }
 
-/// Why a body is not to be had.
+/// Why a body cannot be decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unfit {
     TooLarge,
     Broken(String),
 }
 
-/// A body that comes piece by piece, of at most so many bytes, packed or not.
+/// A body that arrives piece by piece, with a size limit before and after decoding.
 pub struct Body {
     came: u64,
     most: u64,
@@ -67,7 +67,7 @@ enum Unpacker {
 }
 
 impl Body {
-    /// `length` is what the answer says of its own; it gets no memory that it does not fill.
+    /// `length` is the response's Content-Length; the body gets no memory that it does not fill.
     pub fn new(encoding: Encoding, length: Option<u64>, most: u64) -> Self {
         let reserved = length.unwrap_or(0).min(most).min(MOST_RESERVED);
         let unpacked = Unpacked {
@@ -88,12 +88,12 @@ impl Body {
     }
 
     pub fn add(&mut self, packed: &[u8]) -> Result<(), Unfit> {
-        // An unpacker that is given nothing may take it for the start of more.
+        // An empty input may look to a decoder like the start of another frame.
         if packed.is_empty() {
             return Ok(());
         }
         self.came = self.came.saturating_add(packed.len() as u64);
-        // What unpacks to nothing could go on for ever.
+        // A body that decodes to nothing could go on forever.
         if self.came > self.most {
             return Err(Unfit::TooLarge);
         }
@@ -106,10 +106,10 @@ impl Body {
         added.map_err(|error| self.unfit(&error))
     }
 
-    /// Nothing more comes; an error says that there should.
+    /// Ends the body; an error means that it is incomplete.
     pub fn end(&mut self) -> Result<(), Unfit> {
         let ended = match &mut self.unpacker {
-            // Nothing at all is packed in nothing.
+            // An empty body is a valid encoding of nothing.
             _ if self.came == 0 => Ok(()),
             Unpacker::Plain(_) => Ok(()),
             Unpacker::Gzip(gzip) => gzip.try_finish(),
@@ -120,7 +120,7 @@ impl Body {
         ended.map_err(|error| self.unfit(&error))
     }
 
-    /// What has been unpacked.
+    /// Takes the bytes decoded so far.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.unpacked().bytes)
     }
@@ -142,7 +142,7 @@ impl Body {
     }
 }
 
-/// Bytes that take no more than they may.
+/// Decoded bytes, up to a limit.
 struct Unpacked {
     bytes: Vec<u8>,
     most: u64,
@@ -212,7 +212,7 @@ impl Brotli {
 
 #[derive(Default)]
 struct Zstd {
-    /// Made with the first bytes.
+    /// Created with the first bytes.
     context: Option<DCtx<'static>>,
     within_frame: bool,
 }
@@ -237,7 +237,7 @@ impl Zstd {
             let made = output.as_slice();
             self.within_frame = wanted.map_err(failed)? > 0;
             unpacked.write_all(made)?;
-            // Where a piece is full, more of the frame may be waiting.
+            // If a piece is full, there may be more decoded data in the frame.
             let drained = !self.within_frame || made.len() < PIECE;
             if drained && input.pos() == packed.len() {
                 return Ok(());

@@ -1,9 +1,9 @@
-//! A cursor over JSON text that accepts what serde_json accepts, or less, and makes nothing: strings
-//! and values are spans of the text. `None` means that the text is for serde_json to judge.
+//! A cursor over JSON text that accepts at most what serde_json accepts, and allocates nothing:
+//! strings and values are spans of the text. `None` means that serde_json must decide.
 
 use std::num::NonZeroU32;
 
-/// Values nested deeper are left to serde_json.
+/// Deeper nested values are left to serde_json.
 const DEEPEST: u32 = 60;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -13,22 +13,22 @@ const QUOTES: u64 = 0x2222_2222_2222_2222;
 const BACKSLASHES: u64 = 0x5c5c_5c5c_5c5c_5c5c;
 const STEP: usize = size_of::<u64>();
 
-/// Texts longer than this have no spans.
+/// Longer texts have no spans.
 pub const LONGEST: usize = 1 << 31;
 
-/// Bytes of a text, from one position to before another.
+/// A range of bytes in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// One more than the position, so that an optional span takes no more room.
+    /// One more than the position, so that `Option<Span>` needs no extra space.
     after_from: NonZeroU32,
-    /// Its highest bit says that it is a string with escapes.
+    /// The highest bit marks a string with escapes.
     to: u32,
 }
 
 const ESCAPED: u32 = 1 << 31;
 
 impl Span {
-    // Positions are below `LONGEST`, as `Cursor::new` has seen to.
+    // Positions are below `LONGEST`; `Cursor::new` checks that.
     fn new(from: usize, to: usize, escaped: bool) -> Self {
         let mark = if escaped { ESCAPED } else { 0 };
         Self {
@@ -54,12 +54,12 @@ impl Span {
     }
 }
 
-/// How a member most likely begins, with the byte ahead of it: a brace or a comma, the key, a colon.
-/// Up to 24 bytes, which are compared in words of eight, for they are compared all the time.
+/// How a member most likely begins, including the byte before it: a brace or a comma, the key, a
+/// colon. Up to 24 bytes, compared in words of eight because this comparison is hot.
 #[derive(Debug)]
 pub struct Opening {
     length: usize,
-    /// Which of the first bytes count: not the one ahead of the key.
+    /// The mask of the first bytes that count, which excludes the one before the key.
     mask: u64,
     first: u64,
     middle: u64,
@@ -67,7 +67,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// `text` is the key in its quotes and the colon.
+    /// `text` is the quoted key and the colon.
     pub const fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
         let length = bytes.len() + 1;
@@ -83,8 +83,8 @@ impl Opening {
     }
 }
 
-/// Eight bytes of an opening from `start`, as far as there are any, and which of them there are.
-#[allow(clippy::indexing_slicing)] // within the bytes, and when the program is compiled
+/// Up to eight bytes of an opening from `start`, and a mask of those that exist.
+#[allow(clippy::indexing_slicing)] // in bounds, and evaluated at compile time
 const fn word(bytes: &[u8], start: usize) -> (u64, u64) {
     let (mut word, mut mask, mut byte) = (0, 0, 0);
     while byte < STEP {
@@ -106,7 +106,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// `None` where the text is too long for spans.
+    /// `None` if the text is too long for spans.
     pub fn new(json: &'a str) -> Option<Self> {
         (json.len() < LONGEST).then_some(Self {
             text: json.as_bytes(),
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         self.at = at;
     }
 
-    /// The next byte; 0, which JSON has nowhere, at the end.
+    /// The next byte; at the end 0, which never occurs in JSON.
     #[inline(always)]
     pub fn peek(&self) -> u8 {
         self.text.get(self.at).copied().unwrap_or(0)
@@ -160,7 +160,7 @@ impl<'a> Cursor<'a> {
         self.passes(word).then_some(())
     }
 
-    /// Whether null stands here, which is then passed.
+    /// Consumes a null, if it is next.
     #[inline(always)]
     pub fn null(&mut self) -> bool {
         self.peek() == b'n' && self.word(b"null").is_some()
@@ -173,7 +173,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number as serde_json reads one; a minus zero is none.
+    /// A whole number as serde_json reads it; minus zero is not one.
     pub fn integer(&mut self) -> Option<i64> {
         let negative = self.take(b'-').is_some();
         let first = self.at;
@@ -195,7 +195,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string; the span leaves the quotes out.
+    /// A string; the span excludes the quotes.
     #[inline]
     pub fn string(&mut self) -> Option<Span> {
         self.take(b'"')?;
@@ -218,12 +218,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on to the next quote, backslash or control character.
+    /// Advances to the next quote, backslash or control character.
     #[inline]
     fn skip_to_special(&mut self) {
         while let Some(word) = self.word_at(0) {
-            // Each term marks the bytes that are less than 1, or less than a space; what lies above
-            // the lowest mark may be marked wrongly.
+            // Each term marks the bytes below 1, or below a space; marks above the lowest one may
+            // be wrong.
             let (quotes, backslashes) = (word ^ QUOTES, word ^ BACKSLASHES);
             let marks = (quotes.wrapping_sub(ONES) & !quotes)
                 | (backslashes.wrapping_sub(ONES) & !backslashes)
@@ -257,14 +257,14 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Passes the brace that opens an object; whether members follow.
+    /// Consumes the brace that opens an object; returns whether members follow.
     pub(super) fn opens_object(&mut self) -> Option<bool> {
         self.take(b'{')?;
         self.space();
         Some(self.take(b'}').is_none())
     }
 
-    /// Passes what follows a member: whether it was the last one.
+    /// Consumes what follows a member; returns whether it was the last one.
     #[inline]
     pub(super) fn closes_object(&mut self) -> Option<bool> {
         self.space();
@@ -275,7 +275,7 @@ impl<'a> Cursor<'a> {
         self.take(b'}').map(|()| true)
     }
 
-    /// A key without escapes, and the colon after it.
+    /// A key without escapes, and its colon.
     #[inline]
     pub(super) fn key(&mut self) -> Option<(Span, &'a [u8])> {
         let key = self.string()?;
@@ -288,7 +288,7 @@ impl<'a> Cursor<'a> {
         Some((key, self.text.get(key.from()..key.to())?))
     }
 
-    /// Whether these bytes stand here, which are then passed.
+    /// Consumes these bytes, if they are next.
     #[inline]
     pub(super) fn passes(&mut self, bytes: &[u8]) -> bool {
         let found = self
@@ -301,8 +301,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Whether an opening stands here, which is then passed; near the end of the text it is not
-    /// looked for.
+    /// Consumes an opening, if it is next; never matches near the end of the text.
     #[inline(always)]
     pub(super) fn passes_opening(&mut self, opening: &Opening) -> bool {
         let length = opening.length;
@@ -324,7 +323,7 @@ impl<'a> Cursor<'a> {
             .map(|chunk| u64::from_le_bytes(*chunk))
     }
 
-    /// The members of an object: `member` is given each key and passes its value.
+    /// Parses an object: `member` is called with each key and consumes its value.
     pub fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
@@ -341,7 +340,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The items of an array, each passed by `item`.
+    /// Parses an array; `item` consumes each item.
     #[inline]
     pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.take(b'[')?;
@@ -378,7 +377,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    // Not by `object`: here a key may have escapes.
+    // Not by `object`, because keys may have escapes here.
     fn pass_object(&mut self, depth: u32) -> Option<()> {
         if !self.opens_object()? {
             return Some(());
