@@ -1,7 +1,7 @@
 //! How a lane answers a request.
 //!
-//! The checks come in this order, and the first that fails answers: path, method, secret, Accept,
-//! query, rate, faults, look-up.
+//! The checks are made in this order, and the first that fails determines the response: path,
+//! method, secret, Accept, query, rate, faults, look-up.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::mock::dialect::row_mutation::RowMutation;
 use crate::mock::faults::delivery::{Change, Delivery};
 use crate::mock::http::exchange::{Answer, Call, Sent};
 
-/// One request that made sense.
+/// A well-formed request.
 struct Request {
     target: Target,
     /// For lists, the page.
@@ -34,10 +34,10 @@ struct Request {
     mutation: RowMutation,
 }
 
-/// An answer, and the rows in it where it is a page.
+/// A response, and its rows if it is a page.
 type Reply = (Answer, Option<Served>);
 
-/// A page that is sent with delay.
+/// A page that is sent with a delay.
 #[derive(Debug)]
 struct LatePage {
     lane: Arc<Lane>,
@@ -55,8 +55,8 @@ impl Sent for LatePage {
 }
 
 impl Lane {
-    /// Answers one request, counts it and notes it; `known` says whether it carries this lane's
-    /// secret.
+    /// Answers a request, counts it and adds it to the journal; `known` says whether it carries
+    /// this lane's secret.
     pub fn answer(self: &Arc<Self>, call: Call<'_>, target: Target, known: bool) -> Answer {
         let dialect = self.dialect();
         let asked = match self.check(call, target, known, &dialect) {
@@ -96,7 +96,7 @@ impl Lane {
             (None, Some(Change::ContentType(_)) | None) => self.look_up(&request),
         };
         let whole = served.is_some() && delivery.is_whole(answer.body.len() as u64);
-        // Where it takes time, the client may be gone before the answer is.
+        // If sending takes time, the client may disconnect before it is done.
         let (now, later) = (whole && !delivery.is_late(), whole && delivery.is_late());
         if let Some(served) = &mut served {
             served.whole = now;
@@ -128,7 +128,7 @@ impl Lane {
         answer
     }
 
-    /// Counts and notes what was no HTTP, and was refused before it got here.
+    /// Counts and records a request that was not HTTP and was rejected before it got here.
     pub(super) fn malformed(&self) {
         const STATUS: u16 = 400;
         self.counters.count(Target::Unknown.route(), STATUS);
@@ -145,7 +145,7 @@ impl Lane {
         });
     }
 
-    /// Refuses one request, counts it and notes it.
+    /// Refuses a request, counts it and adds it to the journal.
     pub(super) fn refuse(&self, call: Call<'_>, target: Target, refusal: &Refusal) -> Answer {
         self.counters.count(target.route(), refusal.status);
         self.journal.add(Entry {

@@ -1,4 +1,4 @@
-//! Which rows a reader should hold and does not, and which request lost each.
+//! Which rows a reader should have but lacks, and which request lost each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,39 +14,39 @@ pub enum List {
     Messages { user_id: u64 },
 }
 
-/// A row that was there from the first request to now, and that the reader does not hold.
+/// A row that existed from the first request until now, and that the reader lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
     pub id: u64,
-    /// The number of the request that lost it; `None` if none asked for its place.
+    /// The number of the request that lost it; `None` if no request covered its place.
     pub request: Option<u64>,
     /// What happened, in words.
     pub why: String,
 }
 
-/// A row that the reader holds more than once.
+/// A row that the reader has more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
     pub id: u64,
     pub times: u64,
-    /// The requests that were answered with it.
+    /// The requests whose responses had it.
     pub requests: Vec<u64>,
 }
 
-/// What a reader holds against what was there.
+/// A reader's rows compared with the rows that existed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// In the order of the world.
     pub missing: Vec<Lost>,
     /// In the order of the ids.
     pub repeated: Vec<Repeated>,
-    /// Ids that no answer can have held, ascending.
+    /// Ids that no response can have had, ascending.
     pub unexpected: Vec<u64>,
-    /// How many rows were there all the time.
+    /// How many rows existed the whole time.
     pub expected: u64,
 }
 
-/// Why there is no audit.
+/// Why an audit is impossible.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum AuditError {
     #[error("there was no user {user_id} at any time")]
@@ -58,7 +58,7 @@ pub enum AuditError {
     Forgotten { kept: usize },
 }
 
-/// A page that was answered.
+/// A page that was served.
 struct Page {
     number: u64,
     served: Served,
@@ -80,8 +80,8 @@ impl List {
     }
 }
 
-/// Compares what a reader `held` with what was there from `before` its first request to `now`;
-/// `entries` are the requests for this list.
+/// Compares the rows `held` by a reader with those that existed from `before` its first request
+/// until `now`; `entries` are the requests for this list.
 #[must_use]
 pub fn audit(list: List, held: &[u64], before: View, entries: Vec<Entry>, now: View) -> Audit {
     let pages: Vec<Page> = entries
@@ -139,7 +139,7 @@ pub fn audit(list: List, held: &[u64], before: View, entries: Vec<Entry>, now: V
 }
 
 impl Page {
-    /// Where the row stood in the order that this request saw.
+    /// The row's place in the order that this request saw.
     fn place(&self, list: List, id: u64) -> Option<u64> {
         let position = list.position(&self.served.view, id)?;
         Some(self.served.sequence.place(position))

@@ -1,8 +1,8 @@
-//! A response body in pieces, so that rows which are held already are not copied.
+//! A response body in pieces, so that rows already in memory are not copied.
 
 use bytes::Bytes;
 
-/// Pieces of bytes that follow each other.
+/// Consecutive pieces of bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
     pieces: Vec<Bytes>,
@@ -10,7 +10,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Adds a piece at the end.
+    /// Appends a piece.
     pub fn push(&mut self, piece: impl Into<Bytes>) {
         let piece = piece.into();
         if !piece.is_empty() {
@@ -19,19 +19,19 @@ impl Chunks {
         }
     }
 
-    /// How many bytes all pieces have.
+    /// The total number of bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is no byte.
+    /// Whether there are no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Takes the last byte away, if there is one.
+    /// Removes the last byte, if there is one.
     pub fn drop_last_byte(&mut self) {
         let Some(mut piece) = self.pieces.pop() else {
             return;

@@ -1,4 +1,4 @@
-//! One connection: HTTP on a socket, answers in the delivery that was chosen for them.
+//! One connection: HTTP on a socket, with each response sent in its chosen delivery.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -24,7 +24,7 @@ use crate::mock::http::exchange::{Answer, Call, Sending};
 use crate::mock::http::heads::Heads;
 use crate::mock::http::socket::{Cue, Exit, Wire};
 
-/// The longest head, in bytes: that of Node.js (`--max-http-header-size`).
+/// The longest head, in bytes, as in Node.js (`--max-http-header-size`).
 const LONGEST_HEAD: usize = 16 * 1024;
 
 /// When a request is answered.
@@ -34,7 +34,7 @@ enum Reply {
     Never,
 }
 
-/// Answers the requests of one connection, until one side ends it.
+/// Answers the requests of a connection until either side closes it.
 pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
     let _ = stream.set_nodelay(true);
     let cue = Arc::new(Cue::default());
@@ -47,7 +47,7 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
             cue.reach();
         }
         let reply = match responder.admin() {
-            // A request that came on a connection that is being left is not even read.
+            // A request on a connection that is about to be closed is not even read.
             _ if cue.is_planned() => Reply::Never,
             Some(admin) if is_admin(request.uri().path()) => {
                 Reply::Later(Box::pin(Arc::clone(admin).answer(request)))
@@ -101,13 +101,13 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
     });
     match (ended.await, cue.due()) {
         (None, Some(exit)) => connection.into_parts().io.leave(exit).await,
-        // Any other break is the client's doing, and nobody is left to tell.
+        // Any other failure was caused by the client, and there is no one left to tell.
         (Some(Err(error)), _) if error.is_parse() => responder.malformed(),
         _ => {}
     }
 }
 
-/// Holds an answer back for its time, and makes its body what it is to be.
+/// Delays a response, and applies its delivery to the body.
 async fn send(
     chunks: crate::mock::chunks::Chunks,
     Sending {

@@ -1,4 +1,4 @@
-//! Exact counts of what was answered.
+//! Exact counts of responses.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::routes::Route;
 
-/// Requests by route and by status. Each request is counted before its answer is sent.
+/// Requests by route and by status. Each request is counted before its response is sent.
 #[derive(Debug, Default)]
 pub struct Counters {
     routes: [AtomicU64; Route::ALL.len()],
@@ -14,7 +14,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts one answer.
+    /// Counts one response.
     pub fn count(&self, route: Route, status: u16) {
         if let Some(counter) = self.routes.get(route as usize) {
             counter.fetch_add(1, Ordering::Relaxed);
@@ -23,7 +23,7 @@ impl Counters {
         *statuses.entry(status).or_default() += 1;
     }
 
-    /// Starts from nothing again.
+    /// Resets all counts.
     pub fn clear(&self) {
         for counter in &self.routes {
             counter.store(0, Ordering::Relaxed);
@@ -34,7 +34,7 @@ impl Counters {
             .clear();
     }
 
-    /// Requests by route; every route is there, also those that nobody asked for.
+    /// Requests by route, including routes that had none.
     pub fn by_route(&self) -> Vec<(Route, u64)> {
         let counts = self
             .routes
@@ -43,7 +43,7 @@ impl Counters {
         Route::ALL.into_iter().zip(counts).collect()
     }
 
-    /// Requests by status of the answer.
+    /// Requests by response status.
     pub fn by_status(&self) -> BTreeMap<u16, u64> {
         self.statuses
             .lock()

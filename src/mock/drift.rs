@@ -12,10 +12,10 @@ use crate::mock::dialect::row_mutation::RowMutation;
 /// The most rows that change between two pages.
 pub const MOST_ROWS: u64 = 10_000;
 
-/// Which rows a change is about.
+/// The rows that a change applies to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Which {
-    /// The first rows of the list, as it is ordered at that moment.
+    /// The first rows of the list in its current order.
     First(u64),
     /// The last rows of the list.
     Last(u64),
@@ -30,16 +30,16 @@ pub enum Change {
     Edit(Which, Fields),
 }
 
-/// A change that waits for its moment: right after a page was answered.
+/// A pending change, which happens right after a page was served.
 #[derive(Clone, Debug)]
 pub struct Drift {
     pub route: Route,
-    /// For messages: whose list; `None` for any.
+    /// For messages, the list's user; `None` for any.
     pub user: Option<u64>,
-    /// How many whole pages are answered before it happens.
+    /// The number of whole pages served before it happens.
     pub after: u64,
     pub change: Change,
-    /// How many of these pages were answered.
+    /// The number of these pages served so far.
     pub(super) pages: u64,
 }
 
@@ -71,7 +71,7 @@ impl Drift {
             Change::Delete(Which::Ids(ids)) | Change::Edit(Which::Ids(ids), _) => ids.len() as u64,
         };
         if rows > MOST_ROWS {
-            // They are changed while an answer is on its way, and all lanes wait for that.
+            // The change happens while a response is being prepared, and all lanes wait for it.
             return Err(format!(
                 "rows: {MOST_ROWS} at most between two pages, not {rows}"
             ));
@@ -89,7 +89,7 @@ impl Drift {
     }
 }
 
-/// The changes of one lane that are still to come.
+/// The pending changes of one lane.
 #[derive(Debug, Default)]
 pub struct Drifts {
     waiting: Mutex<Vec<Drift>>,
@@ -101,24 +101,24 @@ impl Drifts {
         self.lock().push(drift);
     }
 
-    /// How many are still to come.
+    /// The number of pending changes.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lock().len()
     }
 
-    /// What is still to come, as text.
+    /// The pending changes, as text.
     #[must_use]
     pub fn list(&self) -> Vec<String> {
         self.lock().iter().map(Drift::to_string).collect()
     }
 
-    /// Forgets all.
+    /// Drops all pending changes.
     pub fn clear(&self) {
         self.lock().clear();
     }
 
-    /// Counts a whole page, and makes the changes whose moment has come.
+    /// Counts a whole page, and makes the changes that are due.
     pub fn page(&self, world: &World, target: Target, mutation: &RowMutation) {
         let mut waiting = self.lock();
         if waiting.is_empty() {
@@ -145,7 +145,7 @@ impl Drifts {
 }
 
 impl fmt::Display for Drift {
-    /// As it is set from Python.
+    /// As it is written in Python.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
@@ -186,7 +186,7 @@ impl fmt::Display for Which {
     }
 }
 
-/// Makes a change to the users, or to the messages of `user`. A row that is gone needs none.
+/// Changes the users, or the messages of `user`. A row that no longer exists is skipped.
 fn apply(world: &World, user: Option<u64>, change: Change, mutation: &RowMutation) {
     let view = world.view();
     let _ = match (change, user) {
@@ -220,7 +220,7 @@ fn ids(view: &View, user: Option<u64>, which: Which, mutation: &RowMutation) -> 
         None => view.total_users(),
         Some(user) => view.total_messages(user).unwrap_or(0),
     };
-    // Orders that change at every request have no first row of their own; the world's is taken.
+    // An order that changes with every request has no first row; use the world's.
     let order = match mutation.dialect.order {
         Order::Newest => Order::Newest,
         Order::Id | Order::Ties | Order::Shuffled => Order::Id,
@@ -231,7 +231,7 @@ fn ids(view: &View, user: Option<u64>, which: Which, mutation: &RowMutation) -> 
         chance: 0,
     };
     let places = match which {
-        // As they were sent; the world's own will do as well.
+        // As they were sent; the world's own ids are also accepted.
         Which::Ids(ids) => {
             let own = |id| mutation.own_id(id).unwrap_or(id);
             return ids.into_iter().map(own).collect();

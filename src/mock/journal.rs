@@ -1,4 +1,4 @@
-//! What was asked and answered: a ring of the last requests, beside the exact counts.
+//! The requests and responses: a ring buffer of recent ones, in addition to the exact counts.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,29 +10,29 @@ use super::routes::Target;
 use super::world::View;
 use crate::mock::dialect::order::Sequence;
 
-/// How many requests a journal keeps.
+/// The default capacity of a journal, in requests.
 pub const CAPACITY: usize = 10_000;
 
-/// How many unexpected requests are kept when the ring has forgotten them.
+/// How many unexpected requests are kept after the ring has dropped them.
 const UNEXPECTED: usize = 1_000;
 
-/// One request and its answer.
+/// A request and its response.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// From 1 on, in the order of arrival at the lane.
+    /// From 1, in the order of arrival at the lane.
     pub number: u64,
     /// By the lane's clock.
     pub at: SystemTime,
     pub method: Method,
-    /// Path and query, as they came.
+    /// Path and query, as received.
     pub path: String,
     pub target: Target,
-    /// Where the list was asked from; `None` for single items and requests that made no sense.
+    /// The page arguments of a list; `None` for single items and malformed requests.
     pub page: Option<Asked>,
-    /// Which request for this item or page it is, from 1 on; 0 where it made no sense.
+    /// The number of this request for the same item or page, from 1; 0 if malformed.
     pub attempt: u64,
     pub status: u16,
-    /// The faults that bent the answer, as they were written.
+    /// The faults that affected the response, as written.
     pub faults: Vec<Arc<str>>,
     /// Why no client should have sent this request.
     pub unexpected: Option<&'static str>,
@@ -40,26 +40,26 @@ pub struct Entry {
     pub served: Option<Served>,
 }
 
-/// The arguments of a list, as they were applied.
+/// The arguments of a list, as applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     pub offset: u64,
     pub limit: u64,
 }
 
-/// Which rows a page held: a stretch of one order over one instant of the world.
+/// The rows of a page: a range of one order at one instant of the world.
 #[derive(Clone, Debug)]
 pub struct Served {
     pub view: View,
     pub sequence: Sequence,
     pub first: u64,
     pub rows: u64,
-    /// Whether all of it was sent: false where a fault cut it off.
+    /// Whether all of it was sent: false if a fault cut it off.
     pub whole: bool,
 }
 
 impl Served {
-    /// The place right behind the last row.
+    /// The place right after the last row.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.first + self.rows
@@ -78,14 +78,14 @@ struct Ring {
     capacity: usize,
     /// The number given last.
     numbered: u64,
-    /// The first that no client should have sent, however many came after them.
+    /// The first requests that no client should have sent, however many came after them.
     unexpected: Vec<Entry>,
-    /// The number of the last entry that made room; 0 for none.
+    /// The number of the last dropped entry; 0 if none was.
     forgotten: u64,
 }
 
 impl Journal {
-    /// An empty journal that keeps the last `capacity` requests.
+    /// An empty journal for the last `capacity` requests.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let ring = Ring {
@@ -104,7 +104,7 @@ impl Journal {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an entry under the next number, and gives it; the oldest makes room.
+    /// Adds an entry under the next number, which it returns; may drop the oldest.
     pub fn add(&self, mut entry: Entry) -> u64 {
         let mut ring = self.ring();
         ring.numbered += 1;
@@ -117,12 +117,12 @@ impl Journal {
         let full = ring.entries.len() > ring.capacity;
         let oldest = if full { ring.entries.pop_front() } else { None };
         ring.forgotten = oldest.as_ref().map_or(ring.forgotten, |entry| entry.number);
-        // Before the oldest is dropped: it may be the last that holds an old world.
+        // Before the oldest entry is dropped, because it may be the last reference to an old world.
         drop(ring);
         number
     }
 
-    /// Notes that the page of an entry was sent whole after all.
+    /// Records that the page of an entry was sent whole after all.
     pub fn sent(&self, number: u64) {
         let mut ring = self.ring();
         let place = ring.entries.partition_point(|entry| entry.number < number);
@@ -141,7 +141,7 @@ impl Journal {
         self.ring().numbered
     }
 
-    /// The first `most` entries numbered above `after`, and whether some of them made room already.
+    /// The first `most` entries after number `after`, and whether some of those were dropped.
     #[must_use]
     pub fn since(&self, after: u64, most: usize) -> (Vec<Entry>, bool) {
         let ring = self.ring();
@@ -150,7 +150,7 @@ impl Journal {
         (entries, after < ring.forgotten)
     }
 
-    /// The requests numbered above `after` that no client should have sent: the first thousand.
+    /// The requests after number `after` that no client should have sent: the first thousand.
     #[must_use]
     pub fn unexpected(&self, after: u64) -> Vec<Entry> {
         let ring = self.ring();
@@ -161,13 +161,13 @@ impl Journal {
             .collect()
     }
 
-    /// All entries that are kept, oldest first, and whether earlier ones made room.
+    /// All entries in the journal, oldest first, and whether earlier ones were dropped.
     #[must_use]
     pub fn all(&self) -> (Vec<Entry>, bool) {
         self.since(0, usize::MAX)
     }
 
-    /// Forgets all entries; numbers go on.
+    /// Drops all entries; numbering continues.
     pub fn clear(&self) {
         let mut ring = self.ring();
         let old = std::mem::take(&mut ring.entries);

@@ -1,4 +1,4 @@
-//! One lane: a world, the habits of the service that serves it, and what was asked of it.
+//! A lane: a world, the behaviour of the service that serves it, and the requests it got.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ use crate::mock::faults::rate::{Bucket, Rate};
 use crate::mock::faults::rule::Rule;
 use crate::mock::faults::rules::Rules;
 
-/// What a lane is made of.
+/// The components of a lane.
 #[derive(Debug)]
 pub struct Parts {
     pub name: String,
@@ -28,15 +28,15 @@ pub struct Parts {
     pub habits: Habits,
 }
 
-/// How a lane answers at first; all of it can be changed later but the journal's length.
+/// How a lane answers at first; everything except the journal's length can be changed later.
 #[derive(Clone, Debug)]
 pub struct Habits {
-    /// What all chance in the lane is drawn from; `None` for the world's seed.
+    /// The seed for all randomness in the lane; `None` for the world's seed.
     pub seed: Option<u64>,
     pub dialect: Dialect,
     pub rate: Option<Rate>,
     pub rules: Vec<Rule>,
-    /// How many requests the journal keeps.
+    /// The journal's capacity, in requests.
     pub journal: usize,
 }
 
@@ -73,7 +73,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A lane whose clock is the machine's, until it is switched.
+    /// A lane that uses the machine's clock until it is switched.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts {
@@ -106,7 +106,7 @@ impl Lane {
         }
     }
 
-    /// What the lane goes by in the inspector.
+    /// The lane's name in the inspector.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -133,7 +133,7 @@ impl Lane {
         **self.dialect.load()
     }
 
-    /// Speaks another dialect from the next request on.
+    /// Switches to another dialect, from the next request on.
     pub fn set_dialect(&self, dialect: Dialect) {
         self.dialect.store(Arc::new(dialect));
     }
@@ -143,7 +143,7 @@ impl Lane {
         self.bucket().map(|bucket| bucket.rate)
     }
 
-    /// Limits the rate from now on, with a full bucket; `None` for no limit.
+    /// Limits the rate from now on, starting with a full bucket; `None` for no limit.
     pub fn set_rate(&self, rate: Option<Rate>) {
         *self.bucket() = rate.map(|rate| Bucket::new(rate, self.clock.now()));
     }
@@ -152,13 +152,13 @@ impl Lane {
         self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The world as it was before the first request, or when what was asked was forgotten.
+    /// The world before the first request, or when the journal was last cleared.
     #[must_use]
     pub fn before(&self) -> Arc<View> {
         self.before.load_full()
     }
 
-    /// Forgets what was asked: journal, counts and attempts begin anew, and so do audits.
+    /// Clears journal, counts and attempts; audits start from now.
     pub fn forget(&self) {
         self.journal.clear();
         self.counters.clear();
@@ -166,16 +166,16 @@ impl Lane {
         self.before.store(Arc::new(self.world.view()));
     }
 
-    /// Compares the ids that a reader holds, as they were sent, with what was there.
+    /// Compares the ids that a reader has, as they were sent, with the rows that existed.
     ///
     /// # Errors
-    /// `NoUser` for the messages of a user who was never there; `Forgotten` where the journal has
-    /// made room for later requests.
+    /// `NoUser` for the messages of a user who never existed; `Forgotten` if the journal has
+    /// dropped entries for later ones.
     pub fn audit(&self, list: List, held: &[u64]) -> Result<Audit, AuditError> {
         let mutation = self.mutation();
         let list = match list {
             List::Users => List::Users,
-            // The world's own id of the user will do as well.
+            // The world's own id of the user is also accepted.
             List::Messages { user_id } => List::Messages {
                 user_id: mutation.own_id(user_id).unwrap_or(user_id),
             },
@@ -214,7 +214,7 @@ impl Lane {
             .filter_map(|id| mutation.own_id(id))
             .collect();
         let mut audit = audit::audit(list, &known, before, entries, now);
-        // As the reader knows them.
+        // The ids as the reader knows them.
         let missing = audit.missing.iter_mut().map(|row| &mut row.id);
         let repeated = audit.repeated.iter_mut().map(|row| &mut row.id);
         for id in missing.chain(repeated).chain(&mut audit.unexpected) {

@@ -1,6 +1,6 @@
-//! The service, faked: a world of made-up users and messages, and a server that answers for it.
+//! A fake of the service: a world of made-up users and messages, and a server for it.
 //!
-//! Shares no type with the core: its JSON is written from the interface document.
+//! It shares no type with the core: its JSON is written from the interface document.
 
 pub mod admin;
 mod answer;

@@ -89,7 +89,7 @@ fn rows(served: &Served, user: Option<u64>, mutation: &RowMutation) -> Vec<u8> {
 /// One user.
 ///
 /// # Errors
-/// A refusal with status 404 if there is none.
+/// A refusal with status 404 if there is no such user.
 pub fn user(view: &View, sent: u64, mutation: &RowMutation) -> Result<Bytes, Refusal> {
     let mut out = Vec::new();
     match mutation.own_id(sent) {

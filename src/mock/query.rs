@@ -7,11 +7,11 @@ use super::journal::Asked;
 use super::refusal::Refusal;
 use super::routes::{MAX_LIMIT, plain_integer};
 
-/// Reads the query of a list: the offset and the limit that apply.
+/// Parses the query of a list: the offset and limit to apply.
 ///
 /// # Errors
-/// A refusal with status 422 for an argument that is unknown, repeated, or out of its range, as far
-/// as the dialect minds.
+/// A refusal with status 422 for an unknown, repeated or out-of-range argument, if the dialect is
+/// that strict.
 pub fn read_page(uri: &Uri, dialect: &Dialect) -> Result<Asked, Refusal> {
     let strict = dialect.strict == Strict::Yes;
     let (mut offset, mut limit) = (None, None);
@@ -46,7 +46,7 @@ pub fn refuse_query(uri: &Uri) -> Result<(), Refusal> {
     }
 }
 
-/// The limit that applies; none where one that makes no sense is left out of account.
+/// The limit to apply; `None` for an invalid one that is ignored.
 fn read_limit(value: &str, dialect: &Dialect) -> Result<Option<u64>, Refusal> {
     let most = dialect.max_limit;
     let refusal = |limit: Option<u64>| {

@@ -1,23 +1,23 @@
-//! What the mock answers where it does not answer with data. The interface says nothing on errors,
-//! so all of this is a guess, and every body says so.
+//! The mock's error responses. The interface does not document errors, so all of this is a guess,
+//! and every body says so.
 
 use std::fmt;
 
 use serde_json::json;
 
-/// An answer that is not data.
+/// A response that is not data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: u16,
-    /// One word for programs.
+    /// A machine-readable word.
     pub code: &'static str,
-    /// One sentence for people: which part of the request was wrong, and what would be right.
+    /// A sentence for people: which part of the request was wrong, and what would be right.
     pub message: String,
     by_dialect: bool,
 }
 
 impl Refusal {
-    /// The same, for a request that the interface allows and only the dialect does not.
+    /// The same, for a request that the interface allows but the dialect does not.
     #[must_use]
     pub fn by_dialect(self) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Refusal {
         }
     }
 
-    /// Why no client should have sent the request; none where the interface allows it.
+    /// Why no client should have sent the request; `None` if the interface allows it.
     #[must_use]
     pub fn unexpected(&self) -> Option<&'static str> {
         (!self.by_dialect).then_some(self.code)
@@ -109,7 +109,7 @@ impl Refusal {
         Self::new(status, "rate_limited", message)
     }
 
-    /// What a fault answers with that was given no body.
+    /// The response of a fault without a given body.
     pub fn by_fault(status: u16, reason: Option<&str>) -> Self {
         let message = format!(
             "{}: a fault rule asked for it",
@@ -118,7 +118,7 @@ impl Refusal {
         Self::new(status, "fault", message)
     }
 
-    /// The body as it is sent.
+    /// The body as sent.
     #[must_use]
     pub fn body(&self) -> String {
         let Self {
@@ -132,7 +132,7 @@ impl Refusal {
     }
 }
 
-/// A piece of the request in quotes, cut where it gets long.
+/// A quoted part of the request, truncated if it is long.
 struct Shown<'text>(&'text str);
 
 impl fmt::Display for Shown<'_> {

@@ -1,4 +1,4 @@
-//! What makes two requests the same, and the chance that belongs to each.
+//! The identity of a request, and the random numbers that belong to it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,18 +8,19 @@ use super::journal::Asked;
 use super::routes::{Route, Target};
 use super::world::draw::blend;
 
-/// What a request asks for; 0 where its route has no such part.
+/// What a request asks for; 0 for parts that its route does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestKey {
     pub route: Route,
     pub user: u64,
     pub message: u64,
     pub offset: u64,
-    /// The page size that applies.
+    /// The limit applied.
     pub limit: u64,
 }
 
-/// What a chance decides; each has its own, so that one more decision moves none of the others.
+/// The use of a random number. Each has its own, so that an additional use changes none of the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Whether a rule fires.
@@ -28,14 +29,14 @@ pub enum Purpose {
     Latency = 2,
     /// What `x-request-id` says.
     RequestId = 3,
-    /// The order of a list that changes at every request.
+    /// The order of a list that changes with every request.
     Order = 4,
     /// Whether a page is short, and how short.
     ShortPage = 5,
 }
 
 impl RequestKey {
-    /// The key of a request for `target`, with its page where it is a list.
+    /// The key of a request for `target`, with its page if it is a list.
     #[must_use]
     pub fn new(target: Target, asked: Option<Asked>) -> Self {
         Self {
@@ -47,8 +48,8 @@ impl RequestKey {
         }
     }
 
-    /// Sixty-four bits that depend on what is asked and on nothing else: not on the order of
-    /// arrival, and not on what other requests drew.
+    /// 64 random bits that depend only on what is requested: not on the order of arrival, nor on
+    /// what other requests drew.
     #[must_use]
     pub const fn chance(&self, seed: u64, purpose: Purpose, attempt: u64) -> u64 {
         blend(&[seed, purpose as u64, self.hash(), attempt])
@@ -66,34 +67,34 @@ impl RequestKey {
     }
 }
 
-/// A number in `[0, 1)` out of 64 bits.
+/// A number in `[0, 1)` from 64 bits.
 #[must_use]
 pub fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// How often each request came. Memory is bounded: past half a million different requests, those
-/// that came longest ago are forgotten, and start again.
+/// How often each request came. Memory is bounded: beyond half a million distinct requests, the
+/// least recent ones are forgotten and start again.
 #[derive(Debug, Default)]
 pub struct Attempts {
     generations: Mutex<Generations>,
 }
 
-/// Two, so that what is forgotten was not asked for since the last change of generations.
+/// Two, so that only requests not repeated since the last change of generations are forgotten.
 #[derive(Debug, Default)]
 struct Generations {
     young: Counts,
     old: Counts,
 }
 
-/// By hash: in a million requests two meet with a chance of 1 in 30 million.
+/// By hash: among a million requests, two collide with a probability of 1 in 30 million.
 type Counts = HashMap<u64, u64, BuildHasherDefault<AsItIs>>;
 
-/// The most requests of one generation.
+/// The most requests in one generation.
 const MOST: usize = 1 << 19;
 
 impl Attempts {
-    /// Counts one more attempt and gives its number, from 1 on.
+    /// Counts an attempt and returns its number, from 1.
     pub fn next(&self, key: &RequestKey) -> u64 {
         let hash = key.hash();
         let mut generations = self.lock();
@@ -111,7 +112,7 @@ impl Attempts {
         count
     }
 
-    /// Forgets all; every request starts again.
+    /// Forgets all requests.
     pub fn clear(&self) {
         *self.lock() = Generations::default();
     }
@@ -123,7 +124,7 @@ impl Attempts {
     }
 }
 
-/// Takes the number that it is fed: keys are mixed already.
+/// Uses its input as the hash: keys are mixed already.
 #[derive(Debug, Default)]
 struct AsItIs(u64);
 

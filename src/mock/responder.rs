@@ -1,4 +1,4 @@
-//! Who answers the requests of a connection.
+//! The handler of a connection's requests.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use super::admin::Admin;
 use super::service::Service;
 use crate::mock::http::exchange::{Answer, Call};
 
-/// Answers each request, and says who answers those of the administration.
+/// Answers requests, and provides the handler of admin requests.
 pub trait Responder: Send + Sync + 'static {
     /// Answers one request.
     fn answer(&self, call: Call<'_>) -> Answer;
 
-    /// Hears of a request that was no HTTP; it was refused already.
+    /// Notified of a request that was not HTTP and was already refused.
     fn malformed(&self);
 
-    /// Who answers what is asked below `/__mock`, if somebody does.
+    /// The handler of requests below `/__mock`, if there is one.
     fn admin(&self) -> Option<&Arc<Admin>> {
         None
     }

@@ -4,10 +4,10 @@ use std::fmt;
 
 /// The largest page (interface 8.1: lower than 100).
 pub const MAX_LIMIT: u64 = 99;
-/// The page size when none is asked for. The interface does not say; this is a guess.
+/// The default page size. The interface does not say; this is a guess.
 pub const DEFAULT_LIMIT: u64 = 25;
 
-/// The routes that requests are counted by; everything else counts as `other`.
+/// The routes by which requests are counted; everything else counts as `other`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Route {
     Users,
@@ -28,7 +28,7 @@ impl Route {
         Self::Other,
     ];
 
-    /// The name that counters go by.
+    /// The name in the counters.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Reads a path. Ids are plain integers: digits only and no zero in front.
+    /// Parses a path. Ids are plain integers: digits only, without leading zeros.
     #[must_use]
     pub fn read(path: &str) -> Self {
         if path == "/openapi.json" {
@@ -124,7 +124,7 @@ impl Target {
     }
 }
 
-/// A number of digits only, without a zero in front.
+/// A number of digits only, without leading zeros.
 pub fn plain_integer(text: &str) -> Option<u64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let padded = text.len() > 1 && text.starts_with('0');

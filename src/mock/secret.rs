@@ -1,9 +1,9 @@
-//! Secrets that nobody can guess.
+//! Random secrets.
 
 /// 128 random bits, as 32 hexadecimal digits.
 ///
 /// # Errors
-/// Where the system gives no random bytes.
+/// If the system provides no random bytes.
 pub fn draw() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! The socket below the service: one thread, one runtime, no Python.
+//! The server's socket: one thread, one runtime, no Python.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener};
@@ -20,7 +20,7 @@ use super::service::{DEFAULT_VENDOR, Service};
 use super::world::World;
 use crate::mock::http::exchange::{Answer, Call};
 
-/// The name of the lane that a server's own secret leads to.
+/// The name of the lane for the server's own secret.
 pub const MAIN_LANE: &str = "main";
 
 /// Why a server could not start.
@@ -46,13 +46,13 @@ pub enum StartError {
     Secret(io::Error),
 }
 
-/// What an error says, without the number that Python adds itself.
+/// An I/O error's text without the error number, which Python adds itself.
 fn words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-/// Where a server listens and what it asks of requests.
+/// Where a server listens and what it requires of requests.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// An IP address, or `localhost`.
@@ -63,7 +63,7 @@ pub struct Options {
     pub secret: Option<String>,
     /// `None` for [`DEFAULT_VENDOR`].
     pub vendor: Option<String>,
-    /// The habits of the main lane.
+    /// How the main lane answers at first.
     pub habits: Habits,
 }
 
@@ -79,7 +79,7 @@ impl Default for Options {
     }
 }
 
-/// A running mock service. It stops when it is dropped.
+/// A running mock server. It stops when dropped.
 #[derive(Debug)]
 pub struct MockServer {
     address: SocketAddr,
@@ -94,7 +94,7 @@ struct Running {
     process: u32,
 }
 
-/// The service, and its admin interface beside it.
+/// The service with its admin interface.
 #[derive(Debug)]
 struct Front {
     service: Arc<Service>,
@@ -119,11 +119,11 @@ impl Responder for Front {
 }
 
 impl MockServer {
-    /// Starts a server over `world`; it answers when this returns.
+    /// Starts a server for `world`; it accepts requests once this returns.
     ///
     /// # Errors
-    /// `Argument` for a host that is no address, a secret or a vendor that no header can carry;
-    /// `Listen` when the port is taken or not allowed.
+    /// `Argument` for a host that is not an address, or a secret or vendor that no header can
+    /// carry; `Listen` if the port is taken or not allowed.
     pub fn start(world: Arc<World>, options: Options) -> Result<Self, StartError> {
         let Options {
             host,
@@ -173,7 +173,7 @@ impl MockServer {
             .name("backread-mock".into())
             .spawn(move || {
                 serve(&runtime, listener, &answering, stopped);
-                // Whoever stops the server does not wait for an audit that nobody will read.
+                // Stopping the server does not wait for an audit whose result is no longer needed.
                 runtime.shutdown_background();
             })
             .map_err(StartError::Thread)?;
@@ -189,7 +189,7 @@ impl MockServer {
         })
     }
 
-    /// The base URL, such as `http://127.0.0.1:40123`; on loopback where it listens on all addresses.
+    /// The base URL, such as `http://127.0.0.1:40123`; on loopback if it listens on all addresses.
     #[must_use]
     pub fn url(&self) -> String {
         url(self.address)
@@ -213,20 +213,20 @@ impl MockServer {
         self.service().vendor()
     }
 
-    /// What it answers from.
+    /// The service behind the server.
     #[must_use]
     pub fn service(&self) -> &Arc<Service> {
         &self.front.service
     }
 
-    /// What opens the admin interface below `/__mock/`.
+    /// The token for the admin interface below `/__mock/`.
     #[must_use]
     pub fn admin_token(&self) -> &str {
         self.front.admin.token()
     }
 
-    /// Stops listening and drops every connection; returns when the port is free. Doing it again
-    /// does nothing, and so does doing it in a forked child: the thread belongs to the parent.
+    /// Stops listening and drops every connection; returns once the port is free. Further calls do
+    /// nothing, and neither do calls in a forked child, because the thread belongs to the parent.
     pub fn stop(&self) {
         let running = self
             .running
@@ -310,13 +310,13 @@ fn serve(
             _ = stopped => {}
             () = accept(&listener, front) => {}
         }
-        // A forked child may hold the socket too; without this it would keep the port.
+        // A forked child may hold the socket too, and without this would keep the port.
         let _ = SockRef::from(&listener).shutdown(Shutdown::Both);
     });
 }
 
 async fn accept(listener: &tokio::net::TcpListener, front: &Arc<Front>) {
-    // Long enough for descriptors to come free when there are none left.
+    // Long enough for file descriptors to be freed if there are none left.
     const PAUSE: Duration = Duration::from_millis(5);
     loop {
         match listener.accept().await {

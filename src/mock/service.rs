@@ -1,5 +1,5 @@
-//! From a request to an answer, with no socket in between: each request finds its lane by the
-//! secret that it carries.
+//! From a request to a response, without a socket: each request finds its lane by the secret that
+//! it carries.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,15 +21,15 @@ use crate::mock::http::exchange::{Answer, Call};
 /// The interface as an OpenAPI 3.1 document, for the vendor word [`DEFAULT_VENDOR`].
 pub const OPENAPI: &str = include_str!("../../python/backread/openapi.json");
 
-/// The vendor word of a server that is not given one, and of [`OPENAPI`].
+/// The default vendor word, which [`OPENAPI`] has.
 pub const DEFAULT_VENDOR: &str = "example";
 
-/// How many closed lanes are remembered, for requests that come late.
+/// How many closed lanes are remembered, for late requests.
 const REMEMBERED: usize = 16;
 
 type Lanes = HashMap<Vec<u8>, Arc<Lane>>;
 
-/// One faked service: its lanes by the value of the Authorization header.
+/// A fake service: its lanes by the value of the Authorization header.
 #[derive(Debug)]
 pub struct Service {
     vendor: String,
@@ -65,7 +65,7 @@ impl Service {
         &self.vendor
     }
 
-    /// The lane of the server's own secret, which also takes what no lane can be found for.
+    /// The lane of the server's own secret; requests that match no lane also go to it.
     #[must_use]
     pub const fn main(&self) -> &Arc<Lane> {
         &self.main
@@ -79,12 +79,12 @@ impl Service {
         lanes
     }
 
-    /// Opens a lane of its own secret. Without a name it gets a number, without a world a copy of
+    /// Opens a lane with its own secret. Without a name it gets a number, without a world a copy of
     /// the main lane's.
     ///
     /// # Errors
-    /// What is wrong with the name: letters, digits, `-` and `_`, and no open lane has it. Also
-    /// where the system gives no random bytes for its secret.
+    /// What is wrong with the name, which may have letters, digits, `-` and `_`, and must differ
+    /// from all open lanes. Also if the system provides no random bytes for its secret.
     pub fn open_lane(
         &self,
         name: Option<String>,
@@ -114,7 +114,7 @@ impl Service {
         })
     }
 
-    /// Closes a lane: its secret is unknown from now on. The main one stays.
+    /// Closes a lane: from now on its secret is unknown. The main one stays.
     pub fn close(&self, lane: &Arc<Lane>) {
         let open = self.lanes.load().get(&authorization(lane)).is_some();
         if Arc::ptr_eq(lane, &self.main) || !open {
@@ -126,8 +126,8 @@ impl Service {
         self.change(|lanes| lanes.remove(&authorization(lane)));
     }
 
-    /// The lane that was closed lately and had this secret: what its client sent before it was
-    /// stopped is nobody else's.
+    /// The recently closed lane that had this secret: requests that its client sent before stopping
+    /// belong to no other lane.
     fn closed(&self, given: &[u8]) -> Option<Arc<Lane>> {
         let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lanes = closed.iter();
@@ -171,7 +171,7 @@ impl Service {
         }
     }
 
-    /// Hears of a request that was no HTTP.
+    /// Records a request that was not HTTP.
     pub fn malformed(&self) {
         self.main.malformed();
     }

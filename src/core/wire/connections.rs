@@ -1,4 +1,4 @@
-//! Whether a request that got no response was processed, and so whether it can be resent immediately.
+//! Whether a request that got no response was processed, and so whether it can be resent at once.
 //!
 //! Some failures guarantee that the service has not begun to process the request:
 //! - HTTP/2: a stream above the last id of a GOAWAY (RFC 9113, section 6.8), which is how nginx

@@ -1,4 +1,4 @@
-//! What is request: the query and the bodies.
+//! A request to the admin interface: its query and body.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ use crate::mock::world::{Fields, World};
 /// The most rows that one request adds, changes or removes.
 pub const MOST_ROWS: u64 = 10_000;
 
-/// One request that was let in.
+/// An authorized request.
 #[derive(Clone, Copy, Debug)]
 pub struct AdminRequest<'request> {
     pub method: &'request str,
@@ -42,10 +42,10 @@ impl AdminRequest<'_> {
         self.numbers([]).map(|[]| ())
     }
 
-    /// Reads a query of whole numbers: a name, what it is where it is missing, and the most.
+    /// Parses a query of whole numbers: for each the name, the default, and the maximum.
     ///
     /// # Errors
-    /// `wrong_request` for another name, the same one twice, and a number out of its bounds.
+    /// `wrong_request` for an unknown or repeated name, and for a number out of range.
     pub fn numbers<const N: usize>(
         &self,
         wanted: [(&'static str, u64, u64); N],
@@ -82,13 +82,13 @@ impl AdminRequest<'_> {
     /// Reads the body.
     ///
     /// # Errors
-    /// `wrong_request` names the place in the body.
+    /// `wrong_request`, which names the place in the body.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         self.no_query()?;
         if self.body.is_empty() {
             return Err(Problem::wrong("body: is empty; a JSON object is wanted"));
         }
-        // In two steps: the errors of a value that does not fit say more than those of a text.
+        // In two steps, because deserialization errors of a value say more than those of a text.
         let value: Value = serde_json::from_slice(self.body)
             .map_err(|error| Problem::wrong(format!("body: is no JSON: {error}")))?;
         serde_path_to_error::deserialize(value).map_err(|error| {
@@ -99,10 +99,10 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Refuses a number of rows that is not from 1 to [`MOST_ROWS`].
+/// Rejects a number of rows outside 1 to [`MOST_ROWS`].
 ///
 /// # Errors
-/// `wrong_request` names the argument.
+/// `wrong_request`, which names the argument.
 pub fn some_rows(argument: &str, count: u64) -> Result<u64, Problem> {
     if (1..=MOST_ROWS).contains(&count) {
         return Ok(count);
@@ -112,7 +112,7 @@ pub fn some_rows(argument: &str, count: u64) -> Result<u64, Problem> {
     )))
 }
 
-/// A lane to open; what is left out is as the main lane began.
+/// A lane to open; omitted values are as the main lane began.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object that describes the lane")]
 pub struct NewLane {
@@ -125,7 +125,7 @@ pub struct NewLane {
     pub faults: Vec<String>,
 }
 
-/// A world to make.
+/// A world to create.
 #[derive(Debug, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -144,7 +144,7 @@ impl NewWorld {
     /// The world.
     ///
     /// # Errors
-    /// `wrong_request` names the number that is too large.
+    /// `wrong_request`, which names the number that is too large.
     pub fn make(self) -> Result<World, Problem> {
         let (least, most) = self.messages_per_user;
         Ok(World::new(self.seed, self.users, least, most)?)
@@ -227,10 +227,10 @@ struct Edit {
 }
 
 impl NewDrift {
-    /// The same as the lane takes it.
+    /// The same as the lane's type.
     ///
     /// # Errors
-    /// `wrong_request` where it is not one change, too many rows, or none of a list.
+    /// `wrong_request` unless it is exactly one change, with few enough rows, of a list.
     pub fn read(self) -> Result<Drift, Problem> {
         let change = match (self.delete, self.add, self.edit) {
             (Some(rows), None, None) => Change::Delete(rows.which("delete")?),
@@ -252,7 +252,7 @@ impl Rows {
     }
 }
 
-/// How the clock goes on.
+/// How the clock advances.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[serde(
@@ -265,7 +265,7 @@ pub struct NewTime {
     pub advance: Option<f64>,
 }
 
-/// What a reader holds.
+/// The rows that a reader has.
 #[derive(Debug, Deserialize)]
 #[serde(
     deny_unknown_fields,

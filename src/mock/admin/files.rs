@@ -1,4 +1,4 @@
-//! The inspector page. It holds no data, so it needs no token: its script asks for the data.
+//! The inspector page. It contains no data, so it needs no token: its script requests the data.
 
 /// A file of the page.
 #[derive(Clone, Copy, Debug)]
@@ -7,7 +7,7 @@ pub struct File {
     pub text: &'static str,
 }
 
-/// Nothing but the page's own files, and nobody may frame it.
+/// Only the page's own files may load, and no site may frame it.
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                           connect-src 'self'; base-uri 'none'; form-action 'none'; \
                           frame-ancestors 'none'";

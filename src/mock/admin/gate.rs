@@ -1,4 +1,4 @@
-//! Who may ask: the token, and the names that the server may be request by.
+//! Access control: the token, and the host names that requests may use.
 
 use std::net::IpAddr;
 
@@ -16,22 +16,22 @@ use crate::mock::secret;
 pub struct Token(SecretString);
 
 impl Token {
-    /// A token that nobody has seen.
+    /// A new random token.
     ///
     /// # Errors
-    /// Where the system gives no random bytes.
+    /// If the system provides no random bytes.
     pub fn draw() -> Result<Self, getrandom::Error> {
         Ok(Self(secret::draw()?.into()))
     }
 
-    /// The token itself, for whoever started the server.
+    /// The token itself, for the caller that started the server.
     #[must_use]
     pub fn reveal(&self) -> &str {
         self.0.expose_secret()
     }
 
-    /// Lets a request in that carries the token, in a header that no foreign page can make a
-    /// browser send.
+    /// Admits a request that carries the token, in a header that no foreign page can make a browser
+    /// send.
     ///
     /// # Errors
     /// `unauthorized`.
@@ -42,7 +42,7 @@ impl Token {
             .and_then(|value| value.as_bytes().strip_prefix(b"Bearer "))
             .filter(|_| given.next().is_none())
             .unwrap_or_default();
-        // The time that this takes tells nothing of how much of a guess was right.
+        // Constant time, so that timing does not show how much of a guess was right.
         if bool::from(token.ct_eq(self.reveal().as_bytes())) {
             return Ok(());
         }
@@ -50,8 +50,8 @@ impl Token {
     }
 }
 
-/// Refuses a request that came by a name: the owner of a name can point it at this machine, and a
-/// browser here then takes this server for a part of that owner's site (DNS rebinding).
+/// Rejects requests that used a host name: the owner of a name can point it at this machine, and a
+/// browser here then treats this server as part of that owner's site (DNS rebinding).
 ///
 /// # Errors
 /// `wrong_host`.
@@ -66,7 +66,8 @@ pub fn check_host(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Whether there is a host and at most a port: `[::1].example` and `name@[::1]` have this host too.
+/// Whether it has only a host and at most a port: `[::1].example` and `name@[::1]` have this host
+/// too.
 fn is_bare(authority: &Authority) -> bool {
     let host = authority.host();
     let rest = authority.as_str().strip_prefix(host);

@@ -1,4 +1,4 @@
-//! Lanes opened, switched and closed.
+//! Opening, switching and closing lanes.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -1,5 +1,6 @@
-//! The mock from outside, below `/__mock/`: its state and its switches as JSON, for whoever holds
-//! the server's admin token, and a page that shows them. Nothing here is counted or noted.
+//! The admin interface below `/__mock/`: the mock's state and switches as JSON, for clients with
+//! the server's admin token, and a page that shows them. Its requests are neither counted nor
+//! recorded.
 
 mod admin_request;
 mod files;
@@ -39,7 +40,7 @@ pub struct Admin {
     token: Token,
 }
 
-/// Whether a path is answered here.
+/// Whether a path belongs to the admin interface.
 #[must_use]
 pub fn is_admin(path: &str) -> bool {
     path.strip_prefix(PREFIX)
@@ -47,10 +48,10 @@ pub fn is_admin(path: &str) -> bool {
 }
 
 impl Admin {
-    /// The interface to a service that is reached at `url`, with a new token.
+    /// The interface to a service whose URL is `url`, with a new token.
     ///
     /// # Errors
-    /// Where the system gives no random bytes for the token.
+    /// If the system provides no random bytes for the token.
     pub fn new(service: Arc<Service>, url: String) -> Result<Self, getrandom::Error> {
         Ok(Self {
             service,
@@ -59,13 +60,13 @@ impl Admin {
         })
     }
 
-    /// What opens the interface, as `Authorization: Bearer TOKEN`.
+    /// The token for `Authorization: Bearer TOKEN`.
     #[must_use]
     pub fn token(&self) -> &str {
         self.token.reveal()
     }
 
-    /// Answers one request; long work is done off the thread that serves.
+    /// Answers one request; slow work runs outside the serving thread.
     pub async fn answer<B>(self: Arc<Self>, request: Request<B>) -> Answer
     where
         B: Body<Data = Bytes>,
@@ -120,8 +121,8 @@ impl Admin {
     }
 }
 
-/// The body. What is too much of it is read as well, and dropped: a client that still sends would
-/// never see the answer.
+/// The body. A body that is too long is still read, but discarded: a client that is sending would
+/// never see the response.
 async fn read<B>(body: B) -> Result<Vec<u8>, Problem>
 where
     B: Body<Data = Bytes>,
@@ -143,7 +144,7 @@ where
     Ok(kept)
 }
 
-/// The answer that says what is wrong.
+/// The response for a problem.
 pub(super) fn refuse(problem: &Problem) -> Answer {
     let mut answer = respond(problem.status, JSON, problem.body().to_string());
     if let Some(allow) = problem.allow {
@@ -155,7 +156,7 @@ pub(super) fn refuse(problem: &Problem) -> Answer {
     answer
 }
 
-/// `/__mock` without the slash, from where the page would not find its own files.
+/// Redirects `/__mock` without the slash, from where the page would not find its files.
 fn to_the_page() -> Answer {
     let mut answer = respond(308, JSON, "{}");
     answer.headers.push(("location", format!("{PREFIX}/")));

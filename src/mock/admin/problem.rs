@@ -1,4 +1,4 @@
-//! What is wrong with a request to the admin interface, and what would be right.
+//! Errors of the admin interface: what is wrong with a request, and what would be right.
 
 use std::fmt::Display;
 
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use crate::mock::world::WorldError;
 
-/// An answer that says what is wrong.
+/// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub status: u16,
-    /// One word for programs.
+    /// A machine-readable word.
     code: &'static str,
-    /// One sentence for people.
+    /// A sentence for people.
     message: String,
-    /// The methods that would be answered, where the one that came is not.
+    /// The allowed methods, if the request's method is not allowed.
     pub allow: Option<&'static str>,
 }
 
@@ -28,7 +28,7 @@ impl Problem {
         }
     }
 
-    /// The body or the query does not say what it should.
+    /// The body or the query is invalid.
     pub fn wrong<T: Display>(message: T) -> Self {
         let message = message.to_string();
         Self::new(400, "wrong_request", message)
@@ -53,7 +53,7 @@ impl Problem {
         Self::new(404, "unknown_path", message.into())
     }
 
-    /// Something that the path or the body names is not there.
+    /// Something that the path or the body names does not exist.
     pub fn not_found(message: impl Display) -> Self {
         Self::new(404, "not_found", message.to_string())
     }
@@ -66,7 +66,7 @@ impl Problem {
         }
     }
 
-    /// The request makes sense, but not as things are.
+    /// The request is valid, but not in the current state.
     pub fn conflict(message: impl Display) -> Self {
         Self::new(409, "conflict", message.to_string())
     }
@@ -76,13 +76,13 @@ impl Problem {
         Self::new(413, "too_large", message)
     }
 
-    /// A defect of the mock itself.
+    /// A bug in the mock.
     pub fn defect() -> Self {
         let message = "the mock failed at this request; please report it with the request";
         Self::new(500, "defect", message.into())
     }
 
-    /// The body as it is sent.
+    /// The body as sent.
     pub fn body(&self) -> Value {
         let Self {
             status,

@@ -12,7 +12,7 @@ use crate::mock::journal::Entry;
 use crate::mock::lane::Lane;
 use crate::mock::service::Service;
 
-/// Everything that is cheap to say.
+/// All state that is cheap to compute.
 pub fn state(url: &str, service: &Service) -> Value {
     let lanes: Vec<Value> = service
         .lanes()
@@ -48,7 +48,7 @@ pub fn lane(lane: &Arc<Lane>, service: &Service) -> Value {
     })
 }
 
-/// The dialects to choose from: the bundles, and for each switch its words or its bounds.
+/// The available dialects: the bundles, and for each switch its words or its bounds.
 fn dialects() -> Value {
     let switches = Dialect::choices().into_iter().map(|(name, choice)| {
         let choice = match choice {
@@ -73,7 +73,7 @@ pub fn dialect(dialect: &Dialect) -> Value {
     })
 }
 
-/// The rules that are set, in their order.
+/// The active rules, in their order.
 pub fn faults(lane: &Lane) -> Value {
     let rules = lane.rules.list().into_iter();
     rules
@@ -96,7 +96,7 @@ pub fn clock(lane: &Lane) -> Value {
     })
 }
 
-/// One line of the journal.
+/// One journal entry.
 pub fn entry(entry: &Entry) -> Value {
     json!({
         "number": entry.number,
@@ -134,7 +134,7 @@ pub fn audit(found: &Audit) -> Value {
     })
 }
 
-/// A moment to the millisecond, in UTC.
+/// A time in UTC, to the millisecond.
 fn moment(at: SystemTime) -> String {
     let at = Timestamp::try_from(at).unwrap_or_default();
     format!("{at:.3}")

@@ -1,4 +1,4 @@
-//! Worlds looked at and changed by hand.
+//! Inspecting and changing worlds.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::mock::lane::Lane;
 use crate::mock::world::{GENERATOR_VERSION, World, WorldError};
 
 const MOST_SHOWN: u64 = 99;
-/// The most users whose messages are counted: it takes a second or two.
+/// The most users whose messages are counted, which takes a second or two.
 const MOST_COUNTED: u64 = 20_000_000;
 
 pub fn answer(lane: &Lane, rest: &[&str], request: &AdminRequest<'_>) -> Result<Value, Problem> {
@@ -26,7 +26,7 @@ pub fn answer(lane: &Lane, rest: &[&str], request: &AdminRequest<'_>) -> Result<
     }
 }
 
-/// What is in it; counting the messages of a world and hashing its changes take a while.
+/// The numbers of a world; counting its messages and hashing its changes can be slow.
 fn numbers(world: &World) -> Value {
     let (least, most) = world.messages_per_user();
     let counted = world.total_users() <= MOST_COUNTED;
@@ -41,7 +41,7 @@ fn numbers(world: &World) -> Value {
     })
 }
 
-/// Makes a change, and gives the ids of the rows that were added.
+/// Makes a change, and returns the ids of added rows.
 fn change(world: &World, change: WorldChange) -> Result<Value, Problem> {
     let mut added = Vec::new();
     match change {
@@ -57,7 +57,7 @@ fn change(world: &World, change: WorldChange) -> Result<Value, Problem> {
     Ok(json!({"added": added, "total_users": world.total_users()}))
 }
 
-/// A user as the world has it, whatever the lane's dialect makes of it.
+/// A user as the world has it, before the lane's dialect changes it.
 fn look(world: &World, user: &str) -> Result<Value, Problem> {
     let view = world.view();
     let user_id = read_id(user)?;
@@ -92,7 +92,7 @@ fn read_id(text: &str) -> Result<u64, Problem> {
     text.parse().map_err(refuse)
 }
 
-/// Rows as JSON, to the digit.
+/// Rows as JSON, with exact numbers.
 fn read(rows: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(rows).map_err(|_| Problem::defect())
 }

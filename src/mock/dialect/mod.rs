@@ -11,13 +11,13 @@ use super::routes::{DEFAULT_LIMIT, MAX_LIMIT};
 use crate::mock::dialect::switch_enum::switch_enum;
 
 switch_enum! {
-    /// What a `limit` outside 1 to `max_limit` gets.
+    /// The response to a `limit` outside 1 to `max_limit`.
     OverLimit {
         /// 422.
         Refuse = "refuse",
-        /// The nearest limit that is allowed; the envelope says which.
+        /// The nearest allowed limit, which the envelope states.
         Clamp = "clamp",
-        /// The default page size, as if none had been asked for.
+        /// The default page size, as if no limit had been given.
         Ignore = "ignore",
     }
 }
@@ -25,12 +25,12 @@ switch_enum! {
 switch_enum! {
     /// The order of lists.
     Order {
-        /// By id: the oldest first.
+        /// By id, the oldest first.
         Id = "id",
-        /// By id, the newest first: what is added later stands at the start.
+        /// By id, the newest first: rows added later appear at the start.
         Newest = "newest",
-        /// By a coarse value that eight neighbours share; who of them comes first changes with
-        /// every request.
+        /// By a coarse value that eight neighbours share; the order among them changes with every
+        /// request.
         Ties = "ties",
         /// A new order for every request.
         Shuffled = "shuffled",
@@ -40,7 +40,7 @@ switch_enum! {
 switch_enum! {
     /// The `total` of the envelope.
     Total {
-        /// The number of rows at that instant.
+        /// The current number of rows.
         Exact = "exact",
         /// The number of rows when the lane began.
         Stale = "stale",
@@ -48,15 +48,15 @@ switch_enum! {
         Capped = "capped",
         /// Null.
         Null = "null",
-        /// A tenth too small, and one.
+        /// Too small by a tenth plus one.
         Low = "low",
-        /// A tenth too large, and one.
+        /// Too large by a tenth plus one.
         High = "high",
     }
 }
 
 switch_enum! {
-    /// What a list gives from an offset past its end.
+    /// What a list returns for an offset past its end.
     PastEnd {
         /// A page without rows.
         Empty = "empty",
@@ -68,15 +68,15 @@ switch_enum! {
 }
 
 switch_enum! {
-    /// Whether fields other than `id` are null or missing beyond what the interface names.
+    /// Whether fields other than `id` are null or missing beyond what the interface documents.
     Nulls {
         /// Only `file_url` and `picture_thumb_url` (interface 2.2).
         Documented = "documented",
         /// A fifth of all fields.
         Null = "null",
-        /// A fifth of all fields is left out.
+        /// A fifth of all fields is missing.
         Missing = "missing",
-        /// A tenth of all fields is null, a tenth is left out.
+        /// A tenth of all fields is null, and a tenth is missing.
         Both = "both",
     }
 }
@@ -86,7 +86,8 @@ switch_enum! {
     SenderType {
         /// Users and operators (interface 2.2).
         Documented = "documented",
-        /// One message in six comes from a bot, the system or an API, with a sender of another shape.
+        /// One message in six comes from a bot, the system or an API, and its sender has another
+        /// shape.
         Others = "others",
     }
 }
@@ -102,50 +103,50 @@ switch_enum! {
 }
 
 switch_enum! {
-    /// The shape of ids in bodies; paths take the number either way.
+    /// The form of ids in bodies; paths always take the number.
     Ids {
         /// Numbers below 2^53.
         Integer = "integer",
         /// The world's ids plus 2^62: more than a double can hold exactly.
         Large = "large",
-        /// Decimal text, against the interface.
+        /// Decimal text, which the interface does not allow.
         Text = "text",
     }
 }
 
 switch_enum! {
-    /// Whether a page may hold fewer rows than its `limit` while more follow.
+    /// Whether a page may have fewer rows than its `limit` although more follow.
     ShortPages {
         /// Only the last page is short.
         None = "none",
-        /// A third of all pages is.
+        /// A third of all pages is short.
         Some = "some",
     }
 }
 
 switch_enum! {
-    /// What a request that the interface does not allow gets.
+    /// The response to a request that the interface does not allow.
     Strict {
         /// 401 without the bearer, 406 for another Accept, 422 for another query.
         Yes = "yes",
-        /// An answer: no bearer is the default lane's, Accept is not looked at, and what is not
-        /// understood in the query is left out of account.
+        /// A normal response: requests without a bearer go to the default lane, Accept is ignored,
+        /// and so are invalid query arguments.
         No = "no",
     }
 }
 
-/// The undocumented habits of one service.
+/// The undocumented behaviour of one service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     pub strict: Strict,
     pub over_limit: OverLimit,
     /// The largest page, 1 to 99.
     pub max_limit: u64,
-    /// The page size when none is asked for, 1 to 99.
+    /// The default page size, 1 to 99.
     pub default_limit: u64,
     pub order: Order,
     pub total: Total,
-    /// What `total=capped` stops at.
+    /// The cap of `total=capped`.
     pub total_cap: u64,
     pub past_end: PastEnd,
     pub nulls: Nulls,
@@ -158,7 +159,7 @@ pub struct Dialect {
 /// The largest `total_cap`.
 const MOST_TOTAL: u64 = i64::MAX as u64;
 
-/// What a switch can be set to.
+/// The values that a switch accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     Words(&'static [&'static str]),
@@ -174,7 +175,7 @@ pub const BUNDLES: [(&str, Dialect); 3] = [
 ];
 
 impl Dialect {
-    /// As the interface document says, strictly; the simplest guess where it says nothing.
+    /// Strictly as the interface document says; the simplest guess where it says nothing.
     pub const DOCUMENTED: Self = Self {
         strict: Strict::Yes,
         over_limit: OverLimit::Refuse,
@@ -191,7 +192,7 @@ impl Dialect {
         short_pages: ShortPages::None,
     };
 
-    /// A service that answers whatever it can make sense of, and says more than it must.
+    /// A service that answers whatever it can make sense of, and sends more than it must.
     pub const LENIENT: Self = Self {
         strict: Strict::No,
         over_limit: OverLimit::Clamp,
@@ -199,7 +200,7 @@ impl Dialect {
         ..Self::DOCUMENTED
     };
 
-    /// Everything that a patient client can still read completely, at its worst.
+    /// The worst behaviour that a patient client can still read completely.
     pub const HOSTILE: Self = Self {
         over_limit: OverLimit::Clamp,
         max_limit: 50,
@@ -213,7 +214,7 @@ impl Dialect {
         ..Self::DOCUMENTED
     };
 
-    /// Whether every answer stays within the interface document (its OpenAPI form).
+    /// Whether every response conforms to the interface document (its OpenAPI form).
     #[must_use]
     pub fn conforms(&self) -> bool {
         self.total != Total::Null
@@ -234,7 +235,7 @@ impl Dialect {
     /// Sets one switch by its name.
     ///
     /// # Errors
-    /// What is wrong with the name or the value, and which there are.
+    /// What is wrong with the name or the value, and which ones exist.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         fn read<T: FromStr<Err = String>>(name: &str, value: &str) -> Result<T, String> {
             value
@@ -265,7 +266,7 @@ impl Dialect {
         Ok(())
     }
 
-    /// Every switch with what it can be set to.
+    /// Every switch with the values that it accepts.
     #[must_use]
     pub const fn choices() -> [(&'static str, Choice); 13] {
         [
@@ -340,7 +341,7 @@ impl FromStr for Dialect {
     }
 }
 
-/// The nearest bundle and what differs from it; reads back as the same dialect.
+/// The nearest bundle and the differences from it; parses back to the same dialect.
 impl fmt::Display for Dialect {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = self.switches();

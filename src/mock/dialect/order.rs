@@ -1,4 +1,4 @@
-//! The order of a list, as the position in the world of each row that is sent.
+//! The order of a list: the position in the world of each row that is sent.
 
 use crate::mock::dialect::Order;
 use crate::mock::world::draw::blend;
@@ -7,7 +7,7 @@ use crate::mock::world::draw::blend;
 const TIED: u64 = 8;
 const FEISTEL_ROUNDS: u64 = 4;
 
-/// The order that one request sees, over a list of `total` rows; nothing is stored for it.
+/// The order that one request sees, in a list of `total` rows; computed, not stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence {
     pub order: Order,
@@ -17,7 +17,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// The position in the world of the row that stands at `place`, for a place below `total`.
+    /// The position in the world of the row at `place`, which must be below `total`.
     #[must_use]
     pub fn position(&self, place: u64) -> u64 {
         match self.order {
@@ -32,7 +32,7 @@ impl Sequence {
         }
     }
 
-    /// Where the row at a position of the world stands; the inverse of `position`.
+    /// The place of the row at a position in the world; the inverse of `position`.
     #[must_use]
     pub fn place(&self, position: u64) -> u64 {
         match self.order {
@@ -49,7 +49,7 @@ impl Sequence {
 }
 
 /// A permutation of `0..length` that is computed, not stored: a Feistel network over the next even
-/// number of bits, walked until it lands inside.
+/// number of bits, repeated until the result is in range.
 fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
     let half = half_bits(length);
     loop {

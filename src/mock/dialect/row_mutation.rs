@@ -1,30 +1,30 @@
-//! Rows as a dialect bends them: nulls, missing and extra fields, unknown senders, odd ids.
+//! How a dialect changes rows: nulls, missing and extra fields, unknown senders, unusual ids.
 //!
-//! What happens to a row depends on the seed and the row's id, so it is the same in every answer.
+//! The changes depend on the seed and the row's id, so they are the same in every response.
 
 use serde_json::{Map, Value, json};
 
 use crate::mock::dialect::{Dialect, ExtraFields, Ids, Nulls, SenderType};
 use crate::mock::world::draw::{Draw, Stream};
 
-/// What `ids=large` adds.
+/// What `ids=large` adds to ids.
 pub const LARGE: u64 = 1 << 62;
 
-/// Which kind of row.
+/// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     User,
     Message,
 }
 
-/// Bends the rows of one lane.
+/// Changes the rows of one lane.
 #[derive(Clone, Copy, Debug)]
 pub struct RowMutation {
     pub dialect: Dialect,
     pub seed: u64,
 }
 
-/// The concerns that rows are bent by, each with chances of its own.
+/// The aspects in which rows are changed, each with its own random numbers.
 #[derive(Clone, Copy)]
 enum Concern {
     Sender = 1,
@@ -45,7 +45,7 @@ impl RowMutation {
         }
     }
 
-    /// The world's id of an id in a path; `None` for one that was never sent.
+    /// The world's id for an id in a path; `None` for one that was never sent.
     #[must_use]
     pub const fn own_id(&self, id: u64) -> Option<u64> {
         match self.dialect.ids {
@@ -54,7 +54,7 @@ impl RowMutation {
         }
     }
 
-    /// The row as it is sent; one that is no JSON object goes as it is.
+    /// The row as it is sent; one that is not a JSON object is unchanged.
     #[must_use]
     pub fn row(&self, kind: Kind, row: &[u8]) -> Vec<u8> {
         let Ok(mut fields) = serde_json::from_slice::<Row>(row) else {
@@ -74,7 +74,7 @@ impl RowMutation {
         Value::Object(fields).to_string().into_bytes()
     }
 
-    /// Adds to an envelope, before its list, what the interface does not name.
+    /// Adds undocumented fields to an envelope, before its list.
     pub fn envelope(&self, more: bool, out: &mut Vec<u8>) {
         if self.dialect.extra_fields == ExtraFields::Some {
             out.extend_from_slice(b"\"has_more\":");

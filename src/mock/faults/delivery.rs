@@ -1,4 +1,4 @@
-//! How an answer is sent: what the faults that fire on one request make of it together.
+//! How a response is sent: the combined effect of the faults that fire on a request.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use crate::mock::faults::fault::{ContentType, ErrorCode, Fault, Length};
 
-/// How one answer is sent. The default is at once, as it is and whole, and costs nothing.
+/// How a response is sent. By default at once, unchanged and whole, which costs nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delivery {
-    /// How long the answer is held back.
+    /// How long the response is delayed.
     pub delay: Duration,
-    /// What is sent instead of the answer, or of a part of it.
+    /// What is sent instead of the response, or of a part of it.
     pub change: Option<Change>,
     pub ending: Ending,
     pub drip: Option<Drip>,
-    /// The rules that fired, as they are written.
+    /// The rules that fired, as written.
     pub rules: Vec<Arc<str>>,
 }
 
@@ -28,25 +28,25 @@ pub enum Change {
         retry_after: Option<u64>,
         body: Option<String>,
     },
-    /// Status 200 and this instead of JSON.
+    /// Status 200 and this text instead of JSON.
     Garbage(String),
     ContentType(ContentType),
 }
 
-/// How an answer ends. Bytes are those of the body; none means that not even a head is sent.
+/// How a response ends. Bytes count the body; `None` means that not even the head is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     #[default]
     Whole,
     /// The connection is reset.
     Reset { after_bytes: Option<u64> },
-    /// The connection is closed in order, though Content-Length said more.
+    /// The connection is closed normally, although Content-Length promised more.
     Close { after_bytes: u64 },
-    /// The body is so long, and Content-Length says so.
+    /// The body is cut to this length, which Content-Length states.
     Short { bytes: u64 },
-    /// Nothing more comes until the client goes.
+    /// Nothing more is sent until the client disconnects.
     Stall { after_bytes: Option<u64> },
-    /// The answer is whole, and the next request on the connection closes it.
+    /// The response is whole, and the next request on the connection closes it.
     Stale,
 }
 
@@ -57,11 +57,11 @@ pub struct Drip {
     pub pause: Duration,
 }
 
-/// Sent for JSON where no other text is given.
+/// Sent instead of JSON if no other text is given.
 const GARBAGE: &str = "{\"limit\": 99, \"offset\": <html><body>Bad Gateway</body></html>";
 
 impl Delivery {
-    /// Whether the answer is sent as if there were no faults.
+    /// Whether the response is sent as if there were no faults.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.delay.is_zero()
@@ -87,14 +87,14 @@ impl Delivery {
         }
     }
 
-    /// Whether it takes time that the client may not have.
+    /// Whether it takes so long that the client may give up.
     #[must_use]
     pub const fn is_late(&self) -> bool {
         !self.delay.is_zero() || self.drip.is_some()
     }
 
-    /// Whether a fault of this kind still has a place. Delays add up, a drip goes with everything;
-    /// of the rest an answer takes one.
+    /// Whether a fault of this kind can still be added. Delays add up, and a drip combines with
+    /// everything; of the others, a response has at most one.
     pub(super) fn has_room_for(&self, fault: &Fault) -> bool {
         match fault {
             Fault::Latency(_) => true,

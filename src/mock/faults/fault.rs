@@ -1,4 +1,4 @@
-//! What can be wrong with an answer.
+//! The faults that a response can have.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -12,30 +12,30 @@ use crate::mock::faults::grammar::{
     Call, Cursor, GrammarError, Quoted, Value, decimal, quoted, whole,
 };
 
-/// The longest time that a fault can take, a day; longer is `stall`.
+/// The longest time that a fault can take, a day; use `stall` for longer.
 const LONGEST: f64 = 86_400_000.0;
 const MOST_BYTES: u64 = 1 << 40;
 const MOST_SECONDS: u64 = 1 << 32;
 
-// What a fault does that is not told more.
+// The defaults of a fault's arguments.
 const USUAL_MEDIAN: Milliseconds = Milliseconds(200.0);
 const USUAL_SPREAD: Spread = Spread(0.5);
 const USUAL_DRIP: u64 = 1024;
 const USUAL_PAUSE: Milliseconds = Milliseconds(10.0);
 
-/// One thing that goes wrong with an answer.
+/// A fault of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// Another status than the answer has. `body` replaces the error that the mock writes.
+    /// Another status. `body` replaces the error that the mock writes.
     Status {
         code: ErrorCode,
         /// Seconds, for the header Retry-After.
         retry_after: Option<u64>,
         body: Option<String>,
     },
-    /// The answer comes late.
+    /// The response is late.
     Latency(Latency),
-    /// The connection is reset: before any byte of the answer, or after its head and this many
+    /// The connection is reset: before any byte of the response, or after its head and this many
     /// bytes of its body.
     Reset { after_bytes: Option<u64> },
     /// The body ends early.
@@ -45,34 +45,34 @@ pub enum Fault {
         bytes: NonZeroU64,
         pause: Milliseconds,
     },
-    /// Nothing more comes, until the client goes: not even a head, or no more than the head and
-    /// this many bytes of the body.
+    /// Nothing more is sent until the client disconnects: no head at all, or only the head and this
+    /// many bytes of the body.
     Stall { after_bytes: Option<u64> },
     /// Status 200 and the content type of JSON, but the body is something else.
     Garbage { text: Option<String> },
-    /// The right body under another content type.
+    /// The right body with another content type.
     WrongContentType { content_type: ContentType },
-    /// The connection is offered for another request, and closed without an answer when that
-    /// request comes.
+    /// The connection is kept open for another request, and closed without a response when that
+    /// request arrives.
     StaleKeepalive,
 }
 
-/// What Content-Length says of a body that ends early.
+/// The Content-Length of a body that ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// The length of the whole; the connection is closed after the part.
+    /// The whole length; the connection is closed after the part.
     Declared,
-    /// The length of the part, so that nothing but the content is wrong.
+    /// The length of the part, so that only the content is wrong.
     Honest,
 }
 
-/// How late an answer comes.
+/// How late a response is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Latency {
     /// Always this late.
     Fixed(Milliseconds),
-    /// Drawn for each request: half of the answers come before the median; the larger the spread
-    /// (the standard deviation of the logarithm), the later the latest.
+    /// Drawn for each request: half of the responses come before the median; a larger spread (the
+    /// standard deviation of the logarithm) makes the latest ones later.
     Lognormal {
         median: Milliseconds,
         spread: Spread,
@@ -87,11 +87,11 @@ pub struct Milliseconds(f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Spread(f64);
 
-/// A status that a final answer can have, 200 to 599.
+/// A status that a final response can have, 200 to 599.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode(u16);
 
-/// A text that a header can carry.
+/// A text that is valid in a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentType(HeaderValue);
 
@@ -99,7 +99,7 @@ impl Milliseconds {
     fn read(name: &str, value: &Value<'_>) -> Result<Self, String> {
         let number = decimal(name, value)?;
         if (0.0..=LONGEST).contains(&number) {
-            // Without the sign of a zero.
+            // Drops the sign of a negative zero.
             return Ok(Self(number.abs()));
         }
         Err(format!(
@@ -107,7 +107,7 @@ impl Milliseconds {
         ))
     }
 
-    /// The same as a duration.
+    /// The same as a `Duration`.
     #[must_use]
     pub fn duration(self) -> Duration {
         Duration::from_secs_f64(self.0 / 1000.0)
@@ -133,7 +133,7 @@ impl ErrorCode {
         self.0
     }
 
-    /// The words that stand beside the number, or none for a number nobody has named.
+    /// The reason phrase for the number, if it has one.
     #[must_use]
     pub fn reason(self) -> Option<&'static str> {
         StatusCode::from_u16(self.0).ok()?.canonical_reason()
@@ -156,13 +156,13 @@ impl ContentType {
 }
 
 impl Latency {
-    /// The time for one request, from two numbers in `[0, 1)` that are drawn for it.
+    /// The time for one request, from two random numbers in `[0, 1)`.
     #[must_use]
     pub fn draw(self, first: f64, second: f64) -> Duration {
         match self {
             Self::Fixed(time) => time.duration(),
             Self::Lognormal { median, spread } => {
-                // Box and Muller: two even numbers make one of the bell curve.
+                // Box-Muller transform: two uniform numbers give a normally distributed one.
                 let normal =
                     (-2.0 * (1.0 - first).ln()).sqrt() * (std::f64::consts::TAU * second).cos();
                 Milliseconds((median.0 * (spread.0 * normal).exp()).min(LONGEST)).duration()
@@ -355,7 +355,7 @@ impl fmt::Display for Fault {
 impl FromStr for Fault {
     type Err = GrammarError;
 
-    /// Reads a fault alone, such as `status(429, retry_after=1)`.
+    /// Parses a fault alone, such as `status(429, retry_after=1)`.
     fn from_str(text: &str) -> Result<Self, GrammarError> {
         let mut cursor = Cursor::new(text.trim());
         let fault = cursor.call().and_then(Self::read).and_then(|fault| {

@@ -1,10 +1,10 @@
-//! The text that faults are written in, as tokens and calls; what they mean is read elsewhere.
+//! The grammar of faults, as tokens and calls; their meaning is handled elsewhere.
 
 use std::fmt::{self, Write as _};
 
 use thiserror::Error;
 
-/// Why a text is not a fault rule: the rule as it was written, and what is wrong in it.
+/// Why a text is not a fault rule: the rule as written, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("fault \"{text}\": {problem}")]
 pub struct GrammarError {
@@ -12,18 +12,18 @@ pub struct GrammarError {
     pub problem: String,
 }
 
-/// A value as it was written.
+/// A value as written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'text> {
     /// A number or a word.
     Bare(&'text str),
-    /// What stood between quotes, without its escapes.
+    /// The text between quotes, unescaped.
     Quoted(String),
     /// `name(arguments)`.
     Call(Call<'text>),
 }
 
-/// A name with arguments in parentheses, or with none.
+/// A name with optional arguments in parentheses.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call<'text> {
     pub name: &'text str,
@@ -39,7 +39,7 @@ impl<'text> Call<'text> {
         self.take(name, |given| given == Some(name))
     }
 
-    /// Takes the first argument that has no name, or the one with this name.
+    /// Takes the first unnamed argument, or the one with this name.
     ///
     /// # Errors
     /// Both were given.
@@ -69,7 +69,7 @@ impl<'text> Call<'text> {
     /// Checks that every argument was taken.
     ///
     /// # Errors
-    /// Names the first that was not; `takes` says what there is to give.
+    /// Names the first one that was not; `takes` lists the valid ones.
     pub fn finish(&self, takes: &str) -> Result<(), String> {
         let Some((name, value)) = self.arguments.first() else {
             return Ok(());
@@ -97,7 +97,7 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// A text between quotes, escaped so that it reads back as it was.
+/// A quoted text, escaped so that it parses back to the same text.
 pub(in crate::mock) struct Quoted<'text>(pub &'text str);
 
 impl fmt::Display for Quoted<'_> {
@@ -120,7 +120,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A place in the text; spaces before whatever comes next are skipped.
+/// A position in the text; spaces before the next token are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'text> {
     rest: &'text str,
@@ -131,7 +131,7 @@ impl<'text> Cursor<'text> {
         Self { rest: text }
     }
 
-    /// What was not read yet.
+    /// The unread rest.
     pub const fn rest(&self) -> &'text str {
         self.rest
     }
@@ -142,13 +142,13 @@ impl<'text> Cursor<'text> {
             .trim_start_matches(|character: char| character.is_whitespace() && character != '\n');
     }
 
-    /// Whether nothing but spaces is left.
+    /// Whether only spaces are left.
     pub fn at_end(&mut self) -> bool {
         self.skip_spaces();
         self.rest.is_empty()
     }
 
-    /// Steps over a newline or a semicolon, which end a rule.
+    /// Consumes a newline or a semicolon, which end a rule.
     pub fn separator(&mut self) -> bool {
         self.token('\n') || self.token(';')
     }
@@ -158,7 +158,7 @@ impl<'text> Cursor<'text> {
         self.at_end() || self.rest.starts_with(['\n', ';'])
     }
 
-    /// Steps over one character if it comes next.
+    /// Consumes one character, if it is next.
     pub fn token(&mut self, character: char) -> bool {
         self.skip_spaces();
         match self.rest.strip_prefix(character) {
@@ -170,7 +170,7 @@ impl<'text> Cursor<'text> {
         }
     }
 
-    /// Letters, digits, and what else numbers and words are written with; empty if none comes next.
+    /// Consumes the characters of a number or word; empty if none comes next.
     pub fn bare(&mut self) -> &'text str {
         self.skip_spaces();
         let wanted = |character: char| character.is_alphanumeric() || "_.+-".contains(character);
@@ -180,7 +180,7 @@ impl<'text> Cursor<'text> {
         bare
     }
 
-    /// What comes next, for an error.
+    /// What comes next, for an error message.
     pub fn shown(&mut self) -> String {
         let mut ahead = *self;
         let bare = ahead.bare();
@@ -191,7 +191,7 @@ impl<'text> Cursor<'text> {
         }
     }
 
-    /// A name, and arguments in parentheses if there are any.
+    /// A name, with optional arguments in parentheses.
     pub fn call(&mut self) -> Result<Call<'text>, String> {
         let name = self.bare();
         self.arguments(name, true)
@@ -234,7 +234,7 @@ impl<'text> Cursor<'text> {
         if bare.is_empty() {
             return Err(format!("expected a value, not {}", self.shown()));
         }
-        // One level is all there is, and a limit keeps odd texts from exhausting the stack.
+        // Calls nest only one level deep; without a limit, odd texts could exhaust the stack.
         if nested && self.rest.starts_with('(') {
             return self.arguments(bare, false).map(Value::Call);
         }
@@ -281,7 +281,7 @@ impl<'text> Cursor<'text> {
     }
 }
 
-/// Reads a whole number from `least` to `most`.
+/// Parses a whole number from `least` to `most`.
 pub(super) fn whole(name: &str, value: &Value<'_>, least: u64, most: u64) -> Result<u64, String> {
     let Value::Bare(text) = value else {
         return Err(format!("{name} must be a whole number, not {value}"));
@@ -295,7 +295,7 @@ pub(super) fn whole(name: &str, value: &Value<'_>, least: u64, most: u64) -> Res
     }
 }
 
-/// Reads a number, with or without a decimal point.
+/// Parses a number, with or without a decimal point.
 pub(super) fn decimal(name: &str, value: &Value<'_>) -> Result<f64, String> {
     let number = match value {
         Value::Bare(text) => text.parse::<f64>().ok(),
@@ -307,7 +307,7 @@ pub(super) fn decimal(name: &str, value: &Value<'_>) -> Result<f64, String> {
         .ok_or_else(refuse)
 }
 
-/// Reads a text between quotes.
+/// Parses a quoted text.
 pub(super) fn quoted(name: &str, value: Value<'_>) -> Result<String, String> {
     match value {
         Value::Quoted(text) => Ok(text),

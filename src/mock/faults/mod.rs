@@ -1,4 +1,4 @@
-//! What can be wrong with an answer, for which requests, and how it is sent then.
+//! Faults of responses, the requests that they apply to, and how the response is then sent.
 
 pub mod delivery;
 pub mod fault;

@@ -1,4 +1,4 @@
-//! A rate limit: a bucket of tokens that fills as the lane's clock goes on.
+//! A rate limit: a token bucket that refills by the lane's clock.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,29 +14,29 @@ pub enum Says {
     RetryAfter,
     /// `X-RateLimit-Limit`, `-Remaining` and `-Reset` (an epoch in seconds), on every answer.
     Headers,
-    /// Nothing but the status.
+    /// Only the status.
     Nothing,
 }
 
-/// How many requests a lane answers; more are refused.
+/// How many requests a lane accepts; more are refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Tokens that come back in a second.
+    /// Tokens added per second.
     pub per_second: f64,
-    /// Tokens that the bucket holds: how many requests may come at once.
+    /// The bucket size: how many requests may come at once.
     pub burst: u64,
     pub says: Says,
-    /// What a refused request is answered: 429, or 503 as nginx's `limit_req` answers.
+    /// The status for refused requests: 429, or 503 as in nginx's `limit_req`.
     pub status: u16,
 }
 
-/// The most tokens that a bucket holds, and that come back in a second.
+/// The largest bucket size, and the largest number of tokens per second.
 const MOST: u64 = 1_000_000;
-/// The least that come back in a second: one in some twelve days.
+/// The fewest tokens per second: one in about twelve days.
 const LEAST: f64 = 0.000_001;
 
 impl Rate {
-    /// A rate within its bounds.
+    /// A rate whose values are in range.
     ///
     /// # Errors
     /// Which argument is wrong, and what would be right.
@@ -58,7 +58,7 @@ impl Rate {
     }
 }
 
-/// `10/s burst=20 says=retry_after status=429`; a burst is by default what comes in a second, and at
+/// `10/s burst=20 says=retry_after status=429`; the default burst is the number per second, and at
 /// least 1.
 impl FromStr for Rate {
     type Err = String;
@@ -149,11 +149,11 @@ pub struct Bucket {
     filled: Instant,
 }
 
-/// What the bucket says of one request.
+/// The bucket's decision on one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     pub admitted: bool,
-    /// The headers that the answer carries.
+    /// The headers for the response.
     pub headers: Vec<(&'static str, String)>,
 }
 
@@ -179,7 +179,7 @@ impl Bucket {
         let passed = now.saturating_duration_since(self.filled).as_secs_f64();
         self.tokens = (self.tokens + passed * per_second).min(burst as f64);
         self.filled = now;
-        // A token that is back but for rounding is back: a wait that was told must be enough.
+        // Tolerate rounding: a stated wait must be long enough.
         let admitted = self.tokens >= 1.0 - 1e-6;
         if admitted {
             self.tokens = (self.tokens - 1.0).max(0.0);

@@ -1,5 +1,5 @@
-//! Which requests a fault is for: `ROUTE [user=N] [message=N] [offset=N] [attempt=N] [every=N]
-//! [p=F] : FAULT [xN]`.
+//! The requests that a fault applies to: `ROUTE [user=N] [message=N] [offset=N] [attempt=N]
+//! [every=N] [p=F] : FAULT [xN]`.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -10,22 +10,22 @@ use crate::mock::faults::grammar::{Cursor, GrammarError, Value, decimal, whole};
 use crate::mock::request_key::RequestKey;
 use crate::mock::routes::Route;
 
-/// A fault and the requests that it is for. Reads from its text, and shows as it.
+/// A fault and the requests that it applies to. Parses from its text, and displays as it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     pub on: Selector,
-    /// Only this attempt of each request, from 1 on, counted since the rule was set.
+    /// Only this attempt of each request, from 1, counted since the rule was set.
     pub attempt: Option<NonZeroU64>,
-    /// One request in so many, spread over the requests and over the attempts of each.
+    /// One request in this many, spread over the requests and over the attempts of each.
     pub every: Option<NonZeroU64>,
-    /// By chance.
+    /// With this probability.
     pub p: Option<Probability>,
     pub fault: Fault,
-    /// At most so many times for each different request.
+    /// At most this often for each distinct request.
     pub times: Option<NonZeroU64>,
 }
 
-/// Which requests are meant; all the parts that are given must match.
+/// Which requests match; all given parts must match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     route: Option<Route>,
@@ -39,17 +39,17 @@ pub struct Selector {
 pub struct Probability(f64);
 
 impl Probability {
-    /// Whether a number in `[0, 1)` falls below it.
+    /// Whether a number in `[0, 1)` is below it.
     #[must_use]
     pub fn holds(self, number: f64) -> bool {
         number < self.0
     }
 }
 
-/// The routes that faults are for.
+/// The routes that can have faults.
 const ROUTES: [Route; 4] = [Route::Users, Route::User, Route::Messages, Route::Message];
 
-/// Whether requests of a route name a user, a message, an offset.
+/// Whether requests of a route have a user, a message, an offset.
 const fn parts(route: Route) -> (bool, bool, bool) {
     match route {
         Route::Users => (false, false, true),
@@ -61,7 +61,7 @@ const fn parts(route: Route) -> (bool, bool, bool) {
 }
 
 impl Selector {
-    /// Whether a request is meant.
+    /// Whether a request matches.
     #[must_use]
     pub fn matches(&self, request: &RequestKey) -> bool {
         let (user, message, offset) = parts(request.route);
@@ -75,7 +75,7 @@ impl Selector {
             && part(self.offset, offset, request.offset)
     }
 
-    /// Whether requests of this route can name the part.
+    /// Whether requests of this route can have the part.
     fn takes(&self, name: &str) -> bool {
         let parts = self.route.map_or((true, true, true), parts);
         match name {
@@ -87,7 +87,7 @@ impl Selector {
     }
 }
 
-/// What is given twice, which is a slip of the pen.
+/// Rejects an argument that is given twice, which is probably a mistake.
 fn once<T>(place: &mut Option<T>, name: &str, value: T) -> Result<(), String> {
     match place.replace(value) {
         Some(_) => Err(format!("{name} was given more than once")),
@@ -95,7 +95,7 @@ fn once<T>(place: &mut Option<T>, name: &str, value: T) -> Result<(), String> {
     }
 }
 
-/// A whole number from 1 on.
+/// A whole number, 1 or more.
 fn positive(name: &str, value: &Value<'_>) -> Result<NonZeroU64, String> {
     let number = whole(name, value, 1, u64::MAX)?;
     Ok(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
@@ -120,7 +120,7 @@ fn read_times(cursor: &mut Cursor<'_>) -> Result<Option<NonZeroU64>, String> {
     let shown = cursor.shown();
     let refuse = || format!("expected xN or the end after the fault, not {shown}");
     let digits = cursor.bare().strip_prefix('x').ok_or_else(refuse)?;
-    // "x 2" is as good as "x2".
+    // Accepts "x 2" as well as "x2".
     let digits = if digits.is_empty() {
         cursor.bare()
     } else {
@@ -193,10 +193,10 @@ fn read_rule(cursor: &mut Cursor<'_>) -> Result<Rule, String> {
     })
 }
 
-/// Reads any number of rules, each ended by a newline or a semicolon.
+/// Parses any number of rules, separated by newlines or semicolons.
 ///
 /// # Errors
-/// The first rule that is none, and why.
+/// The first invalid rule, and why it is invalid.
 pub fn read_rules(text: &str) -> Result<Vec<Rule>, GrammarError> {
     let mut cursor = Cursor::new(text);
     let mut rules = Vec::new();

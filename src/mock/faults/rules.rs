@@ -1,4 +1,4 @@
-//! The rules that are set, and which of them a request sets off.
+//! The active rules, and which of them fire on a request.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,19 +11,19 @@ use crate::mock::request_key::{Attempts, Purpose, RequestKey, unit};
 use crate::mock::routes::Route;
 use crate::mock::world::draw::{Digest, blend};
 
-/// Rules in the order in which they were set. What they do to a request depends on the seed, on
-/// what is asked and on how often it was asked, and never on the order of arrival.
+/// Rules in the order in which they were set. Their effect on a request depends on the seed, on
+/// what is requested and on how often it was requested, never on the order of arrival.
 #[derive(Debug, Default)]
 pub struct Rules {
     armed: RwLock<Vec<Armed>>,
     last: AtomicU64,
 }
 
-/// Names a rule that was set; no two rules of a list ever have the same.
+/// Identifies an active rule; unique within a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RuleId(pub u64);
 
-/// A rule as it stands in the list.
+/// An active rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
     pub id: RuleId,
@@ -37,7 +37,7 @@ struct Armed {
     id: RuleId,
     rule: Rule,
     text: Arc<str>,
-    /// Sets its chances apart from those of other rules.
+    /// Makes its random numbers differ from those of other rules.
     salt: u64,
     fired: AtomicU64,
     /// Requests that matched.
@@ -47,14 +47,14 @@ struct Armed {
 }
 
 impl Rules {
-    /// Sets one more rule; those set before it go first.
+    /// Adds a rule; earlier rules take precedence.
     pub fn add(&self, rule: Rule) -> RuleId {
         let id = RuleId(self.last.fetch_add(1, Ordering::Relaxed) + 1);
         self.write().push(Armed::new(id, rule));
         id
     }
 
-    /// Takes one rule away; false if it is not there.
+    /// Removes a rule; false if it does not exist.
     pub fn remove(&self, id: RuleId) -> bool {
         let mut armed = self.write();
         let before = armed.len();
@@ -62,18 +62,18 @@ impl Rules {
         armed.len() < before
     }
 
-    /// Takes all rules away.
+    /// Removes all rules.
     pub fn clear(&self) {
         self.write().clear();
     }
 
-    /// The rules that are set, in their order.
+    /// The active rules, in their order.
     pub fn list(&self) -> Vec<Standing> {
         let armed = self.read();
         armed.iter().map(Armed::standing).collect()
     }
 
-    /// How a request is answered, and one more attempt of it for each rule that it matches.
+    /// How to answer a request; counts one more attempt of it for each rule that it matches.
     pub fn choose(&self, seed: u64, request: &RequestKey) -> Delivery {
         let mut delivery = Delivery::default();
         for armed in self.read().iter() {
@@ -150,11 +150,11 @@ impl Armed {
     }
 }
 
-/// Whether it is this attempt's turn: pages take turns along the list, other requests by chance,
-/// and the next attempt of the same request is never hit again straight away (but for every=1).
+/// Whether it is this attempt's turn. Pages take turns along the list, other requests at random,
+/// and the next attempt of the same request is never hit immediately (except with every=1).
 fn is_turn(request: &RequestKey, attempt: u64, every: NonZeroU64) -> bool {
     let limit = request.limit.max(1);
-    // An offset between two pages has no number of its own.
+    // An offset between two pages has no page number.
     let page = match request.offset.is_multiple_of(limit) {
         true => request.offset / limit,
         false => request.hash(),

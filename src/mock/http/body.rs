@@ -1,4 +1,4 @@
-//! The body of a response: its pieces as they are, or a part of them, or in drips.
+//! The body of a response: whole, partial, or in drips.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::mock::http::exchange::Sent;
 use crate::mock::http::heads::Answering;
 use crate::mock::http::socket::Cue;
 
-/// Pieces that go to the socket without being joined, where they are few.
+/// Pieces that are written to the socket without joining them, if they are few.
 #[derive(Debug, Default)]
 pub struct Pieces {
     pieces: vec::IntoIter<Bytes>,
@@ -27,7 +27,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Takes the first `count` bytes off, or all there are.
+    /// Takes the first `count` bytes, or all if there are fewer.
     fn split_front(&mut self, count: u64) -> Self {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let mut taken = Chunks::default();
@@ -45,7 +45,7 @@ impl Pieces {
     }
 }
 
-/// From here on it is cheaper to join pieces than to hand each to the system.
+/// From this many pieces on, joining them is cheaper than passing each to the system.
 const MANY_PIECES: usize = 32;
 
 impl From<Chunks> for Pieces {
@@ -95,16 +95,16 @@ impl Buf for Pieces {
 /// The body of one response.
 #[derive(Debug)]
 pub struct Body {
-    /// What is still to be sent.
+    /// What is not sent yet.
     rest: Pieces,
-    /// What Content-Length says beyond that.
+    /// The number of bytes that Content-Length promises beyond that.
     missing: u64,
     drip: Option<Dripping>,
-    /// Told when all of it was handed on.
+    /// Notified once all of it was passed on.
     sent: Option<Arc<dyn Sent>>,
-    /// Told when the last byte was handed on, where the connection ends then.
+    /// Notified once the last byte was passed on, if the connection then ends.
     cue: Option<Arc<Cue>>,
-    /// Until all of it was handed on.
+    /// Held until all of it was passed on.
     answering: Option<Answering>,
 }
 
@@ -126,7 +126,7 @@ impl fmt::Debug for Dripping {
 }
 
 impl Body {
-    /// All of it, at once.
+    /// The whole body, at once.
     pub fn whole(chunks: Chunks) -> Self {
         Self {
             rest: chunks.into(),
@@ -138,7 +138,7 @@ impl Body {
         }
     }
 
-    /// The first `bytes` of it, which is all that Content-Length knows of.
+    /// The first `bytes` of it, which Content-Length states as the length.
     pub fn short(chunks: Chunks, bytes: u64) -> Self {
         let mut all = Pieces::from(chunks);
         Self {
@@ -151,7 +151,7 @@ impl Body {
         }
     }
 
-    /// The first `bytes` of it, and then the cue.
+    /// The first `bytes` of it, then the cue.
     pub fn cut(chunks: Chunks, bytes: u64, cue: &Arc<Cue>) -> Self {
         let mut all = Pieces::from(chunks);
         Self {
@@ -164,7 +164,7 @@ impl Body {
         }
     }
 
-    /// The same in drips: each `bytes` of it come after a pause.
+    /// The same in drips: each `bytes` come after a pause.
     pub fn dripping(mut self, bytes: NonZeroU64, pause: Duration, clock: Clock) -> Self {
         self.drip = Some(Dripping {
             bytes,
@@ -177,13 +177,13 @@ impl Body {
 }
 
 impl Body {
-    /// The same, as the end of what is being answered.
+    /// The same; when it ends, so does the `answering`.
     pub fn ending(mut self, answering: Answering) -> Self {
         self.answering = Some(answering);
         self
     }
 
-    /// The same, and `sent` hears when all of it was handed on.
+    /// The same; `sent` is notified once all of it was passed on.
     pub fn telling(mut self, sent: Option<Arc<dyn Sent>>) -> Self {
         self.sent = sent;
         self
@@ -232,7 +232,7 @@ impl HttpBody for Body {
         {
             cue.reach();
             if frame.is_none() {
-                // Whoever waits for the cue ends the connection; nothing else can.
+                // The task that waits for the cue ends the connection.
                 return Poll::Pending;
             }
         }
@@ -250,7 +250,7 @@ impl HttpBody for Body {
 
 impl Drop for Body {
     fn drop(&mut self) {
-        // An answer without a body, as to HEAD, ends as well.
+        // A response without a body, as to HEAD, ends as well.
         if let Some(cue) = &self.cue {
             cue.reach();
         }

@@ -1,4 +1,4 @@
-//! What goes between the socket and the service: a request, and how it is answered.
+//! The types between the socket and the service: a request, and its response.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::mock::chunks::Chunks;
 use crate::mock::faults::delivery::{Change, Delivery};
 use crate::mock::refusal::Refusal;
 
-/// The content type of every answer that no fault has changed.
+/// The content type of every response unless a fault changes it.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
-/// What the mock looks at in a request.
+/// The parts of a request that the mock uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'request> {
     pub method: &'request Method,
@@ -22,29 +22,29 @@ pub struct Call<'request> {
     pub headers: &'request HeaderMap,
 }
 
-/// What goes back; the socket layer adds framing only.
+/// A response; the socket layer only adds framing.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
     pub content_type: HeaderValue,
-    /// Headers besides Content-Type and Content-Length.
+    /// Headers in addition to Content-Type and Content-Length.
     pub headers: Vec<(&'static str, String)>,
     pub body: Chunks,
-    /// None for an answer that is sent at once and whole.
+    /// `None` for a response that is sent at once and whole.
     pub sending: Option<Box<Sending>>,
 }
 
-/// How an answer is sent where it is not sent at once and whole.
+/// How to send a response that is not sent at once and whole.
 #[derive(Clone, Debug)]
 pub struct Sending {
     pub delivery: Delivery,
-    /// What delays and drips go by.
+    /// The clock for delays and drips.
     pub clock: Clock,
-    /// Who hears that the answer was sent in the end; a client that goes before hears it never.
+    /// Notified once the whole response is sent; never if the client disconnects before that.
     pub sent: Option<Arc<dyn Sent>>,
 }
 
-/// Hears that an answer was sent whole.
+/// Notified once the whole response is sent.
 pub trait Sent: fmt::Debug + Send + Sync {
     fn sent(&self);
 }
@@ -62,7 +62,7 @@ impl Answer {
         }
     }
 
-    /// Applies what a delivery changes of the answer itself, and has it sent in this delivery.
+    /// Applies the delivery's changes to the response, and has it sent in this delivery.
     #[must_use]
     pub fn in_manner(mut self, delivery: Delivery, clock: &Clock) -> Self {
         match &delivery.change {

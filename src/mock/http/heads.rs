@@ -1,15 +1,15 @@
-//! How long a client may take to send the head of a request.
+//! The timeout for the head of a request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// From the accept, or from the first byte of a later head. It is real time, whatever the clocks of
-/// the lanes show.
+/// Counted from the accept, or from the first byte of a later head. It is real time, whatever the
+/// lanes' clocks show.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where one connection is between two heads.
+/// The state of one connection between two heads.
 #[derive(Debug)]
 pub struct Heads(Mutex<State>);
 
@@ -19,21 +19,21 @@ enum State {
     Idle,
     /// A head is due.
     Due(Instant),
-    /// A request is being answered; `more` bytes came meanwhile.
+    /// A request is being answered; `more` says whether bytes arrived meanwhile.
     Answering { more: bool },
 }
 
-/// A request is being answered until this is dropped.
+/// A guard: a request is being answered until it is dropped.
 #[derive(Debug)]
 pub struct Answering(Arc<Heads>);
 
 impl Heads {
-    /// Those of a new connection.
+    /// The state of a new connection.
     pub fn new() -> Self {
         Self(Mutex::new(State::due()))
     }
 
-    /// Bytes came.
+    /// Records that bytes arrived.
     pub fn bytes_came(&self) {
         let mut state = self.state();
         *state = match *state {
@@ -43,13 +43,13 @@ impl Heads {
         };
     }
 
-    /// A head is whole.
+    /// Records that a head is complete.
     pub fn answering(self: &Arc<Self>) -> Answering {
         *self.state() = State::Answering { more: false };
         Answering(Arc::clone(self))
     }
 
-    /// When the head that has begun must be whole, if one has.
+    /// The deadline of the head that has begun, if any.
     pub fn due(&self) -> Option<Instant> {
         match *self.state() {
             State::Due(deadline) => Some(deadline),
@@ -72,7 +72,7 @@ impl Drop for Answering {
     fn drop(&mut self) {
         let mut state = self.0.state();
         if let State::Answering { more } = *state {
-            // They may be the beginning of the next head.
+            // They may be the start of the next head.
             *state = if more { State::due() } else { State::Idle };
         }
     }

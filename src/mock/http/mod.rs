@@ -1,4 +1,4 @@
-//! What lies between a socket and an answer.
+//! The layer between a socket and a response.
 
 pub(super) mod body;
 pub mod exchange;

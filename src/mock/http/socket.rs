@@ -1,4 +1,4 @@
-//! The socket below HTTP, and the ways to leave it.
+//! The socket below HTTP, and the ways to end a connection.
 
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
@@ -15,19 +15,19 @@ use tokio::net::TcpStream;
 use crate::clock::Clock;
 use crate::mock::http::heads::Heads;
 
-/// How a connection is left that ends before HTTP would end it.
+/// How to end a connection before HTTP would.
 #[derive(Clone, Debug)]
 pub enum Exit {
-    /// With a reset, once the client's side has every byte.
+    /// With a reset, once the client has received every byte.
     Reset,
-    /// In order.
+    /// With a normal close.
     Close,
-    /// Not at all, until the client goes.
+    /// Not until the client disconnects.
     Stall(Clock),
 }
 
-/// When a connection is left. An answer plans the exit, its body reaches the cue with the last
-/// byte that it hands on, and the wire sees when that byte was written.
+/// When to end a connection. A response plans the exit, its body triggers the cue when it passes on
+/// its last byte, and the wire sees when that byte was written.
 #[derive(Debug, Default)]
 pub struct Cue {
     exit: OnceLock<Exit>,
@@ -36,29 +36,29 @@ pub struct Cue {
 }
 
 impl Cue {
-    /// Plans how the connection is left; the first plan holds.
+    /// Plans how to end the connection; the first plan wins.
     pub fn plan(&self, exit: Exit) {
         let _ = self.exit.set(exit);
     }
 
-    /// Nothing more is to be written.
+    /// Records that nothing more will be written.
     pub fn reach(&self) {
         self.reached.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the connection was promised to an exit, so that it answers no more.
+    /// Whether an exit is planned, so that the connection answers no more requests.
     pub fn is_planned(&self) -> bool {
         self.exit.get().is_some()
     }
 
-    /// How to leave, once everything is written.
+    /// How to end the connection, once everything is written.
     pub fn due(&self) -> Option<&Exit> {
         let due = self.written.load(Ordering::Relaxed);
         self.exit.get().filter(|_| due)
     }
 }
 
-/// A socket that tells when everything was written up to the cue.
+/// A socket that reports when everything up to the cue was written.
 #[derive(Debug)]
 pub struct Wire {
     stream: TokioIo<TcpStream>,
@@ -76,7 +76,7 @@ impl Wire {
         }
     }
 
-    /// Leaves the connection.
+    /// Ends the connection.
     pub async fn leave(self, exit: &Exit) {
         let stream = self.stream.into_inner();
         match exit {
@@ -93,14 +93,14 @@ impl Wire {
             Exit::Close => {
                 settle(&stream).await;
                 let _ = SockRef::from(&stream).shutdown(Shutdown::Write);
-                // Bytes that nobody has read would turn the close into a reset.
+                // Unread bytes would turn the close into a reset.
                 while stream.try_read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
             }
         }
     }
 }
 
-/// Waits until every byte is on its way, or the client is gone.
+/// Waits until every byte is sent, or the client has disconnected.
 async fn settle(stream: &TcpStream) {
     tokio::select! {
         _ = all_sent(stream) => {}
@@ -108,7 +108,7 @@ async fn settle(stream: &TcpStream) {
     }
 }
 
-/// Waits until the client has closed its side; what it sends until then is lost.
+/// Waits until the client has closed its side; discards what it sends until then.
 async fn gone(stream: &TcpStream) {
     let mut lost = [0; 4096];
     while stream.readable().await.is_ok() {
@@ -121,13 +121,13 @@ async fn gone(stream: &TcpStream) {
     }
 }
 
-/// Waits until the kernel holds no byte back: a reset throws away what was not sent.
+/// Waits until the kernel has sent every byte: a reset discards unsent ones.
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 async fn all_sent(stream: &TcpStream) -> io::Result<()> {
     let socket = SockRef::from(stream);
-    // With this mark a socket is writable when nothing is unsent, and not before.
+    // With this option a socket is writable only when nothing is unsent.
     socket.set_tcp_notsent_lowat(1)?;
-    // A second descriptor, because the first remembers that it was writable.
+    // A second descriptor, because the first one caches that it was writable.
     let again = TcpStream::from_std(socket.try_clone()?.into())?;
     again.writable().await
 }
@@ -173,7 +173,7 @@ impl Write for Wire {
         self.stream.is_write_vectored()
     }
 
-    /// HTTP flushes when it has written all that it has.
+    /// HTTP flushes after writing everything that it has.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let wire = self.get_mut();
         ready!(Pin::new(&mut wire.stream).poll_flush(context))?;
@@ -186,7 +186,7 @@ impl Write for Wire {
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let wire = self.get_mut();
         if wire.cue.is_planned() {
-            // The exit closes it, and may not find it closed.
+            // The exit closes the socket, so it must still be open.
             return Poll::Pending;
         }
         Pin::new(&mut wire.stream).poll_shutdown(context)

@@ -1,23 +1,23 @@
-//! Rows that stand together as one text, so that a page is a few slices of it.
+//! Consecutive rows rendered as one text, so that a page is a few slices of it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// How many rows stand together at most.
+/// The most rows in a block.
 pub const BLOCK: u64 = 64;
 
 /// Consecutive rows, each followed by a comma.
 #[derive(Clone, Debug)]
 pub struct Block {
     text: Bytes,
-    /// Where each row's comma stands.
+    /// The position of each row's comma.
     commas: Arc<[usize]>,
 }
 
 impl Block {
-    /// Rows written one after the other, each by one call of `write`.
+    /// Renders rows one after the other, each by one call of `write`.
     pub fn written(rows: Range<u64>, mut write: impl FnMut(u64, &mut Vec<u8>)) -> Self {
         let mut text = Vec::new();
         let commas = rows.map(|row| {
@@ -27,7 +27,7 @@ impl Block {
             comma
         });
         let commas = commas.collect();
-        // What is kept is counted by its length, so it must not hold more than that.
+        // The cache counts a block by its length, so it must not hold more than that.
         text.shrink_to_fit();
         Self {
             text: Bytes::from(text),
@@ -35,7 +35,7 @@ impl Block {
         }
     }
 
-    /// The rows `places` with their commas; empty if they are not there.
+    /// The rows `places` with their commas; empty if they do not exist.
     pub fn rows(&self, places: Range<u64>) -> Bytes {
         let end = |place: u64| self.commas.get(place as usize).copied();
         let start = places
@@ -49,7 +49,7 @@ impl Block {
         }
     }
 
-    /// One row without its comma; empty if it is not there.
+    /// One row without its comma; empty if it does not exist.
     pub fn row(&self, place: u64) -> Bytes {
         let mut row = self.rows(place..place + 1);
         row.truncate(row.len().saturating_sub(1));
@@ -61,14 +61,14 @@ impl Block {
         &self.text
     }
 
-    /// About how many bytes of memory it takes.
+    /// Its approximate memory use, in bytes.
     pub fn weight(&self) -> u64 {
         (self.text.len() + size_of_val(&*self.commas) + 2 * size_of::<Self>()) as u64
     }
 }
 
-/// The block that row `row` belongs to: at most [`BLOCK`] rows, and none from both sides of
-/// `first`, the number of rows there at first; blocks past it may grow beyond the list.
+/// The block of row `row`: at most [`BLOCK`] rows, and none from both sides of `first`, the initial
+/// number of rows; blocks past it may extend beyond the list.
 pub const fn span(row: u64, first: u64) -> Range<u64> {
     let start = row - row % BLOCK;
     let end = start + BLOCK;

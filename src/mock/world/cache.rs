@@ -1,4 +1,4 @@
-//! Rendered blocks, kept while there is room. A block never changes, so none is ever outdated.
+//! A cache of rendered blocks. A block never changes, so no entry is ever outdated.
 
 use std::sync::OnceLock;
 
@@ -7,12 +7,12 @@ use quick_cache::sync::Cache;
 
 use super::block::Block;
 
-/// How many bytes the rendered rows of one world may take.
+/// The most bytes of rendered rows for one world.
 const CAPACITY: u64 = 64 * 1024 * 1024;
-/// The usual number of blocks in it; few enough that the cache splits into few parts.
+/// The usual number of blocks in it; small, so that the cache uses few shards.
 const USUAL_BLOCKS: usize = 512;
 
-/// What a block holds, and its first row.
+/// The kind of a block, and its first row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     Users { first: u64 },
@@ -24,38 +24,38 @@ struct BlockWeight;
 
 impl Weighter<Key, Block> for BlockWeight {
     fn weight(&self, _: &Key, block: &Block) -> u64 {
-        // The cache keeps about this much for each entry besides the block.
+        // The cache's approximate overhead per entry.
         const ENTRY: u64 = 64;
         ENTRY + block.weight()
     }
 }
 
-/// Blocks by key, at most [`CAPACITY`] bytes of them. Takes no memory before the first one.
+/// Blocks by key, at most [`CAPACITY`] bytes of them. Takes no memory until the first one.
 #[derive(Debug, Default)]
 pub struct Blocks {
     kept: OnceLock<Cache<Key, Block, BlockWeight>>,
 }
 
 impl Blocks {
-    /// The block, if it is kept.
+    /// The block, if it is cached.
     pub fn get(&self, key: Key) -> Option<Block> {
         self.kept.get()?.get(&key)
     }
 
-    /// The block, rendered if it is not kept.
+    /// The block, rendered if it is not cached.
     pub fn get_or_render(&self, key: Key, render: impl FnOnce() -> Block) -> Block {
         let kept = self
             .kept
             .get_or_init(|| Cache::with_weighter(USUAL_BLOCKS, CAPACITY, BlockWeight));
         kept.get(&key).unwrap_or_else(|| {
-            // Two threads may both render it; they get the same bytes.
+            // Two threads may both render it, with the same result.
             let block = render();
             kept.insert(key, block.clone());
             block
         })
     }
 
-    /// How many bytes are kept.
+    /// The number of bytes cached.
     #[cfg(test)]
     pub fn weight(&self) -> u64 {
         self.kept.get().map_or(0, Cache::weight)

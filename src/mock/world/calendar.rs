@@ -1,4 +1,4 @@
-//! Time in the world: milliseconds since 1970, the rhythm of days and weeks, and how it is written.
+//! Time in the world: milliseconds since 1970, the rhythm of days and weeks, and timestamp formats.
 
 use jiff::Timestamp;
 
@@ -11,26 +11,26 @@ pub const HOUR: u64 = 60 * MINUTE;
 pub const DAY: u64 = 24 * HOUR;
 const WEEK: u64 = 7 * DAY;
 
-/// Monday 2019-01-07T00:00Z, when the first user comes.
+/// Monday 2019-01-07T00:00Z, when the first user arrives.
 const OPENING: u64 = 17_903 * DAY;
 
-/// Milliseconds from the opening to user 1; user i comes at this times the cube root of i, as if
+/// Milliseconds from the opening to user 1; user i arrives at this times the cube root of i, as if
 /// the service grew: 100 users in 40 days, 10 million in five years.
 const GROWTH: u64 = 743_040_000;
 
-/// How busy the hours of a day are: (hours, weight).
+/// The relative activity of the hours of a day: (hours, weight).
 const DAY_SHAPE: [(u64, u64); 7] = [(6, 1), (2, 4), (4, 14), (1, 10), (5, 14), (4, 6), (2, 2)];
 const DAY_MASS: u64 = 6 + 8 + 56 + 10 + 70 + 24 + 4;
-/// How busy Monday to Sunday are.
+/// The relative activity of Monday to Sunday.
 const WEEK_SHAPE: [u64; 7] = [11, 10, 10, 10, 9, 3, 2];
 const WEEK_MASS: u64 = 55;
-/// How busy each four weeks of a year of 52 are: sales in winter and before Christmas, a quiet
-/// summer.
+/// The relative activity of each four weeks in a year of 52: sales in winter and before Christmas,
+/// a quiet summer.
 const YEAR_SHAPE: [u64; 13] = [11, 8, 7, 8, 8, 7, 6, 5, 6, 8, 9, 13, 14];
 const YEAR_MASS: u64 = 110;
 const YEAR: u64 = 52 * WEEK;
 
-/// The greatest `root` with `root^3 <= value`, to the bit on every machine.
+/// The greatest `root` with `root^3 <= value`, exact on every machine.
 fn cube_root(value: u128) -> u64 {
     let mut root = (value as f64).cbrt() as u64;
     let cube = |root: u64| u128::from(root).pow(3);
@@ -43,7 +43,7 @@ fn cube_root(value: u128) -> u64 {
     root
 }
 
-/// Moves an evenly spread moment to one in the rhythm of the week, keeping the order of moments.
+/// Maps a uniformly distributed time to the rhythm of the week, preserving order.
 fn in_rhythm(even: u64) -> u64 {
     let (week, within) = (even / WEEK * WEEK, even % WEEK);
     let mut mass = within * WEEK_MASS;
@@ -58,7 +58,7 @@ fn in_rhythm(even: u64) -> u64 {
     week + WEEK - 1
 }
 
-/// Moves an evenly spread moment to one in the rhythm of the year, keeping the order of moments.
+/// Maps a uniformly distributed time to the rhythm of the year, preserving order.
 fn in_season(even: u64) -> u64 {
     let (year, within) = (even / YEAR * YEAR, even % YEAR);
     let mut mass = within * YEAR_MASS;
@@ -73,7 +73,7 @@ fn in_season(even: u64) -> u64 {
     year + YEAR - 1
 }
 
-/// The same for a moment within one day.
+/// The same for a time within one day.
 fn hour_in_rhythm(even: u64) -> u64 {
     let mut mass = even * DAY_MASS;
     let mut start = 0;
@@ -88,7 +88,7 @@ fn hour_in_rhythm(even: u64) -> u64 {
     DAY - 1
 }
 
-/// When the user in row `index` first came; never earlier than the users before it.
+/// When the user in row `index` arrived; never earlier than the users before it.
 #[must_use]
 pub fn arrival(seed: u64, index: u64) -> u64 {
     let spread = Draw::new(seed, Stream::Arrival, index, 0).below(1 << 20);

@@ -1,4 +1,4 @@
-//! Changes of a world by hand.
+//! Manual changes of a world.
 
 use std::sync::{Arc, PoisonError, RwLockWriteGuard};
 
@@ -6,11 +6,11 @@ use super::view::View;
 use super::{Fields, MAX_LIST, MAX_USERS, Overlay, World, WorldError, too_many_users};
 
 impl World {
-    /// Adds users at the end of the list and gives their ids. They are the generator's next rows
-    /// and bring their own messages with them.
+    /// Adds users at the end of the list and returns their ids. They are the generator's next rows,
+    /// and come with their own messages.
     ///
     /// # Errors
-    /// `Argument` when the world would hold more than [`MAX_USERS`].
+    /// `Argument` if the world would have more than [`MAX_USERS`].
     pub fn add_users(&self, count: u64) -> Result<Vec<u64>, WorldError> {
         let mut change = self.change();
         let first = self.rows.users + change.overlay().added_users;
@@ -22,16 +22,16 @@ impl World {
             self.check_room()?;
             change.make().added_users += count;
         }
-        // The ids of many take their time, and nobody shall wait for it.
+        // Outside the lock, because computing many ids takes time.
         drop(change);
         Ok((first..end).map(|index| self.rows.user_id(index)).collect())
     }
 
-    /// Adds messages at the end of a user's list and gives their ids; the user's `updated_at` and
-    /// `online_at` follow the last of them, unless they were set by hand.
+    /// Adds messages at the end of a user's list and returns their ids; the user's `updated_at` and
+    /// `online_at` follow the last of them, unless they were set manually.
     ///
     /// # Errors
-    /// `NoUser`; `Argument` when the list would hold more than [`MAX_LIST`].
+    /// `NoUser`; `Argument` if the list would have more than [`MAX_LIST`].
     pub fn add_messages(&self, user_id: u64, count: u64) -> Result<Vec<u64>, WorldError> {
         let mut change = self.change();
         let view = change.view();
@@ -69,7 +69,7 @@ impl World {
         })
     }
 
-    /// Removes a user with all messages; the id never comes back.
+    /// Removes a user with all messages; the id is never reused.
     ///
     /// # Errors
     /// `NoUser`.
@@ -86,7 +86,7 @@ impl World {
         Ok(())
     }
 
-    /// Removes a message; the id never comes back.
+    /// Removes a message; the id is never reused.
     ///
     /// # Errors
     /// `NoUser`, `NoMessage`.
@@ -102,11 +102,11 @@ impl World {
         Ok(())
     }
 
-    /// Sets fields of a user to the given values, whatever they are: fields that the interface
-    /// does not name are sent after the others. Fields set once stay so.
+    /// Sets fields of a user to any given values; fields that the interface does not name are sent
+    /// after the others. Fields that were set no longer change by themselves.
     ///
     /// # Errors
-    /// `NoUser`; `Argument` for the field `id`, which rows are found by.
+    /// `NoUser`; `Argument` for the field `id`, because rows are found by it.
     pub fn edit_user(&self, user_id: u64, fields: Fields) -> Result<(), WorldError> {
         refuse_id(&fields)?;
         let mut change = self.change();
@@ -149,7 +149,7 @@ impl World {
     }
 }
 
-/// A change under way; what is refused leaves the world, and whoever shares its changes, alone.
+/// A change in progress; a rejected one affects neither the world nor those that share its changes.
 struct Change<'world> {
     world: &'world World,
     overlay: RwLockWriteGuard<'world, Arc<Overlay>>,
@@ -160,7 +160,7 @@ impl Change<'_> {
         &self.overlay
     }
 
-    /// The instant before. Drop it before the change is made, or all changes are copied.
+    /// The previous instant. Drop it before making the change, or all changes are copied.
     fn view(&self) -> View {
         View {
             rows: Arc::clone(&self.world.rows),

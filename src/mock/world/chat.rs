@@ -12,10 +12,10 @@ use super::shape::{Beat, Conversation, Moments, Turn};
 use super::text;
 use super::{locale, locales};
 
-/// How many people answer in a world.
+/// The number of operators in a world.
 const OPERATORS: u64 = 12;
 const OPERATOR_BASE: u64 = 301;
-/// The end of a message that a user sent, up to the user's id.
+/// The end of a user's message, up to the user's id.
 const USER_SENDER: &[u8] = b",\"sender_type\":\"user\",\"sender\":{\"id\":";
 
 /// One user's messages, as they are written.
@@ -25,7 +25,7 @@ pub struct Chat<'conversation> {
     conversation: &'conversation Conversation,
     moments: Moments<'conversation>,
     person: Person,
-    /// How the user is addressed, as the inside of a JSON string.
+    /// How the user is addressed, as the content of a JSON string.
     called: Vec<u8>,
     user_sender: Vec<u8>,
     usual_sender: Vec<u8>,
@@ -64,7 +64,7 @@ impl<'conversation> Chat<'conversation> {
         }
     }
 
-    /// The same, with the user as `row` has it.
+    /// The same, with the user as in `row`.
     pub fn with_user(mut self, row: &[u8]) -> Self {
         let Ok(row) = Entries::read(row) else {
             return self;
@@ -85,7 +85,7 @@ impl<'conversation> Chat<'conversation> {
 }
 
 impl Chat<'_> {
-    /// Writes message `position`; the cheapest order is the list's.
+    /// Writes message `position`; cheapest in the order of the list.
     pub fn write_message(&mut self, position: u64, out: &mut Vec<u8>) {
         let seed = self.generator.seed;
         let turn = self.conversation.turn(position);
@@ -162,9 +162,9 @@ impl Chat<'_> {
     }
 }
 
-/// Writes the end of a message that operator `number` sent.
+/// Writes the end of a message by operator `number`.
 fn write_operator_sender(seed: u64, number: u64, out: &mut Vec<u8>) {
-    // Operators have rows of their own, past those of all users.
+    // Operators have their own rows, after those of all users.
     let mut draw = Draw::new(seed, Stream::Operator, identity::MAX_USERS + number, 0);
     let locale = locales::choose(&mut draw);
     let given = locale::choose_name(&mut draw, locale.given);

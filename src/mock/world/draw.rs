@@ -1,22 +1,22 @@
 //! Counter-based randomness: every number is a pure function of (generator version, seed, stream,
-//! row), so a row can be made alone, in any order, on any machine.
+//! row), so that any row can be generated alone, in any order, on any machine.
 
-/// The version of everything the generator decides; rows change only together with it.
+/// The version of the generator; rows change only together with it.
 pub const GENERATOR_VERSION: u64 = 1;
 
-/// What a sequence of draws is for. Each concern has its own, so that one more draw in one of them
-/// moves nothing in the others.
+/// The use of a sequence of draws. Each use has its own, so that an additional draw in one does not
+/// affect the others.
 #[derive(Clone, Copy, Debug)]
 pub enum Stream {
-    /// The digits that make user ids uneven.
+    /// The digits that make user ids irregular.
     UserId = 1,
-    /// The digits that make message ids uneven.
+    /// The digits that make message ids irregular.
     MessageId = 2,
     /// Name, address, reference.
     Person = 3,
     /// Custom properties and the last page visited.
     Profile = 4,
-    /// When the user came, and the spread of the visits.
+    /// When the user arrived, and the spread of the visits.
     Arrival = 5,
     /// How many messages a user has.
     Length = 6,
@@ -26,17 +26,17 @@ pub enum Stream {
     Reply = 8,
     /// Who speaks, and what was read.
     Turn = 9,
-    /// What is said.
+    /// The text of messages.
     Text = 10,
-    /// The people who answer.
+    /// The operators.
     Operator = 11,
     /// How late the user was last seen.
     Presence = 12,
-    /// How a dialect bends a row.
+    /// How a dialect changes a row.
     RowMutation = 13,
 }
 
-/// The finaliser of splitmix64: a bijection of 64 bits whose output passes for random.
+/// The finaliser of splitmix64: a bijection of 64 bits whose output looks random.
 const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -45,7 +45,7 @@ const fn mix(value: u64) -> u64 {
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One number out of several, in their order; passes for random even where they are small.
+/// Hashes several numbers in order; looks random even for small ones.
 pub(crate) const fn blend(mut numbers: &[u64]) -> u64 {
     let mut state = STEP;
     while let [number, rest @ ..] = numbers {
@@ -55,7 +55,7 @@ pub(crate) const fn blend(mut numbers: &[u64]) -> u64 {
     state
 }
 
-/// A short sequence of draws that belongs to one row and one concern.
+/// A short sequence of draws that belongs to one row and one use.
 #[derive(Clone, Debug)]
 pub struct Draw {
     state: u64,
@@ -88,21 +88,21 @@ impl Draw {
         self.below(1000) < per_mille
     }
 
-    /// One of `choices`, or the empty text when there is none.
+    /// One of `choices`, or an empty text if there are none.
     pub fn pick(&mut self, choices: &[&'static str]) -> &'static str {
         let at = self.below(choices.len() as u64) as usize;
         choices.get(at).copied().unwrap_or_default()
     }
 }
 
-/// A 64-bit digest of what is fed to it, the same on every machine.
+/// A 64-bit hash of its input, the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Digest {
     state: u64,
 }
 
 impl Digest {
-    /// An empty digest under the generator's version.
+    /// An empty hash under the generator's version.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -110,12 +110,12 @@ impl Digest {
         }
     }
 
-    /// Feeds one number.
+    /// Adds one number.
     pub const fn number(&mut self, value: u64) {
         self.state = mix(self.state.wrapping_add(STEP) ^ mix(value));
     }
 
-    /// Feeds one text; its length goes in as well, so that texts cannot run together.
+    /// Adds one text with its length, so that adjacent texts cannot be confused.
     pub fn text(&mut self, value: &str) {
         self.number(value.len() as u64);
         for byte in value.bytes() {
@@ -129,7 +129,7 @@ impl Digest {
         self.state
     }
 
-    /// Feeds bytes, eight at a time, and how many they are.
+    /// Adds bytes, eight at a time, and their number.
     pub fn bytes(&mut self, value: &[u8]) {
         self.number(value.len() as u64);
         for word in value.chunks(8) {

@@ -1,36 +1,36 @@
-//! Lists whose rows were partly taken out: which row stands where.
+//! Lists with removed rows: which row is at which position.
 
 use std::ops::Range;
 
 use super::draw::Digest;
 use super::sorted::Sorted;
 
-/// Row numbers that were taken out of a list; the rest close up.
+/// Removed row numbers; the other rows close up.
 #[derive(Clone, Debug, Default)]
 pub struct Gaps {
     removed: Sorted<()>,
 }
 
-/// A list of rows `0..end`, less those taken out.
+/// A list of rows `0..end` without the removed ones.
 #[derive(Clone, Copy, Debug)]
 pub struct List<'gaps> {
-    /// `None` while nothing was taken out.
+    /// `None` until a row is removed.
     pub gaps: Option<&'gaps Gaps>,
     pub end: u64,
 }
 
 impl Gaps {
-    /// How many were taken out.
+    /// How many were removed.
     pub fn len(&self) -> u64 {
         self.removed.len() as u64
     }
 
-    /// Whether row `number` was taken out.
+    /// Whether row `number` was removed.
     pub fn has(&self, number: u64) -> bool {
         self.removed.get(number).is_some()
     }
 
-    /// Takes row `number` out.
+    /// Removes row `number`.
     pub fn take(&mut self, number: u64) {
         self.removed.update(number, |()| {});
     }
@@ -40,7 +40,7 @@ impl Gaps {
         self.removed.count(|_, removed| removed < number) as u64
     }
 
-    /// The row that now stands at `position`.
+    /// The row that is now at `position`.
     fn row(&self, position: u64) -> u64 {
         let before = self
             .removed
@@ -54,7 +54,7 @@ impl Gaps {
         Some(removed)
     }
 
-    /// Feeds the row numbers to a fingerprint.
+    /// Adds the row numbers to a fingerprint.
     pub fn digest(&self, digest: &mut Digest) {
         digest.number(self.len());
         for (number, ()) in self.removed.iter() {
@@ -74,19 +74,19 @@ impl List<'_> {
         number < self.end && !self.gaps.is_some_and(|gaps| gaps.has(number))
     }
 
-    /// The row that stands at `position`.
+    /// The row at `position`.
     pub fn row(&self, position: u64) -> Option<u64> {
         let row = self.gaps.map_or(position, |gaps| gaps.row(position));
         (row < self.end).then_some(row)
     }
 
-    /// Where row `number` stands.
+    /// The position of row `number`.
     pub fn position(&self, number: u64) -> Option<u64> {
         self.has(number)
             .then(|| number - self.gaps.map_or(0, |gaps| gaps.before(number)))
     }
 
-    /// The rows that follow each other without a gap from `position` on, at most `limit` of them.
+    /// The consecutive rows from `position` on, at most `limit` of them.
     pub fn run(&self, position: u64, limit: u64) -> Option<Range<u64>> {
         let start = self.row(position).filter(|_| limit > 0)?;
         let end = self.end.min(start.saturating_add(limit));
@@ -94,7 +94,7 @@ impl List<'_> {
         Some(start..gap.map_or(end, |gap| gap.min(end)))
     }
 
-    /// All rows that are left, in order.
+    /// All remaining rows, in order.
     pub fn rows(self) -> impl Iterator<Item = u64> {
         let mut position = 0;
         std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Rows that were given, byte for byte: the users that a world from JSON lines starts with.
+//! Given rows, byte for byte: the users of a world from JSON lines.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::block::{BLOCK, Block};
 use super::draw::Digest;
 
-/// Users that were given, in their order, with their messages.
+/// Given users, in their order, with their messages.
 #[derive(Debug, Default)]
 pub struct Given {
     pub users: List,
@@ -19,7 +19,7 @@ pub struct Given {
 #[derive(Debug, Default)]
 pub struct Chat {
     pub messages: List,
-    /// The last moment that the user or a message names, in milliseconds since 1970.
+    /// The latest time in the user or a message, in milliseconds since 1970.
     pub last: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Given {
         self.chats.get(index as usize)
     }
 
-    /// Feeds all rows to a fingerprint; no rows feed nothing.
+    /// Adds all rows to a fingerprint; nothing if there are none.
     pub fn digest(&self, digest: &mut Digest) {
         self.users.digest(digest);
         for chat in &self.chats {
@@ -43,7 +43,7 @@ impl Given {
 #[derive(Debug, Default)]
 pub struct List {
     ids: Vec<u64>,
-    /// The places by ascending id, where the list is not in that order itself.
+    /// The places by ascending id, unless the list is in that order itself.
     by_id: Option<Vec<usize>>,
     blocks: Vec<Block>,
 }
@@ -72,7 +72,7 @@ impl List {
         place.map(|place| place as u64)
     }
 
-    /// The block that `place` is in; the rows of each are those of [`super::block::span`].
+    /// The block of `place`; each has the rows of [`super::block::span`].
     pub fn block(&self, place: u64) -> Option<&Block> {
         let block = self.blocks.get((place / BLOCK) as usize);
         block.filter(|_| place < self.len())
@@ -89,7 +89,7 @@ impl List {
     }
 }
 
-/// A list that is being put together.
+/// A list under construction.
 #[derive(Debug, Default)]
 pub struct ListBuilder {
     ids: Vec<u64>,
@@ -99,7 +99,7 @@ pub struct ListBuilder {
 }
 
 impl ListBuilder {
-    /// Adds a row at the end; false if its id is there already.
+    /// Appends a row; false if its id exists already.
     pub fn push(&mut self, id: u64, row: Vec<u8>) -> bool {
         if !self.seen.insert(id) {
             return false;

@@ -1,15 +1,15 @@
-//! Ids: uneven, ascending, and turned back into the row they stand for without a table.
+//! Ids: irregular, ascending, and mapped back to their row without a table.
 
 use super::draw::{Draw, Stream};
 
-/// The id of the first user of every world: the one that the documentation's examples ask for.
+/// The id of the first user of every world, which the documentation's examples use.
 const FIRST_USER: u64 = 42;
 const USER_STRIDE: u64 = 8;
 
-/// A user's messages have room for this many rows, those added later included.
+/// The most messages of a user, including those added later.
 pub const MAX_LIST: u64 = 1 << 20;
-/// A world has room for this many users, those added later included; ids stay below 2^53, which
-/// every JSON reader holds exactly.
+/// The most users in a world, including those added later; ids stay below 2^53, which every JSON
+/// parser represents exactly.
 pub const MAX_USERS: u64 = 1 << 31;
 
 const MESSAGE_STRIDE: u64 = 4;

@@ -1,4 +1,5 @@
-//! Worlds as JSON lines: each line a user as the service sends it, with one more key `messages`.
+//! Worlds as JSON lines: each line a user as the service sends it, with an additional key
+//! `messages`.
 
 use std::io::{self, BufRead, Write};
 
@@ -12,7 +13,7 @@ use crate::mock::chunks::Chunks;
 
 const MESSAGES: &str = "messages";
 
-/// Ids stay below this, so that those of rows added later have room above.
+/// Ids stay below this, so that rows added later have room above.
 const MAX_ID: u64 = 1 << 63;
 
 /// Why lines are not a world.
@@ -39,7 +40,7 @@ impl JsonlReader {
     /// `Line` for a line that is not an object with an integer id, or that has a row twice.
     pub fn line(&mut self, line: &[u8]) -> Result<(), JsonlError> {
         self.lines += 1;
-        // Some programs begin every file with this mark.
+        // Some programs start every file with a byte order mark.
         let mark = "\u{feff}".as_bytes();
         let line = match self.lines {
             1 => line.strip_prefix(mark).unwrap_or(line),
@@ -55,7 +56,7 @@ impl JsonlReader {
         })
     }
 
-    /// The world of all lines, in their order.
+    /// The world with all lines, in their order.
     #[must_use]
     pub fn finish(self) -> World {
         World::given(Given {
@@ -66,7 +67,7 @@ impl JsonlReader {
 
     fn user(&mut self, line: &[u8]) -> Result<(), String> {
         let Entries(mut entries) = Entries::read(line).map_err(|error| reason(&error))?;
-        // A user may have a field of that name too; the list comes after it.
+        // A user may also have a field of that name; the list comes after it.
         let messages = entries
             .iter()
             .rposition(|(key, _)| object::is_name(key, MESSAGES))
@@ -92,12 +93,13 @@ impl JsonlReader {
 
 impl World {
     /// Reads a world from JSON lines: the users in their order, each as the service sends it, with
-    /// one more key `messages` that holds the list of messages. Rows are kept byte for byte, but
-    /// for space between tokens. Rows added later are generated, with ids above all of these.
+    /// an additional key `messages` that has the list of messages. Rows are preserved byte for
+    /// byte, except for whitespace between tokens. Rows added later are generated, with ids above
+    /// all of these.
     ///
     /// # Errors
     /// `Line` for a line that is not an object with an integer id, or that has a row twice; `Read`
-    /// where the reader fails.
+    /// if the reader fails.
     pub fn from_jsonl(mut reader: impl BufRead) -> Result<Self, JsonlError> {
         let mut lines = JsonlReader::default();
         let mut line = Vec::new();
@@ -108,7 +110,7 @@ impl World {
         Ok(lines.finish())
     }
 
-    /// Writes the world as it is now as JSON lines, in bounded memory.
+    /// Writes the current world as JSON lines, in bounded memory.
     ///
     /// # Errors
     /// Those of the writer.
@@ -177,7 +179,7 @@ fn latest(row: &Entries<'_>, names: &[&str]) -> Option<u64> {
     moments.max()
 }
 
-/// What the JSON reader says, without its line number: to it, each line is the first.
+/// The JSON parser's message without its line number: to the parser, each line is the first.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text

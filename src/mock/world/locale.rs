@@ -1,12 +1,12 @@
-//! What a language brings to the world: names of its people and lines of a chat.
+//! What a language adds to the world: people's names and lines of a chat.
 
 use super::draw::Draw;
 
-/// A name as its people write it, and in letters that an e-mail address can hold.
+/// A name in its own script, and in letters that an e-mail address can have.
 pub type Name = (&'static str, &'static str);
 
-/// Names and lines of one language. In a line, `{n}` stands for an order number and `{name}` for
-/// the user's given name.
+/// Names and lines of one language. In a line, `{n}` is an order number and `{name}` the user's
+/// given name.
 #[derive(Debug)]
 pub struct Locale {
     /// Language tag, as in BCP 47.
@@ -16,18 +16,18 @@ pub struct Locale {
     /// How the two are written: `{g}` given, `{f}` family.
     pub full_name: NameOrder,
     pub cities: &'static [&'static str],
-    /// The user opens a visit, goes on, takes leave.
+    /// The user opens a visit, continues, says goodbye.
     pub user_opening: &'static [&'static str],
     pub user_middle: &'static [&'static str],
     pub user_closing: &'static [&'static str],
-    /// The operator opens a visit, answers, takes leave, or the widget invites.
+    /// The operator opens a visit, answers, says goodbye, or the widget invites.
     pub operator_opening: &'static [&'static str],
     pub operator_middle: &'static [&'static str],
     pub operator_closing: &'static [&'static str],
     pub invitation: &'static [&'static str],
 }
 
-/// How a language puts a name together.
+/// How a language builds a full name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOrder {
     GivenFamily,

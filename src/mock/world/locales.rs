@@ -1,10 +1,10 @@
-//! The languages of the world, and how frequent each is.
+//! The languages of the world, and their frequencies.
 
 use super::draw::Draw;
 use super::locale::Locale;
 use super::{locales_eastern, locales_latin};
 
-/// The languages and their weights; English is the most frequent, as the fallback of widgets is.
+/// The languages and their weights; English is the most frequent, being the fallback of widgets.
 const WEIGHTED: [(u64, &Locale); 16] = [
     (30, &locales_latin::ENGLISH),
     (8, &locales_latin::GERMAN),

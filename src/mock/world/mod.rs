@@ -1,7 +1,7 @@
-//! The world that the mock serves: users and messages made when asked for, and changes on top.
+//! The world that the mock serves: users and messages generated on demand, with changes on top.
 //!
 //! Row i is a pure function of (generator version, seed, `messages_per_user`, i): a larger world
-//! keeps the rows of a smaller one to the byte, and size costs no memory.
+//! has byte for byte the rows of a smaller one, and size costs no memory.
 
 mod block;
 mod cache;
@@ -60,21 +60,21 @@ pub enum WorldError {
     NoMessage { user_id: u64, message_id: u64 },
 }
 
-/// A made-up service: its users, their messages, and what was changed since.
+/// A made-up service: its users, their messages, and the changes since.
 #[derive(Debug)]
 pub struct World {
     rows: Arc<Rows>,
     overlay: RwLock<Arc<Overlay>>,
 }
 
-/// The changes of a world at one instant, to come back to.
+/// The changes of a world at one instant, for restoring it.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     view: View,
 }
 
 impl World {
-    /// A world of `users` users with `lo..=hi` messages each, most of them with few. Made at once,
+    /// A world of `users` users with `lo..=hi` messages each, most of them with few. Takes no time,
     /// whatever its size.
     ///
     /// # Errors
@@ -119,20 +119,20 @@ impl World {
         self.rows.users
     }
 
-    /// The least and the most messages generated for a user; in a world from JSON lines, those
-    /// that its users have.
+    /// The least and the most messages generated for a user; in a world from JSON lines, those that
+    /// its users have.
     #[must_use]
     pub fn messages_per_user(&self) -> (u64, u64) {
         (self.rows.generator.lo, self.rows.generator.hi)
     }
 
-    /// Whether its first rows were given, and not generated.
+    /// Whether its first rows were given rather than generated.
     #[must_use]
     pub fn is_given(&self) -> bool {
         self.rows.given.users.len() > 0
     }
 
-    /// One instant of the world, to read from; it holds no lock.
+    /// A read-only view of this instant of the world; it holds no lock.
     #[must_use]
     pub fn view(&self) -> View {
         let overlay = self.overlay.read().unwrap_or_else(PoisonError::into_inner);
@@ -142,16 +142,16 @@ impl World {
         }
     }
 
-    /// All changes made up to now, to come back to. Costs nothing.
+    /// All changes up to now, for restoring them later. Costs nothing.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { view: self.view() }
     }
 
-    /// Makes the world as it was, rows added since then gone: their ids come again.
+    /// Restores the world; rows added since then are gone, and their ids will be used again.
     ///
     /// # Errors
-    /// `Argument` when the snapshot is of a world that is neither this one nor a copy of it.
+    /// `Argument` if the snapshot belongs neither to this world nor to a copy of it.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), WorldError> {
         let Snapshot { view } = snapshot;
         if !Arc::ptr_eq(&self.rows, &view.rows) {
@@ -165,8 +165,8 @@ impl World {
         Ok(())
     }
 
-    /// A world with the same rows and changes, to be changed on its own. Costs nothing, whatever
-    /// the size; rendered rows are shared.
+    /// An independent world with the same rows and changes. Costs nothing, whatever the size;
+    /// rendered rows are shared.
     #[must_use]
     pub fn fork(&self) -> Self {
         let view = self.view();
@@ -183,7 +183,7 @@ impl World {
     }
 
     /// How many messages there are now. The first call counts every generated user (about 10
-    /// million a second), and each call those that were added.
+    /// million per second), and each call counts those that were added.
     #[must_use]
     pub fn total_messages(&self) -> u64 {
         let view = self.view();
@@ -210,7 +210,7 @@ impl World {
             .then(|| into_text(out))
     }
 
-    /// Sixteen hexadecimal digits over the generator's version, the arguments and all changes:
+    /// Sixteen hexadecimal digits that hash the generator's version, the arguments and all changes:
     /// equal fingerprints serve equal rows.
     #[must_use]
     pub fn fingerprint(&self) -> String {

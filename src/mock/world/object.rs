@@ -1,4 +1,4 @@
-//! JSON objects as text: read field by field, changed without touching the fields beside.
+//! JSON objects as text: read field by field, and edited without touching other fields.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::calendar::read_timestamp;
 use super::overlay::Fields;
 
-/// The fields of an object as they stand in its text, in order; names may come twice.
+/// The fields of an object as in its text, in order; names may occur twice.
 #[derive(Debug)]
 pub struct Entries<'text>(pub Vec<(&'text RawValue, &'text RawValue)>);
 
@@ -17,12 +17,12 @@ impl<'text> Entries<'text> {
     /// Reads an object.
     ///
     /// # Errors
-    /// Those of the JSON reader; also for JSON that is not an object.
+    /// Those of the JSON parser; also for JSON that is not an object.
     pub fn read(text: &'text [u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(text)
     }
 
-    /// The value of a field; the last one, if the name comes twice.
+    /// The value of a field; the last one, if the name occurs twice.
     pub fn get(&self, name: &str) -> Option<&'text RawValue> {
         let mut entries = self.0.iter().rev();
         entries
@@ -35,7 +35,7 @@ impl<'text> Entries<'text> {
         read_timestamp(&string(self.get(name)?)?)
     }
 
-    /// The object without space between its tokens.
+    /// The object without whitespace between its tokens.
     pub fn to_text(&self) -> Vec<u8> {
         let mut out = vec![b'{'];
         for (number, (key, value)) in self.0.iter().enumerate() {
@@ -73,7 +73,7 @@ impl<'text> Deserialize<'text> for Entries<'text> {
     }
 }
 
-/// The text of a JSON string; `None` for other values, and for one with half a surrogate pair.
+/// The text of a JSON string; `None` for other values, and for one with a lone surrogate.
 fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     let text = value.get();
     match text.strip_prefix('"')?.strip_suffix('"') {
@@ -82,12 +82,12 @@ fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a key stands for this name.
+/// Whether a key, once unescaped, is this name.
 pub fn is_name(key: &RawValue, name: &str) -> bool {
     string(key).is_some_and(|key| key == name)
 }
 
-/// The object with fields set: where they stand, or at the end.
+/// The object with fields set: in place, or at the end.
 pub fn with_fields(row: &[u8], fields: &Fields) -> Vec<u8> {
     let Ok(Entries(entries)) = Entries::read(row) else {
         return row.to_vec();
@@ -119,7 +119,7 @@ pub fn with_fields(row: &[u8], fields: &Fields) -> Vec<u8> {
     out
 }
 
-/// Writes JSON without the space between its tokens.
+/// Writes JSON without whitespace between its tokens.
 pub fn write_compact(value: &str, out: &mut Vec<u8>) {
     let (mut inside, mut escaped) = (false, false);
     let is_space = |byte: &u8| {

@@ -1,4 +1,4 @@
-//! What was changed in a world by hand; everything else stays generated.
+//! Manual changes of a world; everything else stays generated.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::sorted::Sorted;
 /// Named fields of one row, set to given values.
 pub type Fields = Map<String, Value>;
 
-/// What was changed about one user.
+/// The changes to one user.
 #[derive(Clone, Debug, Default)]
 pub struct UserChange {
     /// Messages added after the generated ones.
     pub added: u64,
-    /// Messages taken out, by position.
+    /// Removed messages, by position.
     pub removed: Gaps,
     pub fields: Fields,
     /// Fields of messages, by position.
@@ -24,7 +24,7 @@ pub struct UserChange {
 }
 
 impl UserChange {
-    /// Whether the user's own row is not as it was.
+    /// Whether the user's own row was changed.
     pub fn changes_row(&self) -> bool {
         self.added > 0 || !self.fields.is_empty()
     }
@@ -34,13 +34,13 @@ impl UserChange {
     }
 }
 
-/// Everything that was changed in a world. A copy shares what is not changed further.
+/// All changes of a world. A copy shares whatever is not changed further.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     pub added_users: u64,
     pub removed_users: Gaps,
     pub users: Sorted<Arc<UserChange>>,
-    /// By how much the number of messages differs from the generated one.
+    /// The difference between the number of messages and the generated number.
     pub message_delta: i64,
 }
 
@@ -50,7 +50,7 @@ impl Overlay {
         self.users.update(index, |user| change(Arc::make_mut(user)));
     }
 
-    /// Feeds all changes to a fingerprint; a world without changes feeds the same as a new one.
+    /// Adds all changes to a fingerprint; a world without changes adds the same as a new one.
     pub fn digest(&self, digest: &mut Digest) {
         digest.number(self.added_users);
         self.removed_users.digest(digest);

@@ -1,11 +1,11 @@
-//! Who a user is, and how the parts of the user's row are written.
+//! A user's identity, and how the parts of the user's row are written.
 
 use super::draw::{Draw, Stream};
 use super::locale::{self, Locale, Name, NameOrder};
 use super::locales;
 use super::text;
 
-/// Who a user is.
+/// A user's identity.
 pub struct Person {
     pub locale: &'static Locale,
     pub given: Name,
@@ -30,7 +30,7 @@ impl Person {
     }
 }
 
-/// Writes the full name, in the order that the language has.
+/// Writes the full name, in the language's order.
 pub fn write_name(person: &Person, out: &mut Vec<u8>) {
     let (first, second, space) = match person.locale.full_name {
         NameOrder::GivenFamily => (person.given.0, person.family.0, true),
@@ -63,7 +63,7 @@ pub fn write_email(person: &Person, out: &mut Vec<u8>) {
     out.extend_from_slice(domain.copied().unwrap_or(b"@example.com"));
 }
 
-/// Writes the reference value, of one of three kinds.
+/// Writes the reference value, which is of one of three kinds.
 pub fn write_reference(person: &Person, index: u64, out: &mut Vec<u8>) {
     match person.mailbox >> 60 {
         0..8 => {
@@ -83,7 +83,7 @@ pub fn write_reference(person: &Person, index: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the address of the last page visited.
+/// Writes the URL of the last page visited.
 pub fn write_last_url(person: &Person, draw: &mut Draw, out: &mut Vec<u8>) {
     const PAGES: [&str; 8] = [
         "/",

@@ -16,7 +16,7 @@ pub struct Generator {
     /// The least and the most messages of a user.
     pub lo: u64,
     pub hi: u64,
-    /// Ids start above these: those of rows that were given.
+    /// Generated ids are above these, and so above those of given rows.
     pub users_from: u64,
     pub messages_from: u64,
 }
@@ -54,7 +54,7 @@ impl Generator {
         Conversation::new(self.seed, index, self.lo, self.hi)
     }
 
-    /// Writes the user in row `index`, of whom `added` messages came after the generated ones.
+    /// Writes the user in row `index`, who has `added` messages after the generated ones.
     pub fn write_user(&self, index: u64, added: u64, out: &mut Vec<u8>) {
         let person = Person::new(self.seed, index);
         let conversation = self.conversation(index);

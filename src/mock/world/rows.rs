@@ -1,5 +1,5 @@
-//! The rows that a world starts with, and those that come when it grows: never changed, only hidden
-//! or written over.
+//! The initial rows of a world, and those that come when it grows: never changed, only hidden or
+//! overridden.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -18,13 +18,13 @@ use super::overlay::Fields;
 use super::render::Generator;
 use super::shape::Conversation;
 
-/// All rows of a world and of its copies. Users go by index, and messages by index and position;
-/// both go on past what is there at first.
+/// All rows of a world and of its copies. Users are addressed by index, messages by index and
+/// position; both continue past the initial rows.
 #[derive(Debug)]
 pub struct Rows {
-    /// How many users there are at first.
+    /// The initial number of users.
     pub users: u64,
-    /// The rows that were given, which come first; all others are generated.
+    /// The given rows, which come first; all others are generated.
     pub given: Given,
     pub generator: Generator,
     rendered: Blocks,
@@ -49,7 +49,7 @@ impl Rows {
         }
     }
 
-    /// Rows that were given; users that are added get as many messages as these have.
+    /// Given rows; users added later get as many messages as these have.
     pub fn given(given: Given) -> Self {
         let lengths = || given.chats.iter().map(|chat| chat.messages.len());
         let message_ids = given.chats.iter().map(|chat| chat.messages.largest_id());
@@ -75,7 +75,7 @@ impl Rows {
         self.generator.users_from <= MOST && self.generator.messages_from <= MOST
     }
 
-    /// How many messages there are at first. The first call counts; later ones are free.
+    /// The initial number of messages. The first call counts them; later ones are free.
     pub fn messages(&self) -> u64 {
         *self.messages.get_or_init(|| {
             if self.generator.lo == self.generator.hi {
@@ -85,7 +85,7 @@ impl Rows {
         })
     }
 
-    /// How many messages a user has at first.
+    /// The initial number of messages of a user.
     pub fn length(&self, index: u64) -> u64 {
         match self.given.chat(index) {
             Some(chat) => chat.messages.len(),
@@ -98,7 +98,7 @@ impl Rows {
         given.unwrap_or_else(|| self.generator.user_id(index))
     }
 
-    /// The index of the user with this id, whether it came already or not.
+    /// The index of the user with this id, even if it was not added yet.
     pub fn user_index(&self, id: u64) -> Option<u64> {
         self.given.users.place(id).or_else(|| {
             let index = self.generator.user_index(id)?;
@@ -112,7 +112,7 @@ impl Rows {
             .unwrap_or_else(|| self.generator.message_id(index, position))
     }
 
-    /// The position of a message of this user, whether it came already or not.
+    /// The position of a message of this user, even if it was not added yet.
     pub fn message_position(&self, index: u64, id: u64) -> Option<u64> {
         let given = self.given.chat(index).map(|chat| &chat.messages);
         given.and_then(|given| given.place(id)).or_else(|| {
@@ -121,7 +121,7 @@ impl Rows {
         })
     }
 
-    /// One user, to whom `added` messages came.
+    /// One user, with `added` new messages.
     pub fn user(&self, index: u64, added: u64) -> Bytes {
         if let Some(row) = self.given.users.row(index) {
             return self.followed(index, row, added);
@@ -155,7 +155,7 @@ impl Rows {
         Bytes::from(row)
     }
 
-    /// The users that stand together with the one at `index`, and their indexes.
+    /// The block of users around `index`, and their indexes.
     pub fn user_block(&self, index: u64) -> (Range<u64>, Block) {
         let rows = span(index, self.users);
         if let Some(block) = self.given.users.block(index) {
@@ -170,7 +170,7 @@ impl Rows {
         (rows, block)
     }
 
-    /// The messages that stand together with the one at `position`, and their positions.
+    /// The block of messages around `position`, and their positions.
     pub fn message_block(&self, index: u64, position: u64) -> (Range<u64>, Block) {
         let rows = span(position, self.length(index));
         let given = self.given.chat(index);
@@ -217,7 +217,7 @@ impl Rows {
         }
     }
 
-    /// A given user, seen when the last of `added` messages came.
+    /// A given user, last seen when the last of `added` messages came.
     fn followed(&self, index: u64, row: Bytes, added: u64) -> Bytes {
         if added == 0 {
             return row;

@@ -1,37 +1,37 @@
-//! The shape of conversations: how long, when, who speaks, what was read.
+//! The shape of conversations: how long they are, when they happen, who speaks, what was read.
 
 use super::calendar::{self, DAY, HOUR, MINUTE, SECOND};
 use super::draw::{Draw, Stream};
 
-/// Messages in one visit, unless the list is so long that visits must hold more.
+/// Messages per visit, unless the list is so long that visits must have more.
 const VISIT: u64 = 12;
-/// No list has more visits than this, so that even the longest spans about two years.
+/// The most visits in a list, so that even the longest spans about two years.
 const MAX_VISITS: u64 = 700;
-/// A visit ends within this time, so it is over before the next one can begin at seven.
+/// The longest visit, so that it is over before the next one can begin at seven.
 const VISIT_TIME: u64 = 6 * HOUR + 30 * MINUTE;
 
-/// One user's conversation, as generated (changes made later are not in it).
+/// One user's conversation, as generated (without later changes).
 #[derive(Clone, Debug)]
 pub struct Conversation {
     seed: u64,
     index: u64,
     /// Messages generated.
     pub length: u64,
-    /// When the user came, in milliseconds since 1970.
+    /// When the user arrived, in milliseconds since 1970.
     pub arrival: u64,
     visit: u64,
     gap_days: u64,
     invited: bool,
     unread: u64,
-    /// When the last message was written, where that is known.
+    /// When the last message was written, if that is known.
     last: Option<u64>,
 }
 
-/// The moments of one conversation; asking for them in order costs a step each.
+/// The times of one conversation; requesting them in order costs one step each.
 #[derive(Debug)]
 pub struct Moments<'conversation> {
     conversation: &'conversation Conversation,
-    /// The visit that was last asked for, and the place reached in it.
+    /// The visit that was last requested, and the position reached in it.
     visit: Option<(u64, u64)>,
     replies: Draw,
     moment: u64,
@@ -39,7 +39,7 @@ pub struct Moments<'conversation> {
 }
 
 impl<'conversation> Moments<'conversation> {
-    /// Moments of `conversation`, to be asked for one by one.
+    /// The times of `conversation`, to be requested one by one.
     #[must_use]
     pub const fn new(conversation: &'conversation Conversation) -> Self {
         let replies = Draw::new(conversation.seed, Stream::Reply, conversation.index, 0);
@@ -89,7 +89,7 @@ pub struct Turn {
     pub beat: Beat,
 }
 
-/// Where in a visit a message stands.
+/// The position of a message within a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
     Opening,
@@ -98,7 +98,8 @@ pub enum Beat {
 }
 
 /// How many messages the user in row `index` has: `lo..=hi`, most lists short and few long (the
-/// fourth power of an even draw, so the mean lies a fifth of the way and the median a sixteenth).
+/// fourth power of a uniform draw, so the mean is at a fifth of the range and the median at a
+/// sixteenth).
 #[must_use]
 pub const fn length(seed: u64, index: u64, lo: u64, hi: u64) -> u64 {
     let even = Draw::new(seed, Stream::Length, index, 0).bits() as u128;
@@ -108,7 +109,7 @@ pub const fn length(seed: u64, index: u64, lo: u64, hi: u64) -> u64 {
 }
 
 impl Conversation {
-    /// The conversation of the user in row `index`, in a world with `lo..=hi` messages a user.
+    /// The conversation of the user in row `index`, in a world with `lo..=hi` messages per user.
     #[must_use]
     pub fn new(seed: u64, index: u64, lo: u64, hi: u64) -> Self {
         let length = length(seed, index, lo, hi);
@@ -134,8 +135,8 @@ impl Conversation {
         }
     }
 
-    /// What follows `length` messages that were given and end at `last`; asked for positions from
-    /// `length` on only.
+    /// What follows `length` given messages that end at `last`; only for positions from `length`
+    /// on.
     #[must_use]
     pub const fn following(seed: u64, index: u64, length: u64, last: u64) -> Self {
         Self {
@@ -151,14 +152,14 @@ impl Conversation {
         }
     }
 
-    /// When message `position` was written; strictly later than the one before it, and later than
-    /// the user's arrival. Positions past `length` are the messages added by hand.
+    /// When message `position` was written; strictly later than the previous one and than the
+    /// user's arrival. Positions past `length` are messages added manually.
     #[must_use]
     pub fn moment(&self, position: u64) -> u64 {
         Moments::new(self).at(position)
     }
 
-    /// When the generated messages end; the ones added by hand follow from there.
+    /// When the generated messages end; those added manually follow.
     fn end(&self) -> u64 {
         self.last.unwrap_or_else(|| self.last_moment(self.length))
     }
@@ -174,8 +175,8 @@ impl Conversation {
             return self.arrival + SECOND + draw.below(10 * MINUTE);
         }
         let mut day = self.arrival / DAY + number * self.gap_days;
-        // A visit may move back, and stays behind the one before it: where visits are a week apart
-        // to any working day, where they are closer to Friday.
+        // A visit may be moved back, but stays after the previous one: if visits are a week apart,
+        // to any working day; if they are closer, to Friday.
         let (back, room) = match self.gap_days {
             7.. => (5, self.gap_days - 7),
             3.. => (1, self.gap_days - 3),
@@ -191,7 +192,7 @@ impl Conversation {
         day * DAY + 7 * HOUR + draw.below(6 * HOUR) + draw.below(6 * HOUR)
     }
 
-    /// When the last of `count` messages was written, or when the user came if there is none.
+    /// When the last of `count` messages was written, or when the user arrived if there is none.
     #[must_use]
     pub fn last_moment(&self, count: u64) -> u64 {
         count

@@ -1,5 +1,5 @@
-//! Numbers in order, in pieces that copies share: a journal holds thousands of instants of a world
-//! that changes all the time, and they must not each take what the whole takes.
+//! Sorted numbers in pieces that copies share: a journal holds thousands of instants of a
+//! constantly changing world, and each must not take as much memory as the whole.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 /// The most numbers in one piece.
 const PIECE: usize = 128;
 
-/// A map from numbers, in their order. A copy costs a pointer for each piece, and the next change of
-/// it copies one piece.
+/// A sorted map with numbers as keys. A copy costs one pointer per piece, and the next change
+/// copies one piece.
 #[derive(Clone, Debug)]
 pub struct Sorted<Value> {
     /// None of them is empty.
@@ -17,7 +17,7 @@ pub struct Sorted<Value> {
 
 #[derive(Clone, Debug)]
 struct Piece<Value> {
-    /// How many numbers stand in the pieces before.
+    /// How many numbers the previous pieces have.
     before: usize,
     entries: Arc<Vec<(u64, Value)>>,
 }
@@ -44,7 +44,7 @@ impl<Value> Sorted<Value> {
         Some(value)
     }
 
-    /// How many numbers come first for which `is_before(rank, number)` holds; it must hold for a
+    /// The length of the prefix for which `is_before(rank, number)` holds; it must hold for a
     /// number if it does for a later one.
     pub fn count(&self, is_before: impl Fn(u64, u64) -> bool) -> usize {
         let starts = |piece: &Piece<Value>| {
@@ -89,7 +89,7 @@ impl<Value> Sorted<Value> {
         entries.map(|(number, value)| (*number, value))
     }
 
-    /// Where a number stands: its piece and its place there; where it would stand, as an error.
+    /// The piece and index of a number; as an error, where it would be inserted.
     fn find(&self, number: u64) -> Result<(usize, usize), (usize, usize)> {
         let starts = |piece: &Piece<Value>| {
             let first = piece.entries.first();
@@ -107,7 +107,7 @@ impl<Value> Sorted<Value> {
 }
 
 impl<Value: Clone + Default> Sorted<Value> {
-    /// Changes the value of a number; it is put in if it is not there.
+    /// Changes the value of a number, which is inserted if missing.
     pub fn update(&mut self, number: u64, change: impl FnOnce(&mut Value)) {
         let found = self.find(number);
         let (at, _) = found.unwrap_or_else(|place| place);
@@ -139,7 +139,7 @@ impl<Value: Clone + Default> Sorted<Value> {
         }
     }
 
-    /// Takes a number out; false if it was not there.
+    /// Removes a number; false if it did not exist.
     pub fn remove(&mut self, number: u64) -> bool {
         let Ok((at, place)) = self.find(number) else {
             return false;
@@ -156,7 +156,7 @@ impl<Value: Clone + Default> Sorted<Value> {
         true
     }
 
-    /// Counts anew what stands before the pieces from `at` on.
+    /// Recounts the numbers before each piece from `at` on.
     fn count_from(&mut self, at: usize) {
         let pieces = self.pieces.get(..at).and_then(<[_]>::last);
         let mut before = pieces.map_or(0, |piece| piece.before + piece.entries.len());

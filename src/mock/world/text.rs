@@ -1,4 +1,4 @@
-//! The few pieces of JSON text that rows are put together from.
+//! The few kinds of JSON text that rows consist of.
 
 /// Writes a number in decimal.
 pub fn number(value: u64, out: &mut Vec<u8>) {
@@ -15,7 +15,7 @@ pub fn number(value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(digits.get(start..).unwrap_or_default());
 }
 
-/// Writes a number in decimal, with zeros in front up to `width` digits.
+/// Writes a number in decimal, with leading zeros up to `width` digits.
 pub fn padded(value: u64, width: u32, out: &mut Vec<u8>) {
     let missing = (1..width)
         .rev()
@@ -41,7 +41,7 @@ pub fn boolean(value: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-/// Writes the inside of a JSON string (RFC 8259, section 7).
+/// Writes the content of a JSON string (RFC 8259, section 7).
 pub fn escaped(value: &str, out: &mut Vec<u8>) {
     if !value
         .bytes()

@@ -1,4 +1,4 @@
-//! One instant of a world: what is in it, in which order, and how it is written.
+//! One instant of a world: its rows, their order, and how they are written.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use super::overlay::{Fields, Overlay, UserChange};
 use super::rows::Rows;
 use crate::mock::chunks::Chunks;
 
-/// One instant of a world, to read from. Cheap to copy; later changes of the world do not show.
+/// A read-only view of one instant of a world. Cheap to copy; later changes of the world do not
+/// show.
 #[derive(Clone, Debug)]
 pub struct View {
     pub(super) rows: Arc<Rows>,
@@ -21,8 +22,8 @@ pub struct View {
 }
 
 impl View {
-    /// Whether the other is the same instant: nothing was changed between the two. Views of copies
-    /// of a world are the same until one of them is changed.
+    /// Whether the other view is of the same instant, with no change in between. Views of copies of
+    /// a world are the same until one of them is changed.
     #[must_use]
     pub fn same_as(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.rows, &other.rows) && Arc::ptr_eq(&self.overlay, &other.overlay)
@@ -40,7 +41,7 @@ impl View {
         Some(self.chat(user_id)?.list().len())
     }
 
-    /// All ids of users, in the order of the list.
+    /// All user ids, in the order of the list.
     #[must_use]
     pub fn user_ids(&self) -> Vec<u64> {
         let rows = self.users().rows();
@@ -58,14 +59,14 @@ impl View {
         )
     }
 
-    /// The id of the user at a position of the list.
+    /// The id of the user at a position in the list.
     #[must_use]
     pub fn user_id_at(&self, position: u64) -> Option<u64> {
         let index = self.users().row(position)?;
         Some(self.rows.user_id(index))
     }
 
-    /// The id of the message at a position of the user's list.
+    /// The id of the message at a position in the user's list.
     #[must_use]
     pub fn message_id_at(&self, user_id: u64, position: u64) -> Option<u64> {
         let chat = self.chat(user_id)?;
@@ -73,13 +74,13 @@ impl View {
         Some(self.rows.message_id(chat.index, row))
     }
 
-    /// Where a user stands in the list.
+    /// The position of a user in the list.
     #[must_use]
     pub fn user_position(&self, user_id: u64) -> Option<u64> {
         self.users().position(self.rows.user_index(user_id)?)
     }
 
-    /// Where a message stands in the user's list.
+    /// The position of a message in the user's list.
     #[must_use]
     pub fn message_position(&self, user_id: u64, message_id: u64) -> Option<u64> {
         let chat = self.chat(user_id)?;
@@ -87,20 +88,20 @@ impl View {
         chat.list().position(row)
     }
 
-    /// The user at a position of the list, as the service sends it.
+    /// The user at a position in the list, as the service sends it.
     #[must_use]
     pub fn user_row(&self, position: u64) -> Option<Bytes> {
         Some(self.user_text(self.users().row(position)?))
     }
 
-    /// The message at a position of the user's list, as the service sends it.
+    /// The message at a position in the user's list, as the service sends it.
     #[must_use]
     pub fn message_row(&self, user_id: u64, position: u64) -> Option<Bytes> {
         let chat = self.chat(user_id)?;
         Some(self.message_text(chat, chat.list().row(position)?))
     }
 
-    /// Writes the user; false if there is none.
+    /// Writes the user; false if it does not exist.
     pub fn write_user(&self, user_id: u64, out: &mut Vec<u8>) -> bool {
         let index = self.index(user_id).ok();
         if let Some(index) = index {
@@ -109,7 +110,7 @@ impl View {
         index.is_some()
     }
 
-    /// Writes the message; false if there is none.
+    /// Writes the message; false if it does not exist.
     pub fn write_message(&self, user_id: u64, message_id: u64, out: &mut Vec<u8>) -> bool {
         let place = self.place(user_id, message_id).ok();
         if let Some((chat, row)) = place {
@@ -169,7 +170,7 @@ impl View {
         }
     }
 
-    /// The index of a user that is there.
+    /// The index of an existing user.
     pub(super) fn index(&self, user_id: u64) -> Result<u64, WorldError> {
         let index = self.rows.user_index(user_id);
         index
@@ -177,7 +178,7 @@ impl View {
             .ok_or(WorldError::NoUser { user_id })
     }
 
-    /// Where a message stands that is there, rows taken out counted.
+    /// The place of an existing message, counting removed rows.
     pub(super) fn place(
         &self,
         user_id: u64,
@@ -230,11 +231,11 @@ impl<'view> Messages<'view> {
 /// How the rows of a list are found and written.
 struct Page<'view, Find, Changed, Write> {
     list: List<'view>,
-    /// The block that a row is in.
+    /// The block of a row.
     block: Find,
-    /// The first row of some that is not as in its block.
+    /// The first row of a range that differs from its block.
     first_changed: Changed,
-    /// Such a row.
+    /// Renders such a row.
     changed: Write,
 }
 
