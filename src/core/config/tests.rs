@@ -1,4 +1,4 @@
-//! What a client is told wrongly, and what it says of it.
+//! Invalid configuration, and its error messages.
 
 use std::fs;
 use std::path::Path;

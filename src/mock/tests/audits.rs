@@ -1,4 +1,4 @@
-//! What an audit says of a plain pager, against what can be counted by hand; no socket in between.
+//! Audits of a plain pager, compared with counts by hand; without a socket.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn lane(users: u64, dialect: &str) -> Arc<Lane> {
     }))
 }
 
-/// The ids that one request for a list is answered with.
+/// The ids in the response to one list request.
 fn read(lane: &Arc<Lane>, path: &str) -> Vec<u64> {
     let uri: Uri = path.parse().unwrap();
     let headers = HeaderMap::from_iter([(
@@ -91,7 +91,7 @@ proptest! {
         prop_assert_eq!(&missing, &lost);
         prop_assert_eq!(audit.expected, stayed.len() as u64);
         prop_assert_eq!(audit.unexpected, Vec::<u64>::new());
-        // A pager that read to the end lost each of them at some request.
+        // If the pager read to the end, some request lost each of them.
         prop_assert!(audit.missing.iter().all(|lost| lost.request.is_some()), "{:?}", audit.missing);
         let repeated: Vec<(u64, u64)> = audit.repeated.iter().map(|row| (row.id, row.times)).collect();
         let twice: Vec<(u64, u64)> = times.into_iter().filter(|(_, times)| *times > 1).collect();

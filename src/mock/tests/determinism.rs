@@ -1,4 +1,4 @@
-//! The same seed, dialect and faults give the same bytes, whoever asks first.
+//! The same seed, dialect and faults give the same bytes, whatever the order of requests.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ const RULES: &str = "
     any p=0.2: latency(lognormal(2, 0.5))
 ";
 
-/// Each path with the bytes that it was answered with, sorted.
+/// Each path with the bytes of its response, sorted.
 fn answers(dialect: &str, paths: &[String]) -> Vec<(String, Vec<u8>)> {
     let world = Arc::new(World::new(11, 60, 0, 150).unwrap());
     let options = Options {
@@ -76,7 +76,7 @@ fn paths(world: &World) -> Vec<String> {
         paths.push(format!("/external/users?offset={offset}&limit=10"));
         paths.push(format!("/external/users?offset={offset}&limit=7"));
     }
-    // Each three times: which of them is the first attempt must not matter.
+    // Each three times: it must not matter which of them is the first attempt.
     [paths.clone(), paths.clone(), paths].concat()
 }
 

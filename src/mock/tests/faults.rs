@@ -42,7 +42,7 @@ fn a_reset_comes_after_exactly_so_many_bytes() {
     }
 }
 
-/// More than sockets hold for a client that does not read.
+/// More than the sockets buffer for a client that does not read.
 fn much() -> Bytes {
     text("much", 1000).repeat(16_000).into()
 }
@@ -54,7 +54,7 @@ fn a_reset_waits_for_a_client_that_reads_late() {
     let server = Server::of(&rules, Some(much.clone()));
     let mut stream = server.connect();
     send(&mut stream, USERS);
-    // Others are answered meanwhile.
+    // Other requests are answered meanwhile.
     let mut other = server.connect();
     send(&mut other, "/external/users/1");
     exactly(&mut other, right_head(much.len()).len() + much.len());
@@ -134,7 +134,7 @@ fn a_stall_lasts_until_the_client_goes() {
         let mut stalled = server.connect();
         send(&mut stalled, USERS);
         assert_eq!(exactly(&mut stalled, bytes.len()), bytes, "{fault}");
-        // Whatever else it says, also at once, it gets no answer.
+        // Whatever else it sends, even at once, it gets no response.
         send(&mut stalled, "/external/users/1");
         let mut other = server.connect();
         for path in ["/external/users/1", "/external/users/2"] {
@@ -157,7 +157,7 @@ fn a_stale_connection_ends_when_it_is_used_again() {
     assert!(nothing_more(&mut stream));
     send(&mut stream, USERS);
     assert_eq!(drain(&mut stream), (Vec::new(), End::Close));
-    // It never saw the second request, so the retry is the second.
+    // It never saw the second request, so the retry counts as the second.
     assert_eq!(server.stub.asked.load(Ordering::Relaxed), 1);
 
     let server = Server::new("users: stale_keepalive()");
@@ -177,7 +177,7 @@ fn what_was_asked_before_a_fault_is_answered_in_full() {
         let mut stream = server.connect();
         let request = |path| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
         let (first, last) = ("/external/users/1", "/external/users/2");
-        // More than HTTP reads at once, so that some of it lies in the socket at the end.
+        // More than HTTP reads at once, so that some of it is still in the socket at the end.
         let requests = [request(first), request(USERS), request(last).repeat(400)].concat();
         stream.write_all(requests.as_bytes()).unwrap();
         let expected = [whole(first), part(right_head(BODY), USERS, bytes)].concat();
@@ -288,7 +288,7 @@ fn what_is_no_request_is_refused_and_told() {
     assert_eq!(server.stub.asked.load(Ordering::Relaxed), 0);
 }
 
-/// What sixteen connections get for the same requests, asked in an order of each seed's own.
+/// The responses to the same requests on sixteen connections, in a different order for each seed.
 fn asked_by_sixteen(rules: &str, seed: u64) -> Vec<(String, Vec<u8>, End)> {
     let server = Server::new(rules);
     let mut paths: Vec<String> = (0..160)

@@ -59,7 +59,7 @@ fn connect(server: &MockServer) -> TcpStream {
     stream
 }
 
-/// Sends one request as it stands and reads one answer, leaving the connection open.
+/// Sends one request unchanged and reads one response, leaving the connection open.
 fn exchange(stream: &mut TcpStream, request: &str) -> Reply {
     let _ = stream.write_all(request.as_bytes());
     let mut head = Vec::new();

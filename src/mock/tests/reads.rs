@@ -1,4 +1,4 @@
-//! What the mock answers.
+//! The mock's responses.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -85,7 +85,7 @@ fn times_and_attempts_are_counted_for_each_request() {
         pattern(&second, &page(0)),
         [false, true, false, false, false]
     );
-    // One after the other: what an earlier rule takes is not spent by a later one.
+    // They fire in turn: a request that an earlier rule took does not use up a later one.
     let both = rules("users: status(503) x1; users: reset() x1");
     let endings: Vec<Delivery> = (0..3).map(|_| both.choose(1, &page(0))).collect();
     assert!(endings[0].change.is_some() && endings[0].ending == Ending::Whole);
@@ -182,7 +182,7 @@ fn rules_come_and_go() {
     assert!(rules.remove(second) && !rules.remove(second));
     assert!(!fires(&rules, &page(0)));
     assert!(rules.remove(first));
-    // A rule that is set again starts its count again.
+    // A rule that is set again restarts its count.
     rules.add("users: reset() x1".parse().unwrap());
     assert!(fires(&rules, &page(0)));
     rules.clear();

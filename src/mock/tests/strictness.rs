@@ -1,4 +1,4 @@
-//! What the mock refuses, and what it does not.
+//! What the mock refuses, and what it accepts.
 
 use serde_json::{Value, json};
 

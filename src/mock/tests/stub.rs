@@ -1,4 +1,4 @@
-//! A service of plain text, to see what the connection makes of its answers.
+//! A plain-text service, to test what the connection does with its responses.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,10 +23,10 @@ use crate::mock::routes::{MAX_LIMIT, Target};
 
 pub const BODY: usize = 10_000;
 
-/// Answers every request with text of its own, in the delivery of the rules.
+/// Answers every request with its own text, in the delivery of the rules.
 pub struct Stub {
     pub rules: Rules,
-    /// What it says to everything, instead.
+    /// If set, the response to every request.
     body: Option<Bytes>,
     pub clock: Clock,
     pub asked: AtomicU64,
@@ -57,7 +57,7 @@ impl Responder for Stub {
     }
 }
 
-/// So many bytes that tell the path and the place, in three pieces.
+/// This many bytes that show the path and the position, in three pieces.
 pub fn text(path: &str, length: usize) -> Vec<u8> {
     (0_u64..)
         .flat_map(|line| format!("{path} {line}\n").into_bytes())
@@ -78,13 +78,13 @@ pub fn chunks(path: &str) -> Chunks {
     chunks
 }
 
-/// A server of one thread, as the mock's own.
+/// A single-threaded server, like the mock's own.
 pub struct Server {
     pub port: u16,
     pub stub: Arc<Stub>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    /// Hears of each connection that has ended.
+    /// Notified of each connection that has ended.
     pub ended: mpsc::Receiver<()>,
 }
 
@@ -148,7 +148,7 @@ impl Server {
         }
     }
 
-    /// Asks on a connection of its own, and reads until it ends.
+    /// Sends a request on a new connection, and reads until it ends.
     pub fn ask(&self, path: &str) -> (Vec<u8>, End) {
         let mut stream = self.connect();
         send(&mut stream, path);
@@ -227,7 +227,7 @@ pub fn nothing_more(stream: &mut TcpStream) -> bool {
     more.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
-/// Asks on a connection that is to end after the answer.
+/// Sends a request on a connection that should end after the response.
 pub fn ask_once(port: u16, path: &str) -> (Vec<u8>, End) {
     let mut stream = connect(port);
     let request = format!("GET {path} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n\r\n");

@@ -1,4 +1,4 @@
-//! The client against a socket that answers what a test wrote down.
+//! The client against a socket with scripted responses.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::core::retry::OnRateLimit;
 mod outages;
 
 const SECRET: &str = "Zm9vYmFyYmF6";
-/// An answer that is held back for ever, by the server's clock.
+/// A response that is delayed forever, by the server's clock.
 const STALL: &str = "stall";
 
-/// A server on port 0 that gives each request the next answer, and notes the request's head.
+/// A server on port 0 that gives each request the next response, and records the request's head.
 struct Scripted {
     url: String,
     heads: Arc<Mutex<Vec<String>>>,
-    /// The clock of the server, and of its clients once it is made virtual.
+    /// The clock of the server and, once it is virtual, of its clients.
     clock: Clock,
 }
 
@@ -43,7 +43,7 @@ impl Scripted {
                 }
                 noted.lock().unwrap().push(String::from_utf8(head).unwrap());
                 if answer == STALL {
-                    // Until the client goes.
+                    // Until the client disconnects.
                     tokio::select! {
                         () = held.hold(None) => {}
                         _ = socket.read_u8() => {}
@@ -66,7 +66,7 @@ impl Scripted {
         Client::new(settings, options).unwrap()
     }
 
-    /// A client that goes by the server's clock, which is virtual from here on.
+    /// A client that uses the server's clock, which is virtual from here on.
     fn client_in_virtual_time(&self, options: Options) -> Client {
         self.clock.make_virtual(virtual_start());
         self.client(options).on_clock(self.clock.clone())

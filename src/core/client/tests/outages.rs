@@ -1,4 +1,4 @@
-//! An outage of the whole service: who waits, who probes, and what it costs, in virtual time.
+//! An outage of the whole service: which calls wait, which probe, and the cost, in virtual time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use super::*;
 const DOWN: &str = "502 Bad Gateway";
 const BUSY: &str = "503 Service Unavailable";
 
-/// A service that answers each request by its path, its number and the time since it began.
+/// A service that answers each request by its path, its number and the time since the start.
 struct Service {
     url: String,
     clock: Clock,
@@ -57,7 +57,7 @@ impl Service {
         Self::answers_for(DOWN, seconds).await
     }
 
-    /// One path always fails, the others are answered.
+    /// One path always fails; all others are answered.
     async fn failing_at(path: &'static str, status: &'static str) -> Self {
         Self::start(move |asked, _, _| match asked.ends_with(path) {
             true => answer(status, "", "down"),
@@ -123,7 +123,7 @@ async fn an_outage_is_waited_out_by_one_request_that_probes() {
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    // 16 that were under way, each again, and probes after 0.5, 1, 2, 4, 5 and 5 seconds.
+    // 16 requests in flight, each again, and probes after 0.5, 1, 2, 4, 5 and 5 seconds.
     assert!(service.sent() <= 1 + 16 + 1 + 8 + 16, "{}", service.sent());
     assert!(
         (20.0..26.5).contains(&service.seconds()),
@@ -155,7 +155,7 @@ async fn a_probe_comes_after_half_a_second_then_twice_as_long_up_to_five() {
         panic!("{:?}", read.sent.attempts);
     };
     assert!(first.seconds_waited <= 0.2, "the usual retry: {first:?}");
-    // Every second probe asks for another address, and is none of this call's attempts.
+    // Every second probe requests another URL, and does not count as an attempt of this call.
     let expected = [0.5, 1.0 + 2.0, 4.0 + 5.0, 5.0 + 5.0, 5.0 + 5.0];
     for (probe, expected) in probes.iter().zip(expected) {
         let waited = probe.seconds_waited / expected;
@@ -233,7 +233,7 @@ async fn one_request_that_fails_among_others_that_are_answered_spends_its_own_re
     let service = Service::failing_at("/13", BUSY).await;
     let client = service.client_that_was_answered(patience(60)).await;
     let others = async {
-        // For longer than all retries of the one take.
+        // Longer than all retries of a single call take.
         for _ in 0..150 {
             user(&client).await.unwrap();
             service.clock.sleep(Duration::from_millis(100)).await;
@@ -330,7 +330,7 @@ async fn probes_go_out_one_at_a_time_however_many_wait() {
         .map(Result::unwrap)
         .collect();
     let attempts = read.iter().map(|read| read.sent.attempts.len());
-    // One more for the first that failed, 7 or 8 probes that failed, one that did not, and the
+    // One more for the first that failed, 7 or 8 probes that failed, one that succeeded, and the
     // last of each other call.
     let spent = attempts.sum::<usize>();
     assert!(spent <= 16 + 1 + 9 + 16, "{spent}");
@@ -402,7 +402,7 @@ async fn an_outage_is_over_though_the_list_of_users_still_fails() {
 
 #[tokio::test]
 async fn a_deadline_before_the_first_probe_is_not_spent_on_waiting() {
-    // Two that fail in a row, of which one is answered at its next attempt.
+    // Two failures in a row, one of which is answered on its next attempt.
     let service = Service::start(|_, number, _| match (2..4).contains(&number) {
         true => answer(DOWN, "", "down"),
         false => fine(),

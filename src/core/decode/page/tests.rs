@@ -195,7 +195,7 @@ const FIELDS: [&str; 21] = [
     "other",
 ];
 
-/// A documented row with some of its fields changed, left out or added, in any order.
+/// A documented row with some of its fields changed, omitted or added, in any order.
 fn row_near(documented: Value) -> impl Strategy<Value = String> {
     let fields: Vec<(String, Value)> = documented
         .as_object()

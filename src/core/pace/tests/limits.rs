@@ -1,4 +1,4 @@
-//! How much of what a service allows is used, and how many requests it refuses.
+//! How much of a service's limit is used, and how many requests it refuses.
 
 use super::super::simulation::*;
 

@@ -1,4 +1,4 @@
-//! Who waits for the pace, and for how long.
+//! Which requests wait for the pace, and for how long.
 
 mod limits;
 mod properties;
@@ -74,7 +74,7 @@ async fn after_a_refusal_no_herd_comes_back() {
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    // Two were taken at once, and two refused.
+    // Two were accepted at once, and two refused.
     let mut places = places.into_iter();
     for place in places.by_ref().take(2) {
         place.answered(Instant::now());

@@ -6,7 +6,7 @@ use super::super::simulation::*;
 use super::*;
 use crate::core::retry;
 
-/// Each got 2 to 8 % once: what came before the first refusal was taken for a burst.
+/// Each got 2 to 8 % once, because the requests before the first refusal were taken for a burst.
 #[test]
 fn small_buckets_that_fill_fast_are_made_use_of() {
     let first = Run {
@@ -71,7 +71,7 @@ proptest! {
         prop_assert!(outcome.most_under_way <= max_concurrency);
         if let Some(rate) = rate_limit {
             for (index, from) in outcome.sent.iter().enumerate() {
-                // A wake-up may be ten milliseconds late, and is made up for.
+                // A wake-up may be ten milliseconds late, and is compensated.
                 let within = outcome.sent[index..].iter().take_while(|at| **at <= from + 1.0);
                 prop_assert!(within.count() as f64 <= rate * 1.01 + 2.0);
             }
@@ -89,7 +89,7 @@ proptest! {
             limiter: Limiter::Unlimited, unhealthy: Unhealthy::Share(share), latency,
             max_concurrency, seed, seconds: 60.0, ..Run::default()
         };
-        // Where a trial is under way at the end, it is over soon after.
+        // If a trial is running at the end, it finishes soon after.
         let free = [60.0, 90.0, 120.0].into_iter().any(|seconds| {
             run(Run { seconds, ..set }).learned.iter().all(Option::is_none)
         });
@@ -137,7 +137,7 @@ proptest! {
             for fate in fates {
                 let admitted = tokio::time::timeout(Duration::from_secs(100), pace.admit(None));
                 let Ok(place) = admitted.await else {
-                    // As many as may are under way.
+                    // As many as allowed are in flight.
                     held.clear();
                     continue;
                 };

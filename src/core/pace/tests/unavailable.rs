@@ -1,4 +1,4 @@
-//! What 503 does to the pace: "too fast" is kept to, "unhealthy" slows nothing down.
+//! The effect of 503s on the pace: "too fast" is obeyed, "unhealthy" slows nothing down.
 
 use super::super::simulation::*;
 use super::*;
@@ -77,8 +77,8 @@ fn a_limit_that_is_signalled_by_503_is_used_like_one_by_429() {
                 }
                 let context = format!("{set:?}: {many:?}, {unavailable:?}");
                 assert!(unavailable.used >= 0.85 * many.used, "{context}");
-                // So many more until it is known that they are refusals; if the limit is little
-                // below what 16 calls can send, no more than that is ever refused.
+                // This many more until they are known to be refusals; if the limit is just below
+                // what 16 calls can send, no more than that is ever refused.
                 let more = (unavailable.refused - many.refused) * unavailable.sent;
                 assert!(
                     more <= 60.0 || unavailable.refused < 0.1,
@@ -121,7 +121,7 @@ fn an_unhealthy_backend_slows_nobody_down() {
     }
 }
 
-/// Next to a client that obeys the waits and learns nothing from them.
+/// Compared with a client that obeys the waits and learns nothing from them.
 #[test]
 fn waits_that_come_by_chance_are_hardly_taken_for_a_rate() {
     for (share, least) in [(0.1, 0.4), (0.01, 0.8)] {
@@ -172,7 +172,7 @@ fn calls_get_through_a_limit_of_503_within_their_retries() {
 
 #[test]
 fn without_a_pace_calls_fail_at_a_limit_of_503() {
-    // The test above would say nothing if they did not.
+    // Otherwise the test above would show nothing.
     let blind = mean(Run {
         blind: true,
         ..limited(10.0, 21.0, Says::Nothing)
@@ -268,7 +268,7 @@ async fn a_503_alone_neither_waits_nor_lowers_anything() {
         }
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
-    // As many at once as at the beginning.
+    // As many at once as at the start.
     let places = futures_util::future::join_all((0..4).map(|_| pace.admit(None)));
     let all = tokio::time::timeout(Duration::from_millis(1), places).await;
     assert_eq!(all.unwrap().len(), 4);

@@ -1,4 +1,5 @@
-//! The plan: nobody is left out or read twice, and a list is asked at its end only where that proves something.
+//! The plan: no user is skipped or read twice, and a list is read at its end only if that is
+//! conclusive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ fn terms(mode: Mode, max_staleness: Option<Duration>) -> Terms {
     }
 }
 
-/// A list of 300 messages that was proved to be whole a day ago.
+/// A list of 300 messages that was proved to be complete a day ago.
 fn list() -> ListState {
     ListState {
         rows: 300,
@@ -39,7 +40,7 @@ fn list() -> ListState {
     }
 }
 
-/// Whether a list so known is asked at its growing end.
+/// Whether a list with this state is read at its growing end.
 fn asked_at_its_end(terms: Terms, user_id: i64, held: ListState) -> bool {
     let known = Known {
         lists: [(user_id, held)].into(),
@@ -189,7 +190,7 @@ proptest! {
         prop_assert_eq!(plan.lists(), (expected.len() + done.len()) as u64);
         prop_assert_eq!(plan.lists_done(), done.len() as u64);
 
-        // Who is new or has news does not wait for those who have none.
+        // Users who are new or have new messages do not wait for those who have none.
         for user in at_once {
             let known = held.get(&user.id());
             prop_assert!(known.is_none_or(|(hints, _)| user.hints.is_some_and(|now| now != *hints)));

@@ -1,4 +1,4 @@
-//! What must hold of every walk, whatever the list does meanwhile.
+//! What must hold for every walk, whatever happens to the list meanwhile.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ const WALKS: u32 = 3_000;
 const SHARES: u32 = 16;
 const TEN_PAGES: i64 = 991;
 
-/// The walks that all tests here look at: `BACKREAD_WALKS` of them.
+/// The walks that all tests here examine: `BACKREAD_WALKS` of them.
 static WALKED: LazyLock<Result<Tally, String>> = LazyLock::new(|| {
     let walks = std::env::var("BACKREAD_WALKS").ok();
     let walks = walks.map_or(WALKS, |walks| walks.parse().expect("a number of walks"));
@@ -76,7 +76,7 @@ fn tally() -> &'static Tally {
         .unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Walks once; fails if the walk did what no walk may do.
+/// Walks once; fails if the walk did something forbidden.
 fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
     let mut list = Simulated::new(case.habits.clone());
     let settings = WalkSettings {
@@ -99,7 +99,7 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
     require(strange.is_none(), "a row was given that was never there")?;
     let all_given = report.distinct == held.len() as u64 || case.max_items.is_some();
     require(all_given, "distinct is not what was given")?;
-    // What was under way when it was killed is not known afterwards.
+    // Requests in flight when it was killed are unknown afterwards.
     let all_counted = match case.killed_after {
         None => report.requests == walked.requests,
         Some(_) => report.requests <= walked.requests,
@@ -109,7 +109,7 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
     require(held.len() as u64 <= most_items, "more rows than max_items")?;
 
     let extent = list.greatest_extent as u64;
-    // Pages share a quarter of their rows at most.
+    // Pages share at most a quarter of their rows.
     let bound = 16 + 8 * case.pages(extent, case.size_of_a_page() / 4);
     let overlapping = case.pages(extent, 3);
     let proving = report.evidence.proving_requests;
@@ -144,7 +144,7 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
             lost == 0,
             &format!("{lost} rows of a list at rest are lost"),
         )?;
-        // Where rows are hidden, nothing shows by how much pages overlap.
+        // If rows are hidden, nothing shows by how much pages overlap.
         let shown = walked.given.iter().map(|(id, _)| *id);
         let proved = report.certificate != Certificate::Uncertified;
         let in_order = !proved || case.habits.hidden > 0 || shown.eq(list.ids());
@@ -164,7 +164,7 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
         .lasting()
         .filter(|row| !row.touched && !held.contains(&row.id) && plain.held.contains(&row.id))
         .count() as u64;
-    // A loop that never returns gets nothing.
+    // A loop that never ends gets no rows.
     let plain_gets = if plain.endless { 0 } else { plain_gets };
     if case.max_items.is_none() {
         let of_kind = tally.kinds.entry(case.kind()).or_default();
@@ -240,7 +240,7 @@ pub fn replay(case: &str) {
     }
 }
 
-/// The same of a walk that has to hold every row that was there all the time.
+/// The same for a walk that must return every row that existed the whole time.
 pub fn replay_whole(case: &str) {
     let case: Case = serde_json::from_str(case).unwrap();
     let mut tally = Tally::default();

@@ -1,4 +1,4 @@
-//! The walks that are drawn: over which lists, how they change, and what of the assumptions they keep.
+//! The random walks: their lists, how those change, and which of the assumptions hold.
 
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -13,19 +13,20 @@ pub struct Case {
     pub page_size: u8,
     pub lanes: usize,
     pub max_items: Option<u64>,
-    /// Pages given before it is killed, to go on from where it was.
+    /// Pages returned before it is killed, to resume from there.
     pub killed_after: Option<usize>,
 }
 
-/// Which of the certificates' assumptions a list breaks.
+/// The certificates' assumptions that a list breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     KeepsThem,
-    /// Keeps them, and hundreds of rows come at once.
+    /// None of them, but hundreds of rows are inserted at once.
     Imports,
     TotalMissing,
     TotalCached,
-    /// And pages come short in the middle, so that one may end just where a wrong total says.
+    /// The total is cached, and pages come short in the middle, so that one may end just where a
+    /// wrong total says.
     CachedAndShort,
     TiesReshuffled,
     Shuffled,
@@ -79,7 +80,7 @@ impl Case {
         }
     }
 
-    /// Pages may have fewer rows than the limit that they say, and more rows follow.
+    /// Pages may have fewer rows than the limit that they report, although more rows follow.
     fn pages_come_short(&self) -> bool {
         let Habits {
             short_pages,
@@ -91,7 +92,7 @@ impl Case {
         short_pages || hidden > 0 || (clamped && says != Says::Applied)
     }
 
-    /// Rows that nobody touched keep their order; totals are right, or missing, or behind.
+    /// Untouched rows keep their order; totals are right, missing, or out of date.
     pub fn orders_truly(&self) -> bool {
         matches!(
             self.kind(),
@@ -103,24 +104,25 @@ impl Case {
         )
     }
 
-    /// A plain loop reads the same pages, and sends as many requests as pages need.
+    /// A plain loop reads pages of the same size, with one request per page.
     pub fn reads_like_plain_loop(&self) -> bool {
         self.size_of_a_page() == u64::from(LARGEST_LIMIT)
             && self.max_items.is_none()
             && self.killed_after.is_none()
     }
 
-    /// Messages are only ever added, and each response gives its own total.
+    /// Messages are only added, and each response states the current total.
     pub fn counts_truly(&self) -> bool {
         !self.habits.deletes && self.habits.total == Total::Exact
     }
 
-    /// The rows that one response brings at most.
+    /// The most rows in one response.
     pub fn size_of_a_page(&self) -> u64 {
         self.page_size.min(self.habits.largest_page).into()
     }
 
-    /// The pages in which so many places are read at worst, each sharing rows with the one before.
+    /// The number of pages to read this many places at worst, if each shares rows with the previous
+    /// one.
     pub fn pages(&self, places: u64, shared: u64) -> u64 {
         let Habits {
             hidden,
@@ -129,14 +131,14 @@ impl Case {
         } = self.habits;
         let brought = self.size_of_a_page() * u64::from(100 - hidden) / 100;
         let brought = if short_pages { brought / 2 } else { brought };
-        // The end of a list that changes is looked at again; where pages come short, the last rows
-        // come in ever shorter ones.
+        // The end of a changing list is read again; if pages come short, the last rows come in ever
+        // shorter ones.
         let last_ones = if short_pages || hidden > 0 { 6 } else { 3 };
         let new = brought.saturating_sub(shared).max(1);
         places.saturating_sub(shared).div_ceil(new) + last_ones
     }
 
-    /// The service does what one hopes for, but for the changes that others make.
+    /// The service behaves well, except for changes by others.
     pub fn is_ordinary(&self) -> bool {
         let largest = self.size_of_a_page() == u64::from(LARGEST_LIMIT);
         let Habits {
@@ -149,7 +151,7 @@ impl Case {
         matches!(self.kind(), Kind::KeepsThem | Kind::Imports) && largest && whole
     }
 
-    /// Whether a patient reader finds every row while nobody changes the list.
+    /// Whether a patient reader finds every row if the list does not change.
     pub fn is_at_rest(&self) -> bool {
         let Habits {
             order,
@@ -160,10 +162,10 @@ impl Case {
             says,
             ..
         } = self.habits;
-        // What comes after a page that came short, or that was filtered to nothing, only a total
-        // that is right can tell.
+        // What follows a page that was short, or filtered to nothing, can only be told from a
+        // correct total.
         let asked = self.size_of_a_page() == u64::from(self.page_size) || says == Says::Applied;
-        // Pages of a few rows may hide them all, and are then as empty as those past the end.
+        // Pages of a few rows may be hidden entirely, and then look like those past the end.
         if hidden > 0 && (short_pages || self.size_of_a_page() < 10) {
             return false;
         }
@@ -175,7 +177,7 @@ impl Case {
     }
 }
 
-/// What is unusual about a service.
+/// The unusual behaviour of a service.
 #[derive(Debug, Clone, Copy)]
 struct Oddities {
     largest_page: u8,
@@ -291,8 +293,8 @@ pub fn cases() -> impl Strategy<Value = Case> {
                     seed,
                 };
                 break_assumption(&mut habits, kind);
-                // Thousands of requests for a page of one row say no more than hundreds.
-                // A list that grows by more than a page with each request has no end.
+                // For a page of one row, thousands of requests show no more than hundreds.
+                // A list that grows by more than a page per request has no end.
                 let page_size = match rows {
                     0..200 if churn < Churn::Bursts => oddities.page_size,
                     _ => oddities.page_size.max(10),

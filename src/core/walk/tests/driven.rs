@@ -1,5 +1,5 @@
-//! The walk driven against a simulated list: several requests out at once, answered at instants of
-//! their own and delivered in any order.
+//! Runs the walk against a simulated list: several requests in flight, each answered at its own
+//! instant and delivered in any order.
 
 use bytes::Bytes;
 
@@ -12,10 +12,10 @@ use crate::core::decode::page::Page;
 use crate::core::error::{Attempt, StatusFailure};
 use crate::core::redact::Redactor;
 
-/// What a walk gave and what it said of itself.
+/// What a walk returned and reported.
 #[derive(Debug)]
 pub struct Walked {
-    /// Ids and the revisions that they were served in, in the order given.
+    /// Ids and the revisions in which they were served, in the order returned.
     pub given: Vec<(i64, u32)>,
     pub report: WalkReport,
     pub requests: u64,
@@ -26,8 +26,8 @@ enum Request {
     Answered(Ask, Answer),
 }
 
-/// Walks to the end; fails where the walk stands still or asks more than `most_requests`. A walk
-/// that is killed goes on from its last checkpoint, as another process would.
+/// Walks to the end; fails if the walk stalls or sends more than `most_requests`. A walk that is
+/// killed resumes from its last checkpoint, as another process would.
 pub fn walk(
     list: &mut Simulated,
     settings: WalkSettings,
@@ -44,7 +44,7 @@ pub fn walk(
     let mut kill_at = killed_after;
     let mut checkpoint = None;
     loop {
-        // The client may be slow to send, and the reader to read.
+        // The client may be slow to send, and the reader slow to read.
         while (under_way.is_empty() || random.u8(..4) > 0)
             && let Some(ask) = sweep.ask()
         {

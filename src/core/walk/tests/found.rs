@@ -1,4 +1,4 @@
-//! Walks that once failed, each walked again.
+//! Regression tests: walks that once failed.
 
 use super::always::{replay, replay_whole};
 

@@ -1,24 +1,24 @@
-//! What a simulated service does, fixed before the first request.
+//! The behaviour of a simulated service, fixed before the first request.
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::api::{List, Natural};
 
-/// By what the rows are ordered, and what a change does to a row's place.
+/// The sort key of the rows, and how a change moves a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     OldestFirst,
     NewestFirst,
-    /// New rows come anywhere, and a row that is renamed moves.
+    /// New rows are inserted anywhere, and a renamed row moves.
     Name,
-    /// A row that is touched moves to the front.
+    /// An updated row moves to the front.
     UpdatedFirst,
-    /// A row that is touched moves to the end.
+    /// An updated row moves to the end.
     UpdatedLast,
-    /// Groups of rows with one key, each reshuffled at every request.
+    /// Groups of rows with the same key, each reshuffled at every request.
     Ties,
     Shuffled,
-    /// Rows move, and nothing in them changes.
+    /// Rows move without any change in them.
     HiddenKey,
 }
 
@@ -26,16 +26,16 @@ pub enum Order {
 pub enum Total {
     Exact,
     Null,
-    /// As it was at the first request.
+    /// As at the first request.
     Stale,
     TooSmall,
     TooLarge,
     Capped,
-    /// Counted now and then, and served from a cache in between: behind, too large or too small.
+    /// Counted now and then and cached in between: outdated, too large or too small.
     Cached,
     /// Missing from a third of the responses.
     Sometimes,
-    /// Hidden rows take a place and are not counted.
+    /// Hidden rows take up a place but are not counted.
     WithoutHidden,
 }
 
@@ -47,7 +47,7 @@ pub enum PastEnd {
     FirstPage,
 }
 
-/// What a page says of the limit and the offset that were applied.
+/// What a page reports about the limit and offset applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Says {
     Applied,
@@ -55,38 +55,38 @@ pub enum Says {
     Nothing,
 }
 
-/// How many changes come with a request.
+/// How many changes happen per request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Churn {
     None,
-    /// One with every tenth request.
+    /// One per ten requests.
     Moderate,
     /// One to three with each request.
     Heavy,
-    /// Moderate, and now and then 50 at once.
+    /// Moderate, and occasionally 50 at once.
     Bursts,
     /// Moderate, and up to three times hundreds of new rows at once, where new rows go.
     Imports,
 }
 
-/// All of it.
+/// All of the above.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Habits {
-    /// A list of messages, or else of users.
+    /// A list of messages, otherwise of users.
     pub messages: bool,
     pub rows: i64,
     pub order: Order,
     pub total: Total,
     pub churn: Churn,
-    /// Of `Order::Ties`, the rows that share a key on average.
+    /// For `Order::Ties`, the average number of rows with the same key.
     #[serde(default = "eight")]
     pub tied: u16,
-    /// Messages are only ever added, as the certificates assume, where this is false.
+    /// If false, messages are only added, as the certificates assume.
     pub deletes: bool,
     pub largest_page: u8,
     pub says: Says,
     pub short_pages: bool,
-    /// Of a hundred rows, those that are filtered out after paging.
+    /// How many of a hundred rows are filtered out after paging.
     pub hidden: u8,
     pub past_end: PastEnd,
     pub seed: u64,

@@ -1,8 +1,8 @@
-//! Hundreds of rows that come at once while a list is read.
+//! Hundreds of rows inserted at once while a list is read.
 
 use super::*;
 
-/// Walks a list of 3,000 users, of which many more come in at a place after so many pages.
+/// Walks a list of 3,000 users, into which many more are inserted at a place after some pages.
 fn walk_with_imports(
     imports: &[(usize, usize, usize)],
     lanes: usize,

@@ -1,4 +1,4 @@
-//! The walk against simulated lists: what they may do, and what must never happen.
+//! The walk against simulated lists: what those may do, and what must never happen.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -25,7 +25,7 @@ use crate::core::decode::json::Text;
 use crate::core::decode::page::Page;
 use crate::core::redact::Redactor;
 
-/// A list of users as a service might serve it; nobody changes it unless a test does.
+/// A list of users as a service might serve it; it only changes if a test changes it.
 #[derive(Debug, Clone)]
 struct Simulated {
     ids: Vec<i64>,
@@ -89,7 +89,8 @@ fn page(body: serde_json::Value) -> Read<Page> {
     }
 }
 
-/// Walks to the end, changing the list after each answer; gives the ids, the report, the requests.
+/// Walks to the end, changing the list after each response; returns the ids, the report, the
+/// requests.
 fn walk_while(
     mut list: Simulated,
     settings: WalkSettings,
@@ -106,7 +107,7 @@ fn walk_while(
     (given, report, requests)
 }
 
-/// One request after the other to the end; gives the ids and the report.
+/// Walks with one request at a time; returns the ids and the report.
 fn drive(
     settings: WalkSettings,
     mut answer: impl FnMut(u64, Limit) -> Read<Page>,
@@ -333,7 +334,7 @@ fn simulated() -> impl Strategy<Value = Simulated> {
             |(rows, largest_page, says_what_it_applied, total, repeats_last_page_past_end)| {
                 Simulated {
                     largest_page,
-                    // A small total and pages that come short in silence cannot be told from a short list.
+                    // A small total and silently shortened pages look like a short list.
                     says_what_it_applied: says_what_it_applied || total == Total::TooSmall,
                     total,
                     repeats_last_page_past_end,

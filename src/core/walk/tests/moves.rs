@@ -1,8 +1,8 @@
-//! Rows that are edited, and move, while a list is read.
+//! Rows that are edited and move while a list is read.
 
 use super::*;
 
-/// Walks a list ordered by `updated_at`, ascending, of which a row is updated after so many requests.
+/// Walks a list ordered by `updated_at`, ascending; one row is updated after some requests.
 fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>, WalkReport) {
     let row = |id: i64, updated_at: i64| format!(r#"{{"id":{id},"updated_at":{updated_at}}}"#);
     let mut list: Vec<(i64, i64)> = (1..=rows).map(|id| (id, id)).collect();

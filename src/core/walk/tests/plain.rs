@@ -1,4 +1,4 @@
-//! What most programs do: `offset += limit` until `total`. The walk is measured against it.
+//! What most programs do: `offset += limit` until `total`. The baseline for the walk.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ const ENDLESS_ROWS: u64 = 200 * 99;
 pub struct PlainWalk {
     pub held: HashSet<i64>,
     pub requests: u64,
-    /// It would have gone on for ever.
+    /// It would never have ended.
     pub endless: bool,
 }
 

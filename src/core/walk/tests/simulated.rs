@@ -1,4 +1,4 @@
-//! A list as a service might serve it while others change it; the same case makes the same list.
+//! A list as a service might serve it while others change it; the same case gives the same list.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -40,7 +40,7 @@ impl Entry {
     }
 }
 
-/// What a request for a page gets.
+/// The response to a request for a page.
 #[derive(Debug)]
 pub enum Served {
     Page {
@@ -52,7 +52,7 @@ pub enum Served {
     Refused,
 }
 
-/// The list as it is now, and what was true of it at each instant since the walk began.
+/// The current list, and what was true at each instant since the walk began.
 #[derive(Debug)]
 pub struct Simulated {
     pub habits: Habits,
@@ -60,10 +60,10 @@ pub struct Simulated {
     next_id: i64,
     instant: u64,
     first_total: Option<usize>,
-    /// The total that is cached, and the instant when it is counted anew.
+    /// The cached total, and the instant when it is counted again.
     cached_total: (usize, u64),
     imports_left: u8,
-    /// The most places that the list had at an instant.
+    /// The most places that the list had at any instant.
     pub greatest_extent: usize,
     contents: HashSet<u64>,
     members: HashSet<u64>,
@@ -79,14 +79,14 @@ fn mixed(value: u64) -> u64 {
     value ^ value >> 31
 }
 
-/// One number for a set of rows, whatever their order.
+/// A hash of a set of rows, regardless of their order.
 fn sum(rows: impl IntoIterator<Item = (i64, u32)>) -> u64 {
     rows.into_iter().fold(0, |sum: u64, (id, revision)| {
         sum.wrapping_add(mixed(id.cast_unsigned() << 20 | u64::from(revision)))
     })
 }
 
-/// The revision that a row was served in.
+/// The revision in which a row was served.
 pub fn revision(json: &str) -> u32 {
     let (_, last) = json.rsplit_once(':').unwrap();
     last.trim_end_matches('}').parse().unwrap()
@@ -118,14 +118,14 @@ impl Simulated {
             list.add(list.entries.len(), id, &mut random);
         }
         list.next_id = list.habits.rows + 1;
-        // Counted before the walk began, when there were a few rows more or fewer.
+        // Counted before the walk began, when there were slightly more or fewer rows.
         let counted = (list.entries.len() + random.usize(..20)).saturating_sub(10);
         list.cached_total = (counted, random.u64(..10));
         list.note();
         list
     }
 
-    /// Answers a request for a page, at an instant of its own.
+    /// Answers a request for a page, at its own instant.
     pub fn page(&mut self, offset: u64, limit: Limit) -> Served {
         let mut random = self.pass();
         let habits = &self.habits;
@@ -176,35 +176,35 @@ impl Simulated {
         }
     }
 
-    /// Answers a request for one row, at an instant of its own.
+    /// Answers a request for one row, at its own instant.
     pub fn row(&mut self, id: i64) -> Option<String> {
         self.pass();
         let entry = self.visible().find(|entry| entry.id == id)?;
         Some(entry.json(&self.habits))
     }
 
-    /// Whether a row with this id could be seen at an instant of the walk.
+    /// Whether a row with this id was visible at some instant of the walk.
     pub fn was_there(&self, id: i64) -> bool {
         (1..self.next_id).contains(&id) && !self.hidden_ids.contains(&id)
     }
 
-    /// The rows that were there from the first instant to now.
+    /// The rows that existed from the first instant until now.
     pub fn lasting(&self) -> impl Iterator<Item = &Entry> {
         self.visible().filter(|entry| entry.id <= self.habits.rows)
     }
 
-    /// The ids that can be seen, as they are served.
+    /// The visible ids, in the order served.
     pub fn ids(&self) -> Vec<i64> {
         self.visible().map(|entry| entry.id).collect()
     }
 
-    /// Whether these ids, and no others, were in the list at one instant.
+    /// Whether exactly these ids were in the list at one instant.
     pub fn had_just(&self, ids: impl IntoIterator<Item = i64>) -> bool {
         self.members
             .contains(&sum(ids.into_iter().map(|id| (id, 0))))
     }
 
-    /// The same of ids and the revisions that they were served in.
+    /// The same for ids with the revisions in which they were served.
     pub fn had_just_these_contents(&self, rows: impl IntoIterator<Item = (i64, u32)>) -> bool {
         self.contents.contains(&sum(rows))
     }
@@ -217,7 +217,7 @@ impl Simulated {
         fastrand::Rng::with_seed(mixed(self.habits.seed ^ mixed(self.instant)))
     }
 
-    /// Goes on to the next instant: changes come, and an order that is none is drawn anew.
+    /// Advances to the next instant: applies changes, and redraws an order that is random.
     fn pass(&mut self) -> fastrand::Rng {
         self.instant += 1;
         let mut random = self.random();
@@ -269,7 +269,7 @@ impl Simulated {
                 let place = self.any_place(random);
                 self.remove(place..place + 1);
             }
-            // One goes and one comes: every count stays.
+            // One row goes and one comes, so every count stays the same.
             6 if self.habits.deletes => {
                 let place = self.any_place(random);
                 self.remove(place..place + 1);
@@ -324,7 +324,7 @@ impl Simulated {
         matches!(self.habits.order, Order::NewestFirst | Order::UpdatedFirst)
     }
 
-    /// Often near the front, where a walk has been when most changes come.
+    /// Often near the front, where the walk has already been when most changes happen.
     fn any_place(&self, random: &mut fastrand::Rng) -> usize {
         let near = if random.u8(..3) == 0 { 150 } else { usize::MAX };
         random.usize(..self.entries.len().clamp(1, near))
@@ -333,7 +333,7 @@ impl Simulated {
     fn place_of_new(&self, random: &mut fastrand::Rng) -> usize {
         let end = self.entries.len();
         match self.habits.order {
-            // A row that was written down late, at the place that its time gives it.
+            // A row that was stored late, at the place of its time.
             _ if random.u8(..10) == 0 => random.usize(..=end),
             Order::OldestFirst | Order::UpdatedLast | Order::Ties => end,
             Order::NewestFirst | Order::UpdatedFirst => 0,
@@ -364,7 +364,7 @@ impl Simulated {
         self.entries.insert(place, entry);
     }
 
-    /// A key that belongs at a place; keys are spaced by a second, and a new one takes the middle.
+    /// A key for a place; keys are a second apart, and a new one is halfway between two.
     fn key_at(&self, place: usize, tied: bool) -> u64 {
         let descending = self.is_descending();
         let key = |place: usize| self.entries.get(place).map(|entry| entry.key);
@@ -386,7 +386,7 @@ impl Simulated {
             .drain(places.start.min(end)..places.end.min(end));
     }
 
-    /// A row is edited, which may move it; where the key is hidden, it moves and nothing else.
+    /// Edits a row, which may move it; if the key is hidden, the row only moves.
     fn touch(&mut self, random: &mut fastrand::Rng) {
         if self.entries.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! What many walks came to, and the table that says so.
+//! Statistics of many walks, and the table of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,16 +37,16 @@ impl fmt::Display for Lost {
 pub struct OfKind {
     pub walks: u64,
     pub certificates: BTreeMap<Certificate, u64>,
-    /// Certified, and without rows that were there all the time and that nobody touched.
+    /// Certified, although untouched rows that existed the whole time are missing.
     pub falsely_certified: Lost,
-    /// Certified, and without rows that were there all the time and that moved.
+    /// Certified, although moved rows that existed the whole time are missing.
     pub moved_away: Lost,
     pub uncertified: Lost,
-    /// Without rows that the plain loop got from the same list.
+    /// Walks without rows that the plain loop got from the same list.
     pub plain_gets: Lost,
     pub plain: Lost,
     pub plain_endless: u64,
-    /// Of the walks whose pages are those of the plain loop.
+    /// Of the walks with the same pages as the plain loop.
     pub requests: u64,
     pub plain_requests: u64,
 }
@@ -54,11 +54,11 @@ pub struct OfKind {
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     pub kinds: BTreeMap<Kind, OfKind>,
-    /// Requests beyond the plain loop's, per hundred of its own, of walks over ordinary lists of
-    /// ten pages or more.
+    /// Requests in excess of the plain loop's, per hundred of its requests, for walks over ordinary
+    /// lists of ten pages or more.
     pub overheads: BTreeMap<Churn, Vec<f64>>,
     pub requests: u64,
-    /// The part of the bound that was spent on proving, at most.
+    /// The largest part of the proving budget that was spent.
     pub most_of_bound: f64,
 }
 
@@ -90,7 +90,7 @@ impl Tally {
         self.kinds.values().map(|of_kind| of_kind.walks).sum()
     }
 
-    /// The overhead that so many hundredths of the walks stay within.
+    /// The overhead that this percentage of the walks does not exceed.
     pub fn overhead(&self, churn: Churn, hundredths: usize) -> Option<f64> {
         let mut sorted = self.overheads.get(&churn)?.clone();
         sorted.sort_by(f64::total_cmp);

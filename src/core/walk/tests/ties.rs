@@ -1,4 +1,4 @@
-//! Rows that are equal in what the list is sorted by.
+//! Rows with equal sort keys.
 
 use super::habits::{Churn, Habits, Order, PastEnd, Says, Total};
 use super::simulated::Simulated;

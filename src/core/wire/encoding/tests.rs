@@ -20,7 +20,7 @@ fn zstd(text: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// `TEXT`, or 100,000 times the letter a.
+/// `TEXT`, or the letter a 100,000 times.
 fn brotli(many: bool) -> Vec<u8> {
     let hex = match many {
         false => "0b0c807b226964223a2034322c20226e616d65223a2022416461227d03",
@@ -154,7 +154,7 @@ fn what_unpacks_to_nothing_has_an_end_too() {
 
 #[test]
 fn a_window_that_nobody_need_hold_is_refused() {
-    // A frame of one block of one byte, which asks for 16 MiB or for 8.
+    // A frame with one block of one byte, which requires a window of 16 MiB or of 8.
     let frame = |window: u8| {
         [
             &b"\x28\xb5\x2f\xfd\x00"[..],
@@ -169,7 +169,7 @@ fn a_window_that_nobody_need_hold_is_refused() {
     );
     let (_, ended) = unpack(Encoding::Zstd, &frame(14), 99, MOST);
     assert!(matches!(ended, Err(Unfit::Broken(_))), "{ended:?}");
-    // The mark of a large window, of 30 bits.
+    // The marker of a large window, of 30 bits.
     let (_, ended) = unpack(Encoding::Brotli, &[0x11, 30, 3], 99, MOST);
     assert!(matches!(ended, Err(Unfit::Broken(_))), "{ended:?}");
 }

@@ -1,4 +1,5 @@
-//! Random changes, snapshots and copies, against a plain list that is changed in the same way.
+//! Random changes, snapshots and copies, compared with a plain list that is changed in the same
+//! way.
 
 use proptest::sample::Index;
 
@@ -12,7 +13,7 @@ pub enum Step {
     RemoveMessage(Index, Index),
     EditUser(Index, u8),
     EditMessage(Index, Index, u8),
-    /// Reads a page, so that rows are kept rendered.
+    /// Reads a page, so that its rows are cached.
     Read(Index),
 }
 
@@ -30,10 +31,10 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..most)
 }
 
-/// The id of a message, and the value it was edited to.
+/// A message's id, and the value it was edited to.
 type PlainMessage = (u64, Option<u8>);
 
-/// What a world should hold: ids in order, and what was edited.
+/// The expected content of a world: ids in order, and the edits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plain {
     users: Vec<(u64, Option<u8>, Vec<PlainMessage>)>,
@@ -125,7 +126,7 @@ impl Plain {
         }
     }
 
-    /// Checks every way to read the world.
+    /// Checks every way of reading the world.
     pub fn check(&self, world: &World) {
         let view = world.view();
         assert_eq!(view.total_users(), self.users.len() as u64);

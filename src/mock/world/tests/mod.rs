@@ -1,4 +1,4 @@
-//! What a user of the world relies on.
+//! What users of the world rely on.
 
 mod changes;
 mod lines;
@@ -309,7 +309,7 @@ fn the_fingerprint_follows_what_is_served() {
     assert_eq!(seen.len(), all);
 }
 
-/// Whoever fails this has changed rows: raise the generator's version, then pin the new digest.
+/// If this fails, rows have changed: raise the generator's version, then pin the new digest.
 #[test]
 fn the_generator_version_pins_the_rows() {
     let world = world(7, 60, 0, 90);

@@ -1,4 +1,4 @@
-//! What pages cost; for figures, `cargo test --release --features mock -- --ignored --nocapture`.
+//! The cost of pages; for figures, `cargo test --release --features mock -- --ignored --nocapture`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the cursor accepts, held against what serde_json does.
+//! Compares what the cursor accepts with what serde_json accepts.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn passes(json: &str) -> bool {
     passed && cursor.is_at_end()
 }
 
-/// Any JSON, its strings and numbers of every kind.
+/// Any JSON, with all kinds of strings and numbers.
 fn any_json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(|number| number.to_string()),

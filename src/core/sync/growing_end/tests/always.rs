@@ -108,7 +108,7 @@ proptest! {
         if let Some(end) = end_of(&chat, size_known) {
             let held = chat.ids();
             let mut changes = changes.into_iter().peekable();
-            // Those of number 0 come before the first request, the others between two.
+            // Those of number 0 come before the first request, the others between two requests.
             while let Some((_, change)) = changes.next_if(|(when, _)| *when == 0) {
                 change.apply(&mut chat);
             }

@@ -1,4 +1,4 @@
-//! A list of messages that grows, and a read of its growing end.
+//! A growing list of messages, and a read of its growing end.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ impl Chat {
         self.rows.iter().map(|(id, _)| *id).collect()
     }
 
-    /// As a sweep of the whole list would leave it.
+    /// The state that a sweep of the whole list would leave.
     pub fn state(&self) -> ListState {
         let ids: Vec<i64> = self.served().iter().map(|(id, _)| *id).collect();
         let unread = self.rows.iter().position(|(_, read)| !read);
@@ -100,8 +100,8 @@ impl Chat {
     }
 }
 
-/// Reads to the end, changing the list after each answer but the last; gives the ids shown, what
-/// came of it, and the requests.
+/// Reads to the end, changing the list after each response except the last; returns the ids shown,
+/// the outcome, and the requests.
 pub fn read(
     chat: &mut Chat,
     mut end: GrowingEnd,

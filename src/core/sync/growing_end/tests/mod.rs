@@ -1,4 +1,4 @@
-//! The growing end against a simulated list: what fits is the list, and what does not is not taken for it.
+//! The growing end of a simulated list: a match is the list, and a mismatch is never accepted.
 
 mod always;
 mod chat;
@@ -60,7 +60,7 @@ fn recent_unread_messages_are_asked_for_again_however_old_the_oldest_is() {
         let end = known(&chat);
         assert_eq!(end.request().0, asked, "unread at {unread}");
         let (_, step, _) = read(&mut chat, end, |_| {});
-        // It is still unread, and stays in mind.
+        // It is still unread, so it is remembered.
         assert_eq!(grown(step).unread_from, Some(unread as u64));
     }
 }
@@ -146,7 +146,7 @@ fn an_old_row_that_moved_to_the_growing_end_is_no_news() {
         let end = known(&chat);
         let moved = chat.rows.remove(40);
         chat.rows.push(moved);
-        // Another came where it was, so that nothing is out of its place.
+        // Another row took its place, so nothing moved.
         chat.rows.insert(41, (7_777, true));
         let (_, step, _) = read(&mut chat, end, |_| {});
         assert!(matches!(step, Step::Misfit(_)), "{grows:?}: {step:?}");
@@ -172,7 +172,7 @@ fn a_new_row_that_made_room_for_another_while_pages_were_read_is_missed() {
     let (_, step, _) = read(&mut chat, end, |chat| {
         pages += 1;
         if pages == 1 {
-            // Nothing moves that the second page shows, and the total stays.
+            // No row on the second page moves, and the total stays the same.
             chat.rows.remove(440);
             chat.append(1);
         }
