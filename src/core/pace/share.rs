@@ -2,7 +2,6 @@
 
 /// Bounds for the background, which is the share of 503s at any pace: rarer 503s cannot be told
 /// from none.
-/// not told from none.
 pub const LEAST_BACKGROUND: f64 = 0.01;
 pub const MOST_BACKGROUND: f64 = 0.95;
 /// The larger share to test for: the usual one plus this part of the rest.
