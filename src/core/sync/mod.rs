@@ -3,7 +3,7 @@
 //!
 //! `known.rs` is what the mirror passes in, `plan.rs` decides what to read next, `growing_end.rs`
 //! reads a long list's new rows with one request, `reading.rs` sends, `batch.rs` collects, `ask.rs`
-//! fetches single rows, `counters.rs` tracks progress.
+//! fetches single rows, `progress.rs` tracks progress.
 
 mod ask;
 mod batch;

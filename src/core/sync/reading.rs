@@ -348,7 +348,7 @@ impl ListReading<'_> {
         Ok(Some(row))
     }
 
-    /// Gives up an unreadable list: it stays as it was, and is read early in the next run.
+    /// Gives up an unreadable list: it stays as it was, and is read first in the next run.
     async fn give_up(&self, error: Error) -> Result<ListRow, Error> {
         let context = self.context;
         let again = context.plan(|plan| plan.was_unread(self.user.id()));
