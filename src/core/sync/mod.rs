@@ -1,9 +1,9 @@
 //! One run of the mirror's reading: what to request, and batches in the order they may be
 //! committed.
 //!
-//! `known.rs` is what the mirror passes in, `plan.rs` decides what to read next, `growing_end.rs`
-//! reads a long list's new rows with one request, `reading.rs` sends, `batch.rs` collects, `ask.rs`
-//! fetches single rows, `progress.rs` tracks progress.
+//! `known` is what the mirror passes in, `plan` decides what to read next, `growing_end`
+//! reads a long list's new rows with one request, `reading` sends, `batch` collects, `ask`
+//! fetches single rows, `progress` tracks progress.
 
 mod ask;
 mod batch;
