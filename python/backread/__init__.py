@@ -1,15 +1,15 @@
-"""backread reads every user and every message of a chat widget's service, and never writes.
+"""Reads all users and messages of a chat widget service; never writes to it.
 
-`Client` and `AsyncClient` read; `Mirror` keeps a local copy; `backread.errors` says what may be
-raised; `backread.testing` fakes the service. Names are loaded when they are first used, so that
-the import itself costs next to nothing.
+`Client` and `AsyncClient` read the API, `Mirror` keeps a local copy, `backread.errors` has the
+exceptions and `backread.testing` a fake of the service. Names are imported on first use, which
+keeps ``import backread`` cheap.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-# Type checkers take this name for true; the module typing would be most of the import's cost.
+# Type checkers treat this name as true; importing typing would dominate the import time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

@@ -1,8 +1,8 @@
-"""Every error that backread raises for what happened outside of the caller's arguments.
+"""The errors that backread raises, except for wrong arguments to a call.
 
-One base, `BackreadError`, catches all of them. Each also has the built-in base that fits it, keeps
-the requests that were sent for the call in ``attempts``, and pickles with all of its attributes.
-None of them holds the API secret.
+All derive from `BackreadError`, and from the matching built-in exception where there is one. Each
+has the requests sent for the call in ``attempts`` and pickles with all of its attributes. None
+contains the API secret.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ __all__ = [
 
 
 class BackreadError(Exception):
-    """The base of all. ``attempts`` has one entry for each request sent, the last one last."""
+    """The base class. ``attempts`` has one entry per request sent, in order."""
 
     attempts: tuple[Attempt, ...]
 
     def __init__(self, message: str, *, attempts: Iterable[Attempt] = ()) -> None:
-        # A terminal shows it; the name of a folder or a machine may steer one.
+        # Names of folders or machines may contain terminal control sequences.
         super().__init__(plain(message))
         self.attempts = tuple(attempts)
 
-    # The inherited way calls the class with the message alone, which the subclasses refuse.
+    # The inherited method calls the class with only the message; subclasses need more arguments.
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.args, self.__dict__.copy())
 
@@ -66,21 +66,21 @@ def _restore(
 
 
 class ConfigurationError(BackreadError, ValueError):
-    """An option of the client is missing or malformed; it names the argument and the variable.
+    """A client option is missing or malformed; the message names the argument and the variable.
 
-    Also raised when a client is unpickled where ``BACKREAD_API_SECRET`` is not set.
+    Also raised when a client is unpickled and ``BACKREAD_API_SECRET`` is not set.
     """
 
 
 class TransportError(BackreadError):
-    """No whole response came back, also after the retries; or a redirect was refused.
+    """No complete response arrived, even after the retries, or a redirect was refused.
 
-    Redirects to another origin are never followed, for the secret would go with them.
+    Redirects to another origin are never followed, since that would send the secret there.
     """
 
 
 class ConnectError(TransportError, ConnectionError):
-    """The connection could not be made or broke before an answer came."""
+    """The connection could not be made, or broke before the response."""
 
 
 class RequestTimeoutError(TransportError, TimeoutError):
@@ -88,17 +88,17 @@ class RequestTimeoutError(TransportError, TimeoutError):
 
 
 class TruncatedBodyError(TransportError):
-    """The body ended before its declared end."""
+    """The body is shorter than declared."""
 
 
 class ResponseTooLargeError(TransportError):
-    """The decoded body is larger than ``max_response_bytes``. It is not retried."""
+    """The decoded body is larger than ``max_response_bytes``. Not retried."""
 
 
 class DeadlineExceededError(BackreadError, TimeoutError):
     """The whole call passed its ``deadline``, or the next wait would have.
 
-    ``wait`` is that next wait, in seconds; ``None`` where the call was not waiting to try again.
+    ``wait`` is that next wait, in seconds; ``None`` if the call was not waiting for a retry.
     """
 
     wait: float | None
@@ -113,7 +113,7 @@ class DeadlineExceededError(BackreadError, TimeoutError):
 class DecodeError(BackreadError):
     """A successful response is not JSON, or not of the documented shape.
 
-    ``path`` leads to the value (such as ``$.users[3].id``), ``snippet`` shows the text around it.
+    ``path`` locates the value (such as ``$.users[3].id``), ``snippet`` is the text around it.
     """
 
     path: str
@@ -128,12 +128,11 @@ class DecodeError(BackreadError):
 
 
 class StatusError(BackreadError):
-    """The service answered with a status that is no success, also after the retries.
+    """The service answered with an error status, even after the retries.
 
-    The interface does not show error bodies (section 7), so ``body`` is kept as it came: bytes,
-    decompressed. ``headers`` are those of the response, names in lower case, with stars where they
-    repeat the secret; ``request_id`` is the service's own name for the request, ``None`` where it
-    gave none.
+    Error bodies are undocumented, so ``body`` is the raw bytes, decompressed. ``headers`` are the
+    response's, names in lower case, with the secret redacted; ``request_id`` is the service's id
+    of the request, ``None`` if it sent none.
     """
 
     status_code: int
@@ -159,7 +158,7 @@ class StatusError(BackreadError):
 
 
 class BadRequestError(StatusError):
-    """400 or 422: the service refused the request's arguments. Not retried."""
+    """400 or 422: the service rejected the request's arguments. Not retried."""
 
 
 class AuthenticationError(StatusError):
@@ -171,14 +170,14 @@ class PermissionDeniedError(StatusError):
 
 
 class NotFoundError(StatusError):
-    """404: there is no such user or message, or the base URL is wrong. Not retried."""
+    """404: no such user or message, or the base URL is wrong. Not retried."""
 
 
 class RateLimitError(StatusError):
     """429: too many requests.
 
-    ``retry_after`` is the wait that the service asked for, in seconds from the answer (from
-    ``Retry-After``, RFC 9110 10.2.3, or ``X-RateLimit-Reset``); ``None`` where it named none.
+    ``retry_after`` is the wait that the service requested, in seconds from the response (from
+    ``Retry-After``, RFC 9110 10.2.3, or ``X-RateLimit-Reset``); ``None`` if it sent neither.
     """
 
     retry_after: float | None
@@ -206,7 +205,7 @@ class RateLimitError(StatusError):
 
 
 class ServerError(StatusError):
-    """5xx: the service failed, also after the retries."""
+    """5xx: the service failed, even after the retries."""
 
 
 class IncompleteError(BackreadError):
@@ -222,12 +221,12 @@ class IncompleteError(BackreadError):
 
 
 class IncompleteWarning(UserWarning):
-    """A walk over many users' messages went on without the lists that could not be read."""
+    """A walk over many users' messages skipped lists that could not be read."""
 
 
 class MirrorError(BackreadError):
-    """The mirror's folder cannot be used as it is; it says why and what to do."""
+    """The mirror's folder cannot be used; the message says why and what to do."""
 
 
 class LandingError(BackreadError):
-    """A landing folder cannot be used as it is, or a run in it cannot be committed; it says why."""
+    """A landing folder cannot be used or a run in it cannot be committed; the message says why."""

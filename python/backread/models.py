@@ -1,14 +1,14 @@
-"""What the service holds, as frozen values: users, messages, pages, and the report of a walk.
+"""Frozen dataclasses of the service's objects: users, messages, pages, and the report of a walk.
 
-The order of the fields is a contract: the native module builds each class by position. A new
-field goes to the end, and the native module follows.
+The order of the fields is a contract: the native module builds each class by position. Add new
+fields at the end, here and in the native module.
 
-``None`` means that the service sent null, or nothing at all: the interface leaves open which
-fields may be null, so each but ``id`` may be. ``extra`` holds what the interface does not name, as
-sent. Timestamps are aware datetimes in UTC, to the microsecond.
+``None`` means that the service sent null or left the field out: the API does not say which fields
+may be null, so all except ``id`` may be. ``extra`` has undocumented fields, as sent. Timestamps are
+aware datetimes in UTC, to the microsecond.
 
-All of them compare, copy, pickle and go through `dataclasses.asdict`; all hash, and a hash leaves
-out the dictionaries in them.
+All of them compare, copy, pickle, hash and work with `dataclasses.asdict`; hashes ignore the
+dictionaries in them.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,12 +41,12 @@ __all__ = [
 T_co = TypeVar("T_co", covariant=True)
 
 Certificate: TypeAlias = Literal["snapshot", "counted", "linked", "uncertified"]
-"""What a walk proved of its list, the strongest first; see `WalkReport.certificate`."""
+"""What a walk proved about its list, strongest first; see `WalkReport.certificate`."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserAttribute:
-    """One custom property of a user, set by the widget's code."""
+    """One custom property of a user, set through the widget's code."""
 
     name: str | None
     value: str | None
@@ -102,10 +102,10 @@ class OperatorSender:
 
 @dataclass(frozen=True, slots=True)
 class OtherSender:
-    """A sender that the interface does not describe.
+    """A sender of an undocumented kind.
 
-    Its ``sender_type`` is another value than the two documented ones, or a documented one whose
-    sender came without an integer id. All of its fields but ``id`` are in ``extra``, as sent.
+    Its ``sender_type`` is not one of the two documented values, or the sender has no integer id.
+    All fields except ``id`` are in ``extra``, as sent.
     """
 
     sender_type: str | None
@@ -114,16 +114,16 @@ class OtherSender:
 
 
 Sender: TypeAlias = UserSender | OperatorSender | OtherSender
-"""Whoever wrote a message."""
+"""The author of a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One chat message.
 
-    ``user_id`` is the user whose list holds the message; it is part of the path that was asked,
-    not of the answer. ``sender_type`` is as sent, also where ``sender`` is ``None``. Messages of
-    one sender may share one object as their ``sender``.
+    ``user_id`` is the user whose list holds the message; it comes from the request's path, not
+    from the response. ``sender_type`` is as sent, even if ``sender`` is ``None``. Messages from
+    the same sender may share one ``sender`` object.
     """
 
     id: int
@@ -149,15 +149,14 @@ class Page(Generic[T_co]):
     """One list response: its rows, and the envelope as sent.
 
     ``limit`` is the page size the server applied (rows), ``offset`` the position it applied
-    (rows), ``total`` the size of the list (rows) by its own account. A page iterates its items,
-    has their length and is indexed by position; an empty page is false.
+    (rows), ``total`` the size of the list (rows) according to the server. A page is a sequence of
+    its items; an empty page is false.
 
-    A page of models is an Arrow stream of its rows, with the columns of a listing's:
-    ``polars.DataFrame(page)``, ``pyarrow.table(page)``. ``resource`` says what an empty page is a
-    page of; one that is made by hand may do without while it has items, and plays no part in
-    comparisons. A fraction in ``extra`` is in the column as the float that the item holds; a
-    listing's column has it as sent. TypeError where the items are no models (``as_dict=True``),
-    ValueError where nothing says what they would be.
+    A page of models is an Arrow stream of its rows, with the same columns as a listing:
+    ``polars.DataFrame(page)``, ``pyarrow.table(page)``. ``resource`` gives an empty page its
+    columns; a page with items can do without, and comparisons ignore it. A fraction in ``extra``
+    is in the column as the item's float; a listing's column has it as sent. Raises TypeError if
+    the items are not models (``as_dict=True``), ValueError for an empty page without ``resource``.
     """
 
     limit: int | None
@@ -186,7 +185,7 @@ class Page(Generic[T_co]):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as columns; each call gives a new stream.
 
-        TypeError for ``polars.from_arrow(page)``, which would make one column of structs of it,
+        Raises TypeError for ``polars.from_arrow(page)``, which would make a single struct column,
         and for ``polars.scan_arrow_c_stream(page)``, which would be empty at its second collect.
         """
         from backread._client.frames import refuse_misread
@@ -202,19 +201,19 @@ class Page(Generic[T_co]):
     def __array__(self) -> "Callable[..., NoReturn]":
         from backread._client.frames import no_array
 
-        # Dicts make columns of what was sent, so pandas may iterate those.
+        # pandas makes proper columns from dicts, so it may iterate those.
         if self._holds_dicts():
             raise AttributeError("a page of dicts is no array")
         return no_array(self)
 
     def to_arrow(self) -> "pyarrow.Table":
-        """The rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
+        """The rows as a ``pyarrow.Table``; ImportError if pyarrow is not installed."""
         from backread._client.frames import arrow_table
 
         return arrow_table(self)
 
     def to_polars(self) -> "polars.DataFrame":
-        """The rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
+        """The rows as a ``polars.DataFrame``; ImportError if polars is not installed."""
         from backread._client.frames import polars_frame
 
         return polars_frame(self)
@@ -223,7 +222,7 @@ class Page(Generic[T_co]):
         """The rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
 
         ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
-        it, numbers and flags with nulls become floats and objects. ValueError for anything else.
+        it, numbers and flags with nulls become floats and objects. Other values raise ValueError.
         """
         from backread._client.frames import pandas_frame
 
@@ -258,39 +257,39 @@ class Page(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class WalkReport:
-    """What one walk over a list asked, got and proved. All numbers are counts.
+    """What one walk over a list requested, received and proved. All numbers are counts.
 
-    - ``requests`` were sent, retries among them; ``pages`` were read to their end.
-    - ``rows`` came back; ``distinct`` of them by id; ``repeats`` came more than once and were
-      given once.
-    - ``total_first`` and ``total_last`` are the service's own counts of the list, in the first
-      and in the last response; ``None`` where it sent none.
+    - ``requests`` sent, including retries; ``pages`` read to their end.
+    - ``rows`` received; ``distinct``: rows with different ids; ``repeats``: rows received more than
+      once and returned once.
+    - ``total_first`` and ``total_last`` are the service's count of the list in the first and in
+      the last response; ``None`` if it sent none.
     - ``sweeps`` counts the passes over the list; ``repaired_text`` the places where its text was
-      not valid Unicode and now holds U+FFFD.
-    - ``certificate``: ``snapshot`` (one response held it all), ``counted`` (messages are only
-      added, and as many are held as a later response counts), ``linked`` (each page shares
-      unchanged rows with the next: every row that was there and stayed in its place from start to
-      end is held), or ``uncertified`` (nothing is proved); ``reason`` says in words why.
-    - ``started_at`` and ``ended_at`` are UTC; ``ended_at`` is ``None`` while the walk is under way
-      and ``started_at`` before it begins.
-    - Only a walk over every user's messages fills ``lists_by_certificate`` (how many lists earned
+      not valid Unicode and now has U+FFFD.
+    - ``certificate``: ``snapshot`` (one response held the whole list), ``counted`` (messages are
+      only added, and the walk has as many as a later response counts), ``linked`` (each page shares
+      unchanged rows with the next: the walk has every row that stayed in its place from start to
+      end), or ``uncertified`` (nothing is proved); ``reason`` says why in words.
+    - ``started_at`` and ``ended_at`` are UTC; ``ended_at`` is ``None`` until the walk ends,
+      ``started_at`` until it begins.
+    - Only walks over all users' messages fill ``lists_by_certificate`` (the number of lists with
       each certificate; ``certificate`` is then the weakest) and ``uncertified_users`` (ids).
     - The evidence: ``links`` between pages; ``missing_links``, pages that could not be linked;
-      ``inversions``, neighbours that stood the other way round in a later page (the order is not
-      stable then); rows that a later page no longer showed and that were asked for by id:
-      ``rows_gone`` (404) and ``rows_moved``; ``rows_short``, rows that the last total counts and
-      the walk does not hold (``None`` without a total); ``proving_requests``, those that a plain
-      loop would not have sent: at most 16 and 8 for each page of the list; ``rows_found_by_id``,
-      rows that no page showed and that were found by looking up the ids between those held.
-    - ``outage_seconds``: how long the service was down while the walk ran; see ``outage_patience``
+      ``inversions``, neighbours in reverse order on a later page (the order is then unstable);
+      rows that disappeared from a later page and were fetched by id: ``rows_gone`` (404) and
+      ``rows_moved``; ``rows_short``, rows that the last total counts and the walk does not have
+      (``None`` without a total); ``proving_requests``, requests that a plain loop would not send:
+      at most 16, plus 8 per page of the list; ``rows_found_by_id``, rows that were on no page and
+      were found by looking up ids between known ones.
+    - ``outage_seconds``: how long the service was down during the walk; see ``outage_patience``
       of `Client`.
-    - ``odd_values``: values of documented fields that were of another type than documented; each
-      is kept as sent in the ``extra`` of its object, and the field is ``None``.
-    - ``unread_users``: ids of the users whose messages could not be read, or not to their end;
-      they are among the ``uncertified_users``. Only a walk over every user's messages fills it.
-    - ``unreadable_rows``: rows without an integer id, nested too deep, or too large by themselves.
-      They are left out (those without an id are given with ``as_dict=True``), ``reason`` names
-      them, and the list is ``uncertified``.
+    - ``odd_values``: values of documented fields with an undocumented type; they are in the
+      object's ``extra`` as sent, and the field is ``None``.
+    - ``unread_users``: ids of users whose messages could not be read, or not to the end; they are
+      also in ``uncertified_users``. Only walks over all users' messages fill it.
+    - ``unreadable_rows``: rows without an integer id, nested too deeply, or too large. They are
+      left out (``as_dict=True`` does return those without an id), ``reason`` names them, and the
+      list is ``uncertified``.
     """
 
     requests: int
@@ -329,9 +328,9 @@ class WalkReport:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "WalkReport":
-        """The report that `to_json` wrote, by this backread or an earlier one.
+        """The report that `to_json` of this or an earlier release wrote.
 
-        ValueError for anything else.
+        Raises ValueError for anything else.
         """
         from backread._client.report_json import report_from_json
 
@@ -345,10 +344,10 @@ class WalkReport:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request that was sent on behalf of a call.
+    """One request that was sent for a call.
 
-    ``status`` is the HTTP status, ``None`` when no answer came; ``error`` says what went wrong
-    then, or with the answer. ``seconds_waited`` is the wait before the request was sent,
+    ``status`` is the HTTP status, ``None`` without a response; ``error`` says what went wrong,
+    with the request or the response. ``seconds_waited`` is the wait before sending it,
     ``seconds_taken`` the time from sending it to its end.
     """
 
@@ -365,8 +364,8 @@ def _refuse_assignment(record: object, name: str, value: object) -> NoReturn:
     )
 
 
-# What dataclass() generates calls super() of the class that slots=True replaced: an unknown name,
-# and the one that Page[int](...) sets, get its TypeError instead (cpython, all versions so far).
+# The generated __setattr__ calls super() of the class that slots=True replaced: setting an unknown
+# name, or the one that Page[int](...) sets, raises its TypeError (cpython, all versions so far).
 for _record in (
     UserAttribute,
     User,

@@ -1,4 +1,4 @@
-"""The clients: `Client` waits, `AsyncClient` awaits; the native module does the work of both."""
+"""The synchronous `Client` and the `AsyncClient`, both thin layers over the native module."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WITHHELD = "withheld: it holds a password"
 
 
 class _BaseClient:
-    """Construction, options, copies: what has nothing to do with waiting or awaiting."""
+    """What the sync and async clients share: construction, options, copies."""
 
     __slots__ = ("__weakref__", "_native", "_options", "_traceparent")
 
@@ -84,8 +84,7 @@ class _BaseClient:
                 **{**self._options, "proxy": proxy},
             )
         finally:
-            # Tools that print a traceback print the local variables of its frames, and any of these
-            # may be the secret in the wrong place.
+            # Traceback tools print local variables, and any of these may be a misplaced secret.
             del base_url, api_secret, vendor, timeout, deadline, max_retries, max_concurrency
             del rate_limit, on_rate_limit, max_response_bytes, outage_patience, proxy, ca_bundle
             del allow_http, user_agent
@@ -99,10 +98,10 @@ class _BaseClient:
         vendor: str,
         **options: Unpack[ClientOptions],
     ) -> Self:
-        """A client whose waits, timeouts and reports go by ``clock``: what a mock's lane makes.
+        """A client whose waits, timeouts and reports use ``clock``; mock lanes create these.
 
-        Its copies and `with_options` keep the clock. One that was pickled, and one in a forked
-        child, go by the machine's time: a clock does not leave its process.
+        Copies and `with_options` keep the clock. Unpickled clients and those in a forked child use
+        the system clock, because a clock cannot leave its process.
         """
         try:
             client = cls(base_url, api_secret, vendor, **options)
@@ -114,28 +113,27 @@ class _BaseClient:
 
     @property
     def base_url(self) -> str:
-        """Where the service is; the paths of the interface are relative to it."""
+        """The service's URL, to which all API paths are relative."""
         return self._native.base_url
 
     @property
     def vendor(self) -> str:
-        """The vendor word of the media type."""
+        """The vendor word in the media type of requests."""
         return self._native.vendor
 
     def with_options(self, **changes: Unpack[ChangedOptions]) -> Self:
-        """A client with these options changed, which shares connections and pace with this one.
+        """A client with these options changed, sharing connections and rate control with this one.
 
-        One with another max_concurrency or rate_limit has a pace of its own, which knows nothing of
-        what this one has learned or waits for.
+        Changing max_concurrency or rate_limit gives the new client separate rate control, which
+        starts without what this client has learned and ignores its waits.
 
         Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit,
-        max_response_bytes and outage_patience. With ``traceparent=True`` requests also tell the
-        service which OpenTelemetry trace they belong to (W3C Trace Context); not by default.
+        max_response_bytes and outage_patience. ``traceparent=True`` propagates the OpenTelemetry
+        trace to the service (W3C Trace Context); off by default.
 
-        TypeError for any other: what belongs to the connections needs a new client.
-        ConfigurationError for a value that makes no sense, and for traceparent without the package
-        opentelemetry-api. Closing either client closes both, and so does leaving a ``with`` block
-        of either.
+        Raises TypeError for any other option, since connection settings need a new client, and
+        ConfigurationError for an invalid value or for traceparent without the package
+        opentelemetry-api. Closing either client, or leaving its ``with`` block, closes both.
         """
         changeable = ChangedOptions.__optional_keys__
         options: dict[str, Any] = {}
@@ -171,7 +169,7 @@ class _BaseClient:
         self._native.close()
 
     def __repr__(self) -> str:
-        # A debugger shows a client whose construction failed, too.
+        # A debugger may show a client whose construction failed.
         if not hasattr(self, "_native"):
             return f"<{type(self).__name__}, not made>"
         return f"{type(self).__name__}(base_url={self.base_url!r}, vendor={self.vendor!r})"
@@ -195,31 +193,30 @@ class _BaseClient:
 
 
 class Client(_BaseClient):
-    """Reads users and messages, and waits for each answer; safe to use from many threads.
+    """Synchronous client for users and messages; thread-safe.
 
-    - ``base_url``, ``api_secret``, ``vendor``: where the service is, the API Secret Key and the
-      vendor word. What is ``None`` comes from ``BACKREAD_BASE_URL``,
-      ``BACKREAD_API_SECRET``, ``BACKREAD_VENDOR``.
+    - ``base_url``, ``api_secret``, ``vendor``: the service's URL, the API Secret Key and the vendor
+      word. ``None`` reads ``BACKREAD_BASE_URL``, ``BACKREAD_API_SECRET``, ``BACKREAD_VENDOR``.
     - ``timeout``: for one attempt; ``deadline``: for a whole call with its retries, waits and
-      pages. Seconds or a timedelta; ``None`` for no bound.
-    - ``max_retries``: how often a request is sent once more after a failure that may pass.
-    - ``max_concurrency``: requests in flight; ``rate_limit``: requests per second, ``None`` for
-      what the service bears.
+      pages. Seconds or a timedelta; ``None`` for no limit.
+    - ``max_retries``: the maximum number of retries of a request after transient failures.
+    - ``max_concurrency``: requests in flight; ``rate_limit``: requests per second, ``None`` to
+      adapt to what the service can take.
     - ``on_rate_limit``: ``"wait"`` obeys Retry-After up to the deadline; ``"raise"`` raises
       `RateLimitError` at the first 429.
     - ``max_response_bytes``: the largest decoded body, in bytes.
     - ``outage_patience``: how long a call waits while the whole service is down (connection errors,
-      502, 503, 504), in which time one request at a time probes and no retries are used up. Seconds
-      or a timedelta; 0 disables it. A sync waits for 600 seconds unless this is changed from 60,
-      and a client of a mock does not wait at all unless it is changed, or the clock is virtual.
-    - ``proxy``: the URL of an http or https proxy; ``None`` takes those of the environment.
-      ``ca_bundle``: a PEM file of certificates to trust besides the system's, and besides those of
-      ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. ``user_agent``: replaces ours.
-    - ``allow_http``: plain http is refused except to this machine, unless this is true; by a proxy
-      on another machine too, which would see the secret.
+      502, 503, 504). Meanwhile one request at a time probes the service, without using up retries.
+      Seconds or a timedelta; 0 disables it. A sync waits for 600 seconds unless this is changed
+      from 60; a mock's client does not wait unless it is changed or the clock is virtual.
+    - ``proxy``: the URL of an http or https proxy; ``None`` uses the environment's proxies.
+      ``ca_bundle``: a PEM file of CA certificates to trust in addition to the system's and those of
+      ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. ``user_agent``: replaces the default User-Agent.
+    - ``allow_http``: allows plain http to other machines and through a proxy on another machine,
+      which would see the secret. Loopback is always allowed.
 
-    Raises `ConfigurationError` where one of them is missing or malformed; nothing is sent. Pickles
-    without its secret, which is taken from ``BACKREAD_API_SECRET`` where it is loaded. Use it in a
+    Raises `ConfigurationError` for a missing or malformed argument; nothing is sent. Pickles
+    without the secret, which is read from ``BACKREAD_API_SECRET`` on unpickling. Use it in a
     ``with`` block, or call `close`.
     """
 
@@ -236,17 +233,17 @@ class Client(_BaseClient):
         return Messages(self)
 
     def probe(self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE) -> ServiceProfile:
-        """Measures what the interface leaves open about the service, as a `ServiceProfile`.
+        """Measures service behaviour that the API does not specify, as a `ServiceProfile`.
 
-        Sends at most ``max_requests`` GETs (retries among them), one after another; 30 to 50 are
-        usual. Some are what no other call sends: a list without ``limit``, and with 0 and
-        100; one with a made-up secret, to the same address; one with another ``Accept``; ids that
-        no user and no message has. ``sample`` is the number of users whose messages are looked at.
-        A 429 is obeyed; pace, timeout and deadline are those of all reads.
+        Sends at most ``max_requests`` GETs including retries, one at a time; 30 to 50 are usual.
+        Some are unlike those of any other call: a list without ``limit``, and with 0 and 100; one
+        with a made-up secret, to the same address; one with another ``Accept``; ids of users and
+        messages that do not exist. ``sample`` is the number of users whose messages are examined.
+        A 429 is obeyed; rate limit, timeout and deadline apply as to all reads.
 
-        Raises the errors of `backread.errors` where the service cannot be read at all (as with a
-        wrong secret); what fails alone is ``None`` in the profile, with the reason in its notes.
-        ValueError where a number is out of bounds.
+        Raises the errors of `backread.errors` if the service cannot be read at all (such as with a
+        wrong secret); a single failed measurement is ``None`` in the profile, with the reason in
+        its notes. Raises ValueError for a number out of bounds.
         """
         from backread.profile import ServiceProfile
 
@@ -254,10 +251,9 @@ class Client(_BaseClient):
         return ServiceProfile.from_json(self._native.probe(*arguments, True))
 
     def close(self) -> None:
-        """Closes this client and all that share its connections: `with_options`, ``copy``.
+        """Closes this client and all that share its connections (from `with_options`, ``copy``).
 
-        The end of a ``with`` block does the same, also of one on such a copy. A call after that
-        raises a `BackreadError` that says so.
+        Leaving a ``with`` block of any of them does the same. Later calls raise `BackreadError`.
         """
         self._close()
 
@@ -286,10 +282,10 @@ class Client(_BaseClient):
 
 
 class AsyncClient(_BaseClient):
-    """Reads users and messages, and each answer is awaited; one serves many event loops in turn.
+    """Async client for users and messages; may be used in several event loops, one after another.
 
-    Takes the arguments of `Client`, and raises the same errors; all that is said there holds.
-    A cancelled task ends its request. Use it in an ``async with`` block, or await `aclose`.
+    Takes the arguments of `Client`, raises the same errors and behaves the same. Cancelling a task
+    ends its request. Use it in an ``async with`` block, or await `aclose`.
     """
 
     __slots__ = ()
@@ -307,17 +303,17 @@ class AsyncClient(_BaseClient):
     async def probe(
         self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE
     ) -> ServiceProfile:
-        """Measures what the interface leaves open, awaited. All else as `Client.probe`."""
+        """The async version of `Client.probe`."""
         from backread.profile import ServiceProfile
 
         arguments = probe_arguments(max_requests, sample)
         return ServiceProfile.from_json(await self._native.probe(*arguments, False))
 
     async def aclose(self) -> None:
-        """Closes this client and all that share its connections: `with_options`, ``copy``.
+        """Closes this client and all that share its connections (from `with_options`, ``copy``).
 
-        The end of an ``async with`` block does the same, also of one on such a copy. A
-        call after that raises a `BackreadError` that says so.
+        Leaving an ``async with`` block of any of them does the same. Later calls raise
+        `BackreadError`.
         """
         self._close()
 

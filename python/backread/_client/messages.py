@@ -1,4 +1,4 @@
-"""The messages of the service's users: `Messages`, and `AsyncMessages` for awaiting."""
+"""The messages of the service's users: `Messages` and `AsyncMessages`."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ class Messages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """Every message of one user, as a `Listing` that is read while it is iterated.
+        """All messages of one user, as a `Listing` that is fetched while you iterate.
 
         Nothing is sent yet. ``as_dict`` gives the JSON objects as sent. ``strict`` raises
-        `IncompleteError` at the end of a walk that proved nothing. ``page_size`` is the ``limit``
-        of each request, 1 to 99 rows. ``max_items`` ends the walk after so many
-        items; such a walk, where it leaves rows out, proves nothing. ValueError where a number is
-        out of bounds.
+        `IncompleteError` at the end of a walk that could not prove completeness. ``page_size`` is
+        the ``limit`` of each request, 1 to 99 rows. ``max_items`` ends the walk after that number
+        of items; a walk that leaves rows out proves nothing. Raises ValueError for a number out of
+        bounds.
         """
         return Listing(*self._list(user_id, strict, page_size, max_items), as_dict)
 
@@ -143,11 +143,11 @@ class Messages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """Every message of every user, as a `Listing`; lists are read side by side.
+        """All messages of all users, as a `Listing`; the users' lists are read concurrently.
 
-        ``users`` names the users by id; by default the list of users is read first. The messages
-        of one user come in the order of their list, those of different users in no set order; a
-        `Message` knows its ``user_id``. The report has the weakest certificate of the lists, the
+        ``users`` are user ids; by default the list of users is read first. The messages of one user
+        keep the order of their list; different users' messages come in no particular order, and
+        each `Message` has its ``user_id``. The report has the weakest certificate of the lists, the
         number of lists by certificate, and the users whose list is uncertified. The other
         arguments and errors are those of `list`.
         """
@@ -166,11 +166,11 @@ class Messages(_BaseMessages):
         self, user_id: int, offset: int = 0, limit: int = 99, *, as_dict: bool
     ) -> Page[Message] | PageDict: ...
     def page(self, user_id: int, offset: int = 0, limit: int = 99, *, as_dict: bool = False) -> Any:
-        """One response of a user's message list: one request, and its retries.
+        """One page of a user's messages, from one request and its retries.
 
-        ``offset`` is a position in rows, 0 or more; ``limit`` a number of rows, 1 to 99 (interface
-        8.1), else ValueError and nothing is sent. ``as_dict`` gives the envelope as sent. Raises
-        the errors of `backread.errors`.
+        ``offset`` is a position in rows, 0 or more; ``limit`` a number of rows, 1 to 99; ValueError
+        for other numbers, and nothing is sent. ``as_dict`` gives the envelope as sent. Raises the
+        errors of `backread.errors`.
         """
         return self._client._native.messages_page(
             identifier("user_id", user_id),
@@ -189,8 +189,8 @@ class Messages(_BaseMessages):
     def get(self, user_id: int, message_id: int, *, as_dict: bool = False) -> Any:
         """One message of one user; ``as_dict`` gives the JSON object as sent.
 
-        `NotFoundError` where there is none; ValueError for a negative id, and nothing is sent.
-        Raises the other errors of `backread.errors`.
+        Raises `NotFoundError` if there is no such message, ValueError for a negative id (nothing is
+        sent), and the other errors of `backread.errors`.
         """
         return self._client._native.message(
             identifier("user_id", user_id), identifier("message_id", message_id), as_dict, True
@@ -241,7 +241,7 @@ class AsyncMessages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """Every message of one user: ``async for``. All else as `Messages.list`."""
+        """All messages of one user, for ``async for``; otherwise like `Messages.list`."""
         return AsyncListing(*self._list(user_id, strict, page_size, max_items), as_dict)
 
     @overload
@@ -283,7 +283,7 @@ class AsyncMessages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """Every message of every user: ``async for``. All else as `Messages.all`."""
+        """All messages of all users, for ``async for``; otherwise like `Messages.all`."""
         return AsyncListing(*self._all(users, strict, page_size, max_items), as_dict)
 
     @overload
@@ -301,7 +301,7 @@ class AsyncMessages(_BaseMessages):
     async def page(
         self, user_id: int, offset: int = 0, limit: int = 99, *, as_dict: bool = False
     ) -> Any:
-        """One response of a user's message list, awaited. All else as `Messages.page`."""
+        """The async version of `Messages.page`."""
         return await self._client._native.messages_page(
             identifier("user_id", user_id),
             page_offset(offset),
@@ -323,7 +323,7 @@ class AsyncMessages(_BaseMessages):
         self, user_id: int, message_id: int, *, as_dict: bool
     ) -> Message | MessageDict: ...
     async def get(self, user_id: int, message_id: int, *, as_dict: bool = False) -> Any:
-        """One message of one user, awaited. All else as `Messages.get`."""
+        """The async version of `Messages.get`."""
         return await self._client._native.message(
             identifier("user_id", user_id), identifier("message_id", message_id), as_dict, False
         )

@@ -1,4 +1,4 @@
-"""The users of the service: `Users`, and `AsyncUsers` for awaiting."""
+"""The users of the service: `Users` and `AsyncUsers`."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ class Users(_BaseUsers):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """Every user, as a `Listing` that is read while it is iterated; nothing is sent yet.
+        """All users, as a `Listing` that is fetched while you iterate; nothing is sent yet.
 
-         ``as_dict`` gives the JSON objects as sent. ``strict`` raises `IncompleteError` at the end
-         of a walk that proved nothing. ``page_size`` is the ``limit`` of each request, 1 to 99 rows
-        . ``max_items`` ends the walk after so many items; such a walk, where
-         it leaves rows out, proves nothing. ValueError where a number is out of bounds.
+        ``as_dict`` gives the JSON objects as sent. ``strict`` raises `IncompleteError` at the end
+        of a walk that could not prove completeness. ``page_size`` is the ``limit`` of each request,
+        1 to 99 rows. ``max_items`` ends the walk after that number of items; a walk that leaves
+        rows out proves nothing. Raises ValueError for a number out of bounds.
         """
         return Listing(*self._list(strict, page_size, max_items), as_dict)
 
@@ -94,11 +94,11 @@ class Users(_BaseUsers):
     @overload
     def page(self, offset: int = 0, limit: int = 99, *, as_dict: bool) -> Page[User] | PageDict: ...
     def page(self, offset: int = 0, limit: int = 99, *, as_dict: bool = False) -> Any:
-        """One list response: one request, and its retries.
+        """One page of users, from one request and its retries.
 
-        ``offset`` is a position in rows, 0 or more; ``limit`` a number of rows, 1 to 99 (interface
-        8.1), else ValueError and nothing is sent. ``as_dict`` gives the envelope as sent. Raises
-        the errors of `backread.errors`.
+        ``offset`` is a position in rows, 0 or more; ``limit`` a number of rows, 1 to 99; ValueError
+        for other numbers, and nothing is sent. ``as_dict`` gives the envelope as sent. Raises the
+        errors of `backread.errors`.
         """
         return self._client._native.users_page(
             page_offset(offset), page_limit("limit", limit), as_dict, True
@@ -113,8 +113,8 @@ class Users(_BaseUsers):
     def get(self, user_id: int, *, as_dict: bool = False) -> Any:
         """The user with this id; ``as_dict`` gives the JSON object as sent.
 
-        `NotFoundError` where there is none; ValueError for a negative id, and nothing is sent.
-        Raises the other errors of `backread.errors`.
+        Raises `NotFoundError` if there is no such user, ValueError for a negative id (nothing is
+        sent), and the other errors of `backread.errors`.
         """
         return self._client._native.user(identifier("user_id", user_id), as_dict, True)
 
@@ -159,7 +159,7 @@ class AsyncUsers(_BaseUsers):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """Every user, as an `AsyncListing`: ``async for``. All else as `Users.list`."""
+        """All users, as an `AsyncListing` for ``async for``; otherwise like `Users.list`."""
         return AsyncListing(*self._list(strict, page_size, max_items), as_dict)
 
     @overload
@@ -175,7 +175,7 @@ class AsyncUsers(_BaseUsers):
         self, offset: int = 0, limit: int = 99, *, as_dict: bool
     ) -> Page[User] | PageDict: ...
     async def page(self, offset: int = 0, limit: int = 99, *, as_dict: bool = False) -> Any:
-        """One list response, awaited. All else as `Users.page`."""
+        """The async version of `Users.page`."""
         return await self._client._native.users_page(
             page_offset(offset), page_limit("limit", limit), as_dict, False
         )
@@ -187,5 +187,5 @@ class AsyncUsers(_BaseUsers):
     @overload
     async def get(self, user_id: int, *, as_dict: bool) -> User | UserDict: ...
     async def get(self, user_id: int, *, as_dict: bool = False) -> Any:
-        """The user with this id, awaited. All else as `Users.get`."""
+        """The async version of `Users.get`."""
         return await self._client._native.user(identifier("user_id", user_id), as_dict, False)
