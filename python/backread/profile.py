@@ -1,8 +1,7 @@
-"""What `Client.probe` measured: the habits of a service that the interface leaves open.
+"""Results of `Client.probe`: service behaviour that the API does not specify.
 
-A `ServiceProfile` holds no address, no secret and no value of any row: names of fields, types,
-counts, shares and statuses only, so that it may be shown to others. ``None`` is what could not be
-measured, and `ServiceProfile.notes` says why.
+A `ServiceProfile` contains field names, types, counts, shares and statuses, but no address, secret
+or row value, so it can be shared. ``None`` means not measured; `ServiceProfile.notes` says why.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ __all__ = [
 ]
 
 PROFILE_VERSION = 1
-"""Raised when a key changes its meaning; keys that are added leave it as it is."""
+"""Incremented when a key changes its meaning, not when keys are added."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceProfile:
-    """The habits of one service, measured at one time; see docs/probe.md for each finding.
+    """The behaviour of one service at one time; docs/probe.md describes each finding.
 
-    - ``measured_at`` is UTC, ``requests`` the number that was sent, ``backread`` the version.
-    - ``default_page`` and ``largest_page`` are rows: what a list without ``limit`` holds, and the
+    - ``measured_at`` is UTC, ``requests`` the number sent, ``backread`` the version.
+    - ``default_page`` and ``largest_page`` are in rows: the page size without ``limit``, and the
       largest ``limit`` up to 99 that is applied.
     - ``fields`` has, for each kind of object, a `FieldProfile` by field name.
-    - ``notes`` says by its path (``"users.order"``) why a finding is ``None``.
+    - ``notes`` maps the path of a finding that is ``None`` (``"users.order"``) to the reason.
     """
 
     backread: str
@@ -80,7 +79,7 @@ class ServiceProfile:
     notes: dict[str, str] = field(hash=False)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The profile as JSON text, which `from_json` reads back; ``indent`` in blanks."""
+        """The profile as JSON text for `from_json`; ``indent`` in spaces."""
         record = asdict(self)
         instant = self.measured_at.astimezone(UTC)
         record["measured_at"] = instant.isoformat().replace("+00:00", "Z")
@@ -88,10 +87,10 @@ class ServiceProfile:
 
     @classmethod
     def from_json(cls, text: str) -> ServiceProfile:
-        """The profile in a text that `to_json` gave, by this release or an earlier one.
+        """The profile that `to_json` of this or an earlier release wrote.
 
-        Keys that are unknown are left out. ValueError where it is no profile, or one of a newer
-        version.
+        Unknown keys are ignored. Raises ValueError if the text is not a profile, or is one of a
+        newer version.
         """
         try:
             record = parse_json(text)
@@ -109,10 +108,10 @@ class ServiceProfile:
         return profile
 
     def differs(self, other: ServiceProfile) -> list[str]:
-        """The paths of the findings that are not the same in the other, sorted.
+        """The paths of findings that differ from the other profile's, sorted.
 
-        What changes from one probe to the next by itself is left out: when and how it was measured,
-        latency, counts, and how often a field was null or missing, as long as it sometimes was.
+        Leaves out what varies from probe to probe: when and how it was measured, latency, counts,
+        and how often a field was null or missing, as long as it sometimes was.
         """
         mine, theirs = dict(_leaves("", self)), dict(_leaves("", other))
         paths = mine.keys() | theirs.keys()
@@ -120,12 +119,12 @@ class ServiceProfile:
         return sorted(p for p in paths if mine.get(p, absent) != theirs.get(p, absent))
 
     def differences(self, later: ServiceProfile) -> list[Difference]:
-        """What a later probe of the same service found otherwise, by path: has it moved?
+        """Findings that a later probe of the same service contradicts, by path.
 
-        Unlike `differs`, it leaves out what the samples explain: a field that was null now and then
-        and was not this time, where that is likelier than one in a thousand; a sender type that is
-        not among those seen; a finding that the earlier probe did not measure. A finding that was
-        measured and now is not is among them: nothing is known of it any more.
+        Unlike `differs`, it leaves out what sampling explains: a field that was sometimes null and
+        was not this time, if that has a probability above one in a thousand; a sender type that did
+        not occur again; a finding that the earlier probe did not measure. A finding that only the
+        earlier probe measured is included, since it is now unknown.
         """
         return list(changes(self, later))
 
@@ -181,7 +180,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _read(kind: Any, value: Any, path: str) -> Any:
-    """The JSON value as what a field is declared to be; ValueError that names the place."""
+    """Converts a JSON value to a field's declared type; ValueError names the path."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return value

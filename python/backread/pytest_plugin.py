@@ -1,6 +1,6 @@
-"""pytest fixtures, on from the moment that backread is installed.
+"""pytest fixtures, available as soon as backread is installed.
 
-Nothing of backread is loaded until a fixture is used. A test takes what it needs by name::
+backread is imported only when a fixture is used. Tests request fixtures by name::
 
     def test_report(backread_server, backread_client):
         assert report(backread_client).users == backread_server.world.total_users
@@ -48,10 +48,10 @@ LONGEST_NAME = 80
 
 @dataclass(slots=True)
 class Run:
-    """One run of a test, as far as its reports need it."""
+    """One run of a test: what the failure report needs."""
 
     before: int
-    """How many requests the server had answered before it."""
+    """How many requests the server had answered before this run."""
     lane: Lane | None = None
     passed: bool = False
     shown: bool = False
@@ -62,7 +62,7 @@ SERVER = pytest.StashKey["MockServer"]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marker known."""
+    """Registers the marker."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(world=..., dialect=..., faults=..., rate=..., clock='real'|'virtual', "
@@ -72,14 +72,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test with the marker has the lane, whether it takes it or not."""
+    """Gives each test with the marker a lane, even if it does not request the fixture."""
     _begin_run(item)
     if item.get_closest_marker(MARKER) is None:
         return
     _options(item)
     names: list[str] | None = getattr(item, "fixturenames", None)
     if names is not None and "backread_mock" not in names:
-        # The parameters of a test share one list, and not all of them need have the marker.
+        # Parametrized cases of a test share one list, and not all of them may have the marker.
         item.fixturenames = [*names, "backread_mock"]  # type: ignore[attr-defined]
 
 
@@ -96,7 +96,7 @@ def _begin_run(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failing test shows the requests that came, and what audits found."""
+    """Adds the received requests and the audits' findings to the report of a failing test."""
     report = yield
     run = item.stash.get(RUN, None)
     if run is None or "backread.testing" not in sys.modules:
@@ -122,10 +122,10 @@ def _sections(run: Run, server: MockServer | None) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="session")
 def backread_server(request: pytest.FixtureRequest) -> Iterator[MockServer]:
-    """The faked service with 200 users of 0 to 120 messages each, one for the whole session.
+    """A mock server with 200 users of 0 to 120 messages each, one for the whole session.
 
-    Under pytest-xdist each worker has its own. All tests share its world: one that changes it,
-    or wants faults, takes backread_mock.
+    Under pytest-xdist, one per worker. All tests share its world; to change it or to add faults,
+    use backread_mock.
     """
     from backread.testing import MockServer, World
 
@@ -136,16 +136,16 @@ def backread_server(request: pytest.FixtureRequest) -> Iterator[MockServer]:
 
 @pytest.fixture
 def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -> Iterator[Lane]:
-    """A lane for this test alone: a copy of backread_server's world, no faults, a clock of its own.
+    """A lane for this test: a copy of backread_server's world, no faults, and a separate clock.
 
-    The marker ``backread`` says what is to be different, and brings the lane also where the test
-    does not take it. When the test ends, requests that the interface does not allow are an
-    `UnexpectedRequestError`, unless the marker allows them; where it passed, faults and changes
-    that never happened are an `UnfiredError`, unless it called ``allow_unfired()``.
+    The marker ``backread`` changes these defaults, and creates the lane even if the test does not
+    request it. At the end of the test, requests that violate the API raise an
+    `UnexpectedRequestError` unless the marker allows them; if the test passed, faults and changes
+    that never happened raise an `UnfiredError` unless it called ``allow_unfired()``.
     """
     from backread.testing import UnexpectedRequestError, UnfiredError
 
-    # What was sent is the report; where this function ends says nothing.
+    # The requests are the report; a traceback into this fixture would not help.
     __tracebackhide__ = True
     wanted = _options(request.node)
     before = backread_server._last_number
@@ -155,11 +155,11 @@ def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -
         run = request.node.stash[RUN]
         run.lane = lane
         yield lane
-    # What carries no lane's secret comes to the server itself.
+    # Requests without a lane's secret are handled by the server itself.
     strays = backread_server._unexpected_after(before)
     if wanted["unexpected"] == "fail" and (unexpected := (*lane.unexpected, *strays)):
         raise UnexpectedRequestError(unexpected, lane.vendor)
-    # A test that failed may not have come as far as what it had set.
+    # A failed test may have ended before its faults could fire.
     if run.passed and (unfired := lane._unfired()):
         raise UnfiredError(unfired)
 
@@ -168,7 +168,7 @@ def backread_mock(request: pytest.FixtureRequest, backread_server: MockServer) -
 def backread_client(request: pytest.FixtureRequest) -> Iterator[Client]:
     """A `Client`, closed after the test.
 
-    Of backread_mock where the test uses it or has the marker, else of backread_server.
+    For backread_mock if the test uses it or has the marker, else for backread_server.
     """
     with _lane(request).client() as client:
         yield client
@@ -178,25 +178,25 @@ def backread_client(request: pytest.FixtureRequest) -> Iterator[Client]:
 def backread_async_client(request: pytest.FixtureRequest) -> Iterator[AsyncClient]:
     """An `AsyncClient`, closed after the test.
 
-    Of backread_mock where the test uses it or has the marker, else of backread_server. The fixture
-    itself needs no event loop, so it works with any plugin for asynchronous tests, and with none:
+    For backread_mock if the test uses it or has the marker, else for backread_server. The fixture
+    needs no event loop, so it works with any async test plugin, and without one:
     ``asyncio.run(main(backread_async_client))``.
     """
     client = _lane(request).async_client()
     try:
         yield client
     finally:
-        # aclose() would need an event loop, and there may be one that is not ours to touch.
+        # aclose() would need an event loop, and a running one may belong to another plugin.
         client._close()
 
 
 @pytest.fixture
 def backread_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lane:
-    """The lane that ``Client()`` and the command ``backread`` reach in this test: the environment
-    has its address, secret and vendor.
+    """Points ``Client()`` and the command ``backread`` at a lane, by environment variables for its
+    address, secret and vendor.
 
-    Of backread_mock where the test uses it or has the marker, else backread_server. Such a client
-    goes by real time, whatever the lane's clock is.
+    backread_mock if the test uses it or has the marker, else backread_server. These clients use
+    real time, whatever the lane's clock is.
     """
     lane = _lane(request)
     for name, value in {
@@ -215,7 +215,7 @@ def _lane(request: pytest.FixtureRequest) -> Lane:
 
 
 def _lane_for(node: pytest.Item, server: MockServer, wanted: dict[str, Any]) -> Lane:
-    """The lane that a test's markers describe."""
+    """Creates the lane that a test's markers describe."""
     try:
         return server.lane(
             _world(wanted["world"], server.world),
@@ -226,12 +226,12 @@ def _lane_for(node: pytest.Item, server: MockServer, wanted: dict[str, Any]) -> 
         )
     except (TypeError, ValueError) as error:
         problem = f"@pytest.mark.backread: {error}"
-    # Out here, so that pytest does not show both errors.
+    # Outside the except block, so that pytest does not show both errors.
     pytest.fail(problem, pytrace=False)
 
 
 def _options(node: pytest.Item) -> dict[str, Any]:
-    """The arguments of a test's markers, each from the nearest that has it."""
+    """The arguments of a test's markers, each from the nearest marker that sets it."""
     options: dict[str, Any] = {}
     for marker in node.iter_markers(MARKER):
         wrong = [repr(each) for each in marker.args] + sorted(marker.kwargs.keys() - DEFAULTS)
@@ -253,7 +253,7 @@ def _options(node: pytest.Item) -> dict[str, Any]:
 
 
 def _world(wanted: World | dict[str, Any] | None, usual: World) -> World:
-    """A world for one test, which no other sees."""
+    """A world for one test only."""
     from backread.testing import World
 
     if isinstance(wanted, dict):

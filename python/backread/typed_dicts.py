@@ -1,7 +1,7 @@
 """The JSON objects of the service as sent, for ``as_dict=True``.
 
-Keys come in the order of the answer. A field may be missing, may be null, and others than these may
-be there: only ``id`` is sure. Timestamps are the strings that the service sent.
+Keys are in the order of the response. Only ``id`` is guaranteed: other fields may be missing or
+null, and there may be more than these. Timestamps are the strings that the service sent.
 """
 
 from typing import Required, TypedDict
@@ -38,7 +38,7 @@ class UserDict(TypedDict, total=False):
 
 
 class UserSenderDict(TypedDict, total=False):
-    """The sender where ``sender_type`` is ``user``."""
+    """The sender if ``sender_type`` is ``user``."""
 
     id: Required[int]
     name: str | None
@@ -46,7 +46,7 @@ class UserSenderDict(TypedDict, total=False):
 
 
 class OperatorSenderDict(TypedDict, total=False):
-    """The sender where ``sender_type`` is ``operator``."""
+    """The sender if ``sender_type`` is ``operator``."""
 
     id: Required[int]
     forename: str | None
@@ -56,7 +56,7 @@ class OperatorSenderDict(TypedDict, total=False):
 
 
 class MessageDict(TypedDict, total=False):
-    """A message; it does not name the user in whose list it stands."""
+    """A message; it does not name the user whose list it is in."""
 
     id: Required[int]
     body: str | None
@@ -70,7 +70,7 @@ class MessageDict(TypedDict, total=False):
 
 
 class PageDict(TypedDict, total=False):
-    """A list response: ``users`` or ``messages`` is there, by what was listed."""
+    """A list response: has ``users`` or ``messages``, depending on the list."""
 
     limit: int | None
     offset: int | None

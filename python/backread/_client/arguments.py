@@ -1,4 +1,4 @@
-"""Checks of arguments, made where a call is made and before anything is sent."""
+"""Argument checks, made before anything is sent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST = 2**63 - 1
-"""Ids, offsets and counts are 64-bit in every table they end in."""
+"""Ids, offsets and counts are stored as signed 64-bit integers."""
 
 
 class SharedOptions(TypedDict, total=False):
-    """The options that may differ between clients of one pool; see `Client` for each."""
+    """The options that may differ between clients sharing connections; see `Client` for each."""
 
     timeout: Duration | None
     deadline: Duration | None
@@ -57,14 +57,14 @@ def seconds(name: str, duration: Duration | None) -> float | None:
         return float(total_seconds())
     if isinstance(duration, bool) or not isinstance(duration, (int, float)):
         given = type(duration).__name__
-        # Tools that print a traceback print local variables: it may be the secret, misplaced.
+        # Traceback tools print local variables, and this may be a misplaced secret.
         del duration, total_seconds
         raise TypeError(f"{name} must be seconds (int or float) or a timedelta, not {given}")
     return float(duration)
 
 
 def whole(name: str, number: Any, least: int, most: int) -> int:
-    """The number as an int, from anything that is one (numpy's too); ValueError out of bounds."""
+    """The number as an int, from any integer type (numpy's too); ValueError out of bounds."""
     if isinstance(number, bool):
         raise TypeError(f"{name} must be an int, not bool")
     try:
@@ -73,7 +73,7 @@ def whole(name: str, number: Any, least: int, most: int) -> int:
         raise TypeError(f"{name} must be an int, not {type(number).__name__}") from None
     if not least <= checked <= most:
         bounds = f"{least} or more" if checked < least and most == LARGEST else f"{least} to {most}"
-        # Python refuses to write out very long ones.
+        # Python refuses to format very long integers.
         given = checked if checked.bit_length() < 512 else f"one of {checked.bit_length()} bits"
         raise ValueError(f"{name} must be {bounds}, not {given}; nothing was sent")
     return checked
@@ -95,7 +95,7 @@ def identifiers(name: str, numbers: Iterable[int] | None) -> tuple[int, ...] | N
 
 
 def page_limit(name: str, rows: object) -> int:
-    """A number of rows that the interface allows for one page: 1 to 99."""
+    """A page size that the API allows: 1 to 99 rows."""
     return whole(name, rows, 1, 99)
 
 
@@ -105,12 +105,12 @@ def page_offset(rows: object) -> int:
 
 
 def item_cap(rows: object) -> int | None:
-    """The most items a walk gives: 0 or more; None for no cap."""
+    """The most items a walk returns: 0 or more; None for no cap."""
     return None if rows is None else whole("max_items", rows, 0, LARGEST)
 
 
 def known_options(call: F) -> F:
-    """Refuses keywords that the call does not have with the nearest that it has; for methods."""
+    """Decorates a method: TypeError for an unknown keyword, with the nearest known one."""
     function = cast("FunctionType", call)
     code = function.__code__
     known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
@@ -120,19 +120,19 @@ def known_options(call: F) -> F:
         try:
             made = function.__name__ == "__init__"
             name = type(args[0]).__name__ if made else function.__qualname__
-            # The names alone: a frame of the error must not hold the secret.
+            # Passes only the names: a frame of the traceback must not contain the secret.
             if not options.keys() <= set(known):
                 refuse_options(name, _names(known, args[1:], options), known)
             return call(*args, **options)
         finally:
-            # Tools that print a traceback print local variables: a secret may be among these.
+            # Traceback tools print local variables; one of these may be the secret.
             del args, options
 
     return cast("F", checked)
 
 
 def _names(known: tuple[str, ...], given: tuple[Any, ...], options: dict[str, Any]) -> list[str]:
-    """The names of the options, without the secret where one repeats it."""
+    """The names of the options, with the secret redacted in them."""
     from backread._client.secret import without_secret
 
     secret = {**dict(zip(known, given, strict=False)), **options}.get("api_secret")
@@ -140,7 +140,7 @@ def _names(known: tuple[str, ...], given: tuple[Any, ...], options: dict[str, An
 
 
 def refuse_options(call: str, given: Iterable[str], known: Collection[str]) -> None:
-    """TypeError for a name in ``given`` that is not known, with the nearest that is."""
+    """Raises TypeError for an unknown name in ``given``, with the nearest known one."""
     for name in given:
         if name in known:
             continue

@@ -1,4 +1,4 @@
-"""Rows that come as an Arrow stream as the tables of other packages, none of them required."""
+"""Converts Arrow streams to the tables of other packages, all of which are optional."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = [
 ]
 
 DtypeBackend = Literal["pyarrow"] | None
-"""What the columns of a pandas frame are: pandas' own types (None), or Arrow's."""
+"""The column types of a pandas frame: pandas' own (None), or Arrow's."""
 
 
 class ArrowStream(Protocol):
-    """What Arrow's consumers take."""
+    """What consumers of Arrow data accept."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -49,7 +49,7 @@ def polars_frame(source: ArrowStream) -> polars.DataFrame:
 def pandas_frame(source: ArrowStream, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
     check_dtype_backend(dtype_backend)
     pandas_package = require("pandas", "to_pandas")
-    # pandas reads Arrow through pyarrow in any case, and this works before its version 3 too.
+    # pandas always reads Arrow through pyarrow; this also works before pandas 3.
     table = require("pyarrow", "to_pandas").table(source)
     mapper = pandas_package.ArrowDtype if dtype_backend == "pyarrow" else None
     frame: pandas.DataFrame = table.to_pandas(types_mapper=mapper)
@@ -57,18 +57,18 @@ def pandas_frame(source: ArrowStream, dtype_backend: DtypeBackend = None) -> pan
 
 
 def check_dtype_backend(dtype_backend: object) -> None:
-    """ValueError for what `pandas_frame` does not know; ahead of the first request."""
+    """Raises ValueError for a value that `pandas_frame` does not know, before any request."""
     if dtype_backend not in ("pyarrow", None):
         raise ValueError(f"dtype_backend is 'pyarrow' or None, not {dtype_backend!r}")
 
 
 def refuse_misread(source: object) -> None:
-    """TypeError for the ways of polars that take the stream, and make something else of it.
+    """Raises TypeError for the polars functions that would misread the stream.
 
-    ``polars.from_arrow`` makes one column of structs. ``polars.scan_arrow_c_stream`` keeps the one
-    stream: what it collects a second time is what the first time left, or nothing, without an
-    error. These functions and ``polars.DataFrame`` ask an object for the same thing, so what tells
-    them apart is who asks. ``polars.Series``, asked for by name, is given what it wants.
+    ``polars.from_arrow`` makes a single struct column. ``polars.scan_arrow_c_stream`` keeps one
+    stream, so a second collect silently gets the rest of it, or nothing. These functions call the
+    same method as ``polars.DataFrame``, so only the caller tells them apart. An explicit
+    ``polars.Series`` is allowed.
     """
     frame = sys._getframe(1).f_back
     if _asked_by(frame, "polars", "from_arrow"):
@@ -85,10 +85,10 @@ def refuse_misread(source: object) -> None:
 
 
 def refuse_rows(source: object) -> None:
-    """TypeError where Spark or pandas iterate: they read all of it, and make no columns of models.
+    """Raises TypeError if Spark or pandas iterates, since neither makes columns from models.
 
-    Spark finds no types in them, and ``pandas.Series`` holds them as objects. It does not look for
-    ``__array__`` first where the length is not known.
+    Spark finds no types in them, and ``pandas.Series`` stores them as objects; it does not look for
+    ``__array__`` first if the length is unknown.
     """
     frame = sys._getframe(1).f_back
     if _asked_by(frame, "pandas", "__init__"):
@@ -104,8 +104,8 @@ def refuse_rows(source: object) -> None:
 
 
 def _asked_by(frame: FrameType | None, package: str, function: str) -> bool:
-    """Whether the function of that package is what called; a namesake in other code is not."""
-    # None where a thread of another language calls.
+    """Whether that package's function is the caller, and not a function of that name elsewhere."""
+    # The frame is None if a thread of another language calls.
     while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{package}."):
         if frame.f_code.co_name == function:
             return True
@@ -114,9 +114,9 @@ def _asked_by(frame: FrameType | None, package: str, function: str) -> bool:
 
 
 def no_array(source: object) -> Callable[..., NoReturn]:
-    """An ``__array__`` that raises TypeError, for what ``pandas.DataFrame`` would read as objects.
+    """An ``__array__`` that raises TypeError, since ``pandas.DataFrame`` would store objects.
 
-    pandas looks for it before it iterates, so nothing is read.
+    pandas looks for it before iterating, so nothing is fetched.
     """
 
     def refuse(*arguments: object, **options: object) -> NoReturn:
@@ -129,7 +129,7 @@ def no_array(source: object) -> Callable[..., NoReturn]:
 
 
 def require(package: str, method: str) -> Any:
-    """The package; ImportError that says what to install where it is missing."""
+    """Imports the package; raises an ImportError that says what to install if it is missing."""
     try:
         return import_module(package)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""A list of the service that is read as it is used: `Listing`, and `AsyncListing` for awaiting."""
+"""Lazily fetched lists of the service: `Listing` and `AsyncListing`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Frame = TypeVar("Frame")
 
 
 class _BaseListing(Generic[T_co]):
-    """What a listing knows before, between and after its walks."""
+    """The state and Arrow interface that both kinds of listing share."""
 
     __slots__ = ("_as_dict", "_original", "_start", "_title", "_walk")
 
@@ -44,36 +44,36 @@ class _BaseListing(Generic[T_co]):
         self._start = start
         self._as_dict = as_dict
         self._walk: Walk | None = None
-        # The listing that this one shows the progress of: it has the same report.
+        # The listing whose progress this one displays: both have the same report.
         self._original: _BaseListing[T_co] | None = None
 
     @property
     def report(self) -> WalkReport:
-        """What the latest walk asked, got and proved so far; live while the walk is under way.
+        """What the latest walk requested, received and proved; updated while the walk runs.
 
         Before the first walk all counts are 0 and the certificate is ``uncertified``.
         """
         return _unread() if self._walk is None else self._walk.report
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The list as an Arrow stream, in bounded memory; each call is a fresh walk.
+        """The list as an Arrow stream, in bounded memory; each call starts a new walk.
 
-        Whatever takes such an object takes the listing as it is: ``polars.DataFrame(listing)``,
+        Libraries that read Arrow accept a listing directly: ``polars.DataFrame(listing)``,
         ``pyarrow.table(listing)``, ``pandas.DataFrame.from_arrow(listing)``. The columns are the
-        interface's fields, typed; ``as_dict`` plays no part. Reading it blocks. TypeError for
-        ``polars.from_arrow(listing)``, which would make one column of structs of it, and for
+        documented fields, typed, regardless of ``as_dict``. Reading it blocks. Raises TypeError for
+        ``polars.from_arrow(listing)``, which would make a single struct column, and for
         ``polars.scan_arrow_c_stream(listing)``, which would be empty at its second collect.
         """
         refuse_misread(self)
         return self._begin().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of the stream; nothing is sent for it."""
+        """The schema of the stream; sends no request."""
         return self._start().__arrow_c_schema__()
 
     @property
     def __array__(self) -> Callable[..., NoReturn]:
-        # Dicts make columns of what was sent, so pandas may iterate those.
+        # pandas makes proper columns from dicts, so it may iterate those.
         if self._as_dict:
             raise AttributeError("a listing of dicts is no array")
         return no_array(self)
@@ -86,7 +86,7 @@ class _BaseListing(Generic[T_co]):
             listing = listing._original
         return walk
 
-    # Not its walk: what is loaded elsewhere starts its own.
+    # Without the walk: an unpickled listing starts a new one.
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._title, self._start, self._as_dict)
 
@@ -101,15 +101,15 @@ class _BaseListing(Generic[T_co]):
 
 
 class Listing(_BaseListing[T_co]):
-    """A list of the service, read while it is iterated.
+    """A list of the service, fetched while you iterate.
 
-    Each iteration is a fresh walk from the start of the list: pages are fetched ahead while you
-    read, each row is given once, and ``report`` says afterwards what was proved. Nothing is sent
-    before the first item is asked for. Ending an iteration early ends its requests.
+    Each iteration is a new walk from the start of the list: pages are prefetched, each row is
+    returned once, and ``report`` says afterwards what was proved. Nothing is sent until the first
+    item is requested. Ending an iteration early ends its requests.
 
     Iterating raises the errors of `backread.errors`: those of single requests, after the retries;
-    `DeadlineExceededError` where the walk passes the client's ``deadline``; `IncompleteError` at
-    the end where ``strict=True`` was asked and nothing was proved.
+    `DeadlineExceededError` if the walk passes the client's ``deadline``; `IncompleteError` at the
+    end of a walk with ``strict=True`` that could not prove completeness.
     """
 
     __slots__ = ()
@@ -173,10 +173,10 @@ class Listing(_BaseListing[T_co]):
 
 
 class AsyncListing(_BaseListing[T_co]):
-    """A list of the service, read while it is iterated with ``async for``.
+    """A list of the service, fetched while you iterate with ``async for``.
 
-    All that is said of `Listing` holds. The Arrow stream itself blocks while it is read; the
-    ``to_…`` methods read it in a thread, and cancelling them ends their requests.
+    Otherwise like `Listing`. Reading the Arrow stream itself blocks; the ``to_…`` methods read it
+    in a thread, and cancelling them ends their requests.
     """
 
     __slots__ = ()
@@ -233,7 +233,7 @@ class AsyncListing(_BaseListing[T_co]):
 
 
 class ArrowSource:
-    """One conversion's view of a listing: it knows which walk it started, and can end it."""
+    """A listing during one conversion, which remembers the walk it started and can end it."""
 
     def __init__(self, listing: _BaseListing[Any]) -> None:
         self._listing = listing
@@ -254,7 +254,7 @@ class ArrowSource:
         try:
             return convert(self)
         except BaseException:
-            # Arrow carries an error as text only; the walk still has the one that was raised.
+            # Arrow passes errors as text only; the walk still has the original exception.
             error = None if self._walk is None else self._walk.take_error()
             if error is None:
                 raise
@@ -277,11 +277,11 @@ class ArrowSource:
 
 
 NAMED = 20
-"""Users whose unread lists a warning names."""
+"""The most users that a warning about unread lists names."""
 
 
 def warn_of_unread(report: WalkReport) -> None:
-    """Warns once a walk has ended without the lists that could not be read.
+    """Warns if the finished walk skipped lists that could not be read.
 
     The native module calls it at the end of an Arrow stream.
     """

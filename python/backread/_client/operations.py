@@ -1,4 +1,4 @@
-"""What the faces ask of the native module, as types: they need no import of it."""
+"""Protocols for the native module, so that the client classes need not import it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Walk(Protocol):
-    """One walk over a list, under way."""
+    """One walk over a list, in progress."""
 
     @property
     def report(self) -> WalkReport: ...
@@ -25,7 +25,7 @@ class Walk(Protocol):
 
 
 class Operations(Protocol):
-    """The reads; ``blocking`` waits for the value, otherwise the answer is an awaitable of it."""
+    """The reads; with ``blocking`` they return the value, otherwise an awaitable of it."""
 
     def user(self, user_id: int, as_dict: bool, blocking: bool) -> Any: ...
     def users_page(self, offset: int, limit: int, as_dict: bool, blocking: bool) -> Any: ...
@@ -47,7 +47,7 @@ class Operations(Protocol):
 
 
 class Reader(Protocol):
-    """A client, as far as its resources need it."""
+    """The part of a client that its resources need."""
 
     @property
     def _native(self) -> Operations: ...

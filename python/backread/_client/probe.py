@@ -1,14 +1,14 @@
-"""Checks the arguments of a probe, and says what it costs."""
+"""Defaults and argument checks of `Client.probe`."""
 
 from __future__ import annotations
 
 from backread._client.arguments import whole
 
 MOST_REQUESTS = 120
-"""What a probe sends at the most unless it is told otherwise."""
+"""The most requests a probe sends, by default."""
 
 SAMPLE = 12
-"""The users whose messages it looks at."""
+"""The number of users whose messages it examines, by default."""
 
 
 def probe_arguments(max_requests: int, sample: int) -> tuple[int, int]:

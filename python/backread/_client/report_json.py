@@ -1,4 +1,4 @@
-"""A `WalkReport` as JSON and back, for what carries text only."""
+"""Converts a `WalkReport` to JSON and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API secret out of a file, for those who keep it there, and out of what is said."""
+"""Reads the API secret from a file, and redacts it in messages."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ SECRET_VARIABLE = "BACKREAD_API_SECRET"
 
 
 def without_secret(text: str, secret: object = None) -> str:
-    """The text with stars for the secret, which is the environment's where none is given."""
+    """The text with the secret redacted; by default the secret in the environment."""
     known = secret if secret and isinstance(secret, str) else os.environ.get(SECRET_VARIABLE)
     if not known:
         return text
     from backread._backread import redacted
 
-    # Names of files may hold what is no text.
+    # File names may contain surrogates.
     return redacted(*(each.encode("utf-8", "replace").decode() for each in (text, known)))
 
 
 def secret_in(file: str | os.PathLike[str], option: str = "secret_file") -> str:
-    """What the file holds, without the space around it; ``option`` is how errors name it.
+    """The file's text, stripped; ``option`` is its name in error messages.
 
-    `ConfigurationError` where the file cannot be read, is no text, or is empty.
+    Raises `ConfigurationError` if the file cannot be read, is not text, or is empty.
     """
     try:
         path = local_path(file, "copy it to this machine")

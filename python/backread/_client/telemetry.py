@@ -1,7 +1,7 @@
-"""What happens on the wire, for those who look: `logging`, and OpenTelemetry where it is used.
+"""Reports requests to `logging`, and to OpenTelemetry if the program uses it.
 
-The native module imports this once a program has imported either, and calls `begin` at the start of
-each operation; it hands over what the requests did whenever the operation comes back to Python.
+The native module imports this once the program has imported either, and calls `begin` at the start
+of each operation; it passes on the requests' outcomes whenever the operation returns to Python.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("backread.http")
 NANOSECONDS = 1_000_000_000
-# An outage may have begun: that of the whole service is told once, and not for each request.
+# Statuses that may mean an outage, which is logged once for the whole service, not per request.
 DOWN = {502, 503, 504}
 SOON = 1.0
-"""Seconds: a retry that follows so soon is not told before it is known whether it is an outage."""
+"""Seconds: a retry this soon after is not logged until it is clear whether it is an outage."""
 OUTAGE_BEGAN = "%s has stopped answering, %.1f s ago: requests wait, and one at a time probes"
 OUTAGE_ENDED = "%s answers again, after an outage of %.1f s"
 
 
 def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
-    """An operation that begins now; None where nobody would be told of it."""
+    """Starts an operation; None if neither logging nor tracing is on."""
     logs = LOGGER.isEnabledFor(logging.INFO)
-    # A program may block the import with a None there.
+    # Programs can block an import by setting its entry to None.
     if sys.modules.get("opentelemetry.trace") is None:
         return Operation(base_url) if logs else None
     from opentelemetry import trace
@@ -62,12 +62,11 @@ def begin(name: str, base_url: str, traceparent: bool) -> Operation | None:
 
 
 class Operation:
-    """One call of a client's, or one walk: its log records, and its span with one for each request.
+    """Log records and a span for one client call or one walk, with a child span per request.
 
-    Retries, and the begin and the end of an outage, are logged at INFO; all other requests at
-    DEBUG, and so are failures as in an outage (connection errors, 502, 503, 504) after the first of
-    a row that no answer ends, or all of them where it is one. Neither records nor spans hold
-    headers or bodies.
+    Retries and the start and end of an outage are logged at INFO, all other requests at DEBUG. In a
+    series of outage-like failures (connection errors, 502, 503, 504) only the first is logged at
+    INFO, or none if it is an outage. Neither records nor spans contain headers or bodies.
     """
 
     __slots__ = (
@@ -82,7 +81,7 @@ class Operation:
     )
 
     trace_headers: tuple[str | None, str | None]
-    """``traceparent`` and ``tracestate`` for the requests (W3C Trace Context); None is not sent."""
+    """The requests' ``traceparent`` and ``tracestate`` (W3C Trace Context); None is not sent."""
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
@@ -91,12 +90,12 @@ class Operation:
         self.tracer: Tracer | None = None
         self.trace_headers = None, None
         self._in_outage = False
-        # When the first failure came of a row that may be an outage, and it while it is not told.
+        # The time of the first failure of what may be an outage, and its attempt until logged.
         self._failing_since: float | None = None
         self._held: Attempt | None = None
 
     def tell(self, attempts: list[Attempt], left_out: int) -> None:
-        """Logs and traces what was sent since the last time."""
+        """Logs and traces the requests since the last call."""
         if left_out:
             LOGGER.info(
                 "%d requests are not logged: they ended faster than anybody looked", left_out
@@ -104,7 +103,7 @@ class Operation:
         failed = None
         for attempt in attempts:
             for show in (self._log, self._trace):
-                # What fails for one is tried for the next.
+                # A failure of one must not prevent the other.
                 try:
                     show(attempt)
                 except Exception as error:
@@ -113,11 +112,11 @@ class Operation:
             raise failed
 
     def end(self, error: BaseException | None) -> None:
-        """Ends the span, with the class of the error; a second end is none."""
+        """Ends the span, with the class of the error; later calls do nothing."""
         if self._process == os.getpid():
             self._log_held(logging.INFO)
         span, self.span = self.span, None
-        # What a fork brought along is the parent's to end.
+        # After a fork, the parent process ends the span.
         if span is None or self._process != os.getpid():
             return
         if error is not None:
@@ -128,7 +127,7 @@ class Operation:
         span.end()
 
     def __del__(self) -> None:
-        # Cancelled, or left in the middle.
+        # The operation was cancelled or abandoned.
         if getattr(self, "span", None) is not None or getattr(self, "_held", None) is not None:
             self.end(None)
 
@@ -149,7 +148,7 @@ class Operation:
                     self._held = attempt
                     return
         elif self._failing_since is not None and began >= self._failing_since:
-            # It was sent after the failure and met something else: there is no outage.
+            # A request sent after the failure had another outcome: there is no outage.
             self._failing_since = None
             self._log_held(logging.INFO)
         self._log_attempt(attempt, level)
@@ -172,7 +171,7 @@ class Operation:
         record = LOGGER.makeRecord(
             LOGGER.name, level, __file__, 0, message, tuple(arguments), None, "request"
         )
-        # Not by `extra`, which a record factory's own fields of these names would make an error.
+        # `extra` would raise an error if a record factory sets fields of these names.
         vars(record).update(
             base_url=self._base_url,
             method="GET",
@@ -184,7 +183,7 @@ class Operation:
             seconds_waited=waited,
             again_in=again_in,
         )
-        # A record is of when the request ended, not of when somebody looked.
+        # The record's time is the end of the request, not the time of this call.
         late = max(record.created - (began + taken), 0.0)
         record.created -= late
         record.relativeCreated -= late * 1000

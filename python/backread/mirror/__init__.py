@@ -7,9 +7,9 @@ Layers, each of which imports only those before it::
     lazy, engine, manifest, schema <- views <- snapshot <- conversation, table
     all of them <- mirror
 
-The folder holds ``mirror.duckdb`` (the tables and the state of the sync, opened by the writer
-alone), ``published`` (the Parquet files that readers open) and ``sync.lock``. DuckDB comes with
-``pip install "backread[mirror]"`` and is imported when a mirror is first used.
+The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
+writer), ``published`` (the Parquet files for readers) and ``sync.lock``. DuckDB is installed with
+``pip install "backread[mirror]"`` and imported when a mirror is first used.
 """
 
 from backread.mirror.conversation import Conversation

@@ -1,4 +1,4 @@
-"""`Mirror`: the folder as its users see it."""
+"""`Mirror`: the public interface of a mirror's folder."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NOT_HERE = "keep the mirror on a disk and copy it there, or land there with back
 
 
 class Mirror:
-    """A local copy of every user and every message, kept in ``folder``.
+    """A local copy of all users and messages in ``folder``.
 
-    Making one touches nothing; `sync` makes the folder and fills it, `sql` and `conversation` read
-    what a sync published. Reading and syncing never wait for each other, in one process or in
-    several. Any number of mirrors may look at one folder. Needs DuckDB:
-    ``pip install "backread[mirror]"``; `MirrorError` says so where it is missing.
+    The constructor does not touch the disk; `sync` creates and fills the folder, `sql` and
+    `conversation` read what a sync published. Readers and syncs never wait for each other, even in
+    different processes. Any number of mirrors may use one folder. Requires DuckDB
+    (``pip install "backread[mirror]"``); raises `MirrorError` if it is missing.
     """
 
     __slots__ = ("__weakref__", "_folder", "_reader")
@@ -50,7 +50,7 @@ class Mirror:
 
     @property
     def folder(self) -> Path:
-        """The folder; a relative path is below the working directory of when this was made."""
+        """The folder; relative paths were resolved when this mirror was constructed."""
         return self._folder
 
     def sync(
@@ -66,41 +66,41 @@ class Mirror:
     ) -> SyncReport:
         """Reads the service into the mirror and publishes the result.
 
-        Rows are committed in batches together with the state of the run. A sync that was killed,
-        interrupted or ended by an error leaves the mirror whole, and the next one resumes its run:
-        what it finished in the last 24 hours is not read again, and a list that it left half-read
-        goes on where it was. Readers see nothing of a run before its end.
+        Rows are committed in batches together with the state of the run. A sync that is killed,
+        interrupted or ended by an error leaves the mirror intact, and the next one resumes its run:
+        lists finished in the last 24 hours are not read again, and half-read lists continue where
+        they stopped. Readers see nothing of a run until it ends.
 
-        - ``mode="incremental"`` adds what is new and updates what differs; it removes nothing. The
-          list of users is read whole. So is each user's list of messages, unless it is long and
-          its growing end is known: then that end is read, in one request as a rule, and whatever
-          does not link up makes it read whole.
-        - ``mode="full"`` reads every list whole and marks with ``deleted_at`` what is gone: what a
-          list certified as ``snapshot`` or ``counted`` does not show, and what a ``linked`` one
-          does not show and the service does not find by its id either; the messages of users that
-          are gone, too. A row that comes back loses the mark. A record that does not fit is there
-          all the same: the row held of it stays, and where it has no id nothing of its list is
-          marked. If either the unfinished run or this call is ``full``, the resumed run is.
+        - ``mode="incremental"`` adds new rows and updates changed ones; it removes nothing. The
+          list of users is read in full, and so are the message lists, except for long ones whose
+          growing end is known: only that end is read, usually in one request, and if it does not
+          link up with the stored rows, the whole list.
+        - ``mode="full"`` reads every list in full and sets ``deleted_at`` on deleted rows: those
+          missing from a list certified ``snapshot`` or ``counted``; those missing from a ``linked``
+          list and not found by id; and the messages of deleted users. A row that reappears loses
+          the mark. A record that was rejected still counts as present: its stored row stays, and
+          if it has no id, no row of its list is marked. A resumed run is ``full`` if either the
+          unfinished run or this call is.
         - ``max_staleness`` (seconds or a timedelta; ``None``: never) is how long a list may go
-          without being read whole, 30 days by default: an edit of an old message of a long list is
-          noticed then. Lists fall due spread over the second half of it.
-        - ``on_progress`` is called after each commit, in this thread; what it raises ends the sync.
-        - ``progress=True`` shows how far the sync has come: as a bar in a notebook, as a line on
-          stderr in a terminal, elsewhere not at all.
-        - ``moved=True`` says that the service is the one that the mirror holds, at a new base URL
-          or with a new vendor word; the new ones are kept. A mirror holds one service, that of the
-          first sync that read anything; without ``moved`` another is refused before anything is
-          read. Services on loopback, as mocks are, are not told apart.
-        - ``profile``: what `Client.probe` found out about the service. It is kept in the place of
-          the one before, and this sync and later ones use it.
+          without being read in full, 30 days by default: edits of old messages in long lists are
+          noticed then. Lists fall due spread over the second half of this time.
+        - ``on_progress`` is called after each commit, in this thread; an exception ends the sync.
+        - ``progress=True`` shows the sync's progress: a bar in a notebook, a line on stderr in a
+          terminal, nothing elsewhere.
+        - ``moved=True`` declares that this is the mirror's service at a new base URL or with a new
+          vendor word, which replace the old ones. A mirror holds one service, that of the first
+          sync that read anything; without ``moved`` another is refused before anything is read.
+          Services on loopback, such as mocks, are not distinguished.
+        - ``profile``: a result of `Client.probe`. It replaces the stored one, and this sync and
+          later ones use it.
 
-        Raises the errors of `backread.errors` that the client raises, after what had been fetched
-        was committed; `MirrorError` where another sync of the folder runs (with its pid, its start,
-        and its machine if that is another), where the folder holds something else or another
-        service (both are named), is damaged or cannot be written, or was written by a newer
-        backread; TypeError for anything but a `Client`, and where ``profile``, ``on_progress`` or a
-        duration is something else; ValueError for another mode or a negative duration. A mirror of
-        an earlier backread is brought to this version.
+        Raises the client's errors of `backread.errors`, after committing what was fetched;
+        `MirrorError` if another sync of the folder is running (with its pid, its start, and its
+        machine if that is another), or if the folder holds something else or another service (both
+        are named), is damaged or not writable, or was written by a newer backread; TypeError for
+        anything but a `Client`, or a wrong type of ``profile``, ``on_progress`` or a duration;
+        ValueError for another mode or a negative duration. Mirrors of earlier releases are
+        upgraded.
         """
         from backread._client.client import Client
         from backread.mirror.synchronize import Options, synchronize
@@ -142,9 +142,9 @@ class Mirror:
 
     @property
     def profile(self) -> ServiceProfile | None:
-        """The service's profile as of the last finished sync, None where none was given one.
+        """The service's profile as of the last finished sync, None if no sync was given one.
 
-        `MirrorError` where the snapshot cannot be read, ValueError where a newer backread made the
+        Raises `MirrorError` if the snapshot cannot be read, ValueError if a newer backread made the
         profile.
         """
         kept = self._reader.profile()
@@ -161,43 +161,43 @@ class Mirror:
         *,
         unrestricted: bool = False,
     ) -> DuckDBPyRelation:
-        """A query over the published snapshot, as a DuckDB relation that is run when it is read.
+        """Queries the published snapshot; returns a lazy DuckDB relation.
 
-        ``params`` are the values of ``?``, ``$1`` or ``$name`` in it; a query with parameters is
-        run at once. It is one SELECT or EXPLAIN and reads the snapshot alone: no other files, no
-        network, no settings. ``unrestricted=True`` runs any statement with the rights of this
-        process, as needed to join other files and to write a relation to a file; what it changes
-        stays in memory and never reaches the mirror.
+        ``params`` are the values of ``?``, ``$1`` or ``$name``; a query with parameters is executed
+        immediately. It must be one SELECT or EXPLAIN and can only read the snapshot: no other
+        files, no network, no settings. ``unrestricted=True`` runs any statement with the rights of
+        this process, for example to join other files or to write to a file; changes to the tables
+        stay in memory and never reach the mirror.
 
-        ``relation.df()``, ``.pl()``, ``.to_arrow_table()`` and ``.fetchall()`` read it; in a
-        notebook it draws itself. It keeps to the snapshot that was the newest when it was made;
-        the files of that snapshot stay for at least 15 minutes after they are replaced. All times
-        are UTC (``AT TIME ZONE 'Europe/Berlin'`` gives another), ids are those of the service. The
+        Read the relation with ``relation.df()``, ``.pl()``, ``.to_arrow_table()`` or
+        ``.fetchall()``; it renders in a notebook. It stays on the snapshot that was newest when it
+        was created, whose files remain for at least 15 minutes after they are replaced. All times
+        are UTC (convert with ``AT TIME ZONE 'Europe/Berlin'``), ids are those of the service. The
         tables:
 
         - ``users``, ``messages`` (key: ``user_id, id``): the fields of the service, a message's
-          sender in the columns ``sender_…``, fields that the interface does not name as JSON in
-          ``extra`` and ``sender_extra``. Besides them ``first_seen_at`` (when the row was first
-          committed), ``last_seen_at`` (the end of the last finished run that read the row, or that
-          proved its list complete without reading all of it) and
-          ``deleted_at`` (when a full sync found it gone; null while it is there).
-        - ``conversations``, one row a user that is not gone, counting messages that are not gone:
-          ``user_id, name, email, messages, user_messages, operator_messages`` (automatic
-          invitations apart), ``auto_invitations, files, first_message_at, last_message_at,
+          sender in the columns ``sender_…``, undocumented fields as JSON in ``extra`` and
+          ``sender_extra``. Also ``first_seen_at`` (when the row was first committed),
+          ``last_seen_at`` (the end of the last finished run that read the row, or that proved its
+          list complete without reading all of it) and ``deleted_at`` (when a full sync found it
+          deleted, else null).
+        - ``conversations``, one row per user that is not deleted, counting messages that are not
+          deleted: ``user_id, name, email, messages, user_messages, operator_messages`` (without
+          automatic invitations), ``auto_invitations, files, first_message_at, last_message_at,
           last_sender_type, first_response_seconds`` (from the user's first message to the first
-          operator message after it that is no automatic invitation; null where there is none),
+          later operator message that is not an automatic invitation, else null),
           ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages).
-        - ``lists``, one row a user: how the user's message list was last read (``kind``: ``whole``,
-          ``end`` for its growing end alone, ``gone`` with its user, ``unread`` where it could not
-          be read), its certificate with the ``reason`` where there is none, and what the next
-          sync goes by.
-        - ``rejects``: records that did not fit, with their id where they have one, their JSON and
-          the reason.
+        - ``lists``, one row per user: how the user's message list was last read (``kind``:
+          ``whole``, ``end`` for its growing end only, ``gone`` with its user, ``unread`` if it
+          could not be read), its certificate, or the ``reason`` why it has none, and state for the
+          next sync.
+        - ``rejects``: records that did not fit the schema, with their id if any, their JSON and the
+          reason.
         - ``runs``: the finished runs, with the counts of `SyncReport`.
         - ``profile``: the service's profile as JSON, if a sync was given one.
 
-        Raises `MirrorError` where nothing is published yet, and for any other statement unless
-        ``unrestricted``; the query's own errors are DuckDB's.
+        Raises `MirrorError` if nothing is published yet, and for any other statement unless
+        ``unrestricted``; errors in the query itself are DuckDB's.
         """
         cursor = self._reader.cursor(restricted=not unrestricted)
         if not unrestricted:
@@ -209,15 +209,15 @@ class Mirror:
     def table(self, name: TableName) -> MirrorTable:
         """A table of the published snapshot as an Arrow stream, for polars, pandas and others.
 
-        The names are those of `sql` but for ``profile``; ValueError for any other. Nothing is
-        opened before the table is read.
+        The names are those of `sql` except ``profile``; ValueError for any other. Nothing is opened
+        until the table is read.
         """
         return MirrorTable(self, self._reader, name)
 
     def conversation(self, user_id: int) -> Conversation:
-        """One user and the user's messages in the order of time, from the published snapshot.
+        """One user and the user's messages in chronological order, from the published snapshot.
 
-        Raises `MirrorError` where nothing is published yet or there is no such user in it.
+        Raises `MirrorError` if nothing is published yet or the snapshot has no such user.
         """
         return read_conversation(self._reader, user_id)
 

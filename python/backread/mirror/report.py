@@ -1,4 +1,4 @@
-"""What a sync says of itself: `SyncProgress` while it runs, `SyncReport` at its end."""
+"""`SyncProgress`, reported while a sync runs, and `SyncReport`, returned at its end."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Mode: TypeAlias = Literal["incremental", "full"]
 """How a sync reads, see `Mirror.sync`."""
 
 Phase: TypeAlias = Literal["reading", "checking", "finishing", "publishing", "finished"]
-"""What a sync is doing: reading the service, asking by id for rows that it did not show (only in
-mode ``full``), closing the run, writing Parquet, nothing more."""
+"""What a sync is doing: reading the service, fetching missing rows by id (only in mode ``full``),
+closing the run, writing Parquet, nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncProgress:
-    """How far a sync has come, as of its latest commit.
+    """The progress of a sync, as of its latest commit.
 
-    ``users``, ``messages`` (rows read) and ``requests`` count the whole run, what it did before it
-    was killed and resumed included. ``users_total`` is the service's own count of users, ``None``
-    while unknown. ``seconds`` are those spent on the run.
+    ``users``, ``messages`` (rows read) and ``requests`` count the whole run, including what it did
+    before it was killed and resumed. ``users_total`` is the service's count of users, ``None``
+    while unknown. ``seconds`` is the time spent on the run.
 
     ``lists`` of ``lists_total`` message lists are done, ``None`` while their number is unknown.
-    ``rate`` is in rows a second and ``pace`` in requests a second, both now. ``seconds_left`` is
-    what the reading will take yet, from the lists that are left and how fast they went of late;
-    ``None`` while there is no ground to say.
+    ``rate`` is the current speed in rows a second, ``pace`` in requests a second. ``seconds_left``
+    estimates the rest of the reading from the lists that are left and their recent rate; ``None``
+    while there is too little data.
     """
 
     users: int
@@ -50,32 +50,31 @@ class SyncProgress:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What one run of a sync read and changed. All numbers but ``seconds`` are counts.
+    """What one run of a sync read and changed. All numbers except ``seconds`` are counts.
 
-    - ``run_id`` counts the runs of this mirror from 1. ``resumed`` is true where the run began in
-      an earlier sync that did not end; the counts are then those of both.
+    - ``run_id`` counts the runs of this mirror from 1. ``resumed`` is true if the run began in an
+      earlier sync that did not finish; the counts are then those of both.
     - ``users`` and ``messages`` are rows read from the service in ``requests`` requests; a row
-      that was read once more after a kill counts again. Requests that a killed sync sent after its
-      last commit are not known.
-    - ``users_added``, ``messages_added``: rows the mirror did not have. ``users_updated``,
-      ``messages_updated``: rows it had that differed, or that had been marked as gone; a row that
-      a run before had not shown and that is as it was does not count.
+      that was read again after a kill counts again. Requests that a killed sync sent after its
+      last commit are not included.
+    - ``users_added``, ``messages_added``: rows new to the mirror. ``users_updated``,
+      ``messages_updated``: stored rows that differed or had been marked as deleted; an unchanged
+      row that was merely missing from an earlier run does not count.
     - ``deleted``: users and messages newly marked with ``deleted_at`` (only in mode ``full``).
-    - ``rejects``: records that did not fit and went to the table ``rejects``.
-    - ``certificate``: what the sweep over the users proved, ``certificate_reason`` why nothing.
+    - ``rejects``: records that did not fit the schema and went to the table ``rejects``.
+    - ``certificate``: what the sweep over the users proved; ``certificate_reason``: why nothing.
       ``lists_by_certificate``: how many message lists earned each certificate;
-      ``uncertified_users``: the ids of the users whose list earned none, ascending;
+      ``uncertified_users``: the ids of users whose list earned none, ascending;
       ``unread_users``: those of them whose list could not be read, or not to its end. Their
       earlier rows stay, ``lists`` has the reason, and the next sync reads them first.
-    - ``started_at``, ``ended_at``: UTC. ``seconds``: time spent on the run; the time between a
-      kill and the sync that resumed it is not in it.
-    - ``lists_by_kind``: how many message lists were swept whole (``whole``), were asked at their
-      growing end alone (``end``), were gone with their user (``gone``), or could not be read
-      (``unread``).
-    - ``rows_asked``: rows that a ``linked`` list did not show and that were asked for by id (only
-      in mode ``full``).
-    - ``resumptions``: how often the run was taken up again. ``error``: what stopped it the last
-      time, null where nothing did. ``outage_seconds``: how long the service was down meanwhile.
+    - ``started_at``, ``ended_at``: UTC. ``seconds``: time spent on the run, without the time
+      between a kill and the resuming sync.
+    - ``lists_by_kind``: how many message lists were read in full (``whole``), only at their growing
+      end (``end``), were gone with their user (``gone``), or could not be read (``unread``).
+    - ``rows_asked``: rows missing from a ``linked`` list that were fetched by id (only in mode
+      ``full``).
+    - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
+      nothing did. ``outage_seconds``: how long the service was down during the run.
     """
 
     run_id: int
