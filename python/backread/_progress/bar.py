@@ -1,4 +1,4 @@
-"""`progress`: shows how far a listing has come while it is read, and a sync while it runs."""
+"""`progress`: adds a progress bar to a listing; also the progress bar of a sync."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = ["progress", "shown_sync"]
 T = TypeVar("T")
 
 SECONDS_BETWEEN = 0.2
-"""How often a walk's progress is drawn."""
+"""The interval between updates of a walk's progress."""
 
 SECONDS_STILL = 600.0
-"""A walk that has not moved for so long is no longer drawn: whoever read it may have left it."""
+"""A walk without progress for this long is no longer drawn: its reader may have abandoned it."""
 
 _drawings: weakref.WeakSet[_Drawing] = weakref.WeakSet()
-"""Those under way. At the exit they end first: a thread must not hold stderr then."""
+"""Active drawings. They end before the interpreter exits: no thread may hold stderr then."""
 
 
 @overload
@@ -41,17 +41,16 @@ def progress(listing: Listing[T]) -> Listing[T]: ...
 @overload
 def progress(listing: AsyncListing[T]) -> AsyncListing[T]: ...
 def progress(listing: Listing[T] | AsyncListing[T]) -> Listing[T] | AsyncListing[T]:
-    """The same listing, whose walks show how far they have come while they are read.
+    """Adds a progress bar to a listing; returns a listing that is used in the same way.
 
-    In a notebook it is a bar below the cell, in a terminal a line on stderr, elsewhere (stderr is a
-    file or a pipe) nothing; no other package is needed. Whatever reads a listing reads this one,
-    and shows it: ``for``, ``async for``, ``to_polars()``, ``polars.DataFrame(...)``. What is read,
-    when, and which errors are raised is as without it; nothing is sent before the first item is
-    asked for. ``listing.report`` is then the report of this reading. What a list's end is stays
-    open where the service sends no ``total``, and for ``messages.all()``: the bar has no length
-    then.
+    The bar is below the cell in a notebook, a line on stderr in a terminal, and not shown elsewhere
+    (stderr is a file or a pipe); no other package is needed. It works with everything that reads a
+    listing: ``for``, ``async for``, ``to_polars()``, ``polars.DataFrame(...)``. Requests and errors
+    are unchanged; nothing is sent until the first item is requested. The original
+    ``listing.report`` also reports this reading. The bar has no length if the service sends no
+    ``total``, and for ``messages.all()``.
 
-    For a sync there is ``mirror.sync(client, progress=True)``. TypeError for anything but a
+    For a sync, use ``mirror.sync(client, progress=True)``. Raises TypeError for anything but a
     `Listing` or an `AsyncListing`.
     """
     if not isinstance(listing, Listing | AsyncListing):
@@ -71,7 +70,7 @@ def progress(listing: Listing[T] | AsyncListing[T]) -> Listing[T] | AsyncListing
 def shown_sync(
     tell: Callable[[SyncProgress], object] | None,
 ) -> Generator[Callable[[SyncProgress], object] | None, None, None]:
-    """What to call after each commit of a sync that is shown: it calls ``tell`` too."""
+    """The callback for each commit of a sync whose progress is shown; it also calls ``tell``."""
     surface = find_surface()
     if surface is None:
         yield tell
@@ -98,7 +97,7 @@ def _sync_state(now: SyncProgress) -> State:
     done, total = (
         (now.users, now.users_total) if now.lists_total is None else (now.lists, now.lists_total)
     )
-    # The users are counted while their lists are not known yet, and that is no measure of the rest.
+    # Until the lists are known, users are counted, which is no measure of the remaining work.
     known = now.phase == "reading" and now.lists_total is not None
     return State(now.phase, tuple(sync_parts(now)), _fraction(done, total) if known else None)
 
@@ -108,7 +107,7 @@ def _fraction(done: int, total: int | None) -> float | None:
 
 
 class _ShownWalk:
-    """A walk that shows how far it has come, from its first step until it ends or is stopped."""
+    """A walk with a progress bar, from its first step until it ends or is stopped."""
 
     def __init__(self, start: Callable[[], Walk], title: str) -> None:
         self._walk = start()
@@ -160,15 +159,15 @@ class _ShownWalk:
 
 
 class _Drawing:
-    """Draws a walk from a thread of its own, so that it is seen while others read the walk.
+    """Draws a walk's progress from a separate thread while the walk is read.
 
-    polars and pyarrow read an Arrow stream in one call, and a service may keep anybody waiting.
+    polars and pyarrow read an Arrow stream in one call, and the service may be slow.
     """
 
     def __init__(self, walk: Walk, title: str, surface: Surface) -> None:
         self._walk = walk
         self._title = title
-        # A walk over many lists adds up those that it has come to: that is no end to go by.
+        # A walk over many lists sums the totals of those it has reached, so the end is unknown.
         self._one_list = title == "users" or title.startswith("messages of user ")
         self._surface = surface
         self._began = monotonic()
@@ -177,14 +176,14 @@ class _Drawing:
         self._ended = False
         surface.show(self._state())
         _drawings.add(self)
-        # In the cell's context, by which a notebook knows whose output it is.
+        # The context tells the notebook which cell the output belongs to.
         self._thread = threading.Thread(
             target=copy_context().run, args=(self._draw,), name="backread-progress", daemon=True
         )
         self._thread.start()
 
     def end(self) -> None:
-        """The last line, once."""
+        """Draws the last state, once."""
         self._left.set()
         with self._lock:
             if not self._ended:
@@ -192,7 +191,7 @@ class _Drawing:
                 self._surface.end(self._last())
 
     def join(self) -> None:
-        """Ends it, and its thread."""
+        """Ends the drawing and waits for its thread."""
         self.end()
         self._thread.join()
 

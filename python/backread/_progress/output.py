@@ -15,12 +15,12 @@ __all__ = ["State", "Surface", "find_surface"]
 
 WIDEST_BAR = 24
 NARROWEST_LINE = 60
-"""Terminal cells: a bar has at most so many, and a line of fewer has none."""
+"""Terminal cells: a bar's maximum width, and the narrowest line that has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is shown; ``fraction`` is from 0 to 1, None where the end is not known."""
+    """What is shown; ``fraction`` is from 0 to 1, None if the end is unknown."""
 
     label: str
     parts: tuple[str, ...] = ()
@@ -28,14 +28,14 @@ class State:
 
 
 class Surface(Protocol):
-    """Shows one thing's progress; each call replaces what the one before showed."""
+    """Shows progress; each call replaces the previous output."""
 
     def show(self, now: State) -> None: ...
     def end(self, now: State) -> None: ...
 
 
 def find_surface() -> Surface | None:
-    """The notebook that this runs in, else the terminal that stderr is, else None."""
+    """The notebook if this runs in one, else the terminal if stderr is one, else None."""
     if _in_notebook():
         return _Notebook()
     try:
@@ -46,7 +46,7 @@ def find_surface() -> Surface | None:
 
 
 def _in_notebook() -> bool:
-    # IPython is there if this is a notebook; importing it elsewhere would cost half a second.
+    # A notebook has imported IPython already; importing it elsewhere would cost half a second.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     # IPython in a terminal has a shell, but no kernel.
@@ -80,7 +80,7 @@ class _Notebook:
 
 
 class _Terminal:
-    """One line of stderr, written over by the next; the last one stays."""
+    """One line of stderr, overwritten in place; the last one stays."""
 
     def __init__(self) -> None:
         self._width = 0
@@ -92,14 +92,14 @@ class _Terminal:
         self._write(_terminal_line(now), "\n")
 
     def _write(self, line: str, end: str) -> None:
-        # Blanks cover what stood there: not every terminal knows the sequence that clears a line.
+        # Pads with blanks, since not every terminal supports the sequence that clears a line.
         sys.stderr.write(f"\r{line.ljust(self._width)}{end}")
         sys.stderr.flush()
         self._width = len(line)
 
 
 def _terminal_line(now: State) -> str:
-    # The last column stays free, or some terminals go to the next line.
+    # Leaves the last column free, because some terminals wrap after writing to it.
     room = shutil.get_terminal_size().columns - 1
     rich = _encodes("█░·")
     head = now.label

@@ -1,4 +1,4 @@
-"""How far a sync or a walk has come, in words; the command line and `progress` share them."""
+"""Progress of a sync or a walk as text, for the command line and `progress`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["brief", "describe", "fitting", "sync_parts", "walk_parts"]
 
 
 def describe(now: SyncProgress) -> str:
-    """How far a sync has come, in one line; what is not known is left out."""
+    """The progress of a sync in one line, without what is unknown."""
     reading = now.phase == "reading"
     return ", ".join(
         part
@@ -35,7 +35,7 @@ def describe(now: SyncProgress) -> str:
 
 
 def brief(now: SyncProgress, room: int, separator: str) -> str:
-    """The same in short, in at most ``room`` characters: what matters least is left out first."""
+    """The same in at most ``room`` characters: the least important parts are dropped first."""
     return fitting(sync_parts(now), room, separator)
 
 
@@ -61,7 +61,7 @@ def sync_parts(now: SyncProgress) -> list[str]:
 
 
 def walk_parts(report: WalkReport, total: int | None) -> list[str]:
-    """How far a walk has come, in parts; ``total`` is the size of the list, if it is known."""
+    """The progress of a walk, in parts; ``total`` is the size of the list, if known."""
     rows = amount(report.distinct, "row")
     if total is not None:
         rows = f"{report.distinct:,}/{amount(total, 'row')}"
@@ -72,7 +72,7 @@ def walk_parts(report: WalkReport, total: int | None) -> list[str]:
 
 
 def fitting(parts: list[str], room: int, separator: str) -> str:
-    """The parts in one line of at most ``room`` characters; the first and the last stay longest."""
+    """Joins the parts in at most ``room`` characters; drops the first and the last part last."""
     parts = list(parts)
     while parts and len(separator.join(parts)) > room:
         del parts[min(1, len(parts) - 1)]

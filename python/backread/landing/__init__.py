@@ -1,9 +1,9 @@
-"""Rows landed by many workers: immutable Parquet files, and manifests that make runs of them.
+"""Lands rows from many workers in immutable Parquet files, which manifests combine into runs.
 
-`begin` writes a plan into a folder, `land` reads one shard into a file of its own, wherever it runs
-and however often, and `commit` names one file for each shard. Until then a run is not there; from
-then on it never changes. `runs` gives the committed runs in the order of their commits, `dataset`
-the rows of one.
+`begin` writes a plan into a folder, `land` reads one shard into a new file, on any machine and any
+number of times, and `commit` picks one file per shard. A run does not exist before its commit and
+never changes after it. `runs` returns the committed runs in commit order, `dataset` the rows of
+one.
 
 A folder is a path, or a URI that pyarrow knows (``s3://``, ``gs://``, ``hdfs://``). Its layout::
 
@@ -12,8 +12,8 @@ A folder is a path, or a URI that pyarrow knows (``s3://``, ``gs://``, ``hdfs://
     run=<plan_id>/shard=00003/attempt=<random>.parquet
     manifests/00000001.json
 
-What no manifest names is what a worker left that was killed, or that was slower than another: it
-counts for nothing. Needs pyarrow: ``pip install pyarrow``.
+Files that no manifest names are ignored; workers that were killed or overtaken by another attempt
+leave them. Requires pyarrow: ``pip install pyarrow``.
 """
 
 from backread.landing.attempt import Landed, land

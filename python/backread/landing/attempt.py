@@ -1,4 +1,4 @@
-"""`land`: one shard, read into a Parquet file of its own."""
+"""`land`: reads one shard into a Parquet file."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ATTEMPT = re.compile(r"(run=[0-9A-Za-z-]+)/shard=\d{5,}/attempt=[0-9a-f]{32}\.pa
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A shard that was read to its end: what a worker tells the one who commits.
+    """A shard that was read to its end; the worker sends it to the process that commits.
 
     ``file`` is relative to the folder, ``rows`` and ``size`` (bytes) are those of the file, and
-    ``report`` is that of the shard's listing. Pickles; `to_json` is for what carries text only.
+    ``report`` is that of the shard's listing. Pickles; use `to_json` for text-only transports.
     """
 
     run_id: str
@@ -53,7 +53,7 @@ class Landed:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Landed:
-        """What `to_json` wrote; ValueError for anything else."""
+        """Reads what `to_json` wrote; ValueError for anything else."""
         document = parse_json(text)
         try:
             report = WalkReport.from_json(json.dumps(document.pop("report")))
@@ -63,7 +63,7 @@ class Landed:
 
 
 def is_attempt(file: object, run_id: object) -> bool:
-    """Whether it is a name that `land` gives, in that run; JSON may hold anything."""
+    """Whether `land` would name a file of that run like this; the JSON is untrusted."""
     found = ATTEMPT.fullmatch(file) if isinstance(file, str) else None
     return found is not None and isinstance(run_id, str) and found[1] == run_folder(run_id)
 
@@ -77,13 +77,12 @@ def land(
     secret_file: str | os.PathLike[str] | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> Landed:
-    """Reads the shard into a file that is new each time, in bounded memory.
+    """Reads the shard into a new file, in bounded memory.
 
-    A worker that is killed in the middle leaves a file under a temporary name, which nothing reads;
-    one that is run again removes that and writes another. ``client``, ``strict`` and
-    ``secret_file`` are those of `Shard.read`, whose errors are raised; `LandingError` where the
-    folder cannot be written. ``on_progress`` is called with the number of rows written so far; what
-    it raises ends the reading.
+    A killed worker leaves a file under a temporary name, which is never read; the next attempt
+    removes it and writes another. ``client``, ``strict`` and ``secret_file`` are those of
+    `Shard.read`, whose errors are raised; `LandingError` if the folder cannot be written.
+    ``on_progress`` is called with the number of rows written so far; an exception ends the reading.
     """
     check_kind("shard", shard, Shard, "an item of what plan() gives")
     storage = Storage(folder)

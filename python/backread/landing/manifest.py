@@ -1,4 +1,4 @@
-"""The manifests: each makes one run whole, by naming one file for each of its shards."""
+"""The manifests: each commits one run by naming one file per shard."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MANIFEST = re.compile(r"(\d{8})\.json", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed run. Its files hold each row once, and never change.
+    """A committed run. Its files contain each row once, and never change.
 
     ``number`` counts the commits of the folder from 1; ``files`` are relative to the folder, in the
-    order of the shards; ``rows`` is their sum; ``report`` says what the shards prove together;
+    order of the shards; ``rows`` is their total; ``report`` says what the shards prove together;
     ``committed_at`` is UTC.
     """
 
@@ -44,14 +44,14 @@ class Committed:
 
 
 def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
-    """Makes the run whole: writes the manifest that names one file for each of its shards.
+    """Commits the run: writes the manifest that names one file per shard.
 
-    Of a shard that was landed more than once the first in ``landed`` counts. To commit a run again
-    changes nothing, and gives what was committed. Where the folder is on this machine, two that
-    commit at once get different numbers; in an object store let one commit at a time.
+    If a shard was landed more than once, the first in ``landed`` is used. Committing a run again
+    changes nothing and returns the earlier commit. Concurrent commits in a local folder get
+    different numbers; in an object store, commit from one process at a time.
 
-    `LandingError` where a shard is missing, where a file is not there or is not as large as it was,
-    and where the folder cannot be read or written.
+    Raises `LandingError` if a shard or a file is missing, a file's size differs, or the folder
+    cannot be read or written.
     """
     storage = Storage(folder)
     plan = load_plan(folder, run_id)
@@ -103,9 +103,9 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
 
 
 def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
-    """The committed runs, in the order of their commits; none where there is no such folder.
+    """The committed runs in commit order; none if there is no such folder.
 
-    With ``after`` those alone whose number is greater: the manifests of the others are not read.
+    With ``after``, only those with a greater number; the other manifests are not read.
     """
     storage = Storage(folder)
     found = [MANIFEST.fullmatch(name) for name in storage.names(MANIFESTS)]
@@ -114,9 +114,9 @@ def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
 
 
 def dataset(folder: Folder, run: Committed) -> Any:
-    """The rows of a committed run as a ``pyarrow.dataset.Dataset``: read, filtered, in batches.
+    """The rows of a committed run as a ``pyarrow.dataset.Dataset``, to read, filter or batch.
 
-    `LandingError` where a file of the run is not there.
+    Raises `LandingError` if a file of the run is missing.
     """
     check_kind("run", run, Committed, "what commit() or runs() gives")
     storage = Storage(folder)

@@ -1,4 +1,4 @@
-"""A run before its commit: the plan, and a file for each shard."""
+"""A run before its commit: the plan, and a file per shard."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RUN_ID = re.compile(r"[0-9A-Za-z-]+")
 
 
 def begin(folder: Folder, plan: Plan[Any]) -> str:
-    """Writes the plan into the folder, and gives the run's id, which is the plan's.
+    """Writes the plan into the folder, and returns the run's id, which is the plan's.
 
-    Workers that are told the folder, that id and a number find their shard by `load_shard`. To
-    begin again is no error. `LandingError` where the folder cannot be written.
+    Workers need only the folder, that id and a number to load their shard with `load_shard`.
+    Beginning again is not an error. Raises `LandingError` if the folder cannot be written.
     """
     check_kind("plan", plan, Plan, "what plan() gives, whole")
     storage = Storage(folder)
@@ -36,7 +36,7 @@ def begin(folder: Folder, plan: Plan[Any]) -> str:
 
 
 def load_plan(folder: Folder, run_id: str) -> Plan[Any]:
-    """The plan that `begin` wrote; `LandingError` where there is none."""
+    """The plan that `begin` wrote; `LandingError` if there is none."""
     storage = Storage(folder)
     document = storage.read(_plan_file(run_id))
     if document is None:
@@ -54,23 +54,23 @@ def load_plan(folder: Folder, run_id: str) -> Plan[Any]:
 
 
 def load_shard(folder: Folder, run_id: str, index: int) -> Shard[Any]:
-    """One shard of a plan that `begin` wrote; `LandingError` where there is none.
+    """One shard of a plan that `begin` wrote; `LandingError` if there is none.
 
-    The file is data: `Shard.read` and `land` read it only if it is signed with the secret that they
-    would send.
+    The file is untrusted: `Shard.read` and `land` accept the shard only if it is signed with the
+    secret that they would send.
     """
     return _load_shard(Storage(folder), run_id, index)
 
 
 def run_folder(run_id: str) -> str:
-    """The run's folder, below that of the landing."""
+    """The run's folder, relative to the landing folder."""
     if not RUN_ID.fullmatch(run_id):
         raise ValueError(f"a run's id is what begin() gave, not {run_id!r:.80}")
     return f"run={run_id}"
 
 
 def shard_folder(run_id: str, index: int) -> str:
-    """The shard's folder, below that of the landing."""
+    """The shard's folder, relative to the landing folder."""
     return f"{run_folder(run_id)}/shard={index:05}"
 
 

@@ -1,4 +1,4 @@
-"""The folder that runs are landed in: on this machine, or wherever pyarrow reaches."""
+"""Storage for landed runs: a local folder, or any filesystem that pyarrow supports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Folder: TypeAlias = str | os.PathLike[str]
 
 
 class Storage:
-    """Files below a folder, by their relative names; each is written whole or is not there."""
+    """Files below a folder, by their relative names; writes are atomic."""
 
     def __init__(self, folder: Folder) -> None:
         filesystems = require("pyarrow.fs")
@@ -51,7 +51,7 @@ class Storage:
         return f"{self._root.rstrip('/')}/{name}"
 
     def make_folder(self, name: str) -> None:
-        """Makes a folder below this one, and this one; both are checked if they are there."""
+        """Creates a folder below this one, and this one if missing; checks existing ones."""
         with self.named(name, "made"):
             if not self.is_local:
                 self.filesystem.create_dir(self.path(name), recursive=True)
@@ -63,15 +63,15 @@ class Storage:
                 make_subfolder(folder)
 
     def clean(self, name: str) -> None:
-        """Removes what killed processes left unfinished in a folder below this one.
+        """Removes unfinished files of killed processes in a folder below this one.
 
-        In an object store that cannot be told from what is being written, and stays.
+        An object store keeps them, since there they look like files still being written.
         """
         if self.is_local:
             remove_leftovers(Path(self.path(name)))
 
     def read(self, name: str) -> bytes | None:
-        """What the file holds, None if there is none."""
+        """The file's contents, None if there is no such file."""
         with self.named(name, "read"):
             try:
                 if self.is_local:
@@ -83,15 +83,15 @@ class Storage:
                 return None
 
     def write(self, name: str, text: str) -> None:
-        """Puts the text in the place of what was there."""
+        """Writes the file, replacing an existing one."""
         with self.named(name, "written"), self.fresh(name) as written:
             self._put(written, text)
 
     def create(self, name: str, text: str) -> bool:
-        """Writes a file that is not there yet; False, with nothing done, where it is.
+        """Writes a new file; returns False and does nothing if it exists.
 
-        On this machine's filesystems two that create the same file at once cannot both succeed.
-        Elsewhere there is no such operation to be had, and this one looks first.
+        Atomic on local filesystems: of two concurrent calls only one succeeds. Others have no such
+        operation, so this checks first.
         """
         with self.named(name, "written"):
             if not self.is_local:
@@ -104,7 +104,7 @@ class Storage:
                 return unfinished.place_new()
 
     def fresh(self, name: str) -> AbstractContextManager[str]:
-        """Where to write a file that takes its name once the block has ended well."""
+        """A temporary path to write to, renamed to the file's name if the block succeeds."""
         return self._fresh_here(name) if self.is_local else self._fresh_elsewhere(name)
 
     @contextmanager
@@ -119,7 +119,7 @@ class Storage:
         try:
             yield temporary
         except BaseException:
-            # It was not made yet, or stays as what nothing names.
+            # The file may not exist yet; if it stays, no manifest names it.
             with suppress(OSError):
                 self.filesystem.delete_file(temporary)
             raise
@@ -133,13 +133,13 @@ class Storage:
             return size
 
     def is_there(self) -> bool:
-        """Whether there is such a folder; in an object store, whether anything is in it."""
+        """Whether the folder exists; in an object store, whether it has any file."""
         with self.named("it", "looked for"):
             found = self.filesystem.get_file_info(self._root)
             return bool(found.type == require("pyarrow.fs").FileType.Directory)
 
     def names(self, name: str) -> list[str]:
-        """The names of the files in a folder below this one, sorted; none if it is not there."""
+        """The sorted names of the files in a folder below this one; none if it does not exist."""
         selector = require("pyarrow.fs").FileSelector(self.path(name), allow_not_found=True)
         with self.named(name, "listed"):
             found = self.filesystem.get_file_info(selector)
@@ -157,7 +157,7 @@ class Storage:
 
 
 class _Named:
-    """Gives an OSError the file that it is about, and what to do."""
+    """Turns an OSError into a `LandingError` that names the file and says what to do."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -167,7 +167,7 @@ class _Named:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
-        # What the client raises says by itself what happened, though some of it is an OSError too.
+        # The client's errors pass unchanged, although some of them are OSErrors.
         if isinstance(error, RefusedFileError):
             raise LandingError(f"{self._what}: {error}") from None
         if isinstance(error, OSError) and not isinstance(error, BackreadError):
@@ -177,13 +177,13 @@ class _Named:
 
 
 def check_kind(name: str, value: object, kind: type[Any], origin: str) -> None:
-    """TypeError for what is not of that kind; ``origin`` says where to get one."""
+    """Raises TypeError for a value of another kind; ``origin`` says where to get one."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {origin}, a {kind.__name__}, not {type(value).__name__}")
 
 
 def _refuse_keys(folder: str) -> None:
-    """Errors, plans and manifests name the folder, so it must hold no secret."""
+    """Refuses credentials in the folder's URI: errors, plans and manifests would show them."""
     authority = urlsplit(folder).netloc if "://" in folder else ""
     login, at, host = authority.rpartition("@")
     if at and ":" in login:

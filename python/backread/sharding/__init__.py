@@ -1,8 +1,8 @@
-"""One reading in parts: what `plan` finds, each `Shard` reads, on this machine or on others.
+"""Splits a reading into shards that can be read on several machines.
 
-A plan reads the list of users once and cuts it; a shard names some of those users, and where their
-service is. It holds no data and no secret, and travels by pickle or as JSON. Each row is in one
-shard alone. `join_reports` says what all of them prove together.
+`plan` reads the list of users once and splits it; a `Shard` names some of those users and their
+service. It contains no rows and no secret, and is sent as a pickle or as JSON. Each row is in
+exactly one shard. `join_reports` says what all shards prove together.
 """
 
 from backread.sharding.joining import join_reports

@@ -1,4 +1,4 @@
-"""Many ids in few bytes: differences, which compress well where ids are near one another."""
+"""Packs ids compactly: as differences, which compress well if ids are close together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 
 __all__ = ["pack", "unpack"]
 
-# Differences of ids fit: an id is 0 or more, and fits 64 bits.
+# Differences fit 64 bits too, since ids are from 0 to 2**63 - 1.
 SIGNED = "q"
 
 
@@ -21,7 +21,7 @@ def pack(ids: Sequence[int]) -> bytes:
 
 
 def unpack(packed: bytes) -> list[int]:
-    """The ids that were packed; ValueError for bytes that are none."""
+    """The ids that `pack` packed; ValueError for other bytes."""
     steps = array(SIGNED)
     try:
         steps.frombytes(zlib.decompress(packed))

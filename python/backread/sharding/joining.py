@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
 __all__ = ["join_reports"]
 
-# The weakest first.
+# Weakest first.
 STRENGTH: dict[str, int] = {"uncertified": 0, "linked": 1, "counted": 2, "snapshot": 3}
 assert STRENGTH.keys() == set(get_args(Certificate))
 
 REASONS = 5
-"""A joined reason quotes so many shards, and counts the others."""
+"""A joined reason quotes this many shards, and counts the others."""
 
 
 def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
-    """One report for all of a plan: as if one walk had read what its shards have read.
+    """Joins the shards' reports into one, as if a single walk had read the whole plan.
 
-    ``reports`` are those of the shards' listings, one for each, in the plan's order. The
-    certificate is the weakest of all and of the plan's own walk; counts are added up, the plan's
-    requests among them. A list that is ``linked`` in each part is so as a whole, since each user of
-    the plan is in one shard, and is held, or was found gone. For messages the totals are those of
-    all lists; for users the service's first and last word on its list.
+    ``reports`` are those of the shards' listings, one per shard, in the plan's order. The
+    certificate is the weakest of these and of the plan's walk; counts are summed, including the
+    plan's requests. A list that is ``linked`` in each part is linked as a whole, since each user of
+    the plan is in one shard, and was read or found gone. For messages the totals are those of all
+    lists; for users the service's first and last count of its list.
 
-    A report says what its walk has read, which may be ahead of what was taken from it: read each
+    A report covers what its walk has fetched, which may be more than you consumed: read each
     listing to its end.
 
-    ValueError where there are not as many reports as shards, and where one was given twice.
+    Raises ValueError if the number of reports is not that of the shards, or one was given twice.
     """
     if not hasattr(plan, "report"):
         raise TypeError(

@@ -1,8 +1,8 @@
-"""Shards that name no users: however old they are, they read the service as it is now.
+"""Shards that name no users, and so read the current users of the service at any later time.
 
-A `Shard` of a plan names its users, so it is read soon after the plan. What an engine keeps and
-runs again, such as the partitions of a frame in Spark, must cover every user at any time: each user
-belongs to one of these shards by the id alone, and each shard reads the list of users itself.
+A `Shard` of a plan names its users, so it must be read soon after planning. Partitions that an
+engine keeps and reruns, such as those of a Spark frame, must cover all users at any time: here the
+id alone decides which shard a user belongs to, and each shard reads the list of users itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["LiveShard", "ReadList", "listed_ids", "live_shards", "part_of"]
 
 ReadList: TypeAlias = "Callable[[Client, bool], list[int]]"
-"""Gives the ids on the list of users; strict or not."""
+"""Reads the ids on the list of users, strictly or not."""
 
 
 def live_shards(
@@ -35,9 +35,9 @@ def live_shards(
 ) -> list[LiveShard]:
     """Shards that together cover the resource whenever they are read; sends one request.
 
-    - ``resource="users"``: one shard, for the list is one walk. ``resource="messages"``: ``shards``
-      of them, ``None`` for one for each 500 users that there are now, but no more than requests
-      that the client may send at once: each process that takes part reads the list of users.
+    - ``resource="users"``: one shard, since the list is one walk. ``resource="messages"``:
+      ``shards`` of them; ``None`` for one per 500 current users, but at most as many as the
+      client's concurrent requests, because each participating process reads the list of users.
     - ``workers``: how many are read at once, ``None`` for all, as for `backread.plan`.
 
     Raises the errors of the client.
@@ -64,7 +64,7 @@ class LiveShard:
     index: int
     count: int
     plan_id: str
-    """The same for the shards of one call, and for no others."""
+    """Shared by the shards of one call."""
     settings: str
 
     def read(
@@ -74,17 +74,17 @@ class LiveShard:
         secret_file: str | os.PathLike[str] | None = None,
         listed: ReadList | None = None,
     ) -> Listing[Any]:
-        """The rows of this part, of the users that are on the list now.
+        """The rows of this part, for the users that are on the list now.
 
-        ``listed`` reads the list of users in place of `listed_ids`, for processes that read several
-        shards. Otherwise as `backread.Shard.read` without a client.
+        ``listed`` replaces `listed_ids`, for processes that read several shards. Otherwise like
+        `backread.Shard.read` without a client.
         """
         name = f"shard {self.index} of {self.count}"
         secret = secret_here(name, secret_file)
         try:
             client = client_with(self.settings, secret)
         finally:
-            # Tools that print a traceback print the local variables of its frames.
+            # Traceback tools print local variables.
             del secret
         if self.resource == "users":
             return client.users.list(strict=strict)
@@ -94,12 +94,12 @@ class LiveShard:
 
 
 def part_of(user_id: int, count: int) -> int:
-    """Which of ``count`` parts a user belongs to: the same on every machine and at any time."""
+    """Which of ``count`` parts a user belongs to; stable across machines and time."""
     return crc32(user_id.to_bytes(8, "little")) % count
 
 
 def listed_ids(client: Client, strict: bool) -> list[int]:
-    """The ids on the list of users; strict, `IncompleteError` unless the list is certified."""
+    """The ids on the list of users; if strict, `IncompleteError` unless the list is certified."""
     placed, report = listed_users(client, strict)
     if strict and report.certificate == "uncertified":
         raise IncompleteError(
@@ -111,9 +111,9 @@ def listed_ids(client: Client, strict: bool) -> list[int]:
 
 
 def _total(client: Client) -> int | None:
-    """How many users the service says it has, None where it does not say."""
+    """The service's count of users, None if it sends none."""
     try:
         return client.users.page(0, 1).total
     except (DecodeError, ResponseTooLargeError):
-        # Of the first row alone: a walk leaves it out, and says so.
+        # Only the first row is unreadable; a walk skips it and reports that.
         return None

@@ -1,4 +1,4 @@
-"""`plan`: the list of users, read once and cut into shards."""
+"""`plan`: reads the list of users once and splits it into shards."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = ["MOST_SHARDS", "USERS_A_SHARD", "Plan", "listed_users", "plan"]
 T = TypeVar("T")
 
 MOST_SHARDS = 10_000
-"""More are refused: each is a task somewhere."""
+"""More are refused, since each shard is a task."""
 
 USERS_A_SHARD = 500
-"""Where the number of shards is not given, each has about so many users,"""
+"""The approximate users per shard if the number of shards is not given,"""
 
 SHARDS_UNASKED = 64
-"""but there are no more shards than these."""
+"""and the most shards in that case."""
 
 
 class Plan(list[Shard[T]]):
     """The shards of one reading, a list of `Shard`; together they name each listed user once.
 
-    ``report`` is that of the walk over the list of users that the plan stands on: whatever it
-    certifies, the shards cover. Pickles; `to_json` is for what carries text only.
+    ``report`` is that of the walk over the list of users: the shards cover what it certifies.
+    Pickles; use `to_json` for text-only transports.
     """
 
     def __init__(self, shards: Iterable[Shard[T]], report: WalkReport) -> None:
@@ -46,7 +46,7 @@ class Plan(list[Shard[T]]):
 
     @property
     def plan_id(self) -> str:
-        """What tells this plan from others: its time in UTC, and some random digits."""
+        """The plan's unique id: its time in UTC and random digits."""
         return self[0].plan_id
 
     @property
@@ -122,24 +122,24 @@ def plan(
     workers: int | None = None,
     strict: bool = False,
 ) -> Plan[Any]:
-    """Reads the list of users, and cuts the reading of ``resource`` into shards.
+    """Reads the list of users, and splits the reading of ``resource`` into shards.
 
     - ``resource="messages"``: each shard reads the messages of some of the users;
       ``resource="users"``: the users themselves, which are then read twice, by the plan and by the
       shards.
-    - ``shards``: how many, 1 to 10,000; never more than there are users, and at least one. ``None``
-      for one for each 500 users, 64 at most.
+    - ``shards``: how many, 1 to 10,000; at most one per user, and at least one. ``None`` for one
+      per 500 users, 64 at most.
     - ``workers``: how many shards will be read at once, ``None`` for all of them. The client's
-      ``rate_limit`` and ``max_concurrency`` are shared out among so many (each shard has a
-      concurrency of 1 at least): more workers do not make the service faster.
-    - ``strict=True`` ends in `IncompleteError` where nothing was proved about the list of users.
+      ``rate_limit`` and ``max_concurrency`` are divided by this number (each shard has a
+      concurrency of at least 1), since more workers do not make the service faster.
+    - ``strict=True`` raises `IncompleteError` if nothing was proved about the list of users.
 
-    A plan covers who is on the list while it is read; users that come later are in the next one.
-    Those that go before their shard is read are counted in its report.
+    A plan covers the users listed while it is made; later ones are in the next plan. Users that
+    disappear before their shard is read are counted in its report.
 
     Raises the errors of the client; ValueError for another resource or number; TypeError for
-    anything but a `Client`; `ConfigurationError` for one whose ``proxy`` holds a password, which
-    no shard may carry.
+    anything but a `Client`; `ConfigurationError` for one whose ``proxy`` contains a password, which
+    shards must not contain.
     """
     from backread._client.client import Client
 
@@ -180,7 +180,7 @@ def plan(
 
 
 def listed_users(client: Client, strict: bool) -> tuple[list[tuple[int, int]], WalkReport]:
-    """The list of users: where each one with a usable id stood in it, and that id."""
+    """The list of users: position and id of each one with a usable id."""
     walk = client._native.walk_users(strict, PAGE_SIZE, None)
     ids: list[int | None] = []
     try:

@@ -1,4 +1,4 @@
-"""A client's settings, as a shard carries them: JSON without the secret."""
+"""A client's settings in a shard: JSON without the secret."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["client_with", "secret_here", "settings_of", "shared_settings"]
 
 
 def settings_of(client: Client) -> dict[str, Any]:
-    """All that another process needs for such a client, except the secret.
+    """What another process needs to create the same client, except the secret.
 
-    `ConfigurationError` for a client whose proxy holds a password.
+    Raises `ConfigurationError` for a client whose proxy contains a password.
     """
     from backread._client.client import WITHHELD
 
@@ -44,7 +44,7 @@ def shared_settings(settings: dict[str, Any], parts: int) -> str:
 
 
 def secret_here(shard: str, secret_file: str | os.PathLike[str] | None) -> str:
-    """The secret of this process, from the file or the environment; ``shard`` is for the error."""
+    """The secret from the file or the environment; ``shard`` is for the error message."""
     from backread._client.secret import SECRET_VARIABLE, secret_in
 
     if secret_file is not None:
@@ -58,13 +58,13 @@ def secret_here(shard: str, secret_file: str | os.PathLike[str] | None) -> str:
 
 
 def client_with(settings: str, secret: str) -> Client:
-    """A client of this process, with the settings that a shard carried."""
+    """A client with the settings from a shard."""
     from backread._client.client import Client
 
     given = json.loads(settings)
     try:
         client = Client(given["base_url"], secret, given["vendor"], **given["options"])
     finally:
-        # Tools that print a traceback print the local variables of its frames.
+        # Traceback tools print local variables.
         del secret
     return client.with_options(traceparent=True) if given["traceparent"] else client

@@ -1,4 +1,4 @@
-"""`Shard`: one part of a reading, small enough to be sent anywhere."""
+"""`Shard`: one part of a reading, small enough to send to any worker."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ PAGE_SIZE = 99
 
 @dataclass(frozen=True, slots=True)
 class Shard(Generic[T_co]):
-    """One part of a plan: which users to read, or whose messages, and where.
+    """One part of a plan: which users to read, or whose messages, and from where.
 
-    ``index`` counts from 0 to ``count - 1``; ``users`` is how many users the shard is about;
-    ``plan_id`` names the plan, the same for all of its shards. A shard is small (some bytes for
-    each user), compares, hashes and pickles, and holds neither rows nor the secret.
+    ``index`` counts from 0 to ``count - 1``; ``users`` is the shard's number of users; ``plan_id``
+    is the same for all shards of a plan. A shard is small (a few bytes per user), compares, hashes
+    and pickles, and contains neither rows nor the secret.
 
-    A shard from JSON is data: it is read only if its signature proves that it was planned with the
-    secret that would be sent. A shard of `backread.plan`, or a pickled one, is the caller's own.
+    A shard from JSON is untrusted: it is read only if its signature proves that it was planned with
+    the secret that would be sent. Shards of `backread.plan` and pickled ones are trusted.
     """
 
     resource: Resource
@@ -57,7 +57,7 @@ class Shard(Generic[T_co]):
     _settings: str = field(repr=False)
     _signature: str = field(default="", repr=False, compare=False)
     _is_data: bool = field(default=False, repr=False, compare=False)
-    # Not sent along: in the process of the plan its client's secret and connections serve.
+    # Not pickled; in the planning process, the shard uses its client's secret and connections.
     _client: Any = field(default=None, repr=False, compare=False)
 
     def read(
@@ -67,22 +67,21 @@ class Shard(Generic[T_co]):
         strict: bool = False,
         secret_file: str | os.PathLike[str] | None = None,
     ) -> Listing[T_co]:
-        """The rows of this shard, as a `Listing`: iterate it, or give it to what takes Arrow.
+        """The rows of this shard, as a `Listing` to iterate or to pass to an Arrow library.
 
-        Each iteration reads the service once more, so a shard may be read again after a failure.
-        Nothing is sent before the first row is asked for. The listing's report is about this shard
-        alone: users that are gone are counted in it, and no error.
+        Each iteration reads the service again, so a shard can be retried after a failure. Nothing
+        is sent until the first row is requested. The listing's report covers only this shard; it
+        counts users that are gone, which are not an error.
 
-        - Without ``client``, the shard reads with the plan's settings and its part of the plan's
-          rate limit and concurrency. Its secret is that of the plan's client in the process that
-          made the plan, while that client is open; elsewhere that of ``secret_file``, if named, and
-          else of ``BACKREAD_API_SECRET``.
-          A shard from JSON must be signed with that secret.
-        - With ``client``, it reads by that, at its pace; of the shard only the users count then.
-        - ``strict=True`` ends in `IncompleteError` where nothing was proved.
+        - Without ``client``, the shard uses the plan's settings and its share of the plan's rate
+          limit and concurrency. The secret is that of the plan's client in the planning process,
+          while that client is open; elsewhere it comes from ``secret_file`` if given, or else from
+          ``BACKREAD_API_SECRET``. A shard from JSON must be signed with that secret.
+        - With ``client``, it uses that client and its rate limit; only the users are the shard's.
+        - ``strict=True`` raises `IncompleteError` if nothing was proved.
 
-        Raises `ConfigurationError`, with nothing sent, where there is no secret, or where it is not
-        the one that the shard was signed with; the errors of `backread.errors` while it is read.
+        Raises `ConfigurationError`, with nothing sent, if there is no secret or the shard was
+        signed with another one; the errors of `backread.errors` while reading.
         """
         from backread._client.client import Client
 
@@ -98,15 +97,15 @@ class Shard(Generic[T_co]):
         return unpack(self._packed)
 
     def to_json(self) -> str:
-        """The shard as JSON, for what carries text only; `from_json` reads it."""
+        """The shard as JSON; `from_json` reads it."""
         return json.dumps({**self._document(), "signature": self._signature})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Shard[Any]:
         """The shard that `to_json` wrote; ValueError for anything else.
 
-        Its signature is checked where the shard is read, for that takes the secret.
-        `ConfigurationError`, a ValueError too, for one of an older version, which is not signed.
+        The signature is checked when the shard is read, since that needs the secret. Raises
+        `ConfigurationError`, also a ValueError, for an unsigned shard of an older version.
         """
         try:
             document = parsed(text, "shard")
@@ -142,7 +141,7 @@ class Shard(Generic[T_co]):
         return shard
 
     def _document(self) -> dict[str, Any]:
-        """All that is signed, as JSON has it."""
+        """The signed content, as JSON values."""
         return {
             "format": FORMAT,
             "resource": self.resource,
@@ -156,13 +155,13 @@ class Shard(Generic[T_co]):
         }
 
     def _signed(self, client: Client) -> Shard[T_co]:
-        """This shard with the signature that proves the client's secret."""
+        """This shard, signed with the client's secret."""
         return replace(self, _signature=sign(key_of(client), self._document()))
 
     def _require_signature(self, secret: str | Client) -> None:
-        """`ConfigurationError` for a shard from JSON that was not signed with the secret."""
+        """Raises `ConfigurationError` for a shard from JSON not signed with the secret."""
         signed = not self._is_data or is_signed(key_of(secret), self._document(), self._signature)
-        # Tools that print a traceback print the local variables of its frames.
+        # Traceback tools print local variables.
         del secret
         if not signed:
             raise ConfigurationError(
@@ -204,12 +203,12 @@ class Shard(Generic[T_co]):
         )
 
 
-# As in `backread.models`: what slots=True leaves there fails with a word about super().
+# As in `backread.models`: the __setattr__ that slots=True leaves fails in super().
 Shard.__setattr__ = _refuse_assignment  # type: ignore[method-assign]
 
 
 def parsed(text: str | bytes, kind: str) -> Any:
-    """The JSON; ValueError that says what it should have been."""
+    """Parses JSON; the ValueError says what it should have been."""
     try:
         return parse_json(text)
     except ValueError as error:
@@ -217,12 +216,12 @@ def parsed(text: str | bytes, kind: str) -> Any:
 
 
 def unclosed(client: Client | None) -> Client | None:
-    """The client, unless there is none or it was closed."""
+    """The client, or None if there is none or it was closed."""
     return None if client is None or client._native.is_closed else client
 
 
 def walk_messages(client: Client, ids: list[int], strict: bool) -> Walk:
-    """The messages of users that were listed, and may be gone by now."""
+    """Walks the messages of users that were listed and may have disappeared since."""
     return client._native.walk_planned_messages(ids, strict, PAGE_SIZE)
 
 

@@ -1,7 +1,7 @@
-"""The signature of a shard: proof that whoever planned it held the API secret.
+"""The signature of a shard: proof that its planner had the API secret.
 
-JSON may lie where others can write. Signed, a shard is only read with the settings that its plan
-gave it.
+Others may be able to write to where the JSON is stored. The signature prevents a shard from being
+read with settings that its plan did not give it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["is_signed", "key_of", "sign"]
 
 LABEL = b"backread: signature of shards, format 2"
-"""Keys derived for other uses have other labels, so no signature serves for two of them."""
+"""Domain separation: keys derived for other uses have other labels."""
 
 
 def key_of(secret: str | Client) -> bytes:
-    """The key that signs shards: of a secret, or of a client, which does not give its secret."""
+    """The signing key, derived from a secret, or by a client that does not reveal its secret."""
     if isinstance(secret, str):
         return hmac.digest(secret.encode(errors="surrogateescape"), LABEL, "sha256")
     return secret._native.derived_key(LABEL)
@@ -33,7 +33,7 @@ def sign(key: bytes, document: dict[str, Any]) -> str:
 
 
 def is_signed(key: bytes, document: dict[str, Any], signature: str) -> bool:
-    """Whether the signature is that of the document, in a time that does not tell how much fits."""
+    """Whether the signature is that of the document, compared in constant time."""
     return hmac.compare_digest(
         sign(key, document).encode("ascii"), signature.encode("ascii", errors="replace")
     )
