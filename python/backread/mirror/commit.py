@@ -1,4 +1,4 @@
-"""One batch into the tables, in one transaction with the state of the run that it brings."""
+"""Commits one batch of rows together with the resulting state of the run."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def commit(
     asked: bool,
     spent: Spent,
 ) -> None:
-    """One batch: its rows, its finished and half-read lists, its rejects, the run's counters.
+    """Commits a batch: rows, finished and half-read lists, rejects, and the run's counters.
 
-    ``service`` is where it came from, ``spent`` what it cost since the commit before. ``asked``:
-    its rows were asked for by their ids.
+    ``service`` is its origin, ``spent`` the cost since the last commit. ``asked``: its rows were
+    fetched by id.
     """
     now = datetime.now(UTC)
     names = ("users_added", "users_updated", "messages_added", "messages_updated")
     counts: dict[str, int] = dict.fromkeys(names, 0)
     read = {"users": 0, "messages": 0}
     with store.transaction():
-        # Kept with the first rows that came from there, so that a mistyped address is not.
+        # Stored only with the first rows from the service, so a mistyped address is not stored.
         store.keep_service(service)
         for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
             if rows is not None and rows.num_rows:
@@ -87,15 +87,15 @@ def commit(
 def _put_rows(
     store: Store, run: Run, table: Table, rows: ArrowTable, now: datetime
 ) -> tuple[int, int]:
-    # All that such a run holds it has seen, and a first publication writes whatever is held.
+    # Such a run has seen all stored rows, and the first publication writes all of them.
     if run.alone and add_rows(store, table, rows, now):
         return rows.num_rows, 0
     return merge_rows(store, table, rows, now)
 
 
 def _put_lists(store: Store, run: Run, batch: Batch) -> None:
-    """Keeps the lists that have ended, and where those go on that have not."""
-    # The list of users has null, which is a group of its own.
+    """Stores the finished lists, and the positions in unfinished ones."""
+    # The list of users has null, which is a separate group.
     outdated = "rowid NOT IN (SELECT max(rowid) FROM cursors GROUP BY user_id)"
     if batch.cursors is not None and batch.cursors.num_rows:
         names = ", ".join(CURSOR_NAMES)
@@ -109,18 +109,18 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         store.again(
             f"INSERT INTO lists (run_id, {names}) SELECT ?, {names} FROM {given}", run.run_id
         )
-        # A list that has ended needs no cursor; one that could not be read goes on from there
-        # if the run does.
+        # A finished list needs no cursor; one that could not be read continues from its cursor if
+        # the run is resumed.
         read = "kind IS DISTINCT FROM 'unread'"
         ended = f"user_id IN (SELECT user_id FROM {given} WHERE {read})"
         store.again(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
 
 
 def _merge_rejects(store: Store, run: Run, rows: ArrowTable) -> list[tuple[Table, int]]:
-    """Keeps the rejects; gives for each table how many of its rows came back as one."""
+    """Stores the rejects; returns how many rows of each table reappeared as rejects."""
     stage(store, "rejects", rows, REJECT_NAMES)
     key = ", ".join(REJECT_KEY)
-    # Null ids are equal here.
+    # Null ids count as equal.
     same = " AND ".join(f"held.{name} IS NOT DISTINCT FROM seen.{name}" for name in REJECT_KEY)
     store.rows(
         f"""

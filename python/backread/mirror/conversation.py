@@ -1,4 +1,4 @@
-"""One user's messages out of the published snapshot, as the models that a client gives."""
+"""One user's messages from the published snapshot, as models."""
 
 from __future__ import annotations
 
@@ -40,30 +40,29 @@ ORDER BY created_at NULLS LAST, id
 
 
 LONGEST_PRETTY = 40
-"""IPython in a terminal shows so many messages, the last of a longer conversation."""
+"""The number of messages shown by IPython in a terminal: the last ones."""
 
 
 LONGEST_LINE = 2_000
-"""It shows so many characters of each."""
+"""The number of characters it shows of each."""
 
 
 class _Printer(Protocol):
-    """IPython's, as far as it is needed."""
+    """The part of IPython's pretty printer that is used here."""
 
     def text(self, text: str) -> object: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Conversation:
-    """One user and the user's messages in the order of time, those marked as gone left out.
+    """One user and the user's messages in chronological order, without deleted ones.
 
-    Iterates its messages, has their length and is indexed by position; a slice is the conversation
-    of these messages. ``str()`` writes it out, a line for each message, times in UTC. In a notebook
-    it draws itself as a chat: the last 200 messages, or those of a slice.
+    A sequence of its messages; a slice is again a conversation. ``str()`` has one line per message,
+    times in UTC. In a notebook it renders as a chat: the last 200 messages, or those of a slice.
 
-    What strangers wrote does nothing to a terminal or to a page: control characters are shown as
-    pictures (``␛``), characters that turn the direction of text are left out of ``str()`` and kept
-    within their bubble, and a file's address is a link where it is plain http or https.
+    Text from strangers cannot affect a terminal or page: control characters are shown as pictures
+    (``␛``), characters that change the text direction are removed from ``str()`` and isolated
+    within their bubble, and a file's address is a link only if it is plain http or https.
     """
 
     user: User
@@ -110,7 +109,7 @@ class Conversation:
 
 
 def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
-    """The conversation of one user; `MirrorError` where the snapshot has no such user."""
+    """The conversation of one user; `MirrorError` if the snapshot has no such user."""
     cursor = reader.cursor()
     users = reader.rows(cursor, USER_QUERY, [user_id])
     if not users:

@@ -1,4 +1,4 @@
-"""The files of the database: made whole, opened only if it is ours, brought to this version."""
+"""Creates, checks, opens and upgrades the files of the database."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = ["OWN_NAMES", "make_log", "open_database", "refuse_foreign"]
 DATABASE_NAME = "mirror.duckdb"
 LOG_NAME = f"{DATABASE_NAME}.wal"
 SPILL_NAME = f"{DATABASE_NAME}.tmp"
-"""Where DuckDB puts what exceeds its memory."""
+"""DuckDB's spill folder."""
 
 MEMORY_LIMIT = "1GB"
 CHECKPOINT_AT = "64MB"
-"""How long DuckDB's log gets; each checkpoint packs the rows at the tables' ends anew."""
+"""The size of DuckDB's log before a checkpoint, which repacks the rows at the tables' ends."""
 
 OWN_NAMES = {DATABASE_NAME, LOG_NAME, SPILL_NAME, LOCK_NAME, PUBLISHED}
 """All that a sync puts into the folder."""
@@ -45,10 +45,10 @@ OWN_NAMES = {DATABASE_NAME, LOG_NAME, SPILL_NAME, LOCK_NAME, PUBLISHED}
 
 @contextmanager
 def open_database(folder: Path) -> Iterator[DuckDBPyConnection]:
-    """The folder's database, made where there is none; the caller holds the folder's lock.
+    """Opens the folder's database, or creates it; the caller holds the folder's lock.
 
-    One of an earlier version is brought to this one, and keeps its rows. `MirrorError` where
-    another program or a newer backread made it. DuckDB's own errors pass; the caller names them.
+    Upgrades a database of an earlier version. Raises `MirrorError` if another program or a newer
+    backread made it; the caller translates DuckDB's own errors.
     """
     path = folder / DATABASE_NAME
     for each in (path, folder / LOG_NAME):
@@ -66,7 +66,7 @@ def open_database(folder: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def make_log(folder: Path) -> None:
-    """Makes DuckDB's log before DuckDB does: by the process's umask it might be for everyone."""
+    """Creates DuckDB's log privately; DuckDB would use the umask, which may let everyone read."""
     path = folder / LOG_NAME
     if not path.exists():
         create(path).close()
@@ -77,7 +77,7 @@ def _spill_folder(folder: Path) -> Iterator[Path]:
     spill = folder / SPILL_NAME
     # A killed sync may have left gigabytes of messages there.
     shutil.rmtree(spill, ignore_errors=True)
-    # DuckDB's files in it are made by the umask.
+    # The folder protects DuckDB's files in it, whose mode is that of the umask.
     make_subfolder(spill, keep=0o2770)
     try:
         yield spill
@@ -95,7 +95,7 @@ def _connect(path: Path, spill: Path) -> DuckDBPyConnection:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """`MirrorError` where an existing folder holds other files and no mirror; it is left alone."""
+    """Raises `MirrorError` for a folder with other files and no mirror; changes nothing in it."""
     if (folder / DATABASE_NAME).exists():
         return
     foreign = sorted(
@@ -110,7 +110,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _create(path: Path, spill: Path) -> None:
-    # Made aside and renamed, so that a kill leaves no half-made database under its name.
+    # Created elsewhere and renamed, so that a kill leaves no partial database under its name.
     with private_folder(path.parent, path.name) as aside:
         fresh = aside / path.name
         connection = _connect(fresh, spill)

@@ -1,7 +1,6 @@
-"""What a run did not see of what is held: noted as missed and, where it is proved gone, marked.
+"""Records rows that a run did not see as missed, and marks those proved deleted.
 
-A null ``last_seen_at`` stands for the newest finished run. A row that is marked as gone always has
-a time there.
+A null ``last_seen_at`` means the newest finished run. Rows marked as deleted always have a time.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["mark_answered", "mark_gone", "note_missed", "rows_to_ask"]
 
-# What a missed row's last_seen_at becomes: a row without one was seen by the run before this one,
-# or came in this one.
+# The new last_seen_at of a missed row: if it is null, the row was seen by the previous run, or
+# added in this one.
 SEEN_BEFORE = "greatest(first_seen_at, (SELECT max(ended_at) FROM runs WHERE state = 'finished'))"
 
 
 def note_missed(store: Store, run: Run) -> None:
-    """Notes the rows that the run did not show, before it is closed."""
+    """Records the rows that the run did not see, before the run is closed."""
     vouched = _lists(run, "kind = 'end' AND certificate <> 'uncertified'")
     for table in CONTENT_TABLES:
-        # A list that was proved by its growing end alone still has the rows it did not show.
+        # A list certified by its growing end still contains its other rows.
         shown_elsewhere = f" AND user_id NOT IN ({vouched})" if table is MESSAGES else ""
         update_where(
             store,
@@ -40,9 +39,9 @@ def note_missed(store: Store, run: Run) -> None:
 
 
 def mark_gone(store: Store, run: Run, now: datetime) -> int:
-    """Marks what the whole lists of a full run prove gone, after `note_missed`; gives how many.
+    """After `note_missed`, marks rows that a full run's whole lists prove deleted; returns a count.
 
-    Of a linked list nothing: a row that it did not show may have moved, see `rows_to_ask`.
+    Not for linked lists: rows missing there may have moved, see `rows_to_ask`.
     """
     missed = "deleted_at IS NULL AND last_seen_at IS NOT NULL"
     deleted = 0
@@ -67,7 +66,7 @@ def mark_gone(store: Store, run: Run, now: datetime) -> int:
 
 
 def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
-    """The rows of linked lists that a full run did not show; None where there are none."""
+    """The rows of linked lists that a full run did not see; None if there are none."""
     if run.alone:
         return None
     queries = []
@@ -88,7 +87,7 @@ def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
 
 
 def mark_answered(store: Store, rows: ArrowTable, now: datetime) -> int:
-    """Marks rows that were asked for by id and are not there; gives how many were not yet marked.
+    """Marks rows that were not found by id as deleted; returns how many were not yet marked.
 
     Runs inside the caller's transaction.
     """
@@ -116,7 +115,7 @@ def _lists(run: Run, condition: str) -> str:
 
 
 def _nameless(run: Run, table: Table) -> str:
-    # A reject without an id could be any row of its list.
+    # A reject without an id may be any row of its list.
     return (
         f"SELECT user_id FROM rejects WHERE run_id = {run.run_id} AND id IS NULL "
         f"AND resource = '{table.name}'"

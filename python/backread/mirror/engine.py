@@ -1,4 +1,4 @@
-"""DuckDB, imported late, and its errors turned into those of the mirror."""
+"""Imports DuckDB lazily, and turns its errors into `MirrorError`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def load_duckdb() -> ModuleType:
-    """The module ``duckdb``; `MirrorError` that says how to install it where it is missing."""
+    """The module ``duckdb``; if it is missing, `MirrorError` says how to install it."""
     try:
         import duckdb
     except ModuleNotFoundError as error:
@@ -53,16 +53,16 @@ def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBP
     duckdb = load_duckdb()
     target = ":memory:" if path is None else str(path)
     if options is None:
-        # DuckDB's own choice is below the working directory, for everyone to read.
+        # DuckDB's default is below the working directory, readable by everyone.
         options = {"temp_directory": _spill_folder()}
     connection: DuckDBPyConnection = duckdb.connect(target, config=options)
-    # Global, because a cursor is a session of its own.
+    # Global, because each cursor is a separate session.
     connection.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
     return connection
 
 
 def _spill_folder() -> str:
-    """Where queries put what exceeds the memory; nowhere on a machine that can only be read."""
+    """The spill folder for queries; none if no temporary folder is writable."""
     try:
         return str(scratch_folder())
     except OSError:
@@ -73,12 +73,11 @@ def _spill_folder() -> str:
 def named_errors(folder: Path) -> Iterator[None]:
     """Turns errors of DuckDB and of the file system into `MirrorError`, and names the folder.
 
-    DuckDB reports Ctrl-C as a RuntimeError, or as an error of its own while it takes rows over, and
-    the statements that clean up after it fail with errors of their own; all of them become the
-    KeyboardInterrupt that it was.
+    DuckDB reports Ctrl-C as a RuntimeError, or as a DuckDB error while it imports rows, and the
+    statements that clean up after it may fail as well; all become KeyboardInterrupt again.
     """
     duckdb = load_duckdb()
-    # What the caller is handling is in the chain of every error here, and is no part of it.
+    # An exception that the caller is handling is in every error's chain here; ignore it.
     handled = sys.exception()
     try:
         yield
@@ -93,7 +92,7 @@ def named_errors(folder: Path) -> Iterator[None]:
 
 
 def _was_interrupted(error: BaseException, handled: BaseException | None) -> bool:
-    """Whether Ctrl-C is this error, or one of those during which it was raised."""
+    """Whether this error, or one in its chain, is Ctrl-C."""
     seen = [handled]
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -129,46 +128,46 @@ def _advice(folder: Path, text: str) -> str:
 def rows_of(
     connection: DuckDBPyConnection, statement: str, values: list[Any] | None = None
 ) -> list[tuple[Any, ...]]:
-    """Runs one statement to its end and gives all of its rows."""
-    # An unfinished execute() blocks its connection in DuckDB 2.0, hence always to the end.
+    """Runs one statement and returns all of its rows."""
+    # In DuckDB 2.0 an unfinished execute() blocks its connection, so always fetch everything.
     rows: list[tuple[Any, ...]] = connection.execute(statement, values or []).fetchall()
     return rows
 
 
 @contextmanager
 def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
-    """Commits the block as one, or rolls it back, on Ctrl-C too."""
+    """Runs the block as a transaction; rolls back on any exception, including Ctrl-C."""
     rows_of(connection, "BEGIN TRANSACTION")
     try:
         yield
         rows_of(connection, "COMMIT")
     except BaseException:
-        # A failed COMMIT has rolled back by itself.
+        # A failed COMMIT has already rolled back.
         with suppress(Exception):
             rows_of(connection, "ROLLBACK")
         raise
 
 
 def quoted(text: str) -> str:
-    """The text as a literal of SQL."""
+    """The text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def file_list(paths: Iterable[Path]) -> str:
-    """The files as a literal for ``read_parquet``, which would take their names for patterns."""
+    """The files as a literal for ``read_parquet``, which treats names as patterns."""
     return f"[{', '.join(map(pattern, paths))}]"
 
 
 def scan(directory: Path, names: Iterable[str]) -> str:
-    """The rows of Parquet files in the directory, as a table of SQL."""
+    """The rows of Parquet files in the directory, as an SQL table expression."""
     paths = file_list(directory / name for name in names)
-    # A folder called day=1 would otherwise add a column `day`.
+    # Otherwise a folder called day=1 would add a column `day`.
     return f"read_parquet({paths}, hive_partitioning = false)"
 
 
 def pattern(path: Path) -> str:
-    """The path as a literal that stands for no other path where patterns are taken."""
-    # A bracket around a special character makes it an ordinary one.
+    """The path as an SQL literal, escaped for where patterns are accepted."""
+    # Brackets around a special character escape it.
     plain = str(path.absolute())
     for special in "[*?":
         plain = plain.replace(special, f"\0{special}\1")
@@ -176,7 +175,7 @@ def pattern(path: Path) -> str:
 
 
 def timestamp(moment: datetime) -> str:
-    """An aware datetime as a literal of SQL."""
+    """An aware datetime as an SQL literal."""
     return f"TIMESTAMPTZ {quoted(moment.astimezone(UTC).isoformat())}"
 
 
@@ -187,6 +186,6 @@ def from_microseconds(value: int | None) -> datetime | None: ...
 def from_microseconds(value: int | None) -> datetime | None:
     """Microseconds since 1970 as an aware datetime in UTC.
 
-    DuckDB needs the package pytz to give an aware datetime itself; ``epoch_us`` does without.
+    DuckDB needs the package pytz to return aware datetimes; ``epoch_us`` does not.
     """
     return None if value is None else EPOCH + timedelta(microseconds=value)

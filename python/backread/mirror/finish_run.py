@@ -1,4 +1,4 @@
-"""The end of a run: what it missed, what is gone, and its report, in one transaction."""
+"""Finishes a run in one transaction: missed rows, deleted rows, and its report."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["finish"]
 
 
 def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
-    """Closes the run; ``spent`` is what it cost since its last commit."""
+    """Closes the run; ``spent`` is the cost since its last commit."""
     now = datetime.now(UTC)
     with store.transaction():
-        # The newest row of a user is the last one that was written.
+        # A user's newest row is the last one written.
         store.rows(
             "DELETE FROM lists WHERE rowid NOT IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
         )

@@ -1,4 +1,4 @@
-"""What the core is told at the start of a run: the state it left in the mirror, handed back."""
+"""The stored state that is passed back to the core at the start of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Known", "StoredRows"]
 
 
 class StoredRows:
-    """The rows of a query over the tables, as an Arrow stream; each call runs the query anew."""
+    """The rows of a query over the tables, as an Arrow stream; each call runs the query again."""
 
     __slots__ = ("_connection", "_query")
 
@@ -21,21 +21,21 @@ class StoredRows:
         self._query = query
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        # A stream that is not at its end blocks its connection, hence one of its own.
+        # An unfinished stream blocks its connection, so it gets a separate one.
         relation = self._connection.cursor().sql(self._query)
         return relation.__arrow_c_stream__(requested_schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The state of the mirror as the core needs it; what there is nothing of is None.
+    """The state of the mirror that the core needs; None for what is empty.
 
     - ``lists``: the newest row of `schema.LISTS` of each user whose list this run has yet to read.
     - ``done``: the users (``user_id``) whose list this run has read to its end.
-    - ``cursors``: where half-read lists go on; ``held``: the ids that this run has committed of
-      them (``user_id``, null for users, and ``id``).
-    - ``users``: those that this run has read, with ``updated_at`` and ``online_at``, if their
-      sweep is finished.
+    - ``cursors``: where to continue half-read lists; ``held``: the ids in them that this run has
+      committed (``user_id``, null for users, and ``id``).
+    - ``users``: the users read by this run, with ``updated_at`` and ``online_at``, if the sweep
+      over them is finished.
     - ``profile``: the service's profile, as JSON.
     """
 

@@ -1,4 +1,4 @@
-"""A table of a snapshot as a lazy frame of polars, whose query says what is read."""
+"""A table of a snapshot as a polars LazyFrame, with projection and filter pushdown."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["lazy_frame"]
 
 
 def lazy_frame(cursor: DuckDBPyConnection, table: str) -> polars.LazyFrame:
-    """Reads what a query needs, at each collect anew; one query may scan it at several places."""
+    """A frame that reads at each collect; a query may scan it several times."""
     frame: polars.LazyFrame = cursor.table(table).pl(lazy=True)
     try:
-        # What pl(lazy=True) makes its frame by; polars.defer would hold all that a scan reads.
+        # The function behind pl(lazy=True); polars.defer would hold a whole scan in memory.
         from duckdb.polars_io import duckdb_source
     except ImportError:
         return frame
@@ -25,10 +25,10 @@ def lazy_frame(cursor: DuckDBPyConnection, table: str) -> polars.LazyFrame:
 
 
 class _Scanned:
-    """A relation whose every use is on a new cursor.
+    """A relation that uses a new cursor each time.
 
-    A connection has one reader, and refuses a second one while that is open; polars scans side by
-    side where a query has a table twice, and does not close what it leaves in the middle.
+    A connection allows one open reader; polars scans concurrently if a query uses a table twice,
+    and does not close readers that it abandons.
     """
 
     def __init__(self, cursor: DuckDBPyConnection, table: str) -> None:

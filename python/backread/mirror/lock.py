@@ -1,4 +1,4 @@
-"""One sync of a folder at a time: an operating system's lock, which dies with its process."""
+"""Allows one sync per folder at a time, by an OS file lock, which ends with its process."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LONGEST_HOST = 255
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock; `MirrorError` at once, which says who holds it, where another does.
+    """Holds the folder's lock; if another process has it, raises `MirrorError` that names it.
 
-    `MirrorError` too where the file system keeps no locks.
+    Does not wait. Also raises `MirrorError` if the file system does not support locks.
     """
     with open_or_create(folder / LOCK_NAME) as file:
         try:
@@ -49,7 +49,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
             file.flush()
             yield
         finally:
-            # On a full disk too the lock goes, and with it what was written there.
+            # Truncation may fail, but the lock must be released.
             with suppress(OSError):
                 file.truncate(0)
             _unlock(file)
@@ -62,12 +62,12 @@ def _signature() -> dict[str, Any]:
 
 def _holder(file: IO[bytes]) -> str:
     try:
-        # Windows refuses to read a locked file; one just taken may not say yet who took it.
+        # Windows refuses to read a locked file, and a lock just taken may not name its owner yet.
         file.seek(0)
         written = parse_json(file.read(MOST_BYTES))
         pid, host = int(written["pid"]), str(written["host"])[:LONGEST_HOST]
         since = datetime.fromisoformat(written["since"]).astimezone(UTC)
-    # Whatever can write there may have; too large a number, or too many brackets.
+    # The content is untrusted: numbers may be too large, or brackets nested too deeply.
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return "another process"
     details = f"pid {pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
@@ -80,7 +80,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try_lock(file: IO[bytes]) -> bool:
-        # A byte far behind the pid, so that others can read the pid.
+        # Locks a byte far beyond the pid, so that others can read the pid.
         file.seek(1 << 20)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

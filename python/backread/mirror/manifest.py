@@ -1,7 +1,7 @@
 """The manifest: one small file that names the Parquet files of the published snapshot.
 
-Readers open the manifest and then the files it names; the files never change, so swapping the
-manifest swaps the whole snapshot at once.
+Readers open the manifest and then the files it names. These never change, so replacing the
+manifest replaces the whole snapshot atomically.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 FORMAT = 2
-"""Raised whenever the snapshot changes; one of a higher format is refused, of a lower one read."""
+"""Incremented whenever the format changes; higher formats are refused, lower ones can be read."""
 
 PUBLISHED = "published"
 MANIFEST_NAME = "manifest.json"
-# The number of the snapshot that wrote the file comes last, so a name never comes twice.
+# Ends with the number of the snapshot that wrote the file, so names are never reused.
 DATA_FILE = re.compile(r"[a-z_]+(?:-\d+-of-\d+)?\.(\d+)\.parquet", re.ASCII)
 
 NEEDED = (*(table.name for table in CONTENT_TABLES), *SIDE_TABLES)
@@ -54,11 +54,10 @@ class Manifest:
     """One published snapshot.
 
     ``sequence`` counts the snapshots. ``run_id`` is the newest finished run in it, and ``seen_at``
-    the end of that run (ISO 8601): what a row's null ``last_seen_at`` stands for. ``files`` are
-    names by table, those of a split table in the order of their parts; `Table.changed` and
-    `Table.replaced` stand as tables of their own. ``retired`` are files of earlier snapshots that
-    a reader may still have open, with the time from which they were not needed any more
-    (ISO 8601).
+    the end of that run (ISO 8601), which a row's null ``last_seen_at`` means. ``files`` are names
+    by table, those of a split table in the order of their parts; `Table.changed` and
+    `Table.replaced` are separate tables. ``retired`` are files of earlier snapshots that a reader
+    may still have open, with the time when they were replaced (ISO 8601).
     """
 
     format: int
@@ -81,21 +80,21 @@ class Manifest:
 
 
 def file_name(table: str, sequence: int, part: int | None = None, parts: int = 1) -> str:
-    """The name of a data file; ``part`` counts from 0 where the table is split."""
+    """The name of a data file; ``part`` counts from 0 if the table is split."""
     split = "" if part is None else f"-{part:04}-of-{parts:04}"
     return f"{table}{split}.{sequence:08}.parquet"
 
 
 def stored_files(directory: Path) -> dict[str, int]:
-    """The data files in the directory, named by a manifest or not, with their snapshot's number."""
+    """All data files in the directory, in a manifest or not, with their snapshot's number."""
     found = ((entry.name, DATA_FILE.fullmatch(entry.name)) for entry in directory.iterdir())
     return {name: int(match[1]) for name, match in found if match}
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The folder's published snapshot, None where there is none.
+    """The folder's published snapshot, None if there is none.
 
-    `MirrorError` where it cannot be read or a newer backread wrote it.
+    Raises `MirrorError` if it cannot be read or a newer backread wrote it.
     """
     path = folder / PUBLISHED / MANIFEST_NAME
     try:
@@ -121,16 +120,16 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Puts the manifest in the place of the one before, atomically and on the disk."""
+    """Replaces the manifest, atomically and durably."""
     directory = folder / PUBLISHED
     with Unfinished(directory / MANIFEST_NAME) as fresh:
         fresh.file.write(json.dumps(asdict(manifest), indent=1).encode())
-        # The files it names must be on the disk under their names before it is.
+        # The directory entries of the files it names must be on the disk first.
         flush_directory(directory)
 
 
 def _check(manifest: Manifest) -> None:
-    """ValueError for what only an edited one holds: other types, or files elsewhere."""
+    """Raises ValueError for a tampered manifest: wrong types, or files elsewhere."""
     for name, kind in KINDS.items():
         if type(getattr(manifest, name)) is not kind:
             raise ValueError(f"{name} is no {kind.__name__}")

@@ -1,4 +1,4 @@
-"""Rows of one batch into a table: each stands once by its key, unchanged ones are left alone."""
+"""Merges the rows of a batch into a table by key, without rewriting unchanged rows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ def stage(store: Store, name: str, rows: ArrowTable, columns: tuple[str, ...]) -
 
 
 def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> bool:
-    """Adds the rows if none of them is held and none stands twice; else adds none and is False.
+    """Inserts the rows if all keys are new and distinct; otherwise inserts none, returns False.
 
-    Notes nothing: neither that they were seen nor that they are unpublished. Runs inside the
-    caller's transaction.
+    Does not record them as seen or as unpublished. Runs inside the caller's transaction.
     """
     key = ", ".join(table.key)
     names = _names(table.names)
@@ -43,10 +42,10 @@ def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> boo
 
 
 def merge_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> tuple[int, int]:
-    """Adds what is new, updates what differs, notes the keys as seen; gives (added, updated).
+    """Adds new rows, updates changed ones, records the keys as seen; returns (added, updated).
 
-    A row that had been marked as gone loses the mark, and counts as updated. One that only was
-    missed by a run before does not. Runs inside the caller's transaction.
+    A row that had been marked as deleted loses the mark, and counts as updated; one that was only
+    missed by an earlier run does not count. Runs inside the caller's transaction.
     """
     stage(store, table.name, rows, table.names)
     key = ", ".join(table.key)
@@ -59,8 +58,8 @@ def merge_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> t
             f"DELETE FROM staged WHERE rowid NOT IN (SELECT max(rowid) FROM staged GROUP BY {key})",
         )
     differs = " OR ".join(_differs(name) for name in table.names if name not in table.key)
-    # The bounds let DuckDB skip the row groups that cannot hold these users; where the users lie
-    # scattered, the row numbers keep it from reading the wide columns of all the others.
+    # The bounds let DuckDB skip row groups without these users; if the users are scattered, the
+    # row numbers avoid reading the wide columns of all other rows.
     [(changed,)] = store.rows(
         f"""
         CREATE OR REPLACE TEMP TABLE changed AS
@@ -97,15 +96,15 @@ def _apply_changed(store: Store, table: Table, now: datetime) -> tuple[int, int]
 
 
 def note_rejected(store: Store, table: Table) -> int:
-    """Notes the rejects in ``staged`` that have an id as seen; gives how many came back.
+    """Records the rejects in ``staged`` with an id as seen; returns how many rows reappeared.
 
-    The row that the mirror holds of such a record keeps its fields, and is not gone: where it had
-    been marked, it loses the mark. Runs inside the caller's transaction.
+    The stored row of such a record keeps its fields and counts as present: it loses the mark if
+    it was marked as deleted. Runs inside the caller's transaction.
     """
     key = ", ".join(table.key)
     rejected = f"SELECT {key} FROM staged WHERE resource = '{table.name}' AND id IS NOT NULL"
     store.rows(f"INSERT INTO seen_{table.name} {rejected}")
-    # A row that is marked as gone has last_seen_at too.
+    # Rows marked as deleted have last_seen_at too.
     missed = f"last_seen_at IS NOT NULL AND ({key}) IN ({rejected})"
     back = update_where(
         store,
@@ -124,7 +123,7 @@ def update_where(
     assignments: str,
     values: list[Any] | None = None,
 ) -> int:
-    """Updates the rows that meet the condition, notes them as unpublished, and gives their number.
+    """Updates the rows that match, records them as unpublished, and returns their number.
 
     ``values`` fill the parameters of the assignments.
     """

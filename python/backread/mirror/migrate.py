@@ -1,4 +1,4 @@
-"""Mirrors of earlier versions brought forward, one version at a time."""
+"""Upgrades mirrors of earlier versions, one version at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["STEPS", "Step", "steps_from"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What makes a mirror of the version before one of ``version``; run in one transaction."""
+    """Upgrades a mirror to ``version`` from the one before; runs in one transaction."""
 
     version: int
     statements: tuple[str, ...]
 
 
-# Spelled out: the tables as declared belong to the newest version, and a step to its own.
+# Written out, because the declared tables are those of the newest version only.
 STEPS = (
     Step(
         2,
@@ -30,7 +30,7 @@ STEPS = (
             "ALTER TABLE lists ADD COLUMN unread_from BIGINT",
             "ALTER TABLE lists ADD COLUMN user_updated_at TIMESTAMPTZ",
             "ALTER TABLE lists ADD COLUMN user_online_at TIMESTAMPTZ",
-            # Version 1 read every list whole, but for those of users who went while it read.
+            # Version 1 read all lists in full, except those of users who disappeared meanwhile.
             """
             UPDATE lists SET kind = CASE
                 WHEN reason LIKE '%the user was gone%' THEN 'gone' ELSE 'whole' END
@@ -41,7 +41,7 @@ STEPS = (
             "ALTER TABLE runs ADD COLUMN users_swept_at TIMESTAMPTZ",
             "UPDATE runs SET rows_asked = 0",
             "CREATE TABLE cursors (user_id BIGINT, checkpoint VARCHAR, started_at TIMESTAMPTZ)",
-            # Whatever version 1 published is written anew by the next publication.
+            # The next publication rewrites everything that version 1 published.
             "DROP TABLE dirty",
             "CREATE TABLE unpublished_users (id BIGINT)",
             "CREATE TABLE unpublished_messages (user_id BIGINT, id BIGINT)",

@@ -1,4 +1,4 @@
-"""Rates and the time left, from what has been done so far."""
+"""Estimates rates and the time left from what has been done so far."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ ROWS_OVER = 10.0
 """Seconds over which the rate of rows is smoothed."""
 
 LISTS_OVER = 60.0
-"""Seconds over which the rate of lists is, and so the time left: lists differ in length."""
+"""The same for lists, and so the time left; longer, because lists differ in length."""
 
 LEAST_LISTS = 10
 LEAST_SECONDS = 2.0
-"""Less than this is no ground to say how long the rest will take."""
+"""The minimum time before estimating how long the rest will take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Rows a second, and the seconds left; None while nothing sound can be said."""
+    """Rows a second, and the seconds left; None while there is too little data."""
 
     rate: float
     seconds_left: float | None
 
 
 class _Rate:
-    """Events a second; what is older than ``over`` seconds counts less and less."""
+    """Events a second, exponentially smoothed over ``over`` seconds."""
 
     def __init__(self, over: float) -> None:
         self._over = over
@@ -47,7 +47,7 @@ class _Rate:
 
 
 class Meter:
-    """Watches one sync; what a run did before it was resumed tells nothing about its speed."""
+    """Measures one sync; work done before the run was resumed does not count."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -59,11 +59,11 @@ class Meter:
         self._list_rate = _Rate(LISTS_OVER)
 
     def observe(self, rows: int, lists: int, lists_total: int | None) -> Speed:
-        """The speed as of now: so many rows read, so many of so many lists done, in this sync."""
+        """The current speed, from the rows read and the lists done in this sync."""
         now = self._clock()
         passed, self._last = now - self._last, now
         if self._lists is None:
-            # Those of the first time may have been done before this sync.
+            # Lists done at the first call may be from before this sync.
             self._lists = self._first_lists = lists
         self._row_rate.add(rows - self._rows, passed)
         self._list_rate.add(lists - self._lists, passed)

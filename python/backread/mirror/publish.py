@@ -1,10 +1,10 @@
-"""The tables written out as Parquet for readers: what changed is written, the rest is kept.
+"""Publishes the tables as Parquet files for readers; writes only what changed.
 
-A table is split into parts. Rows that change go into one file beside them until a part has so many
-of them that it is written anew; so publishing costs what changed since the parts were written.
+A table is split into parts. Changed rows go into one additional file until they are a large enough
+share of a part for it to be rewritten, so the cost of publishing depends on the changes since then.
 
-The order is what makes a kill harmless: files, then the manifest that names them, then the keys
-of the changed rows leave the database. Whatever a kill leaves is written again by the next sync.
+The order makes a kill harmless: first the files, then the manifest that names them; only then are
+the keys of the changed rows deleted from the database. The next sync redoes unfinished work.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ ROWS_PER_PART = 131_072
 ROWS_PER_SORT = 2_000_000
 MOST_WRITERS = 4
 CHANGED_SHARE = 0.02
-"""A part is written anew when more than this share of its rows changed since it was.
+"""A part is rewritten when more than this share of its rows changed since it was written.
 
-More would make the rare publications that write parts rarer still, and each query slower.
+A larger share would make the already rare rewrites rarer, but each query slower.
 """
 
 RETIRED_FOR = timedelta(minutes=15)
-"""How long a file stays after the snapshot that dropped it, for readers that have it open."""
+"""How long a dropped file stays, for readers that have it open."""
 
 
 def published_behind(store: Store) -> bool:
-    """True where a finished run is not in the published snapshot: a kill came in between."""
+    """True if the newest finished run is not published, because the process was killed between."""
     [(newest,)] = store.rows("SELECT max(run_id) FROM runs WHERE state = 'finished'")
     if newest is None:
         return False
@@ -73,7 +73,7 @@ def published_behind(store: Store) -> bool:
 
 
 def publish(store: Store) -> Manifest:
-    """Writes and swaps in the snapshot of what is committed; the caller holds the folder's lock."""
+    """Writes a snapshot of the committed rows and swaps it in; requires the folder's lock."""
     directory = store.folder / PUBLISHED
     make_subfolder(directory)
     remove_leftovers(directory)
@@ -86,7 +86,7 @@ def publish(store: Store) -> Manifest:
     for table in CONTENT_TABLES:
         names = (table.name, table.changed, table.replaced)
         held = {name: keep.files.get(name, []) if keep else [] for name in names}
-        # A file that someone deleted is written again with its table.
+        # If someone deleted a file, its table is rewritten.
         whole = stored.keys() >= {each for files_held in held.values() for each in files_held}
         files |= _write_table(store, directory, table, sequence, held if whole else {})
     for name in SIDE_TABLES:
@@ -114,7 +114,7 @@ def publish(store: Store) -> Manifest:
         retired={},
     )
     _retire(manifest, before, now)
-    # Later than each file's end: by then most of it is on the disk, and waiting costs little.
+    # Flushed late, when most of the data is already on the disk and waiting costs little.
     for name in sorted(manifest.names() - stored.keys()):
         flush_file(directory / name)
     write_manifest(store.folder, manifest)
@@ -126,14 +126,14 @@ def publish(store: Store) -> Manifest:
 
 
 def _is_own(before: Manifest | None, mirror_id: str) -> bool:
-    """True for a snapshot of this mirror in this format: what it holds need not be written."""
+    """True for a snapshot of this mirror in this format, whose files can be reused."""
     return before is not None and (before.mirror_id, before.format) == (mirror_id, FORMAT)
 
 
 def _write_table(
     store: Store, directory: Path, table: Table, sequence: int, held: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
-    """Writes what is not in the files that are held; gives the files of the new snapshot."""
+    """Writes what the existing files lack; returns the files of the new snapshot."""
     [(rows,)] = store.rows(f"SELECT count(*) FROM {table.name}")
     names = list(held.get(table.name, []))
     parts = _parts_for(rows, len(names))
@@ -153,9 +153,9 @@ def _write_table(
 def _gather_outdated(
     store: Store, directory: Path, table: Table, held: Mapping[str, list[str]]
 ) -> list[int]:
-    """Puts the keys of the rows that the parts do not have as they are now into ``outdated``.
+    """Fills ``outdated`` with the keys of the rows whose current state is not in the parts.
 
-    Gives the parts to write anew for that; their rows are left out.
+    Returns the parts to rewrite instead, whose rows are left out.
     """
     names = held[table.name]
     key = ", ".join(table.key)
@@ -183,7 +183,7 @@ def _gather_outdated(
 def _write_outdated(
     store: Store, directory: Path, table: Table, sequence: int, parts: list[str]
 ) -> dict[str, list[str]]:
-    """Writes the rows in ``outdated`` as they are now, and where their old state stands."""
+    """Writes the current rows for the keys in ``outdated``, and the positions of the old ones."""
     files: dict[str, list[str]] = {table.changed: [], table.replaced: []}
     if not store.rows("SELECT 1 FROM outdated LIMIT 1"):
         return files
@@ -218,12 +218,12 @@ def _write_parts(
     names: list[str],
     wanted: list[int],
 ) -> None:
-    """Writes the wanted parts, and puts the files' names into ``names``."""
+    """Writes the wanted parts, and stores the file names in ``names``."""
     if not wanted:
         return
     part_of = _part_of(table, len(names))
     columns = _columns(table)
-    # Temporary, and yet for several connections: a database in memory, which this one shares.
+    # Temporary tables belong to one connection; an attached in-memory database is shared.
     store.rows("ATTACH ':memory:' AS aside")
     try:
         for group in _groups(store, table, part_of, wanted):
@@ -257,9 +257,9 @@ def _columns(table: Table) -> str:
 
 
 def _parts_for(rows: int, held: int) -> int:
-    """How many files a table of so many rows is split into: a power of two that never shrinks.
+    """How many files to split a table of ``rows`` rows into: a power of two that never shrinks.
 
-    It doubles when the rows do, so the work of writing all parts anew is spread over the growth.
+    It doubles with the rows, which amortizes the cost of rewriting all parts.
     """
     parts = max(MINIMUM_PARTS, held)
     while parts < BUCKETS and rows > parts * ROWS_PER_PART:
@@ -268,7 +268,7 @@ def _parts_for(rows: int, held: int) -> int:
 
 
 def _groups(store: Store, table: Table, part_of: str, wanted: list[int]) -> Iterator[list[int]]:
-    """The parts in groups that are sorted together: bounded in rows, and so in memory."""
+    """Groups of parts to sort together, limited in rows to limit memory."""
     sizes = dict(store.rows(f"SELECT {part_of}, count(*) FROM {table.name} GROUP BY 1"))
     group: list[int] = []
     size = 0
@@ -287,14 +287,14 @@ def _copy(store: Store, query: str, path: Path) -> None:
 
 
 def _copying(query: str, path: Path) -> str:
-    # DuckDB would make the file by the umask; into one that is there it writes.
+    # DuckDB creates files with the umask's mode, but keeps the mode of an existing file.
     create(path).close()
     options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
     return f"COPY ({query}) TO {quoted(str(path))} ({options})"
 
 
 def _copy_side_by_side(store: Store, copies: Sequence[tuple[str, Path]]) -> None:
-    """Writes files of committed rows; a file is too small for DuckDB to use several cores on it."""
+    """Writes files in parallel; one file is too small for DuckDB to use several cores."""
 
     def write(copy: tuple[str, Path]) -> None:
         with store.connection.cursor() as cursor:
@@ -305,7 +305,7 @@ def _copy_side_by_side(store: Store, copies: Sequence[tuple[str, Path]]) -> None
         for written in [pool.submit(write, copy) for copy in copies]:
             written.result()
     finally:
-        # On an error and on Ctrl-C: what has not begun is left.
+        # After an error or Ctrl-C, copies that have not begun are dropped.
         pool.shutdown(cancel_futures=True)
 
 
@@ -329,5 +329,5 @@ def _remove_unneeded(directory: Path, manifest: Manifest) -> None:
         try:
             (directory / name).unlink()
         except OSError:
-            # Windows keeps a file that a reader has open; the next publication tries again.
+            # Windows cannot delete a file that a reader has open; the next publication retries.
             continue

@@ -1,4 +1,4 @@
-"""What `Mirror.sql` runs: one statement that reads the snapshot and nothing else."""
+"""Restricts `Mirror.sql` to one statement that reads only the snapshot."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 __all__ = ["check_reads_only", "named_restriction", "restrictions"]
 
-# Only plain words: a comment or a string could hide where the explained statement begins.
+# Only plain words, because a comment or string could hide the start of the explained statement.
 EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s)?\s*(\([\w\s,]*\))?", re.IGNORECASE)
 RESTRICTED = re.compile("disabled (through|by) configuration|configuration has been locked")
 UNRESTRICTED = "pass unrestricted=True to run any statement of DuckDB, with your rights"
 
 
 def restrictions(files: Path) -> list[str]:
-    """The statements after which a connection opens no files but those below this folder."""
+    """The statements that restrict a connection to files below this folder."""
     return [
-        # DuckDB compares with the names as they are asked for, which are patterns.
+        # DuckDB compares with the requested names, which are patterns.
         f"SET allowed_directories = [{quoted(str(files.absolute()))}, {pattern(files)}]",
         "SET enable_external_access = false",
-        # The last one: it holds itself, too.
+        # Must be last: it also locks itself.
         "SET lock_configuration = true",
     ]
 
 
 @contextmanager
 def named_restriction(unrestricted: bool) -> Iterator[None]:
-    """Adds to DuckDB's refusal of a file or a setting what allows it."""
+    """Adds to DuckDB's refusal of a file or a setting how to allow it."""
     try:
         yield
     except Exception as error:
@@ -45,7 +45,7 @@ def named_restriction(unrestricted: bool) -> Iterator[None]:
 
 
 def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:
-    """Raises `MirrorError` for anything but one SELECT or EXPLAIN of one; DuckDB's own for no SQL.
+    """Raises `MirrorError` unless it is one SELECT or EXPLAIN of one; DuckDB's error for bad SQL.
 
     DuckDB's restrictions alone let COPY, ATTACH and DROP through.
     """
@@ -56,7 +56,7 @@ def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:
         )
     name = statements[0].type.name
     if name == "EXPLAIN":
-        # EXPLAIN ANALYZE runs what it explains.
+        # EXPLAIN ANALYZE executes the statement.
         explain = EXPLAIN.match(query)
         rest = query[explain.end() :].lstrip() if explain else ""
         if not rest[:1].isalpha():

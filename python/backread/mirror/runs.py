@@ -1,4 +1,4 @@
-"""A run of the sync in its tables: begun or resumed, what it has behind it, and its report."""
+"""Runs of the sync in the database: beginning, resuming, their state and their report."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = [
 ]
 
 RESUME_WITHIN = timedelta(hours=24)
-"""A resumed run reads again what it finished, or left half-read, longer ago than this."""
+"""A resumed run rereads lists that it finished or left half-read longer ago than this."""
 
-# The fields of a report that are not columns of `runs`, or not in the shape they have there.
+# The fields of a report that are not columns of `runs`, or have another form there.
 DERIVED = {
     "resumed",
     "lists_by_certificate",
@@ -39,15 +39,15 @@ DERIVED = {
 
 @dataclass(slots=True)
 class Run:
-    """One run as it stands in the table ``runs``; the counters are those of committed work."""
+    """One row of the table ``runs``; the counters are those of committed work."""
 
     run_id: int
     mode: Mode
     resumed: bool
     alone: bool
-    """All that the mirror holds was read by this run, in this sync, and nothing was published.
+    """True if this run, in this sync, read all rows of the mirror, and nothing was published.
 
-    Such a run notes no row as seen, and none as unpublished: all of them are.
+    Such a run does not record rows as seen or unpublished, since all of them are.
     """
     seconds: float = 0.0
     requests: int = 0
@@ -57,9 +57,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a part of a run cost; ``seconds`` are those of the machine's clock.
+    """The cost of a part of a run; ``seconds`` by the system clock.
 
-    ``outage_seconds`` are those of the client's, during which the service was down.
+    ``outage_seconds`` is the client's count of the time when the service was down.
     """
 
     requests: int
@@ -68,14 +68,14 @@ class Spent:
 
 
 LONGEST = 100 * 365 * 86_400
-"""Seconds: what `timedelta` and the database can go back by, and more than any list is old."""
+"""Seconds: within the range of `timedelta` and the database, and older than any list."""
 
 
 def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> Run:
-    """A new run, or the unfinished one, which becomes ``full`` if either asks for it.
+    """A new run, or the unfinished one, which becomes ``full`` if either mode is.
 
-    Lists that the unfinished one read at their end, and whole longer ago than ``max_staleness``
-    (seconds), are read again.
+    Lists that the unfinished run read only at their end are read again if they were last read in
+    full longer ago than ``max_staleness`` (seconds).
     """
     now = datetime.now(UTC)
     unfinished = store.rows(
@@ -105,7 +105,7 @@ def _is_first(store: Store) -> bool:
 
 
 def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> None:
-    # Whatever an earlier run left; a finished run leaves nothing.
+    # Clears what an abandoned run left; finished runs leave nothing.
     clear(store)
     store.rows(
         "INSERT INTO runs (run_id, mode, state, started_at, resumptions, seconds, requests, "
@@ -117,14 +117,14 @@ def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> None:
 
 
 def clear(store: Store) -> None:
-    """Forgets what only an unfinished run needs."""
+    """Deletes the state that only an unfinished run needs."""
     for table in CONTENT_TABLES:
         store.rows(f"DELETE FROM seen_{table.name}")
     store.rows("DELETE FROM cursors")
 
 
 def _ask_for_all(store: Store, run_id: int) -> None:
-    # What an incremental run asked of a list's end does not do for a full one.
+    # For a full run, reading only a list's end is not enough.
     _give_back(store, run_id, "kind = 'end'")
     store.rows("DELETE FROM cursors WHERE user_id IS NOT NULL")
 
@@ -137,7 +137,7 @@ def _resume(store: Store, run_id: int, mode: Mode, since: datetime) -> None:
         "WHERE run_id = ? AND (users_swept_at IS NULL OR users_swept_at < ?)",
         [run_id, since],
     )
-    # What is read again from its start was not seen yet.
+    # If the list of users is read again from its start, none of its rows count as seen.
     if not _swept(store, run_id) and not _has_users_cursor(store):
         store.rows("DELETE FROM seen_users")
     store.rows(
@@ -152,7 +152,7 @@ def _resume(store: Store, run_id: int, mode: Mode, since: datetime) -> None:
 
 
 def _note_seen(store: Store, run_id: int) -> None:
-    """Makes up for what a run that was alone did not note."""
+    """Records as seen the rows that a run with `Run.alone` did not record."""
     if not _is_first(store):
         return
     if store.rows("SELECT 1 FROM runs WHERE run_id = ? AND resumptions = 0", [run_id]):
@@ -162,7 +162,7 @@ def _note_seen(store: Store, run_id: int) -> None:
 
 
 def _give_back(store: Store, run_id: int, condition: str) -> None:
-    """Makes lists that this run has read those of the run before it."""
+    """Assigns lists that this run has read to the run before it, so that they are read again."""
     store.rows(
         f"UPDATE lists SET run_id = {_last_finished()} WHERE run_id = ? AND {condition}", [run_id]
     )
@@ -183,7 +183,7 @@ def _has_users_cursor(store: Store) -> bool:
 
 
 def known_to(store: Store, run: Run) -> Known:
-    """What the core has to know to read on; see `Known`."""
+    """The state that the core needs to continue; see `Known`."""
 
     def rows(query: str) -> StoredRows:
         return StoredRows(store.connection, query)
@@ -192,14 +192,14 @@ def known_to(store: Store, run: Run) -> Known:
         f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id} "
         "AND kind IS DISTINCT FROM 'unread'"
     )
-    # A user whom the last finished run did not show: its rows were noted as missed, so whether
-    # they are there takes the whole list to say.
+    # The rows of a user missing from the last finished run were recorded as missed, so only the
+    # whole list can tell whether they exist.
     lists = (
         f"SELECT {', '.join(KNOWN_LIST_NAMES)} FROM lists WHERE rowid IN "
         f"(SELECT max(rowid) FROM lists GROUP BY user_id) "
-        # Of a run that is resumed, what was read is done; what could not be read is known as that.
+        # A resumed run skips lists it has read, and keeps those it could not read as such.
         f"AND run_id >= {_last_finished()} AND (run_id <> {run.run_id} OR kind = 'unread') "
-        # A user that is known to be gone is no reason to go on trying.
+        # Stop retrying the lists of deleted users.
         "AND NOT (kind IS NOT DISTINCT FROM 'unread' AND user_id IN "
         "(SELECT id FROM users WHERE deleted_at IS NOT NULL))"
     )
@@ -210,7 +210,7 @@ def known_to(store: Store, run: Run) -> Known:
         "UNION ALL SELECT user_id, id FROM seen_messages WHERE user_id IN "
         "(SELECT user_id FROM cursors WHERE user_id IS NOT NULL)"
     )
-    # A user that did not fit is asked for messages all the same, hence the outer join.
+    # Outer join, because messages are also read for users whose record was rejected.
     users = (
         "SELECT id, any_value(updated_at) AS updated_at, any_value(online_at) AS online_at "
         "FROM seen_users LEFT JOIN users USING (id) GROUP BY id"
@@ -226,7 +226,7 @@ def known_to(store: Store, run: Run) -> Known:
 
 
 def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:
-    """Keeps in the run what stopped it, and what was spent since the commit before."""
+    """Records in the run what stopped it, and the cost since the last commit."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     with store.transaction():
         store.rows(

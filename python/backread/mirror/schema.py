@@ -1,4 +1,4 @@
-"""The tables of the mirror, declared once: the writer, the publication and the views use them."""
+"""The tables of the mirror, as declared for the writer, the publication and the views."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 3
-"""Raised whenever the tables change; a mirror of a higher one is refused."""
+"""Incremented whenever the tables change; mirrors of a higher version are refused."""
 
 BUCKETS = 4096
-"""Rows fall into this many buckets by user id; a published part holds some of them."""
+"""The number of buckets for user ids; a published part contains some buckets."""
 
 Column = tuple[str, str]
 """Name and SQL type."""
@@ -43,7 +43,7 @@ Column = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: the columns that the core fills, its key, and how it is split and sorted."""
+    """One table: the core's columns, its key, and how it is split and sorted."""
 
     name: str
     columns: tuple[Column, ...]
@@ -53,17 +53,17 @@ class Table:
 
     @property
     def unpublished(self) -> str:
-        """The table with the keys of the rows that changed after the last publication."""
+        """The table of keys of rows changed since the last publication."""
         return f"unpublished_{self.name}"
 
     @property
     def changed(self) -> str:
-        """In a snapshot: the rows that changed after their part was written."""
+        """In a snapshot: the rows changed since their part was written."""
         return f"{self.name}_changed"
 
     @property
     def replaced(self) -> str:
-        """In a snapshot: where in the parts the rows stand that changed."""
+        """In a snapshot: the positions in the parts of rows that changed."""
         return f"{self.name}_replaced"
 
     @property
@@ -72,8 +72,8 @@ class Table:
         return tuple(name for name, _ in self.columns)
 
 
-# Nullable, except by meaning: first_seen_at always stands; last_seen_at is null while the newest
-# finished run showed the row, so that a run need not rewrite the rows it saw unchanged.
+# Nullable in SQL, but first_seen_at is always set. A null last_seen_at means the newest finished
+# run, so that a run need not rewrite rows it saw unchanged.
 TECHNICAL: tuple[Column, ...] = (
     ("first_seen_at", "TIMESTAMPTZ"),
     ("last_seen_at", "TIMESTAMPTZ"),
@@ -120,7 +120,7 @@ MESSAGES = Table(
         ("sender_extra", "VARCHAR"),
         ("extra", "VARCHAR"),
     ),
-    # The interface does not say that message ids are unique across users.
+    # The API does not say that message ids are unique across users.
     key=("user_id", "id"),
     user_column="user_id",
     order="user_id, created_at, id",
@@ -152,7 +152,7 @@ LIST_NAMES = tuple(name for name, _ in LISTS if name != "run_id")
 """The columns of `LISTS` that the core fills."""
 
 KNOWN_LIST_NAMES = tuple(name for name in LIST_NAMES if name not in ("requests", "reason"))
-"""Those of them that the core is given back in a later run."""
+"""The ones that a later run passes back to the core."""
 
 CURSORS: tuple[Column, ...] = (
     # Null for the list of users.
@@ -160,17 +160,17 @@ CURSORS: tuple[Column, ...] = (
     ("checkpoint", "VARCHAR"),
     ("started_at", "TIMESTAMPTZ"),
 )
-"""Where the reading of a list goes on after a kill; rows stand only while a run is unfinished."""
+"""Where to continue a list after a kill; empty unless a run is unfinished."""
 
 CURSOR_NAMES = tuple(name for name, _ in CURSORS)
 
 GONE_NAMES = ("resource", "user_id", "id")
-"""What names a row that was asked for by its id; of a user both ids are its own."""
+"""The key of a row that was fetched by id; for a user both ids are the user's."""
 
 REJECTS: tuple[Column, ...] = (
     ("resource", "VARCHAR"),
     ("user_id", "BIGINT"),
-    # Null where the record has no integer id: it could be any row of its list.
+    # Null if the record has no integer id, so it may be any row of its list.
     ("id", "BIGINT"),
     ("json", "VARCHAR"),
     ("reason", "VARCHAR"),
@@ -180,10 +180,10 @@ REJECTS: tuple[Column, ...] = (
 )
 
 REJECT_KEY = ("resource", "user_id", "id", "json", "reason")
-"""A record that is rejected again for the same reason stands once."""
+"""A record rejected repeatedly for the same reason is stored once."""
 
 REJECT_NAMES = (*REJECT_KEY, "seen_at")
-"""What the core gives of a reject; the mirror keeps the first and the last ``seen_at``."""
+"""The core's columns of a reject; the mirror stores the first and the last ``seen_at``."""
 
 RUNS: tuple[Column, ...] = (
     ("run_id", "BIGINT"),
@@ -208,33 +208,33 @@ RUNS: tuple[Column, ...] = (
     ("error", "VARCHAR"),
     ("lists_by_kind", "MAP(VARCHAR, BIGINT)"),
     ("rows_asked", "BIGINT"),
-    # When the sweep of the users was committed; a resumed run does not repeat it.
+    # When the sweep over the users was committed; a resumed run does not repeat it.
     ("users_swept_at", "TIMESTAMPTZ"),
     ("outage_seconds", "DOUBLE"),
 )
 
 SIDE_TABLES: dict[str, tuple[Column, ...]] = {"lists": LISTS, "rejects": REJECTS, "runs": RUNS}
-"""Small tables that are published whole."""
+"""Small tables that are always published in full."""
 
 PROFILE = "profile"
 """The key in ``meta`` of the service's profile as JSON; in a snapshot it is a table of one row."""
 
 
 POSITION = "(CAST(file_index AS BIGINT) * 4294967296 | file_row_number)"
-"""The SQL expression for the place of a row that is read from several Parquet files."""
+"""The SQL expression for the position of a row read from several Parquet files."""
 
 
 def bucket_of(column: str) -> str:
     """The SQL expression for the bucket of a user id: 0 to BUCKETS - 1.
 
-    Multiplicative hashing, spelled out: DuckDB's own hash may change with its version, and then
-    the parts of one version would hold other rows in the next.
+    Explicit multiplicative hashing, because DuckDB's hash may differ between versions, and then
+    rows would belong to other parts.
     """
     return f"(abs({column} % 2147483647) * 2654435761 % 4294967296 // {4294967296 // BUCKETS})"
 
 
 def create_statements(mirror_id: str) -> list[str]:
-    """The statements that make an empty mirror. No keys and no indexes: MERGE keeps rows single."""
+    """The statements that create an empty mirror. No keys or indexes: MERGE prevents duplicates."""
     statements = [
         "CREATE TABLE meta (key VARCHAR, value VARCHAR)",
         f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}')",
@@ -251,5 +251,5 @@ def create_statements(mirror_id: str) -> list[str]:
 
 
 def create_table(name: str, columns: tuple[Column, ...]) -> str:
-    """The statement that makes a table of these columns."""
+    """The statement that creates a table with these columns."""
     return f"CREATE TABLE {name} ({', '.join(f'{column} {kind}' for column, kind in columns)})"

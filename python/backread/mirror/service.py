@@ -1,4 +1,4 @@
-"""Which service a mirror holds: a second one would mix its users with those of the first."""
+"""Ties a mirror to one service, because the users of a second one would mix with the first's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Service", "refuse_other_service", "service_of"]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service as its clients name it: base URL and vendor word."""
+    """A service as clients identify it: base URL and vendor word."""
 
     base_url: str
     vendor: str
@@ -25,7 +25,7 @@ class Service:
 
     @property
     def on_loopback(self) -> bool:
-        """True where the host is this machine's own, by the rule that the client has for it."""
+        """Whether the host is this machine, by the client's rule."""
         host = urlsplit(self.base_url).hostname or ""
         if host == "localhost" or host.endswith(".localhost"):
             return True
@@ -41,9 +41,9 @@ def service_of(source: Source) -> Service:
 
 
 def refuse_other_service(folder: Path, held: Service | None, given: Service, moved: bool) -> None:
-    """`MirrorError` where the mirror holds another service than the one to be read.
+    """Raises `MirrorError` if the mirror holds another service than the one to be read.
 
-    With ``moved`` the two are one service. Two on loopback pass: a mock has a new port each time.
+    With ``moved`` they count as the same. Two on loopback are allowed, since mocks change ports.
     """
     if held is None or held == given or moved or (held.on_loopback and given.on_loopback):
         return

@@ -1,4 +1,4 @@
-"""Reading the published snapshot: a database in memory whose tables are views over its files."""
+"""Reads the published snapshot, by an in-memory database with views over its files."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 __all__ = ["SnapshotReader"]
 
-# DuckDB's threads do not survive a fork: closing such a connection in the child would hang.
+# DuckDB's threads do not survive a fork, so closing such a connection in the child would hang.
 _left_by_fork: list[object] = []
 
 
 class SnapshotReader:
-    """Gives connections to the newest snapshot; never opens ``mirror.duckdb``, waits for nobody."""
+    """Opens connections to the newest snapshot; never opens ``mirror.duckdb`` and never waits."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = Lock()
         self._pid = os.getpid()
-        # By whether they are restricted.
+        # Keyed by whether the connection is restricted.
         self._open: dict[bool, tuple[Manifest, DuckDBPyConnection]] = {}
 
     def cursor(self, *, restricted: bool = False) -> DuckDBPyConnection:
-        """A cursor over the newest snapshot; one already given keeps to its own snapshot.
+        """A cursor over the newest snapshot; earlier cursors stay on theirs.
 
-        A ``restricted`` one opens no other files. `MirrorError` where nothing is published yet.
+        A ``restricted`` one opens no other files. Raises `MirrorError` if nothing is published yet.
         """
         manifest = read_manifest(self._folder)
         if manifest is None:
@@ -65,7 +65,7 @@ class SnapshotReader:
             return connection
 
     def profile(self) -> str | None:
-        """The service's profile as JSON, None where none is published."""
+        """The service's profile as JSON, None if none is published."""
         if read_manifest(self._folder) is None:
             return None
         found = self.rows(self.cursor(), f"SELECT {PROFILE} FROM {PROFILE}", [])
@@ -74,6 +74,6 @@ class SnapshotReader:
     def rows(
         self, cursor: DuckDBPyConnection, statement: str, values: list[Any]
     ) -> list[tuple[Any, ...]]:
-        """The rows of one query of the mirror's own, on a cursor that `cursor` gave."""
+        """The rows of an internal query, on a cursor from `cursor`."""
         with named_errors(self._folder):
             return rows_of(cursor, statement, values)

@@ -1,4 +1,4 @@
-"""What a sync asks of a client: the shape of the native module's reading, for types and fakes."""
+"""Protocols for what a sync needs from a client, for type checkers and fakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ArrowTable", "Batch", "Reading", "ReadingProgress", "Source", "Users
 
 
 class ArrowTable(Protocol):
-    """Rows that can be scanned any number of times: each call gives a fresh Arrow stream."""
+    """Rows that can be scanned repeatedly: each call returns a new Arrow stream."""
 
     @property
     def num_rows(self) -> int: ...
@@ -19,7 +19,7 @@ class ArrowTable(Protocol):
 
 
 class UsersReport(Protocol):
-    """The part of a `WalkReport` that the mirror keeps."""
+    """The part of a `WalkReport` that the mirror stores."""
 
     @property
     def certificate(self) -> str: ...
@@ -28,7 +28,7 @@ class UsersReport(Protocol):
 
 
 class Batch(Protocol):
-    """What is to be committed in one transaction."""
+    """The content of one transaction."""
 
     @property
     def users(self) -> ArrowTable | None: ...
@@ -47,7 +47,7 @@ class Batch(Protocol):
 
 
 class ReadingProgress(Protocol):
-    """How far a reading has come; ``pace`` is in requests a second, now."""
+    """The progress of a reading; ``pace`` is the current rate of requests a second."""
 
     @property
     def requests(self) -> int: ...
@@ -64,7 +64,7 @@ class ReadingProgress(Protocol):
 
 
 class Reading(Protocol):
-    """One run's reading, under way; batches come in the order in which they are committed."""
+    """One run's reading, in progress; batches must be committed in this order."""
 
     def progress(self) -> ReadingProgress: ...
     def next_batch(self, blocking: bool) -> Batch | None: ...
@@ -74,8 +74,8 @@ class Reading(Protocol):
 class Source(Protocol):
     """A client.
 
-    ``_sync_run`` reads what there is, given what is known; ``_ask_rows`` asks for the rows named by
-    resource, user_id and id, each by its id.
+    ``_sync_run`` reads the service, given what is known; ``_ask_rows`` fetches rows by id, named by
+    resource, user_id and id.
     """
 
     @property

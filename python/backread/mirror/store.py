@@ -1,4 +1,4 @@
-"""The writer's database: what is held, and where the run stands, in the same transactions."""
+"""The writer's database: the rows and the state of the run, in the same transactions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _literal(value: float | datetime) -> str:
 
 
 class _Given:
-    """Rows that change under one name: to register a name costs as much as a small statement.
+    """An object registered once whose rows are replaced, since registering costs a statement.
 
-    The attribute is the rows' own method.
+    The attribute is the method of the current rows.
     """
 
     __slots__ = ("__arrow_c_stream__",)
@@ -50,30 +50,30 @@ class Store:
         self._prepared: dict[str, str] = {}
 
     def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        """Runs one statement and gives its rows."""
+        """Runs one statement and returns its rows."""
         return rows_of(self.connection, statement, values)
 
     def again(self, statement: str, *values: float | datetime) -> None:
-        """Runs a statement that comes with every commit, and so is planned only once."""
+        """Runs a statement that is repeated with each commit; plans it only once."""
         name = self._prepared.get(statement)
         if name is None:
             name = f"prepared_{len(self._prepared)}"
             self.rows(f"PREPARE {name} AS {statement}")
             self._prepared[statement] = name
-        # DuckDB takes no parameters here.
+        # EXECUTE accepts no parameters in DuckDB.
         literals = ", ".join(map(_literal, values))
         self.rows(f"EXECUTE {name}({literals})" if values else f"EXECUTE {name}")
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Commits the block as one, or rolls it back, on Ctrl-C too."""
+        """Runs the block as a transaction; rolls back on any exception, including Ctrl-C."""
         make_log(self.folder)
         return transaction(self.connection)
 
     @contextmanager
     def given(self, name: str, rows: ArrowTable) -> Iterator[str]:
-        """The block can read the Arrow rows as a table, whose name in SQL this gives.
+        """Makes the Arrow rows readable as a table in the block; yields its name in SQL.
 
-        ``name`` stands for their columns, which are the same each time.
+        ``name`` identifies their columns, which must be the same each time.
         """
         table = f"given_{name}"
         given = self._given.get(name)
@@ -85,11 +85,11 @@ class Store:
         yield table
 
     def use_one_thread(self) -> None:
-        """Statements run in the caller's thread alone, which costs small ones less."""
+        """Runs statements in the caller's thread only, which is faster for small ones."""
         self.rows("SET GLOBAL threads = 1")
 
     def use_all_threads(self) -> None:
-        """Statements run on as many cores as there are."""
+        """Runs statements on all cores."""
         self.rows("RESET GLOBAL threads")
 
     def meta(self, key: str) -> str | None:
@@ -98,18 +98,18 @@ class Store:
         return found[0][0] if found else None
 
     def keep(self, key: str, value: str) -> None:
-        """Puts a value into the table ``meta``, in the place of the one before."""
+        """Sets a value in the table ``meta``."""
         if self.meta(key) != value:
             self.rows("DELETE FROM meta WHERE key = ?", [key])
             self.rows("INSERT INTO meta VALUES (?, ?)", [key, value])
 
     def service(self) -> Service | None:
-        """The service that the mirror holds, None before anything came from one."""
+        """The mirror's service, None until rows from one were committed."""
         base_url, vendor = self.meta("base_url"), self.meta("vendor")
         return None if base_url is None or vendor is None else Service(base_url, vendor)
 
     def keep_service(self, service: Service) -> None:
-        """Notes the service that the mirror holds."""
+        """Stores which service the mirror holds."""
         if self._kept_service != service:
             self.keep("base_url", service.base_url)
             self.keep("vendor", service.vendor)

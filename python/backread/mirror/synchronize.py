@@ -1,4 +1,4 @@
-"""One sync: batches from the client into the store, the end of the run, the publication."""
+"""One sync: commits batches from the client, finishes the run, publishes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from backread.mirror.store import Store
 
 __all__ = ["OnProgress", "Options", "synchronize"]
 
-# DuckDB takes a backslash for a slash, except on Windows where it is one.
+# DuckDB treats a backslash as a slash; only on Windows it really is a separator.
 UNUSABLE = "?" if os.name == "nt" else "?\\"
 
 OnProgress = Callable[[SyncProgress], object]
@@ -56,7 +56,7 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
             held.enter_context(writer_lock(folder))
             store = Store(folder, held.enter_context(open_database(folder)))
             refuse_other_service(folder, store.service(), service_of(source), options.moved)
-            # A kill between the end of a run and its publication left this to do.
+            # An earlier sync may have been killed between finishing its run and publishing.
             if published_behind(store) and not _has_unfinished(store):
                 publish(store)
             if options.profile is not None:
@@ -93,7 +93,7 @@ def _has_unfinished(store: Store) -> bool:
 
 
 class _Sync:
-    """One run in one call; a full one reads twice, the second time the rows asked for by id."""
+    """One run in one call; a full run has a second phase, which fetches missing rows by id."""
 
     def __init__(self, store: Store, run: Run, options: Options) -> None:
         self._store = store
@@ -101,7 +101,7 @@ class _Sync:
         self._options = options
         self._rows_before = run.users + run.messages
         self._meter = Meter()
-        # How far the reading of each phase has come.
+        # The reading progress of each phase.
         self._progress: dict[Phase, ReadingProgress] = {}
         self._requests = 0
         self._outage_seconds = 0.0
@@ -117,7 +117,7 @@ class _Sync:
                 self._store.use_all_threads()
                 report = finish(self._store, self._run, self._spent())
         except BaseException as error:
-            # The run stays as committed; why it stopped is worth a note, not a second error.
+            # The run stays as committed; a failure to record the error must not replace it.
             with suppress(Exception):
                 record_error(self._store, self._run, error, self._spent())
             raise
@@ -160,7 +160,7 @@ class _Sync:
             reading.stop()
 
     def _spent(self) -> Spent:
-        """What was spent since the last commit: what the next one adds to the run."""
+        """The cost since the last commit, which the next one adds to the run."""
         requests = sum(each.requests for each in self._progress.values())
         outage_seconds = sum(each.outage_seconds for each in self._progress.values())
         return Spent(

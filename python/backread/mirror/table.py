@@ -1,4 +1,4 @@
-"""`MirrorTable`: a table of the published snapshot in the hands of those that read Arrow."""
+"""`MirrorTable`: a table of the published snapshot as an Arrow stream."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ __all__ = ["MirrorTable", "TableName"]
 TableName = Literal["users", "messages", "conversations", "lists", "rejects", "runs"]
 
 SHOWN_ROWS = 5
-"""So many rows stand for the table in a notebook."""
+"""The number of rows shown in a notebook."""
 
 
 class MirrorTable:
-    """One table of a mirror, as an Arrow stream with the columns that `Mirror.sql` gives.
+    """One table of a mirror, as an Arrow stream with the same columns as in `Mirror.sql`.
 
-    Whatever takes Arrow takes it as it is: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
-    ``pandas.DataFrame.from_arrow(table)``, and DuckDB, arro3 and deltalake. Making one opens
-    nothing. Each time it is read, it gives the snapshot that is then the newest, whole and
-    without waiting for a sync; where two tables must be of one snapshot, join them in
-    `Mirror.sql`. Rows marked as gone are in ``users`` and ``messages``, with a ``deleted_at``.
+    Arrow libraries accept it directly: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
+    ``pandas.DataFrame.from_arrow(table)``, and DuckDB, arro3 and deltalake. Creating it opens
+    nothing. Each read returns the snapshot that is newest at that time, without waiting for a sync;
+    if two tables must be from the same snapshot, join them in `Mirror.sql`. ``users`` and
+    ``messages`` include deleted rows, with a ``deleted_at``.
 
-    Reading raises `MirrorError` where nothing is published yet or DuckDB is not installed.
+    Reading raises `MirrorError` if nothing is published yet or DuckDB is not installed.
     """
 
     __slots__ = ("__weakref__", "_mirror", "_name", "_reader")
@@ -60,18 +60,18 @@ class MirrorTable:
 
     @property
     def name(self) -> TableName:
-        """What it is called in `Mirror.sql`."""
+        """The table's name in `Mirror.sql`."""
         return self._name
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns, in order; no row is read."""
+        """The column names, in order; reads no rows."""
         names: list[str] = self._relation().columns
         return names
 
     @property
     def num_rows(self) -> int:
-        """How many rows the newest snapshot has; counted each time."""
+        """The number of rows in the newest snapshot; counted each time."""
         query = f"SELECT count(*) FROM {self._name}"
         rows: int = self._reader.rows(self._reader.cursor(), query, [])[0][0]
         return rows
@@ -79,7 +79,7 @@ class MirrorTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as columns, in bounded memory; each call gives a new stream.
 
-        TypeError for ``polars.from_arrow(table)``, which would make one column of structs of it,
+        Raises TypeError for ``polars.from_arrow(table)``, which would make a single struct column,
         and for ``polars.scan_arrow_c_stream(table)``, which would be empty at its second collect.
         """
         refuse_misread(self)
@@ -90,11 +90,11 @@ class MirrorTable:
 
     @property
     def __arrow_c_schema__(self) -> Callable[[], object]:
-        """The schema of the stream; no row is read. It is there where pyarrow is."""
+        """The schema of the stream; reads no rows. Only available with pyarrow."""
         try:
             pyarrow = require("pyarrow", "__arrow_c_schema__")
         except ImportError as error:
-            # Those that ask for it do without where it is not there.
+            # Callers look for the attribute and do without it.
             raise AttributeError(str(error), name="__arrow_c_schema__", obj=self) from None
 
         def capsule() -> object:
@@ -117,19 +117,19 @@ class MirrorTable:
         )
 
     def to_arrow(self) -> pyarrow.Table:
-        """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
+        """All rows as a ``pyarrow.Table``; ImportError if pyarrow is not installed."""
         return arrow_table(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
+        """All rows as a ``polars.DataFrame``; ImportError if polars is not installed."""
         return polars_frame(self)
 
     def scan_polars(self) -> polars.LazyFrame:
-        """A ``polars.LazyFrame`` that reads the columns and rows that its query needs, each time.
+        """A ``polars.LazyFrame`` that reads only the columns and rows that its query needs.
 
-        It keeps to the snapshot that is the newest now. The files of that snapshot stay for at
-        least 15 minutes after a sync replaced them, so make a new one for each query of a program
-        that runs for long. ImportError without polars and pyarrow.
+        It stays on the snapshot that is newest now, whose files remain for at least 15 minutes
+        after a sync replaces them; in a long-running program, create a new frame for each query.
+        Raises ImportError without polars and pyarrow.
         """
         require("polars", "scan_polars")
         require("pyarrow", "scan_polars")
@@ -157,7 +157,7 @@ class MirrorTable:
         from backread._display.records import mirror_table_html
 
         columns = self.columns
-        # As text, because DuckDB gives a datetime only where pytz is installed.
+        # As text, because DuckDB returns datetimes only if pytz is installed.
         text = ", ".join(f'CAST("{name}" AS VARCHAR)' for name in columns)
         query = f"SELECT {text} FROM {self._name} LIMIT {SHOWN_ROWS}"
         rows = self._reader.rows(self._reader.cursor(), query, [])

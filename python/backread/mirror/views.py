@@ -1,4 +1,4 @@
-"""The tables that a reader sees, as views over the files of one snapshot."""
+"""The readers' tables, as views over the files of one snapshot."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ WHERE users.deleted_at IS NULL
 
 
 def view_statements(folder: Path, manifest: Manifest) -> list[str]:
-    """The statements that make the views over the snapshot."""
+    """The statements that create the views over the snapshot."""
     directory = folder / PUBLISHED
     statements = [
         f"CREATE VIEW {table.name} AS SELECT {_columns(table, manifest)} "
@@ -95,20 +95,20 @@ def _names(columns: tuple[Column, ...]) -> str:
 
 
 def _none(columns: tuple[Column, ...]) -> str:
-    # A snapshot that an earlier version published lacks the columns that came later.
+    # Snapshots published by an earlier version lack later columns.
     nulls = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns)
     return f"(SELECT {nulls} LIMIT 0)"
 
 
 def _columns(table: Table, manifest: Manifest) -> str:
     names = _names(table.columns)
-    # Null stands for the newest finished run, so that a run need not touch what it saw unchanged.
+    # Null means the newest finished run, so that a run need not rewrite unchanged rows.
     seen = f"coalesce(last_seen_at, {timestamp(manifest.seen)}) AS last_seen_at"
     return f"{names}, first_seen_at, {seen}, deleted_at"
 
 
 def _rows(directory: Path, table: Table, manifest: Manifest) -> str:
-    """The query for the table's rows: those of the parts, but for what changed after them."""
+    """The query for the table's rows: those of the parts, with changed rows replaced."""
     parts = scan(directory, manifest.files[table.name])
     changed = manifest.files.get(table.changed, [])
     replaced = manifest.files.get(table.replaced, [])
@@ -116,7 +116,7 @@ def _rows(directory: Path, table: Table, manifest: Manifest) -> str:
         return parts
     stored = f"SELECT * FROM {parts}"
     if replaced:
-        # One number a row instead of its key: no column has to be read for it.
+        # The position is one number per row and, unlike the key, needs no column to be read.
         stored = (
             f"SELECT * EXCLUDE (position) FROM (SELECT *, {POSITION} AS position FROM {parts}) "
             f"ANTI JOIN {scan(directory, replaced)} USING (position)"
