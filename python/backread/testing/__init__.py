@@ -1,11 +1,11 @@
-"""A service to test against: `World` holds the rows, `MockServer` answers for them on a port.
+"""A fake of the service for tests: `World` holds the rows, `MockServer` serves them on a port.
 
-The server runs in this process, on its own thread, and answers the documented interface strictly:
-401 without the right bearer, 406 for another Accept, 422 for a limit outside 1 to 99 or an unknown
-query parameter, 404, 405. What the interface leaves open it answers by guess; a `Dialect` guesses
-otherwise, a `Fault` breaks an answer, a `Rate` refuses what comes too fast, and a `Lane` of its own
-keeps one test apart from another. `record` makes a world of a real service's rows, with fakes in
-place of what they hold, and `learn` a dialect of its habits.
+The server runs in this process, in a separate thread, and enforces the documented API: 401 without
+the right bearer token, 406 for another Accept, 422 for a limit outside 1 to 99 or an unknown query
+parameter, 404, 405. Where the API is unspecified it guesses. A `Dialect` changes the guesses, a
+`Fault` breaks a response, a `Rate` limits requests, and separate `Lane` objects isolate tests.
+`record` makes a world from a real service's rows, with fake values, and `learn` a dialect from its
+behaviour.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 
-# Each test run imports this package, and few of them make a record.
+# Imported lazily: each test run imports this package, but few make a record.
 _ELSEWHERE = {
     **dict.fromkeys(("Learned", "learn"), "learning"),
     **dict.fromkeys(("About", "Record", "record"), "recording"),

@@ -1,4 +1,4 @@
-"""What a reader holds against what was there."""
+"""Compares the ids that a reader has with the rows that existed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LARGEST = 2**64 - 1
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LostRow:
-    """A row that was there from the first request to now, and that the reader does not hold."""
+    """A row that existed from the first request until now, and that the reader does not have."""
 
     id: int
     request: JournalEntry | None
-    """The request that lost it; None if none asked for its place."""
+    """The request that lost it; None if none covered its position."""
     why: str
-    """What happened, in words."""
+    """An explanation in words."""
 
     def __str__(self) -> str:
         if self.request is None:
@@ -44,12 +44,12 @@ class LostRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RepeatedRow:
-    """A row that the reader holds more than once."""
+    """A row that the reader has more than once."""
 
     id: int
     times: int
     requests: tuple[JournalEntry, ...]
-    """The requests that were answered with it."""
+    """The requests whose responses contained it."""
 
     def __str__(self) -> str:
         came = ", ".join(_shown(each) for each in self.requests)
@@ -61,21 +61,21 @@ class RepeatedRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit:
-    """What is wrong with what a reader holds; ``str()`` says it, one line for each row.
+    """What is wrong with a reader's ids; ``str()`` has one line per row.
 
     In pytest ``assert audit.ok`` is enough: a failing test shows these lines.
     """
 
     missing: tuple[LostRow, ...]
-    """Rows that were there all the time and are not held, in the order of the world."""
+    """Rows that existed all the time and that the reader lacks, in the order of the world."""
     repeated: tuple[RepeatedRow, ...]
-    """Rows that are held more than once, by id."""
+    """Rows that the reader has more than once, by id."""
     unexpected: tuple[int, ...]
-    """Ids that no answer can have held, ascending."""
+    """Ids that no response can have contained, ascending."""
     expected: int
-    """How many rows were there all the time."""
+    """How many rows existed all the time."""
     of: str = "user"
-    """What the rows are, in words."""
+    """The kind of the rows, in words."""
 
     @property
     def ok(self) -> bool:
@@ -83,9 +83,9 @@ class Audit:
         return not (self.missing or self.repeated or self.unexpected)
 
     def check(self) -> None:
-        """AssertionError that names the first rows that are wrong, unless it is ``ok``."""
+        """Raises AssertionError that names the first wrong rows, unless it is ``ok``."""
         if not self.ok:
-            # The error says it: pytest need not say it again, nor show this function.
+            # The error has the text, so pytest need not repeat it, nor show this function.
             if self in failed_audits:
                 failed_audits.remove(self)
             __tracebackhide__ = True
@@ -113,11 +113,11 @@ class Audit:
 
 
 failed_audits: deque[Audit] = deque(maxlen=5)
-"""The last ones that were not ok: pytest shows those of a failing test."""
+"""The last audits that were not ok, which pytest shows for a failing test."""
 
 
 def first_lines(lines: list[str]) -> str:
-    """As many as one reads in what a test prints, and how many more there are."""
+    """The first lines, and the number of the others."""
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"... {len(lines) - MOST_LINES:,} more rows"]
     return "\n".join(lines)
@@ -129,7 +129,7 @@ def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Au
     if not hasattr(ids, "__iter__"):
         raise TypeError(f"ids: an iterable of ids, such as [42], not {ids!r}")
     held = [_id(place, each) for place, each in enumerate(ids)]
-    # Ids that the wire cannot carry were in no answer either.
+    # Ids out of range cannot have been in a response.
     found = native.audit([each for each in held if 0 <= each <= LARGEST], user)
     strange = {each for each in held if not 0 <= each <= LARGEST}
     entries = {entry.number: entry for entry in entries_of(native)[0]}

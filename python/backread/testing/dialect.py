@@ -1,4 +1,4 @@
-"""What the interface leaves open, as switches."""
+"""Unspecified behaviour of the API, as switches."""
 
 from __future__ import annotations
 
@@ -37,43 +37,44 @@ _SWITCHES = "with switches or without ('hostile order=newest')"
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Dialect:
-    """The undocumented habits of one service; each value is a guess at what a service might do.
+    """The undocumented behaviour of one service; each value is a guess at what a service might do.
 
     Made from a bundle and the switches that differ: ``Dialect("hostile", order="newest")``. The
-    bundles are ``"documented"`` (strict, and the simplest guess where the interface says nothing),
-    ``"lenient"`` (answers whatever it can make sense of) and ``"hostile"`` (see `hostile`).
-    ``str()`` gives the text for the command line, and that text makes the same dialect again.
-    ValueError for a bundle or a value that there is not, TypeError for another switch.
+    bundles are ``"documented"`` (strict, and the simplest guess for unspecified behaviour),
+    ``"lenient"`` (answers any request it can interpret) and ``"hostile"`` (see `hostile`).
+    ``str()`` is the text for the command line, from which an equal dialect can be made. Raises
+    ValueError for an unknown bundle or value, TypeError for an unknown switch.
     """
 
     strict: bool
-    """401 without the bearer, 406 for another Accept, 422 for another query; else an answer."""
+    """Whether to refuse: 401 without the bearer, 406 for another Accept, 422 for another query."""
     over_limit: OverLimit
-    """A limit outside 1 to ``max_limit``: 422, the nearest that is allowed, or as if not given."""
+    """A limit outside 1 to ``max_limit``: 422, the nearest allowed, or as if not given."""
     max_limit: int
     """The largest page, 1 to 99 rows."""
     default_limit: int
-    """The page size when none is asked for, 1 to 99 rows."""
+    """The page size without ``limit``, 1 to 99 rows."""
     order: Order
-    """Of lists. ``"ties"``: eight neighbours change places with every request; ``"shuffled"``: all
-    do. Plain reading by offset loses rows with either. A walk reads such lists more than once; its
-    report for users is ``uncertified`` once it saw the order change (where it saw nothing amiss, as
-    may be with two pages, ``linked``), and ``counted`` for messages once all are held."""
+    """The order of lists. ``"ties"``: eight neighbours change places with every request;
+    ``"shuffled"``: all rows do. Plain paging by offset loses rows with either. A walk reads such
+    lists more than once; its report for users is ``uncertified`` once it saw the order change (or
+    ``linked`` if it noticed nothing, as can happen with two pages), and for messages ``counted``
+    once it has all."""
     total: Total
-    """``"stale"``: as when the lane began; ``"capped"``: at most ``total_cap``; ``"low"`` and
-    ``"high"``: a tenth off."""
+    """``"stale"``: as at the lane's start; ``"capped"``: at most ``total_cap``; ``"low"`` and
+    ``"high"``: off by a tenth."""
     total_cap: int
-    """What ``total="capped"`` stops at, in rows."""
+    """The maximum with ``total="capped"``, in rows."""
     past_end: PastEnd
-    """From an offset past the end: a page without rows, 404, or the last page."""
+    """The response to an offset past the end: a page without rows, 404, or the last page."""
     nulls: Nulls
-    """Whether fields that the interface does not call nullable are null or left out."""
+    """Whether fields that are not documented as nullable are null or left out."""
     sender_type: SenderType
     """Whether bots and others send messages, with senders of another shape."""
     extra_fields: bool
-    """Whether envelopes, rows and senders have fields that the interface does not name."""
+    """Whether envelopes, rows and senders have undocumented fields."""
     ids: Ids
-    """``"large"``: above 2^62; ``"text"``: decimal text, against the interface."""
+    """``"large"``: above 2^62; ``"text"``: decimal text, which violates the API."""
     short_pages: bool
     """Whether a page may hold fewer rows than its limit while more follow."""
 
@@ -89,28 +90,28 @@ class Dialect:
 
     @classmethod
     def documented(cls, **switches: Unpack[Switches]) -> Dialect:
-        """As the interface document says, strictly."""
+        """The documented API, strictly."""
         return cls("documented", **switches)
 
     @classmethod
     def lenient(cls, **switches: Unpack[Switches]) -> Dialect:
-        """Answers whatever it can make sense of, and sends more than it must."""
+        """Answers any request it can interpret, and sends more than it must."""
         return cls("lenient", **switches)
 
     @classmethod
     def hostile(cls, **switches: Unpack[Switches]) -> Dialect:
-        """What hurts a client that takes too much for granted.
+        """Behaviour that breaks clients with wrong assumptions.
 
-        Its lists have ties: a plain pager loses rows although nothing changes, as on services whose
-        order is not unique. With ``order="id"`` it gets every row.
+        Its lists have ties, so a plain pager loses rows although nothing changes, as on services
+        without a unique sort order. With ``order="id"`` it gets every row.
         """
         return cls("hostile", **switches)
 
     @classmethod
     def from_profile(cls, profile: ServiceProfile) -> Dialect:
-        """The dialect that is nearest to what `Client.probe` measured of a service.
+        """The dialect nearest to what `Client.probe` measured of a service.
 
-        `learn` gives the same, with what no switch can do like the service.
+        `learn` returns the same, with what no switch can imitate.
         """
         switches, _ = switches_like(profile)
         return cls("documented", **switches)
@@ -121,7 +122,7 @@ class Dialect:
 
     @property
     def conforms(self) -> bool:
-        """Whether every answer stays within the interface document."""
+        """Whether every response conforms to the documented API."""
         _, _, conforms = read_dialect(str(self))
         return conforms
 
@@ -137,7 +138,7 @@ class Dialect:
 
 
 def dialect_text(dialect: Dialect | str) -> str:
-    """The text of a dialect; TypeError for what is neither a dialect nor a text."""
+    """The text of a dialect; TypeError for anything but a dialect or a text."""
     if not isinstance(dialect, (Dialect, str)):
         raise TypeError(
             f"dialect: a Dialect, or its text {_SWITCHES}, not {dialect!r}; "

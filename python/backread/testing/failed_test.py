@@ -1,4 +1,4 @@
-"""What pytest shows of a test that failed: the requests that came, and what audits found."""
+"""Report sections of a failed test in pytest: the received requests and the audits' findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_LINE = 300
 
 
 def requests_shown(lane: Lane, after: int = 0) -> str:
-    """The requests numbered above ``after``, one a line; of many the first and the last."""
+    """The requests numbered above ``after``, one per line; of many the first and the last."""
     last = lane._last_number
     if last <= after:
         return "no request came"
@@ -34,7 +34,7 @@ def requests_shown(lane: Lane, after: int = 0) -> str:
 
 
 def audits_shown() -> str:
-    """What the last audits found wrong, one row a line; empty if they found nothing."""
+    """The findings of the last audits, one row per line; empty if there are none."""
     return first_lines([_cut(line) for each in failed_audits for line in str(each).splitlines()])
 
 

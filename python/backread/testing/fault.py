@@ -1,4 +1,4 @@
-"""What can be wrong with an answer."""
+"""Faults that break responses."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from backread._client.arguments import known_options
 
 __all__ = ["Fault", "rules_text"]
 
-# A fault ends with its parenthesis, so this is no part of it.
+# A fault ends with its parenthesis, so this is not part of it.
 _TIMES = re.compile(r" x\d+$")
 _ROUTE = "any: "
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that goes wrong with an answer, in the grammar of the mock: ``str()`` shows it.
+    """One fault of a response; ``str()`` gives it in the mock's grammar.
 
-    Made by its methods, or from its text: ``Fault("status(429, retry_after=1)")``. Which requests
-    it is for is said by `Lane.on`, or by the text of a whole rule for `Lane.fault`. ``latency`` and
-    ``drip`` go together with others; of the rest, the first that fits a request wins. ValueError
-    for what makes no sense.
+    Made by its methods, or from its text: ``Fault("status(429, retry_after=1)")``. `Lane.on`, or
+    the text of a whole rule for `Lane.fault`, selects the requests. ``latency`` and ``drip``
+    combine with other faults; of the rest, the first that matches a request wins. Raises ValueError
+    for an invalid fault.
     """
 
     text: str
@@ -44,16 +44,16 @@ class Fault:
     @classmethod
     @known_options
     def status(cls, code: int, *, retry_after: int | None = None, body: str | None = None) -> Fault:
-        """Another status, 200 to 599.
+        """Answers with another status, 200 to 599.
 
-        ``retry_after`` is sent as Retry-After, in whole seconds; ``body`` replaces the JSON error
-        that the mock writes.
+        ``retry_after`` is sent as Retry-After, in whole seconds; ``body`` replaces the mock's JSON
+        error.
         """
         return _call("status", code, retry_after=retry_after, body=_quoted("body", body))
 
     @classmethod
     def latency(cls, ms: float | Literal["lognormal"]) -> Fault:
-        """The answer comes so many milliseconds late, on the lane's clock.
+        """Delays the response by ``ms`` milliseconds, on the lane's clock.
 
         ``"lognormal"`` is `latency_lognormal` with its defaults.
         """
@@ -62,60 +62,60 @@ class Fault:
     @classmethod
     @known_options
     def latency_lognormal(cls, median_ms: float = 200, sigma: float = 0.5) -> Fault:
-        """The answer comes late by a time drawn for each request.
+        """Delays each response by a random time.
 
-        Half of the answers come before ``median_ms`` milliseconds; the larger ``sigma`` (0 to 10,
-        the standard deviation of the logarithm), the later the latest.
+        Half of the delays are below ``median_ms`` milliseconds; a larger ``sigma`` (0 to 10, the
+        standard deviation of the logarithm) makes the longest ones longer.
         """
         return _call("latency", f"lognormal({median_ms!r}, {sigma!r})")
 
     @classmethod
     @known_options
     def reset(cls, after_bytes: int | None = None) -> Fault:
-        """The connection is reset.
+        """Resets the connection.
 
-        Before any byte of the answer, or after its head and so many bytes of its body.
+        Before any byte of the response, or after its head and ``after_bytes`` bytes of its body.
         """
         return _call("reset", after_bytes=after_bytes)
 
     @classmethod
     @known_options
     def truncate(cls, at: int, *, length: Literal["declared", "honest"] = "declared") -> Fault:
-        """The body ends after ``at`` bytes.
+        """Ends the body after ``at`` bytes.
 
-        Content-Length says how long the whole is (``"declared"``, and the connection is closed), or
-        how long the part is (``"honest"``: only the JSON is wrong).
+        Content-Length is that of the whole body (``"declared"``, and the connection is closed), or
+        of the part (``"honest"``: only the JSON is broken).
         """
         return _call("truncate", at=at, length=length)
 
     @classmethod
     @known_options
     def drip(cls, *, bytes: int = 1024, ms: float = 10) -> Fault:  # noqa: A002 - the grammar's word
-        """The body comes in pieces of so many bytes, each after so many milliseconds."""
+        """Sends the body in pieces of ``bytes`` bytes, each after ``ms`` milliseconds."""
         return _call("drip", bytes=bytes, ms=ms)
 
     @classmethod
     @known_options
     def stall(cls, after_bytes: int | None = None) -> Fault:
-        """Nothing more comes until the client goes.
+        """Stalls until the client disconnects.
 
-        Not even a head, or no more than the head and so many bytes of the body.
+        Before the head, or after the head and ``after_bytes`` bytes of the body.
         """
         return _call("stall", after_bytes=after_bytes)
 
     @classmethod
     def garbage(cls, text: str | None = None) -> Fault:
-        """Status 200 and the content type of JSON, but the body is ``text``, or no JSON anyhow."""
+        """Status 200 and the JSON content type, but the body is ``text``, or else invalid JSON."""
         return _call("garbage") if text is None else _call("garbage", _quoted("text", text))
 
     @classmethod
     def wrong_content_type(cls, content_type: str = "text/html") -> Fault:
-        """The right body under another content type."""
+        """Sends the right body with another content type."""
         return _call("wrong_content_type", _quoted("content_type", content_type))
 
     @classmethod
     def stale_keepalive(cls) -> Fault:
-        """A right answer, after which the connection is kept, and closed at the next request."""
+        """Answers correctly and keeps the connection open, but closes it at the next request."""
         return _call("stale_keepalive")
 
     def __str__(self) -> str:
@@ -132,13 +132,13 @@ def _call(name: str, *arguments: object, **named: object) -> Fault:
 
 
 def _shortest(text: str) -> str | None:
-    """The fault as the grammar writes it; None where the text is more or less than one fault."""
+    """The fault in canonical form; None if the text is not exactly one fault."""
     if ":" in text.partition("(")[0]:
         return None
     try:
         rules = read_rules(f"{_ROUTE}{text}")
     except ValueError as error:
-        # The error quotes the rule that was read; what was written is the part behind the route.
+        # The error quotes the parsed rule; the caller wrote only the part after the route.
         before, route, problem = str(error).partition(f'"{_ROUTE.strip()}')
         if not route:
             return None
@@ -147,7 +147,7 @@ def _shortest(text: str) -> str | None:
 
 
 def _quoted(name: str, text: str | None) -> str | None:
-    """The text between quotes, as the grammar reads it."""
+    """The text in quotes, as the grammar requires."""
     if text is None:
         return None
     if not isinstance(text, str):
@@ -157,7 +157,7 @@ def _quoted(name: str, text: str | None) -> str | None:
 
 
 def rules_text(faults: str | Iterable[str] | None) -> str:
-    """One text of the rules; None is none. TypeError for what is no text, such as a `Fault`."""
+    """The rules as one text; None is empty. TypeError for anything but text, such as a `Fault`."""
     if isinstance(faults, str) or faults is None:
         return faults or ""
     several = hasattr(faults, "__iter__") and not isinstance(faults, (bytes, dict))

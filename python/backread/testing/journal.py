@@ -1,4 +1,4 @@
-"""What was asked of a lane, and what it answered."""
+"""The journal of a lane: requests and their responses."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ __all__ = ["Calls", "JournalEntry", "entries_of", "entry_of"]
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One request, and its answer."""
+    """One request and its response."""
 
     number: int
-    """From 1 on, in the order of arrival at the lane."""
+    """Counts from 1, in the order of arrival at the lane."""
     at: datetime
-    """When it came, in UTC, by the lane's clock."""
+    """The time of arrival, in UTC, by the lane's clock."""
     method: str
     path: str
-    """Path and query, as they came; empty where there was none, as in what is no HTTP."""
+    """Path and query as received; empty if there was none, as in a malformed request."""
     route: str
     """``users``, ``user``, ``messages``, ``message``, ``openapi`` or ``other``."""
     user: int | None
     message: int | None
     offset: int | None
-    """Where the list was asked from, and how much of it, as applied; None for single items."""
+    """Offset and limit as applied; None for single items."""
     limit: int | None
     attempt: int
-    """Which request for this item or page it was, from 1 on; 0 where it made no sense."""
+    """Counts the requests for this item or page from 1; 0 for an invalid request."""
     status: int
-    """Of the answer, also where a fault kept it from arriving: ``faults`` tells."""
+    """Of the response, even if a fault kept it from arriving: see ``faults``."""
     rows: int | None
-    """How many rows a list was answered with."""
+    """The number of rows in a list response."""
     faults: tuple[str, ...]
-    """The rules that bent the answer, as `Lane.faults` shows them."""
+    """The rules that affected the response, as in `Lane.faults`."""
     unexpected: str | None
     """One word for why no client should have sent this, such as ``unknown_argument``."""
 
@@ -54,11 +54,11 @@ class JournalEntry:
 
 
 class Calls:
-    """The requests that fit a choice, oldest first: a view that goes on as more are sent.
+    """The matching requests, oldest first; a live view.
 
-    ``count`` and ``len()`` are exact. By route alone, or by status alone, they come from counters;
-    otherwise, and for the entries themselves, from the journal, which keeps the last 10,000
-    requests unless the server was told otherwise: RuntimeError if it had to forget some.
+    ``count`` and ``len()`` are exact. If selected only by route or only by status, they come from
+    counters; otherwise, and for the entries themselves, from the journal, which by default keeps
+    the last 10,000 requests: RuntimeError if it no longer has all.
     """
 
     __slots__ = ("_native", "_wanted")
@@ -69,7 +69,7 @@ class Calls:
 
     @property
     def count(self) -> int:
-        """How many there were so far."""
+        """The number of requests so far."""
         wanted = self._wanted
         if not wanted.counted:
             return len(self._entries())
@@ -113,12 +113,12 @@ class Calls:
 
 
 def entries_of(native: NativeLane, after: int = 0) -> tuple[list[JournalEntry], bool]:
-    """The entries numbered above ``after``, and whether some of them were forgotten already."""
+    """The entries numbered above ``after``, and whether some of them were already dropped."""
     entries, forgotten = native.journal(after)
     return [entry_of(each) for each in entries], forgotten
 
 
 def entry_of(fields: dict[str, Any]) -> JournalEntry:
-    """The entry that the native module describes."""
+    """Builds an entry from the native module's fields."""
     at = datetime.fromtimestamp(fields["at"], UTC)
     return JournalEntry(**{**fields, "at": at, "faults": tuple(fields["faults"])})

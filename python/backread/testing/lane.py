@@ -1,4 +1,4 @@
-"""One lane of a mock server: what a test has for itself."""
+"""Lanes of a mock server, which isolate tests from each other."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = ["Lane"]
 
 
 class Lane:
-    """A service of its own behind one secret of a `MockServer`; made by `MockServer.lane`.
+    """A separate service behind one secret of a `MockServer`; made by `MockServer.lane`.
 
-    World, dialect, faults, rate, clock, journal and chance are all its own: what is done in one
-    lane never shows in another. Closed by `close`, or at the end of a ``with`` block.
+    It has its own world, dialect, faults, rate, clock, journal and random numbers, so lanes never
+    affect each other. Closed by `close`, or at the end of a ``with`` block.
     """
 
     __slots__ = (
@@ -57,37 +57,37 @@ class Lane:
 
     @property
     def secret(self) -> str:
-        """The API secret that leads to this lane. It opens nothing else."""
+        """The API secret of this lane only."""
         return self._native.secret
 
     @property
     def vendor(self) -> str:
-        """The vendor word that is wanted in Accept."""
+        """The vendor word required in Accept."""
         return self._server.vendor
 
     @property
     def name(self) -> str:
-        """What the inspector calls the lane."""
+        """The lane's name in the inspector."""
         return self._native.name
 
     @property
     def seed(self) -> int:
-        """What all chance in the lane is drawn from: the same seed gives the same bytes."""
+        """The seed of all randomness in the lane: the same seed gives the same bytes."""
         return self._native.seed
 
     @property
     def world(self) -> World:
-        """The rows it answers with; a change shows in the next answer."""
+        """The rows it serves; changes show in the next response."""
         return self._world
 
     @property
     def clock(self) -> Clock:
-        """The time that its delays and its clients go by: real, until ``clock.virtual()``."""
+        """The clock of its delays and its clients: real time until ``clock.virtual()``."""
         return self._native.clock
 
     @property
     def dialect(self) -> Dialect:
-        """The undocumented habits, from the next request on; set as a `Dialect` or its text."""
+        """The undocumented behaviour, from the next request on; set as a `Dialect` or its text."""
         return Dialect(self._native.dialect)
 
     @dialect.setter
@@ -96,7 +96,7 @@ class Lane:
 
     @property
     def rate(self) -> Rate | None:
-        """The rate limit, None for none; set as a `Rate`, its text or None, with a full bucket."""
+        """The rate limit or None; set as a `Rate`, its text or None, which refills the bucket."""
         text = self._native.rate
         return None if text is None else Rate.read(text)
 
@@ -106,8 +106,8 @@ class Lane:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The rules that bend answers, in their order, as text; set as the text of one or several,
-        which take the place of those there were; None for none."""
+        """The fault rules as text, in order; set as the text of one or several, which replace the
+        existing ones; None for none."""
         return tuple(text for text, _ in self._native.rules())
 
     @faults.setter
@@ -116,13 +116,14 @@ class Lane:
 
     @property
     def fired(self) -> tuple[int, ...]:
-        """How often each of ``faults`` bent an answer: a 0 is a rule that fitted no request."""
+        """How often each of ``faults`` affected a response; 0 for a rule that matched none."""
         return tuple(count for _, count in self._native.rules())
 
     def allow_unfired(self) -> None:
-        """Faults and changes between pages that never happen are no error at the test's end.
+        """Allows faults and changes between pages that never happen.
 
-        Without this they are, in the pytest fixture `backread_mock`; a fault with ``p=`` never is.
+        Without this they are an error at the end of a test with the pytest fixture `backread_mock`,
+        except for faults with ``p=``.
         """
         self._unfired_allowed = True
 
@@ -132,13 +133,13 @@ class Lane:
     def fault(self, rules: str | Iterable[str]) -> None:
         """Adds rules by their text, such as ``"users offset=99: status(429, retry_after=1) x2"``.
 
-        Several are a list, or separated by a newline or a semicolon. ValueError names the one that
-        is wrong, and then none is added.
+        Several are a list, or separated by a newline or a semicolon. Raises ValueError that names
+        an invalid rule, and then adds none.
         """
         self._native.add_rules(rules_text(rules))
 
     def clear_faults(self) -> None:
-        """Takes all rules away."""
+        """Removes all rules."""
         self._native.clear_rules()
 
     @known_options
@@ -150,20 +151,20 @@ class Lane:
         message: int | None = None,
         offset: int | None = None,
     ) -> Selection:
-        """Some requests, to make them fail or to count them.
+        """Selects requests, to make them fail or to count them.
 
         ``route`` is ``"users"``, ``"user"``, ``"messages"``, ``"message"`` or ``"any"``. ValueError
-        for another, and for what requests of that route do not have.
+        for another, and for an argument that does not apply to that route.
         """
         return Selection(self._native, Requests(route, user, message, offset))
 
     @known_options
     def between_pages(self, route: ListRoute, *, after: int, user: int | None = None) -> Drift:
-        """Changes the world right after ``after`` more whole pages of a list were answered.
+        """Changes the world right after ``after`` more complete pages of a list were sent.
 
-        ``route`` is ``"users"``, or ``"messages"`` with the ``user`` whose list is meant; without
-        one the pages of all lists count, and the list of the last one changes. ValueError for
-        another.
+        ``route`` is ``"users"``, or ``"messages"`` with a ``user`` for that user's list; without
+        ``user`` the pages of all lists count, and the list of the last page changes. ValueError for
+        another route.
         """
         if route not in ("users", "messages"):
             raise ValueError(f"route: only the lists users and messages have pages, not {route!r}")
@@ -172,15 +173,15 @@ class Lane:
 
     @property
     def waiting(self) -> int:
-        """How many changes between pages still wait for their page: 0 when all of them happened."""
+        """How many changes between pages have not happened yet."""
         return self._native.drifts_waiting
 
     def audit(self, ids: Iterable[int], *, messages_of: int | None = None) -> Audit:
-        """Compares the ids that a reader holds, as they were sent, with what was there.
+        """Compares a reader's ids, as they were sent, with the rows that existed.
 
-        What must be held are the rows that were there from the first request of the list, or from
+        The reader must have the rows that existed from the first request of the list, or from
         `forget`, until now: the users, or the messages of the user ``messages_of``. TypeError for
-        an id that is no int. A failing test shows in pytest what its audits found.
+        an id that is not an int. pytest shows the audits' findings for a failing test.
         """
         return audit(self._native, ids, messages_of)
 
@@ -193,18 +194,18 @@ class Lane:
         offset: int | None = None,
         status: int | None = None,
     ) -> Calls:
-        """The requests that came so far and fit; None for all, also those of no route."""
+        """The matching requests so far; None for all, including those without a route."""
         return Calls(self._native, Requests(route, user, message, offset, status))
 
     @property
     def journal(self) -> tuple[JournalEntry, ...]:
-        """The last requests, oldest first: as many as the server was told to keep."""
+        """The last requests, oldest first, up to the server's ``journal`` size."""
         return tuple(entries_of(self._native)[0])
 
     @property
     def unexpected(self) -> tuple[JournalEntry, ...]:
         """The requests that no client should send: refused with 401, 404 (no such path), 405, 406
-        or 422. The first 1,000, however long the journal is."""
+        or 422. The first 1,000, regardless of the journal's size."""
         return self._unexpected_after(0)
 
     def _unexpected_after(self, number: int) -> tuple[JournalEntry, ...]:
@@ -215,22 +216,22 @@ class Lane:
         return self._native.last_number
 
     def counts(self) -> dict[str, int]:
-        """How many requests came, by route: users, user, messages, message, openapi, other."""
+        """The number of requests by route: users, user, messages, message, openapi, other."""
         return self._native.counts()
 
     def statuses(self) -> dict[int, int]:
-        """How many requests were answered with each status."""
+        """The number of requests by response status."""
         return self._native.statuses()
 
     def forget(self) -> None:
-        """Forgets what was asked: journal, counts and attempts begin anew, and so do audits."""
+        """Resets journal, counts, attempts and audits."""
         self._native.forget()
 
     def client(self, **options: Unpack[ClientOptions]) -> Client:
         """A `Client` of this lane, on its clock; ``options`` are those of `Client`.
 
-        The caller closes it; what is open when the lane is closed is closed with it. TypeError for
-        an address, a secret or a vendor: they are the lane's.
+        The caller closes it; closing the lane closes the clients that are still open. TypeError for
+        an address, a secret or a vendor, which are the lane's.
         """
         _check_options(options)
         client = Client._on_clock(self.clock, self.url, self.secret, self.vendor, **options)
@@ -245,9 +246,9 @@ class Lane:
         return client
 
     def close(self) -> None:
-        """Closes the lane and its clients; then its secret leads nowhere. Again is nothing.
+        """Closes the lane and its clients, and invalidates its secret. May be called again.
 
-        Calls that are under way get their answer, or end at their timeout.
+        Calls in progress get their response, or end at their timeout.
         """
         for client in list(self._clients):
             client._close()

@@ -1,4 +1,4 @@
-"""A dialect from what a probe measured: `learn`, and what the mock cannot do like the service."""
+"""`learn`: derives a dialect from a probe's results, with what the mock cannot imitate."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Learned", "learn"]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What `learn` made of a profile.
+    """The result of `learn`.
 
-    ``dialect`` is nearest to it. ``left_out`` says in words, by the path of the finding
-    (``"http.compression"``), what no switch of the mock can do like the service: code that passes
-    its tests against the mock may meet that all the same.
+    ``dialect`` is nearest to the profile. ``left_out`` says in words, by the path of the finding
+    (``"http.compression"``), what no switch of the mock can imitate: code that passes its tests
+    against the mock may still encounter it.
     """
 
     dialect: Dialect
@@ -34,10 +34,9 @@ class Learned:
 def learn(profile: ServiceProfile, *, total_users: int | None = None) -> Learned:
     """The dialect of the mock that is nearest to what a probe measured.
 
-    Each switch that a finding decides is set by it; the others are as documented. A dialect says
-    nothing of how many requests a second are answered, and neither does a profile. ``total_users``
-    is how many users the service has, where that is known: it tells a ``total`` that stops at a
-    number (``capped``) from one that is too low throughout.
+    Findings decide their switches; the others are as documented. Neither a profile nor a dialect
+    covers the service's rate limit. ``total_users`` is the service's number of users, if known: it
+    distinguishes a ``total`` that stops at a number (``capped``) from one that is always too low.
     """
     switches, left_out = switches_like(profile, total_users=total_users)
     return Learned(Dialect("documented", **switches), left_out)

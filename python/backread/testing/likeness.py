@@ -1,4 +1,4 @@
-"""Which switches of the mock are nearest to what a probe measured."""
+"""Chooses the mock's switches that are nearest to a probe's results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["switches_like"]
 
-# From the one that is easiest on a client to the one that is hardest.
+# From the easiest for a client to the hardest.
 ORDERS = ("id", "newest", "ties", "shuffled")
 PAST_ENDS: dict[str, PastEnd] = {
     "empty": "empty",
@@ -22,7 +22,7 @@ PAST_ENDS: dict[str, PastEnd] = {
 OVER_LIMITS: dict[str, OverLimit] = {"refused": "refuse", "clamped": "clamp", "ignored": "ignore"}
 DOCUMENTED_SENDERS = {"user", "operator"}
 MAY_BE_NULL = {"file_url", "picture_thumb_url"}
-# The rows themselves have what is told of them; the last kind has no documented field.
+# The kinds of objects in rows that have documented fields.
 KINDS = ("user", "user_attribute", "message", "user_sender", "operator_sender")
 ADDED = {
     "page": {"has_more"},
@@ -33,7 +33,7 @@ ADDED = {
 }
 """The fields that the mock adds with ``extra_fields=some``, by the kind of object."""
 SENDERS = {"api", "bot", "system"}
-"""The senders that the mock has with ``sender_type=others``."""
+"""The mock's senders with ``sender_type=others``."""
 STATUSES = {
     "wrong_secret": 401,
     "other_accept": 406,
@@ -41,7 +41,7 @@ STATUSES = {
     "messages_of_unknown_user": 404,
     "unknown_message": 404,
 }
-"""What the mock answers where it refuses."""
+"""The mock's statuses for refused requests."""
 ERROR_SHAPE = {
     "error": {"code": "string", "guess": "boolean", "message": "string", "status": "integer"}
 }
@@ -50,7 +50,7 @@ ERROR_SHAPE = {
 def switches_like(
     profile: ServiceProfile, *, total_users: int | None = None
 ) -> tuple[Switches, dict[str, str]]:
-    """The switches that a profile decides, and why the mock cannot do the rest like the service."""
+    """The switches that a profile decides, and what the mock cannot imitate, with the reason."""
     switches: Switches = {}
     left_out: dict[str, str] = {}
     _pages(profile, switches, left_out)
@@ -140,7 +140,7 @@ _OTHERWISE = " (where totals stop at a number, say total=capped total_cap=NUMBER
 
 
 def _order(found: ListProfile) -> str | None:
-    """The switch for the order of one kind of list; None where nothing is known."""
+    """The switch for the order of one kind of list; None if unknown."""
     if found.order is None:
         return "shuffled" if found.stable is False else None
     if found.stable is False and not found.order.exact:
@@ -179,11 +179,11 @@ def _total(profile: ServiceProfile, total_users: int | None) -> Switches:
     total = "high" if found.total_error > 0 else "low"
     error = profile.users.total_error or 0
     if total == "low" and total_users is not None and total_users + error > 0:
-        # The mock's low total is a tenth and one less.
+        # The mock's low total is less by a tenth plus one.
         if error != -(1 + total_users // 10):
             return {"total": "capped", "total_cap": total_users + error}
     elif total == "low" and profile.messages.total_exact and error < 0:
-        # Lists of messages are below the cap, so that it is somewhere above those that were read.
+        # Lists of messages are below the cap, so it is above the sizes that were read.
         return {"total": "capped", "total_cap": max(profile.messages.rows, 1)}
     return {"total": total}
 
@@ -247,7 +247,7 @@ def _is_null(name: str, found: FieldProfile) -> bool:
 
 
 def _some(names: list[str]) -> str:
-    """Names in a line, the first few where there are many."""
+    """The first few names in a line."""
     shown = ", ".join(names[:6])
     return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
 
@@ -266,7 +266,7 @@ def _refusals(profile: ServiceProfile, switches: Switches, left_out: dict[str, s
         if found is None:
             left_out[path] = "not measured"
         elif found.status == 200:
-            # A mock that is not strict answers these two; one that is has been told of above.
+            # A mock that is not strict answers these two; the strict case was reported above.
             if name not in ("wrong_secret", "other_accept") or switches.get("strict"):
                 left_out[path] = f"it is answered; the mock refuses with {status}"
         elif found.status != status:
@@ -282,7 +282,7 @@ def _refusals(profile: ServiceProfile, switches: Switches, left_out: dict[str, s
 
 
 def _habits(profile: ServiceProfile) -> Iterator[tuple[str, str]]:
-    """Findings that no switch is about."""
+    """Findings without a corresponding switch."""
     http = profile.http
     if profile.message_ids_unique is False:
         yield "message_ids_unique", "ids of messages repeat among users; the mock's do not"

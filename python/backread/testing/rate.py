@@ -1,4 +1,4 @@
-"""How many requests a lane answers."""
+"""Rate limits of lanes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Rate", "rate_text"]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Rate:
-    """A token bucket: ``per_second`` requests, ``burst`` at once; more are answered ``status``.
+    """A token bucket: ``per_second`` requests, ``burst`` at once; others get ``status``.
 
-    ``burst`` is by default what comes in a second, and at least 1. ``says`` is what the answers
-    tell of the wait: ``"retry_after"`` (whole seconds, on a refusal), ``"headers"``
-    (X-RateLimit-Limit, -Remaining and -Reset on every answer, Reset as an epoch in seconds) or
-    ``"nothing"``. ``status`` is 429, or 503: ``Rate(10, burst=21, says="nothing", status=503)`` is
-    what nginx's ``limit_req rate=10r/s burst=20 nodelay`` does.
-    ``str()`` gives the text for the command line. ValueError for what makes no sense.
+    ``burst`` defaults to the requests of one second, at least 1. ``says`` is how responses announce
+    the wait: ``"retry_after"`` (whole seconds, on a refusal), ``"headers"`` (X-RateLimit-Limit,
+    -Remaining and -Reset on every response, Reset as an epoch in seconds) or ``"nothing"``.
+    ``status`` is 429, or 503: ``Rate(10, burst=21, says="nothing", status=503)`` behaves like
+    nginx's ``limit_req rate=10r/s burst=20 nodelay``.
+    ``str()`` gives the text for the command line. Raises ValueError for invalid values.
     """
 
     per_second: float
@@ -44,7 +44,7 @@ class Rate:
 
     @classmethod
     def read(cls, text: str) -> Rate:
-        """A rate from its text, such as ``10/s burst=20 says=headers``; ValueError for none."""
+        """Parses a rate such as ``10/s burst=20 says=headers``; ValueError for other text."""
         rate = object.__new__(cls)
         rate._take(text)
         return rate
@@ -65,7 +65,7 @@ class Rate:
 
 
 def rate_text(rate: Rate | str | None) -> str | None:
-    """The text of a rate, None for none; TypeError for what is neither."""
+    """The text of a rate, None for None; TypeError for anything but a rate or a text."""
     if rate is not None and not isinstance(rate, (Rate, str)):
         raise TypeError(f"rate: a Rate, its text such as '10/s burst=20', or None, not {rate!r}")
     return None if rate is None else str(rate)

@@ -1,4 +1,4 @@
-"""Which requests are meant: those of a route, of one user, of one page."""
+"""Selects requests by route, user and page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["READS", "ListRoute", "Requests", "Route", "number"]
 
 Route: TypeAlias = Literal["users", "user", "messages", "message", "any"]
-"""A read of the interface, or any of the four."""
+"""One of the API's four reads, or any."""
 ListRoute: TypeAlias = Literal["users", "messages"]
 
 READS: dict[str, tuple[str, ...]] = {
@@ -21,7 +21,7 @@ READS: dict[str, tuple[str, ...]] = {
     "messages": ("user", "offset"),
     "message": ("user", "message"),
 }
-"""The four reads, and what tells their requests apart."""
+"""The four reads, and the arguments that distinguish their requests."""
 _KNOWN: dict[str, tuple[str, ...]] = {
     **READS,
     "any": ("user", "message", "offset"),
@@ -32,7 +32,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """A choice of requests; what is None is not looked at, and neither is the route None."""
+    """A filter for requests; None, also as route, matches anything."""
 
     route: str | None
     user: int | None = None
@@ -54,12 +54,12 @@ class Requests:
 
     @property
     def counted(self) -> bool:
-        """Whether the exact counters, by route and by status, tell how many there were."""
+        """Whether the counters by route or by status can answer it."""
         single = self.user is None and self.message is None and self.offset is None
         return single and (self.route is None or self.status is None)
 
     def match(self, entry: JournalEntry) -> bool:
-        """Whether a request is one of them."""
+        """Whether a request matches."""
         routes = READS if self.route == "any" else (self.route,)
         return (self.route is None or entry.route in routes) and all(
             getattr(self, name) in (None, getattr(entry, name))
@@ -67,13 +67,13 @@ class Requests:
         )
 
     def __str__(self) -> str:
-        """As a rule of the mock's grammar begins."""
+        """The start of a rule in the mock's grammar."""
         parts = (f" {name}={getattr(self, name)}" for name in ("user", "message", "offset"))
         return f"{self.route}" + "".join(part for part in parts if not part.endswith("=None"))
 
 
 def number(name: str, value: SupportsIndex, least: int = 0) -> int:
-    """The value as an int, from anything that is one (numpy's too), and not below ``least``."""
+    """The value as an int, from any integer type (numpy's too), not below ``least``."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     checked = operator.index(value)

@@ -1,4 +1,4 @@
-"""What a test sets for some requests of a lane: faults, and changes between two pages."""
+"""Faults for selected requests of a lane, and changes between two pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Drift", "Selection"]
 
 
 class Selection:
-    """Some requests of a lane: made by `Lane.on`."""
+    """Selected requests of a lane; made by `Lane.on`."""
 
     __slots__ = ("_native", "_wanted")
 
@@ -36,13 +36,12 @@ class Selection:
         every: int | None = None,
         p: float | None = None,
     ) -> Self:
-        """Bends the answers to these requests from now on, and gives the selection back.
+        """Applies the fault to these requests from now on, and returns the selection.
 
-        ``times`` and ``attempt`` are counted for each different request (route, user, message,
-        offset) by itself, so that requests side by side change nothing: the first so many
-        attempts, or that attempt alone, from 1 on. ``every``: one request in so many, and not the
-        retry right after. ``p``: by chance, 0 to 1, drawn from the lane's seed. ValueError for what
-        makes no sense.
+        ``times`` (the first n attempts) and ``attempt`` (only that attempt, from 1) count each
+        distinct request (route, user, message, offset) separately, so that concurrency does not
+        change the result. ``every``: one request in n, and not the retry right after it. ``p``: the
+        probability, 0 to 1, drawn from the lane's seed. Raises ValueError for invalid values.
         """
         fault = fault if isinstance(fault, Fault) else Fault(fault)
         chosen = {"attempt": attempt, "every": every, "p": p}
@@ -55,7 +54,7 @@ class Selection:
 
     @property
     def calls(self) -> Calls:
-        """The requests of the selection that came so far, and that come."""
+        """The requests of the selection so far; a live view."""
         return Calls(self._native, self._wanted)
 
     def __repr__(self) -> str:
@@ -63,10 +62,10 @@ class Selection:
 
 
 class Drift:
-    """Changes of the world right after a number of pages of a list: made by `Lane.between_pages`.
+    """Changes to the world after a number of pages of a list; made by `Lane.between_pages`.
 
-    ``first=N`` and ``last=N`` are rows of the list as it is ordered at that moment, ``ids`` names
-    rows. Each method gives the drift back, for another change at the same moment.
+    ``first=N`` and ``last=N`` are rows of the list in its order at that moment, ``ids`` names rows.
+    Each method returns the drift, for another change at the same moment.
     """
 
     __slots__ = ("_after", "_native", "_route", "_user")
@@ -93,7 +92,7 @@ class Drift:
         return self
 
     def add(self, count: int = 1) -> Self:
-        """Adds rows to the world, newer than all that are there."""
+        """Adds rows to the world, newer than all existing ones."""
         count = number("count", count, least=1)
         self._native.add_after(self._route, self._user, self._after, count)
         return self

@@ -1,4 +1,4 @@
-"""The mock server, which has lanes and is one."""
+"""The mock server, which has lanes and is itself one."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ __all__ = ["MockServer"]
 
 
 class MockServer(Lane):
-    """The service, faked, from the moment it is made until `stop`; also a context manager.
+    """A fake of the service that runs from its construction until `stop`; a context manager.
 
-    ``world`` holds its rows, and a change to it shows in the next answer; by default a
-    small `World`. ``host`` and ``port`` say where it listens; port 0 takes a free one. ``secret``
-    and ``vendor`` are what requests must bring; by default the secret is random.
-    ``dialect``, ``faults`` (rules as text) and ``rate`` are what each is on a `Lane`; ``journal``
-    is how many requests are kept to look at. OSError where the port is taken, ValueError for an
-    argument that makes no sense::
+    ``world`` holds its rows (by default a small `World`), and changes to it show in the next
+    response. ``host`` and ``port`` say where it listens; port 0 picks a free one. Requests need
+    ``secret`` (random by default) and ``vendor``. ``dialect``, ``faults`` (rules as text) and
+    ``rate`` are as on a `Lane`; ``journal`` is the number of requests kept in the journal. Raises
+    OSError if the port is taken, ValueError for an invalid argument::
 
         with MockServer(World(seed=7, users=50)) as server:
             assert len(list(server.client().users.list())) == 50
 
-    It is the lane of its own secret, and `lane` makes more.
+    The server is the lane of its own secret, and `lane` makes more.
     """
 
     __slots__ = ()
@@ -67,12 +66,12 @@ class MockServer(Lane):
 
     @property
     def admin_token(self) -> str:
-        """What the inspector and the JSON API below ``/__mock/`` want as a bearer token."""
+        """The bearer token for the inspector and the JSON API below ``/__mock/``."""
         return self._server.admin_token
 
     @property
     def inspector_url(self) -> str:
-        """The inspector's page, with the token it needs: open it in a browser of this machine."""
+        """The URL of the inspector with its token, for a browser on this machine."""
         return f"{self.url}/__mock/#{self.admin_token}"
 
     @known_options
@@ -86,12 +85,12 @@ class MockServer(Lane):
         rate: Rate | str | None = None,
         seed: int | None = None,
     ) -> Lane:
-        """A lane of its own, with a secret of its own.
+        """Opens a new lane with a new secret.
 
-        ``world`` None is a copy of the server's as it is now, ``dialect`` None the documented one.
-        ``name`` is for the inspector: letters, digits, - and _, and no open lane has it. ``seed``
-        is what all chance is drawn from, by default the world's. ValueError for an argument that
-        makes no sense.
+        By default ``world`` is a copy of the server's current one and ``dialect`` the documented
+        one. ``name`` is for the inspector: letters, digits, - and _, unique among open lanes.
+        ``seed`` is that of all randomness, by default the world's. Raises ValueError for an invalid
+        argument.
         """
         native = self._server.open_lane(
             None if world is None else _world(world),
@@ -104,7 +103,7 @@ class MockServer(Lane):
         return Lane(self._server, native, native.world if world is None else world)
 
     def stop(self) -> None:
-        """Stops listening and drops its connections; once more does nothing."""
+        """Stops listening and drops its connections; may be called again."""
         self._server.stop()
 
     def close(self) -> None:

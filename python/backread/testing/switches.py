@@ -25,7 +25,7 @@ Ids: TypeAlias = Literal["integer", "large", "text"]
 
 
 class Switches(TypedDict, total=False):
-    """The switches of a `Dialect`; see there for each."""
+    """The switches of a `Dialect`, which describes each."""
 
     strict: bool
     over_limit: OverLimit

@@ -1,4 +1,4 @@
-"""Requests that no client of the service should send, and what was nearest to each."""
+"""Requests that no client should send, with the nearest valid request for each."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ARGUMENTS = {"offset": IDS, "limit": range(1, 100)}
 
 
 class UnexpectedRequestError(AssertionError):
-    """A lane was asked what the interface does not allow: a slip in the code under test.
+    """A lane received requests that violate the API: a bug in the code under test.
 
     ``entries`` are the requests. The text has each with its status, why it was refused, and the
-    nearest that the interface allows.
+    nearest valid request.
     """
 
     def __init__(self, entries: tuple[JournalEntry, ...], vendor: str) -> None:
@@ -49,7 +49,7 @@ class UnexpectedRequestError(AssertionError):
 
 
 def _nearest(entry: JournalEntry, vendor: str) -> list[str]:
-    """What was wanted in place of a request, in words or as a comparison."""
+    """The expected request, in words or as a comparison."""
     match entry.unexpected:
         case "unauthorized":
             return [
@@ -65,7 +65,7 @@ def _nearest(entry: JournalEntry, vendor: str) -> list[str]:
             "wanted: an HTTP request with an absolute path, such as GET /external/users",
             "it may also come from what another test left running",
         ]
-    # Not urlsplit: it takes what follows // for a host.
+    # Not urlsplit, which treats what follows // as a host.
     path, _, query = entry.path.partition("?")
     if entry.unexpected == "unknown_path":
         wanted, rules = _nearest_path(path)
@@ -77,22 +77,22 @@ def _nearest(entry: JournalEntry, vendor: str) -> list[str]:
 def _compared(sent: str, wanted: str) -> list[str]:
     if sent == wanted:
         return []
-    # A comparison takes the third power of the length.
+    # ndiff takes cubic time.
     if len(sent) > LONGEST_COMPARED:
         return [f"sent:    {sent[:LONGEST_COMPARED]}...", f"nearest: {wanted}"]
     lines = difflib.ndiff([sent], [wanted])
-    # The marks of ndiff, in words; those below a line stay below it.
+    # Replaces the marks of ndiff by words, keeping the columns aligned.
     words = {"- ": "sent:    ", "+ ": "nearest: ", "? ": "         "}
     return [words[line[:2]] + line[2:].rstrip() for line in lines]
 
 
 def _nearest_path(path: str) -> tuple[str, list[str]]:
-    """The path of the interface that is most like this one, with its ids, and rules for those."""
+    """The documented path most similar to this one, with its ids, and the rules for ids."""
     parts = [part for part in path.split("/") if part]
     meant = [_meant(part) for part in parts]
     ids = [str(each) if each in IDS else "" for each in meant if each is not None]
 
-    # All ids are alike here, or a long one would count more than the words.
+    # Treats all ids as equal; otherwise a long one would outweigh the words.
     sent = "/".join(
         part if number is None else "0" for part, number in zip(parts, meant, strict=True)
     )[:LONGEST_COMPARED]
@@ -113,7 +113,7 @@ def _nearest_path(path: str) -> tuple[str, list[str]]:
 
 
 def _nearest_query(query: str) -> tuple[str, list[str]]:
-    """The query with the arguments that a list has, each once and in its bounds, and rules."""
+    """The query with the valid list arguments, each once and within bounds, and the rules."""
     nearest: dict[str, int] = {}
     known = set()
     rules = []
@@ -135,12 +135,12 @@ def _nearest_query(query: str) -> tuple[str, list[str]]:
 
 
 def _plain(text: str) -> bool:
-    """Whether a number is spelled as the interface has it."""
+    """Whether a number is in the API's notation."""
     return re.fullmatch(r"0|[1-9][0-9]*", text) is not None
 
 
 def _meant(text: str) -> int | None:
-    """The number that a text stands for, however it is spelled; None for none."""
-    # Python refuses to read numbers of thousands of digits.
+    """The number that a text means, in any notation; None if it is not a number."""
+    # Python refuses to parse numbers with thousands of digits.
     found = re.fullmatch(r"\s*([+-]?[0-9]{1,1000})\s*", text)
     return None if found is None else int(found[1])

@@ -1,4 +1,4 @@
-"""Faults and changes that a test set, and that never happened."""
+"""Faults and changes that a test set up and that never happened."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ __all__ = ["UnfiredError"]
 
 
 class UnfiredError(AssertionError):
-    """A test passed, but a fault or a change between pages that it had set never happened.
+    """A test passed, but a fault or a change between pages that it had set up never happened.
 
-    ``unfired`` are those, as text. What the test meant to show was not shown: the fault fits none
-    of the requests that were sent, or the change waits for a page that was not read.
+    ``unfired`` lists these as text. The test did not test what it meant to: the fault matched none
+    of the requests, or the change waited for a page that was not read.
     """
 
     def __init__(self, unfired: tuple[str, ...]) -> None:
