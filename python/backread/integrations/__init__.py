@@ -1,4 +1,4 @@
-"""backread in other programs: `backread.integrations.airflow` and `backread.integrations.spark`.
+"""Integrations: `backread.integrations.airflow` and `backread.integrations.spark`.
 
-Each imports its system only when it is used; none of them is imported by backread itself.
+Each imports its system only on use, and backread itself imports neither.
 """

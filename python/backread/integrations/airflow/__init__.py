@@ -6,8 +6,8 @@ Layers, each of which imports only those before it::
         (nothing of Airflow's)
     names, links, lineage <- assets, hook <- reading, trigger <- sync, shards, sensor
 
-Airflow takes a second and more to import, and reads `provider_info` in every process that it
-starts, so a name is loaded when it is first used.
+Importing Airflow takes more than a second, and Airflow reads `provider_info` in every process that
+it starts, so names are imported on first use.
 """
 
 from __future__ import annotations

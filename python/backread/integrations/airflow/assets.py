@@ -1,4 +1,4 @@
-"""Assets that stand for folders, and the events of tasks that filled them."""
+"""Assets for folders, and the events of tasks that filled them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["absolute", "emit", "folder_asset", "is_template"]
 
 
 def is_template(value: object) -> bool:
-    """Whether a folder is known only when the task runs: it is no text, or Jinja is in it."""
+    """Whether a folder is known only when the task runs: it is not a str, or contains Jinja."""
     return not isinstance(value, str) or not is_rendered(value)
 
 
 def absolute(name: str, folder: object) -> str:
-    """The folder without a slash at its end; ValueError unless it is absolute or a URI.
+    """The folder without a trailing slash; ValueError unless it is absolute or a URI.
 
-    A relative one would be another folder in each process, by where that was started.
+    A relative path would depend on each process's working directory.
     """
     if not isinstance(folder, str) or not folder:
         raise ValueError(f"{name} must be the path or URI of a folder, not {folder!r}")
@@ -44,7 +44,7 @@ def folder_asset(folder: str) -> Any:
 
 
 def emit(context: Mapping[str, Any], outlets: Iterable[Any], folder: str, extra: Any) -> None:
-    """Puts ``extra`` in the event of each outlet, which Airflow records if the task succeeds."""
+    """Adds ``extra`` to the event of each outlet, which Airflow records if the task succeeds."""
     events = context["outlet_events"]
     for outlet in outlets:
         if isinstance(outlet, AssetAlias):

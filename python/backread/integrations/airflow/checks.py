@@ -1,6 +1,6 @@
-"""Checks for new messages, one after another: what the sensor and its trigger have in common.
+"""Repeated checks for new messages, shared by the sensor and its trigger.
 
-Nothing of Airflow's is imported here.
+Does not import Airflow.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ OPTIONS: ClientOptions = {
     "max_retries": 0,
     "outage_patience": 0.0,
 }
-"""Those of a client that checks: a request that fails is not sent again, as the next check is."""
+"""Client options for checks: no retries, since the next check follows anyway."""
 
 SECONDS_BETWEEN_LINES = 300.0
-"""Checks that find nothing are logged so often at most."""
+"""The minimum time between log lines about checks that find nothing."""
 
 
 class PermanentError(Exception):
-    """A check failed as the next one would: waiting does not help."""
+    """A check failed in a way that waiting does not fix."""
 
 
 class Checks:
-    """A row of checks; ``mark`` moves on with them.
+    """A series of checks, which update ``mark``.
 
-    A check that failed is logged in one line, and the next one follows. ``asked_wait`` is the wait
-    that the service asked for in the last one, ``failure`` what was wrong with it, if anything.
+    A failed check is logged in one line, and the next one follows. ``asked_wait`` is the wait that
+    the service requested in the last check, ``failure`` the last check's error, if any.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Checks:
         self._silence = Interval(SECONDS_BETWEEN_LINES)
 
     async def check(self, client: AsyncClient) -> News | None:
-        """Looks once; PermanentError for what a later check would meet again."""
+        """Checks once; PermanentError for an error that later checks would get too."""
         self.asked_wait, self.failure = 0.0, None
         unknown = None if self._held is None else self._held.unknown
         try:
             found = await look(client, self.mark, self._max_requests, unknown)
         except RateLimitError as error:
-            # No failure of the service's: it says when to ask again.
+            # Not a failure: the service says when to try again.
             self.asked_wait = error.retry_after or 0.0
             self._log.info("The service asks for a wait of %.0f s (429)", self.asked_wait)
             return None
@@ -93,14 +93,14 @@ class Checks:
 
 
 class _HeldUsers:
-    """Which users a mirror holds; where this machine cannot read it, it is taken to hold all."""
+    """The users in a mirror; if this machine cannot read it, assumes that it has all users."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._known: set[int] = set()
 
     async def unknown(self, user_ids: Iterable[int]) -> set[int]:
-        """Those of the users whom the mirror does not hold."""
+        """The users that the mirror does not have."""
         asked = set(user_ids)
         if asked <= self._known:
             return set()

@@ -1,6 +1,6 @@
-"""An Airflow connection as the arguments of a client, and the fields of its form.
+"""Converts an Airflow connection to client arguments, and declares the fields of its form.
 
-Nothing of Airflow's is imported here: what is read is whatever has a connection's attributes.
+Does not import Airflow: any object with a connection's attributes will do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONNECTION_TYPE = "backread"
 
 
 class AirflowConnection(Protocol):
-    """What is read of a connection."""
+    """The attributes of a connection that are read."""
 
     conn_id: Any
     conn_type: Any
@@ -34,10 +34,10 @@ class AirflowConnection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The arguments of a client; ``None`` is left to the client's own default or variable.
+    """The arguments of a client; ``None`` means the client's default or environment variable.
 
-    ``api_secret`` is None where the connection names no service either: only then may the client
-    take it from the environment. ``masked`` is what no log may show.
+    ``api_secret`` is None only if the connection names no service either: only then may the client
+    read it from the environment. ``masked`` must never appear in a log.
     """
 
     base_url: str | None
@@ -49,7 +49,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One option of a client: how the form shows it, and how its value is read."""
+    """One client option: how the form shows it, and how its value is parsed."""
 
     label: str
     description: str
@@ -65,7 +65,7 @@ class Field:
         return {"label": self.label, "description": self.description, "schema": schema}
 
 
-# What a URI or a form gives is text, or a number, or a truth value; each is read from any of them.
+# Values from a URI or a form may be text, numbers or booleans; each field accepts any of them.
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("it must be text")
@@ -115,27 +115,27 @@ FIELDS: dict[str, Field] = {
         number,
     ),
 }
-"""The fields of the form, which stand in the connection's extra under these names."""
+"""The fields of the form, stored in the connection's extra under these names."""
 
 WITH_A_HOST = ("proxy", "allow_http", "ca_bundle")
-"""Fields that decide who sees the secret: they are for the connection's own service alone."""
+"""Fields that affect who sees the secret; allowed only with the connection's own host."""
 
 STANDARD_FIELDS: dict[str, Any] = {
-    # The port is shown: Airflow 3.3.1 and 3.3.2 test no connection without one.
+    # The port is shown because Airflow 3.3.1 and 3.3.2 cannot test a connection without one.
     "hidden-fields": ["login", "schema", "extra"],
     "relabeling": {"host": "Base URL", "password": "API secret"},
     "placeholders": {"host": "https://chat.example.com/api", "port": "443"},
 }
-"""What the form makes of the fields that every connection has."""
+"""How the form shows the standard fields of every connection."""
 
 
 def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> Settings:
-    """What a connection says, or `ConfigurationError`, which never shows a secret.
+    """A connection's settings; raises `ConfigurationError`, which never shows a secret.
 
-    What it leaves out comes from ``BACKREAD_BASE_URL``, ``BACKREAD_VENDOR`` and
-    ``BACKREAD_API_SECRET``; the secret only where the connection names no host, and such a
-    connection sets none of `WITH_A_HOST`, so that whoever may edit connections cannot have the
-    environment's secret sent elsewhere.
+    Missing values come from ``BACKREAD_BASE_URL``, ``BACKREAD_VENDOR`` and
+    ``BACKREAD_API_SECRET``. The environment's secret is used only if the connection names no host,
+    and such a connection must not set any of `WITH_A_HOST`, so that users who can edit connections
+    cannot send that secret elsewhere.
     """
     name = f"the connection {connection.conn_id!r}"
     if connection.conn_type not in (None, "", CONNECTION_TYPE):
@@ -196,7 +196,7 @@ def _options(connection: AirflowConnection, name: str) -> dict[str, Any]:
 
 
 def _base_url(connection: AirflowConnection, name: str) -> str | None:
-    """The address from host, port and schema; a URI of Airflow's comes apart into these."""
+    """The address from host, port and schema, into which Airflow splits a URI."""
     host = (connection.host or "").strip()
     if not host:
         return None

@@ -1,6 +1,6 @@
-"""Errors that no retry would mend, in words that name the connection and its field.
+"""Messages for errors that a retry would not fix, naming the connection and its field.
 
-Nothing of Airflow's is imported here.
+Does not import Airflow.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["permanent"]
 
 
 def permanent(error: BackreadError, backread_conn_id: str) -> str | None:
-    """What to say of an error that a later attempt would meet again; None for any other.
+    """The message for an error that a later attempt would get too; None for other errors.
 
-    404 counts where it ended the whole operation: a user who is gone does not.
+    404 counts if it ended the whole operation, not for a single missing user.
     """
     name = f"the connection {backread_conn_id!r}"
     if isinstance(error, ConfigurationError):

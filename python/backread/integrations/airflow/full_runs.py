@@ -1,6 +1,6 @@
-"""When a mirror's next run is to be full, by the runs that it has behind it.
+"""Decides from a mirror's earlier runs whether the next one must be full.
 
-Nothing of Airflow's is imported here.
+Does not import Airflow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["full_is_due", "why_full"]
 
 
 def full_is_due(folder: str, every: float | None, every_runs: int | None) -> str | None:
-    """`why_full` for a mirror's finished runs, now."""
+    """`why_full` for a mirror's finished runs at the current time."""
     if every is None and every_runs is None:
         return None
     return why_full(_finished_runs(folder), datetime.now(UTC).timestamp(), every, every_runs)
@@ -22,12 +22,12 @@ def full_is_due(folder: str, every: float | None, every_runs: int | None) -> str
 def why_full(
     runs: Sequence[tuple[str, float]], now: float, every: float | None, every_runs: int | None
 ) -> str | None:
-    """Why the run that begins now is to be full, in words; None where it is not.
+    """Why the run that begins now must be full, in words; None if it need not be.
 
-    ``runs`` has the mode of each run before, and when it began, in seconds, the oldest first.
-    ``every`` is in seconds from the beginning of one full run to that of the next: the run that is
-    nearest to it is full, so that schedules which start a moment early do not lose a turn.
-    ``every_runs=24`` makes one of 24 runs full. A mirror without a full run has one now.
+    ``runs`` has the mode and the start (in seconds) of each earlier run, oldest first. ``every`` is
+    in seconds from the start of one full run to the next: the run nearest to it is full, so that a
+    schedule that starts slightly early does not skip a full run. ``every_runs=24`` makes one in 24
+    runs full. If no run was full yet, this one is.
     """
     since_full = next((n for n, (mode, _) in enumerate(reversed(runs)) if mode == "full"), None)
     if since_full is None:

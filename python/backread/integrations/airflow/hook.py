@@ -1,4 +1,4 @@
-"""`BackreadHook`: the clients of an Airflow connection."""
+"""`BackreadHook`: creates clients from an Airflow connection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["BackreadHook"]
 C = TypeVar("C", Client, AsyncClient)
 
 OUTAGE_PATIENCE = 600.0
-"""Seconds that a task waits while the whole service is down: it has more time than a person."""
+"""Seconds that a task waits while the whole service is down; a task can wait longer than a user."""
 
 SECONDS_TO_TEST = 15.0
 
@@ -44,18 +44,17 @@ OF_THE_CONNECTION = {"base_url": "host", "api_secret": "password", "vendor": "fi
 
 
 class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
-    """Makes clients from an Airflow connection of the type ``backread``.
+    """Creates clients from an Airflow connection of the type ``backread``.
 
     - ``backread_conn_id``: the connection, ``backread_default`` by default. Its host is the base
       URL, its password the API secret; its extra has the vendor word and the options of `Client`.
-      What it leaves out comes from ``BACKREAD_BASE_URL``, ``BACKREAD_API_SECRET`` (only where the
+      Missing values come from ``BACKREAD_BASE_URL``, ``BACKREAD_API_SECRET`` (only if the
       connection names no host) and ``BACKREAD_VENDOR``.
-    - ``options``: options of `Client`, which go before those of the connection; TypeError for any
-      other.
+    - ``options``: options of `Client`, which override the connection's; TypeError for any other.
 
-    The secret and the password of a proxy are masked in Airflow's logs. A connection that is not
-    there, lacks something or is malformed is an ``AirflowFailException``: a retry would not mend
-    it, so the task fails at once.
+    The secret and the password of a proxy are masked in Airflow's logs. A missing, incomplete or
+    malformed connection raises ``AirflowFailException``, which fails the task at once, because a
+    retry would not help.
     """
 
     conn_name_attr = "backread_conn_id"
@@ -76,23 +75,24 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
         return self._client(Client, self._found(self.backread_conn_id))
 
     def get_async_client(self) -> AsyncClient:
-        """A new `AsyncClient`; for a task, not for a trigger, whose loop this would block."""
+        """A new `AsyncClient` for a task; in a trigger this would block the event loop."""
         return self._client(AsyncClient, self._found(self.backread_conn_id))
 
     async def aget_async_client(self) -> AsyncClient:
-        """A new `AsyncClient`, the connection being awaited: for triggers."""
+        """A new `AsyncClient` for triggers; awaits the connection."""
         try:
             connection = await self.aget_connection(self.backread_conn_id)
         except AirflowNotFoundException:
             raise self._not_found() from None
         if IS_31:
-            # Its triggerer never answers a thread that asks it to mask; on the loop it masks alone.
+            # The 3.1 triggerer never answers masking requests from a thread; on the loop it masks
+            # locally.
             return self._client(AsyncClient, connection)
-        # Masking asks Airflow's supervisor and waits for it, which a loop must not.
+        # Masking waits for Airflow's supervisor, which would block the event loop.
         return await asyncio.to_thread(self._client, AsyncClient, connection)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether one user can be read, and what was found or what to do: Airflow's test button."""
+        """Tests whether one user can be read, for Airflow's test button; with a message."""
         try:
             with self.get_conn() as client:
                 brief = client.with_options(
@@ -105,15 +105,15 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
         except AirflowFailException as error:
             return False, str(error)
 
-    # Airflow 3.1 asks the hook for its form; later ones read the provider's description.
+    # Airflow 3.1 gets the form from the hook; later versions from the provider's description.
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
-        """What the connection's form makes of the fields that every connection has."""
+        """How the connection's form shows the standard fields."""
         return {name.replace("-", "_"): value for name, value in STANDARD_FIELDS.items()}
 
     @classmethod
     def get_connection_form_widgets(cls) -> dict[str, Any]:
-        """The fields of the connection's form that stand in its extra, by their names."""
+        """The form's fields for the connection's extra, by name."""
         import wtforms  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         kinds = {"integer": wtforms.IntegerField, "boolean": wtforms.BooleanField}
@@ -154,7 +154,7 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
 
 
 def _check_names(options: Iterable[str]) -> None:
-    """TypeError for the first that is no option of a client: what is misspelt is found at once."""
+    """Raises TypeError for the first name that is not a client option, such as a typo."""
     known = ClientOptions.__annotations__
     for name in options:
         if name in known:

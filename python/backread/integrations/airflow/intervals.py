@@ -1,4 +1,4 @@
-"""Log lines at intervals of time, however often there is something to say."""
+"""Rate-limits log lines."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["Interval"]
 
 
 class Interval:
-    """Is over so many seconds after it was made, or was over the last time."""
+    """An interval that is over after ``seconds``, and then starts again."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._since = monotonic()
 
     def is_over(self) -> bool:
-        """Whether it is; then the next one begins."""
+        """Whether the interval is over; if so, starts the next one."""
         now = monotonic()
         if now - self._since < self._seconds:
             return False

@@ -1,6 +1,6 @@
 """OpenLineage: the service that a task read and the tables that it wrote.
 
-Only Airflow's provider for OpenLineage calls for this, so it is imported here alone.
+Only Airflow's provider for OpenLineage calls this, so it is imported only here.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = ["facets"]
 
 
 def facets(base_url: str | None, folder: str, rows: Mapping[str, int]) -> Any:
-    """The lineage of a task that filled these tables of a folder, with the rows in each."""
-    # Both come with, or before, the provider that asks.
+    """The lineage of a task that filled these tables of a folder, with their row counts."""
+    # Both are installed with the provider that calls this.
     lineage = import_module("airflow.providers.openlineage.extractors").OperatorLineage
     facet = import_module("airflow.providers.common.compat.openlineage.facet")
     inputs = []

@@ -1,4 +1,4 @@
-"""The link from a task to its mirror's report, in Airflow's pages."""
+"""The link from a task to its mirror's report, in Airflow's UI."""
 
 from __future__ import annotations
 

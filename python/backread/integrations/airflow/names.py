@@ -1,4 +1,4 @@
-"""Names of Airflow's that Airflow 3.1 has elsewhere than those after it."""
+"""Airflow names that Airflow 3.1 has in other modules than later versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ try:
     _exceptions: Any = import_module("airflow.sdk.exceptions")
     IS_31 = False
 except ModuleNotFoundError:
-    # Only there: later ones warn of these.
+    # Only in 3.1: later versions deprecate these modules.
     conf = import_module("airflow.configuration").conf
     _exceptions = import_module("airflow.exceptions")
     IS_31 = True

@@ -1,6 +1,6 @@
-"""One look at the service, in a few requests: whether there are messages that a mark does not know.
+"""Checks in a few requests whether the service has messages newer than a mark.
 
-Nothing of Airflow's is imported here.
+Does not import Airflow.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 __all__ = ["LEAST_REQUESTS", "Look", "Mark", "News", "look", "mark_of"]
 
 WATCHED = 8
-"""Users of a mirror, those who wrote last, whose messages each look counts."""
+"""The number of a mirror's users, the last to write, whose messages each look counts."""
 
 LEAST_REQUESTS = WATCHED + 4
-"""A look at those, at two pages of users, and at two pages of the messages of one."""
+"""Requests for the watched users, two pages of users, and two pages of one user's messages."""
 
 LARGEST_PAGE = 99
 
 
 Unknown: TypeAlias = Callable[[Iterable[int]], Awaitable[AbstractSet[int]]]
-"""Says which of some users, by their ids, are not known."""
+"""Returns which of the given user ids are unknown."""
 
 
 class News(TypedDict):
     """What was found: the sensor's XCom.
 
-    ``user_id`` is None where the number of users changed. ``created_at`` is the time of the new
-    message or user as ISO 8601, None where a count alone was seen to change.
+    ``user_id`` is None if the number of users changed. ``created_at`` is the time of the new
+    message or user as ISO 8601, None if only a count changed.
     """
 
     user_id: int | None
@@ -46,10 +46,10 @@ class News(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is known: messages up to ``since``, and how many the watched users have, by their id.
+    """The known state: messages up to ``since``, and the watched users' message counts by id.
 
-    ``since=None`` is set by the first look, to the newest time that it sees. ``held`` is how many
-    users a mirror has; ``total`` how many the service counted at the look before.
+    The first look sets ``since=None`` to the newest time that it sees. ``held`` is the mirror's
+    number of users; ``total`` the service's count at the last look.
     """
 
     since: datetime | None = None
@@ -58,7 +58,7 @@ class Mark:
     total: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The mark as JSON values."""
         since = None if self.since is None else self.since.isoformat()
         watched = [list(each) for each in self.watched]
         return {"since": since, "watched": watched, "held": self.held, "total": self.total}
@@ -73,7 +73,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look found, if anything, and the mark that the next one goes by."""
+    """The result of a look, and the mark for the next one."""
 
     news: News | None
     mark: Mark
@@ -81,7 +81,7 @@ class Look:
 
 
 def moment(text: str) -> datetime:
-    """An ISO 8601 time, in UTC where it names no offset; ValueError for other text."""
+    """Parses an ISO 8601 time, in UTC if it has no offset; ValueError for other text."""
     try:
         read = datetime.fromisoformat(text)
     except (TypeError, ValueError):
@@ -90,10 +90,10 @@ def moment(text: str) -> datetime:
 
 
 def mark_of(mirror: Mirror) -> Mark:
-    """What a mirror's last finished run knows; `MirrorError` where there is none.
+    """The mark for a mirror's last finished run; `MirrorError` if there is none.
 
-    The service's clock gives ``since`` unless ours is behind it: messages that came while that run
-    read are then news, though it may hold them.
+    ``since`` is by the service's clock unless ours is behind it; messages that arrived during that
+    run then count as new, although the mirror may have them.
     """
     cursor = mirror.sql(
         "SELECT epoch_us(least((SELECT max(created_at) FROM messages), "
@@ -105,7 +105,7 @@ def mark_of(mirror: Mirror) -> Mark:
         "WHERE coalesce(total, rows) IS NOT NULL "
         f"ORDER BY last_message_at DESC NULLS LAST, user_id LIMIT {WATCHED}"
     ).fetchall()
-    # Those of the last run: users that are gone stay unmarked until a full one.
+    # Only users of the last run, because deleted users stay unmarked until a full run.
     query = "SELECT count(*) FROM users WHERE last_seen_at = (SELECT max(last_seen_at) FROM users)"
     [(held,)] = mirror.sql(query).fetchall()
     known = None if since is None else datetime.fromtimestamp(since / 1e6, UTC)
@@ -115,12 +115,12 @@ def mark_of(mirror: Mirror) -> Mark:
 async def look(
     client: AsyncClient, mark: Mark, max_requests: int, unknown: Unknown | None = None
 ) -> Look:
-    """Looks once, in at most ``max_requests`` requests (retries apart), one after another.
+    """Looks once, in at most ``max_requests`` sequential requests, not counting retries.
 
     It counts the messages of the watched users; reads the first and the last page of users, where
-    a changed number of users, a user created after the mark and one that is ``unknown`` are news;
-    and, of users there whose times are after the mark, latest first, the first and the last page of
-    messages. The errors of `backread.errors` pass.
+    a changed number of users, a user created after the mark and an ``unknown`` one are news; and,
+    for users there with times after the mark, latest first, reads the first and the last page of
+    messages. Raises the errors of `backread.errors`.
     """
     looking = _Looking(client, mark, max_requests)
     news = await looking.at_the_watched()
@@ -165,7 +165,7 @@ class _Looking:
             return news
         if self.mark.since is None:
             since = max(map(_newest, users), default=EARLIEST)
-            # A service that shows no times: from now on, by this machine's clock.
+            # The service sends no times: starts now, by this machine's clock.
             self.mark = replace(self.mark, since=datetime.now(UTC) if since == EARLIEST else since)
             return None
         active = [user for user in users if _newest(user) > self.mark.since]
@@ -177,9 +177,9 @@ class _Looking:
         return None
 
     def _counted(self, total: int | None) -> News | None:
-        """Whether the service counts other users than before, or more than the mirror holds.
+        """Whether the service's count of users changed, or exceeds the mirror's.
 
-        Fewer than that may be a count that is capped or cached, which no sync would change.
+        A smaller count may be capped or cached, which a sync would not change.
         """
         before, held = self.mark.total, self.mark.held
         if total is None:
@@ -192,7 +192,7 @@ class _Looking:
         return News(user_id=None, created_at=None, reason=f"{total} users, not {before}")
 
     async def _new_user(self, users: list[User], unknown: Unknown | None) -> News | None:
-        # A mirror may hold users that were created after its newest message.
+        # A mirror may have users that were created after its newest message.
         since = self.mark.since if self.mark.held is None else None
         for user in users:
             if since is not None and user.created_at is not None and user.created_at > since:
@@ -214,7 +214,7 @@ class _Looking:
         return list({user.id: user for user in users}.values()), first.total
 
     async def _newer_message(self, user_id: int, since: datetime) -> datetime | None:
-        """The newest of the messages after since, on the two pages where such may stand."""
+        """The newest message after ``since`` on the first and the last page."""
         if not self._spend():
             return None
         try:
@@ -250,7 +250,7 @@ def _newer(page: Page[Any], since: datetime) -> datetime | None:
 
 
 def _last_page(first: Page[Any]) -> int | None:
-    """Where the last page begins, by what the service sent; None where the first is all."""
+    """The offset of the last page according to the service; None if the first is the only one."""
     rows = len(first)
     if first.total is None or rows == 0 or first.total <= rows:
         return None

@@ -1,4 +1,4 @@
-"""What Airflow reads of this provider, in every process that it starts: no import of Airflow."""
+"""The provider's metadata, which Airflow reads in every process; does not import Airflow."""
 
 from __future__ import annotations
 

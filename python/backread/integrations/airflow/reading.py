@@ -1,4 +1,4 @@
-"""What the operators that read have in common: waits that free the worker, and a clean end."""
+"""The base classes of reading operators: waits that free the worker, and clean termination."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ __all__ = ["OnRateLimit", "ReadingOperator", "ResumingOperator", "default_deferr
 OnRateLimit = Literal["reschedule", "wait"]
 
 SECONDS_BETWEEN_LINES = 30.0
-"""Progress is logged so often."""
+"""The interval between progress log lines."""
 
 UNNAMED_WAIT = 60.0
-"""Seconds until the next attempt where a 429 names no wait."""
+"""Seconds until the next attempt if a 429 names no wait."""
 
 FRUITLESS_WAITS = 5
-"""After so many 429s, with nothing new read between them, the next one ends the attempt."""
+"""After this many 429s with nothing new read in between, the next one fails the attempt."""
 
 LONGEST_RESCHEDULE = 365 * 86_400.0
-"""No wait is longer, whatever a service asks for: beyond it, dates end."""
+"""The longest wait, whatever the service requests; longer ones could overflow dates."""
 
 Context = Mapping[str, Any]
 
 
 class _EndedError(BaseException):
-    """Raised where a signal found the read; no Exception, so that nothing on the way keeps it."""
+    """Raised by a signal during the read; a BaseException, so that no handler swallows it."""
 
 
 class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
-    """The base of the operators: `read` is their work, with a client that is closed after it.
+    """The base operator: subclasses implement `read`; the client is closed after it.
 
     - ``backread_conn_id``: the connection, templated.
 
-    Waits that the service asks for (429) are waited out in the worker, by the client.
+    The client waits in the worker if the service requests a wait (429).
     """
 
     template_fields: tuple[str, ...] = ("backread_conn_id",)
@@ -74,10 +74,10 @@ class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
         return self._read(context)
 
     def on_kill(self) -> None:
-        """Ends the read at once; what was committed is kept, as at Ctrl-C."""
-        # Airflow calls this in a handler of SIGTERM, in the thread that reads.
+        """Ends the read at once; committed work is kept, as with Ctrl-C."""
+        # Airflow calls this in its SIGTERM handler, in the reading thread.
         if self._reading:
-            # Once: a second signal must not break off what the first one's end still writes.
+            # Only once: a second signal must not interrupt the cleanup after the first.
             self._reading = False
             raise _EndedError
 
@@ -105,19 +105,18 @@ class ReadingOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
 
 
 class ResumingOperator(ReadingOperator):
-    """The base of operators whose `read`, called again, goes on where it was.
+    """The base of operators whose `read` continues where it stopped when called again.
 
-    - ``on_rate_limit``: ``"reschedule"`` gives the worker back where the service asks for a wait
-      (429) of more than ``longest_wait`` (seconds or a timedelta; 60); shorter ones are waited out,
-      and the attempt fails after the sixth in a row with nothing new read between them. A
-      reschedule is no failure and costs no retry; the task goes on where it was. ``"wait"`` waits
-      out all of them in the worker, as far as the connection's ``deadline`` and ``max_retries``
-      allow.
-    - ``give_up_after``: fails the task, whatever ``retries`` says, instead of a reschedule that
-      would end so long after the attempt began (seconds or a timedelta; 7 days, as a sensor's
-      ``timeout``). None is no bound but the DAG's ``dagrun_timeout``.
-    - ``deferrable``: such a wait is left to the triggerer, and not to the scheduler; the default is
-      Airflow's option ``[operators] default_deferrable``.
+    - ``on_rate_limit``: ``"reschedule"`` frees the worker if the service requests a wait (429)
+      longer than ``longest_wait`` (seconds or a timedelta; 60). Shorter waits stay in the worker,
+      and the attempt fails after the sixth in a row with nothing new read in between. A reschedule
+      is not a failure and uses no retry; the task continues where it stopped. ``"wait"`` always
+      waits in the worker, within the connection's ``deadline`` and ``max_retries``.
+    - ``give_up_after``: fails the task, regardless of ``retries``, instead of a reschedule that
+      would end this long after the attempt began (seconds or a timedelta; 7 days, like a sensor's
+      ``timeout``). None leaves only the DAG's ``dagrun_timeout``.
+    - ``deferrable``: waits in the triggerer instead of the scheduler; the default is Airflow's
+      option ``[operators] default_deferrable``.
     - All else as `ReadingOperator`.
     """
 
@@ -145,7 +144,7 @@ class ResumingOperator(ReadingOperator):
         return self._read(context)
 
     def resume(self, context: Context, event: Any = None, began: str | None = None) -> Any:
-        """Goes on after a wait that was left to the triggerer, in an attempt that began then."""
+        """Continues after a deferred wait, in an attempt that began at ``began``."""
         self._began = datetime.now(UTC) if began is None else datetime.fromisoformat(began)
         return self._read(context)
 
@@ -183,7 +182,7 @@ class ResumingOperator(ReadingOperator):
         self._reading = False
         if not self.deferrable:
             raise AirflowRescheduleException(until)
-        # With the standard provider, which comes with apache-airflow.
+        # From the standard provider, which apache-airflow installs.
         from airflow.providers.standard.triggers.temporal import (  # type: ignore[import-not-found, unused-ignore]
             DateTimeTrigger,
         )
@@ -195,14 +194,14 @@ class ResumingOperator(ReadingOperator):
         )
 
     def _beginning(self, context: Context) -> datetime:
-        """When the attempt began, whose reschedules Airflow counts, and deferrals hand on."""
+        """When the attempt began: Airflow records it for reschedules, and deferrals pass it on."""
         before: datetime | None = context["ti"].get_first_reschedule_date(context)
         return self._began if before is None else min(before, self._began)
 
 
 @contextmanager
 def bad_arguments() -> Iterator[None]:
-    """Makes a rendered argument that is no good fail the task at once."""
+    """Fails the task at once for an invalid rendered argument."""
     try:
         yield
     except ValueError as error:
@@ -211,9 +210,9 @@ def bad_arguments() -> Iterator[None]:
 
 @contextmanager
 def plain_failures(backread_conn_id: str) -> Iterator[None]:
-    """Makes errors that no retry would mend fail the task at once, with their text alone.
+    """Fails the task at once for errors that a retry would not fix, with only their text.
 
-    Other errors of backread's pass, without what led to them: the log has one exception.
+    Other backread errors are raised without their cause, so that the log has one exception.
     """
     try:
         yield

@@ -42,33 +42,32 @@ TRIGGER_LATE = timedelta(minutes=2)
 
 
 class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore]
-    """Waits until the service has messages that are new, by a few requests every ``poke_interval``.
+    """Waits until the service has new messages, by a few requests every ``poke_interval``.
 
-    New is, by at most one of:
+    At most one argument defines what is new:
 
-    - ``mirror``: what the mirror in this folder does not hold (its last finished sync). Templated.
-    - ``since``: what was created after this time, ISO 8601, UTC where it names no offset.
-      Templated, such as ``"{{ data_interval_start }}"``.
-    - neither: what was created after the newest time that the first check sees.
+    - ``mirror``: not in the mirror in this folder (its last finished sync). Templated.
+    - ``since``: created after this time, ISO 8601, UTC if it has no offset. Templated, such as
+      ``"{{ data_interval_start }}"``.
+    - neither: created after the newest time that the first check sees.
 
-    A check counts the messages of the eight users of the mirror who wrote last, reads the first and
-    the last page of users, and of users there that were created, updated or online after the mark
-    the first and the last page of messages; in at most ``max_requests`` requests (12), none of
-    which is sent again in the same check. A new user on these pages, and another number of users,
-    are news too. The interface says nothing about the order of lists, nor whether a message moves a
-    user's times, so this is a hint: what it finds is there, but it may miss a message of a user who
-    is on neither page and not among the eight, one that moved none of the user's times, and one in
-    the middle of a list. Give it a ``timeout``, with ``soft_fail`` or a sync downstream all the
-    same.
+    A check counts the messages of the mirror's eight users who wrote last, reads the first and the
+    last page of users, and for users there that were created, updated or online after the mark, the
+    first and the last page of messages; in at most ``max_requests`` requests (12), without retries
+    within a check. A new user on these pages, or a changed number of users, is news too. The API
+    specifies neither the order of lists nor whether a message updates a user's times, so the sensor
+    is a hint: what it finds exists, but it may miss a message of a user who is on neither page and
+    not among the eight, one that changed none of the user's times, and one in the middle of a list.
+    So give it a ``timeout``, with ``soft_fail`` or a sync downstream regardless.
 
-    A check that fails is logged, and the next one follows, until ``timeout``. What waiting would
-    not mend (401, 403, 404 and 406 for the list of users, a malformed connection) fails the task at
-    once, without a retry, also with ``soft_fail``, which is for waits in vain; ``never_fail`` skips
-    it. A mirror that is not there yet skips the task with ``soft_fail``, and fails it otherwise.
+    A failed check is logged, and the next one follows, until ``timeout``. Errors that waiting would
+    not fix (401, 403, 404 and 406 for the list of users, a malformed connection) fail the task at
+    once, without a retry, even with ``soft_fail``, which is only for timeouts; ``never_fail`` skips
+    it. A mirror that does not exist yet skips the task with ``soft_fail``, and fails it otherwise.
 
     - ``deferrable``: the triggerer checks, after a first check in the worker; the default is
       Airflow's option ``[operators] default_deferrable``. Without it, ``mode="reschedule"`` needs
-      ``mirror`` or ``since``, because nothing is kept between its checks.
+      ``mirror`` or ``since``, because no state is kept between its checks.
     - All else as Airflow's BaseSensorOperator.
 
     The XCom is a `News`: ``user_id``, ``created_at`` and ``reason``.
@@ -110,14 +109,14 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
         self._client: AsyncClient | None = None
 
     def poke(self, context: Context) -> Any:
-        """One check; what it found is the sensor's XCom."""
+        """Checks once; the result is the sensor's XCom."""
         news = self._check()
         return PokeReturnValue(is_done=news is not None, xcom_value=news)
 
     def _get_next_poke_interval(
         self, started_at: Any, run_duration: Callable[[], float], poke_count: int
     ) -> float:
-        # Airflow's own, which both modes ask; a wait that the service asks for may be longer.
+        # Airflow's interval for both modes; the service may request a longer wait.
         usual: float = super()._get_next_poke_interval(started_at, run_duration, poke_count)
         left: float = max(0.0, self.timeout - run_duration())
         asked = 0.0 if self._checks is None else self._checks.asked_wait
@@ -138,13 +137,13 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
             return super().resume_execution(*arguments, **more)
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> News:
-        """Takes what the trigger found; an exception with its reason where it gave up."""
+        """Returns what the trigger found; raises its reason if it gave up."""
         if event["status"] == "failed":
             raise AirflowFailException(event["message"])
         if event["status"] == "timeout":
             failed = f"; the last check failed: {event['failure']}" if event["failure"] else ""
             message = f"nothing new within timeout={self.timeout:g} s{failed}"
-            # With soft_fail Airflow logs nothing of what the exception says.
+            # With soft_fail Airflow does not log the exception's text.
             self.log.info("%s", message)
             raise AirflowSensorTimeout(message)
         news: News = event["news"]
@@ -167,7 +166,7 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
                 mirror=self.mirror,
             ),
             method_name="execute_complete",
-            # The trigger ends in time itself, and says why; this is for one that does not run.
+            # The trigger ends by itself and says why; this is in case it does not run.
             timeout=timedelta(seconds=self.timeout) + TRIGGER_LATE,
         )
 
@@ -178,7 +177,7 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
             )
         if self._client is None:
             hook = BackreadHook(self.backread_conn_id, **OPTIONS)
-            # Not from within a loop: the worker of Airflow 3.1 finds no connection there.
+            # Outside an event loop, where the worker of Airflow 3.1 would find no connection.
             self._client = hook.get_async_client()
         try:
             news = asyncio.run(self._checks.check(self._client))
@@ -213,9 +212,9 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
 
     @contextmanager
     def _failures_seen(self) -> Iterator[None]:
-        """Has what no wait would mend fail the task even with ``soft_fail``.
+        """Fails the task for errors that waiting would not fix, even with ``soft_fail``.
 
-        Airflow would skip it, and with it all that follows, in each run.
+        Airflow would otherwise skip it and everything downstream, in each run.
         """
         try:
             yield
