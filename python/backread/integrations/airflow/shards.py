@@ -1,4 +1,4 @@
-"""Plan, shard and commit: one reading by many tasks, landed as Parquet."""
+"""Plan, shard and commit operators: one reading by many tasks, landed as Parquet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class ShardToRead(TypedDict):
-    """One shard of a plan that stands in a landing folder: an item of the plan's XCom."""
+    """One shard of a plan in a landing folder: an item of the plan's XCom."""
 
     folder: str
     run_id: str
@@ -45,9 +45,9 @@ class ShardToRead(TypedDict):
 class CommitSummary(TypedDict):
     """The commit's XCom, and what its asset events have as ``extra``; see `Committed`.
 
-    ``rows`` are those in the files, each once; ``rows_read`` those that came from the service, some
-    of them more than once. ``uncertified_lists`` is the number of users whose messages earned no
-    certificate.
+    ``rows`` is the number of distinct rows in the files; ``rows_read`` that of rows received from
+    the service, including repeats. ``uncertified_lists`` is the number of users whose messages
+    earned no certificate.
     """
 
     folder: str
@@ -64,16 +64,17 @@ class CommitSummary(TypedDict):
 
 
 class BackreadPlanOperator(ReadingOperator):
-    """Reads the list of users, and begins a run in a landing folder; `backread.plan` cuts it.
+    """Plans a reading with `backread.plan`, and begins a run in a landing folder.
 
-    - ``folder``: the landing's, an absolute path that all workers see, or a URI that pyarrow knows.
-    - ``resource``, ``shards``, ``workers``: as of `backread.plan`. Give as ``workers`` how many
-      shards run at once, and the mapped operator the same number as ``max_active_tis_per_dagrun``:
-      the connection's rate limit and concurrency are shared out among so many.
+    - ``folder``: the landing folder, an absolute path that all workers see, or a URI that pyarrow
+      knows.
+    - ``resource``, ``shards``, ``workers``: as for `backread.plan`. Set ``workers``, and the mapped
+      operator's ``max_active_tis_per_dagrun``, to the number of shards that run at once: the
+      connection's rate limit and concurrency are divided by it.
     - All of these are templates. All else as `ReadingOperator` and Airflow's BaseOperator.
 
-    It waits in its worker where the service asks for a wait (429): begun again, it would read the
-    list from its start. A retry plans anew. The XCom is a list of `ShardToRead`, to expand
+    If the service requests a wait (429), it waits in its worker, since a restart would read the
+    list from the start. A retry makes a new plan. The XCom is a list of `ShardToRead`, to expand
     `BackreadShardOperator` with.
     """
 
@@ -121,7 +122,7 @@ class BackreadPlanOperator(ReadingOperator):
 
 
 class BackreadShardOperator(ReadingOperator):
-    """Reads one shard of a plan into a Parquet file: what is mapped over the plan's XCom.
+    """Reads one shard of a plan into a Parquet file; to be mapped over the plan's XCom.
 
     - ``shard``: an item of that XCom, by ``expand(shard=plan.output)``.
     - All else as `ReadingOperator` and Airflow's BaseOperator.
@@ -129,10 +130,10 @@ class BackreadShardOperator(ReadingOperator):
     The shard must be signed with the connection's secret; one that was changed, or planned before
     that secret was set, fails the task at once.
 
-    It reads at its part of the connection's pace, and waits in its worker where the service asks
-    for a wait (429): begun again, it would read the shard from its start. So does a retry, into
-    another file, and what was left behind counts for nothing. The XCom is a dict, that of `Landed`,
-    for `BackreadCommitOperator`.
+    It uses its share of the connection's rate limit. If the service requests a wait (429), it waits
+    in its worker, since a restart would read the shard from the start. A retry does so, into
+    another file, and the earlier file is ignored. The XCom is the dict of a `Landed`, for
+    `BackreadCommitOperator`.
     """
 
     template_fields = ("shard", "backread_conn_id")
@@ -163,17 +164,17 @@ class BackreadShardOperator(ReadingOperator):
 
 
 class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
-    """Commits a landed run: writes the manifest that names one file for each shard.
+    """Commits a landed run: writes the manifest that names one file per shard.
 
     - ``landed``: the XComs of the mapped `BackreadShardOperator`, its ``output``.
     - ``folder``: that of the plan.
-    - ``require_certificate``: commits nothing and fails, without a retry, where the shards together
+    - ``require_certificate``: commits nothing and fails, without a retry, if the shards together
       earned no certificate.
     - All of these are templates. All else as Airflow's BaseOperator.
 
     ``outlets`` are `folder_asset` (folder) by default, unless the path is a template. The XCom is a
-    `CommitSummary`; each outlet's event has it as ``extra``. A retry changes nothing that is
-    committed. It asks the service for nothing.
+    `CommitSummary`; each outlet's event has it as ``extra``. A retry does not change a committed
+    run. It sends no requests to the service.
     """
 
     template_fields = ("folder", "landed", "require_certificate")
@@ -221,7 +222,7 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
         """The rows that were committed, for Airflow's provider for OpenLineage."""
         if self._committed is None:
             return None
-        # The service is the input of the tasks before it; this one asks it for nothing.
+        # The service is the input of the upstream tasks; this one sends it no requests.
         summary = self._committed
         return facets(None, summary["folder"], {summary["resource"]: summary["rows"]})
 
@@ -251,7 +252,7 @@ def _landed(values: Iterable[Mapping[str, Any]]) -> list[Landed]:
 
 
 def _at_its_pace(client: Client, shard: Shard[Any]) -> Client:
-    # The folder, the file and the XCom that names them are data.
+    # The folder, the file and the XCom that names them are untrusted.
     shard._require_signature(client)
     settings = json.loads(shard.to_json())["settings"]
     if settings["base_url"] != client.base_url:
@@ -268,13 +269,13 @@ def _at_its_pace(client: Client, shard: Shard[Any]) -> Client:
 def _require_certificate(folder: str, read: list[Landed]) -> None:
     from backread import join_reports, landing
 
-    # As the commit chooses: the first of each shard.
+    # The first of each shard, as in the commit.
     chosen: dict[int, WalkReport] = {}
     for each in read:
         chosen.setdefault(each.shard, each.report)
     plan = landing.load_plan(folder, read[0].run_id)
     if any(shard.index not in chosen for shard in plan):
-        # The commit says which shards are missing, and commits nothing.
+        # The commit will report the missing shards, and commit nothing.
         return
     report = join_reports(plan, [chosen[shard.index] for shard in plan])
     if report.certificate == "uncertified":

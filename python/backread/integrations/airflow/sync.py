@@ -1,4 +1,4 @@
-"""`BackreadSyncOperator`: a mirror that a DAG keeps."""
+"""`BackreadSyncOperator`: syncs a mirror from a DAG."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SyncSummary(TypedDict):
     """The operator's XCom, and what its asset events have as ``extra``; see `SyncReport`.
 
     ``users`` and ``messages`` are the rows that this run read; ``users_stored`` and
-    ``messages_stored`` those that the mirror holds after it, without the ones marked as gone.
-    ``uncertified_lists`` is the number of users whose messages earned no certificate,
-    ``unread_lists`` that of those among them whose messages could not be read.
+    ``messages_stored`` those in the mirror after it, without deleted ones. ``uncertified_lists`` is
+    the number of users whose messages earned no certificate, ``unread_lists`` the number of those
+    whose messages could not be read.
     """
 
     mirror: str
@@ -70,17 +70,16 @@ class BackreadSyncOperator(ResumingOperator):
 
     - ``mirror``: its folder, an absolute path that all workers see.
     - ``mode``: ``"incremental"`` or ``"full"``, see `Mirror.sync`.
-    - ``full_every``: makes a run ``full`` where the last full one began so long ago, in seconds or
-      as a timedelta, or none was; of a DAG's regular runs, the one nearest to that. It goes by the
-      mirror's own ``runs``, so it is the same whatever started the run.
-    - ``full_every_runs``: makes one in so many runs ``full``.
-    - ``max_staleness``: how long a list may go without being read whole, in seconds or as a
-      timedelta; 30 days. None is no bound.
+    - ``full_every``: makes a run ``full`` if the last full one began this long ago (seconds or a
+      timedelta), or there was none; of a DAG's regular runs, the nearest one. It uses the mirror's
+      table ``runs``, so it does not matter what started the runs.
+    - ``full_every_runs``: makes one in this many runs ``full``.
+    - ``max_staleness``: how long a list may go without being read in full, in seconds or as a
+      timedelta; 30 days. None for no limit.
     - ``require_certificate``: fails the task after the sync, without a retry, if the users or any
       list of messages that it read earned no certificate: the mirror is kept, and no asset event
       is recorded.
-    - ``report_url``: where the mirror's report is served, if you keep one; the task has a link
-      to it.
+    - ``report_url``: the URL of the mirror's report, if you serve one; the task links to it.
     - All of these are templates. All else as `ResumingOperator` and Airflow's BaseOperator. One
       sync of a mirror runs at a time, so ``max_active_tis_per_dag`` is 1 by default.
 
@@ -193,7 +192,7 @@ class BackreadSyncOperator(ResumingOperator):
         return "full"
 
     def _tell(self, now: SyncProgress) -> None:
-        # It is told too where a read begins; only counts above those of all reads before are new.
+        # Also called when a read begins; only counts above those of all earlier reads are progress.
         read = now.rows + now.lists
         if read > self._most_read:
             self._most_read = read
@@ -252,7 +251,7 @@ def _summary(mirror: Mirror, report: SyncReport) -> SyncSummary:
 
 
 def _require_certificate(report: SyncReport, backread_conn_id: str) -> None:
-    # A retry would read everything again, and find the same.
+    # A retry would read everything again, with the same result.
     kept = (
         f"the connection {backread_conn_id!r}, require_certificate: the mirror is synced, and no "
         "asset event is recorded, because"

@@ -25,11 +25,11 @@ class NewMessagesTrigger(BaseTrigger):  # type: ignore[misc, unused-ignore]
 
     ``mark`` is `Mark.to_dict`, ``until`` the time (ISO 8601) at which it gives up, ``wait`` the
     seconds until its first check, and ``mirror`` the folder whose users are known, if any. It sends
-    no request but those of `look`; what it is made of names the connection, and holds no secret.
+    only the requests of `look`; its arguments name the connection and contain no secret.
 
     Its event has a ``status``: ``"found"`` with ``news`` (`News`); ``"timeout"`` with ``failure``,
-    what was wrong with the last check, None if nothing was; or ``"failed"`` with ``message``, where
-    a later check would fail as well.
+    the last check's error or None; or ``"failed"`` with ``message``, if later checks would fail
+    too.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Arguments as they are given: as values, as text of a URI or a form, or as a rendered template.
+"""Parses arguments given as values, as text of a URI or a form, or as a rendered template.
 
-Nothing of Airflow's is imported here.
+Does not import Airflow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MARKS = ("{{", "{%", "{#")
 
 
 def is_rendered(value: object) -> bool:
-    """Whether a value is there: no Jinja is in it, and it is no XCom of another task."""
+    """Whether a value is final: it contains no Jinja and is not an XCom of another task."""
     if isinstance(value, str):
         return not any(mark in value for mark in MARKS)
     return not hasattr(value, "resolve")
@@ -94,7 +94,7 @@ def named_truth(name: str, value: Any) -> bool:
 
 
 def _optional(name: str, value: Any, read: Callable[[Any], T]) -> T | None:
-    # Jinja writes None so.
+    # Jinja renders None as "None".
     if value is None or value in ("", "None"):
         return None
     try:

@@ -1,9 +1,9 @@
 """backread on Apache Spark (PySpark 4.0 or later): the data source ``backread``, landing, merging.
 
 `register` makes ``spark.read.format("backread")`` and ``spark.readStream.format("backread")`` work
-in a session; `land` reads the service into immutable Parquet files that one manifest names;
-`newest` and `merge_into_delta` make one row a key of landed runs. PySpark is imported when one of
-them is first used; ``pip install "backread[spark]"`` brings it. `merge_into_delta` also needs
+in a session; `land` reads the service into immutable Parquet files named by a manifest; `newest`
+and `merge_into_delta` reduce landed runs to one row per key. PySpark is imported on first use and
+installed by ``pip install "backread[spark]"``. `merge_into_delta` also needs
 ``backread[spark-delta]`` on the driver.
 """
 

@@ -1,4 +1,4 @@
-"""The columns of the data source, as Spark and as Arrow have them."""
+"""The columns of the data source, as Spark and as Arrow types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["KEYS", "RUN", "arrow_schema", "conform", "spark_schema", "wanted_schema"]
 
 RUN = "run"
-"""The column of landed rows that numbers the run that they are of."""
+"""The column of landed rows with the number of their run."""
 
 KEYS: dict[Resource, tuple[str, ...]] = {"users": ("id",), "messages": ("user_id", "id")}
 
@@ -70,13 +70,13 @@ COLUMNS: dict[Resource, StructType] = {
 
 
 def spark_schema(resource: Resource, *, landed: bool) -> StructType:
-    """All columns of a resource; those of landed rows end with the number of the run."""
+    """All columns of a resource; landed rows also have the number of the run, last."""
     fields = list(COLUMNS[resource])
     return StructType([*fields, StructField(RUN, LongType(), nullable=False)] if landed else fields)
 
 
 def wanted_schema(given: StructType, full: StructType) -> StructType:
-    """The schema that was asked for; `ConfigurationError` unless its columns are some of ours."""
+    """Checks a requested schema; `ConfigurationError` unless its columns are a subset of ours."""
     ours = {field.name: field for field in full}
     for field in given:
         if field.name not in ours:
@@ -93,7 +93,7 @@ def wanted_schema(given: StructType, full: StructType) -> StructType:
 
 
 def arrow_schema(wanted: StructType) -> pyarrow.Schema:
-    """The Arrow types that Spark takes for these columns as they are."""
+    """The Arrow types that Spark accepts for these columns without conversion."""
     return pyarrow.schema(
         [pyarrow.field(one.name, _arrow_type(one.dataType), one.nullable) for one in wanted]
     )
@@ -102,7 +102,7 @@ def arrow_schema(wanted: StructType) -> pyarrow.Schema:
 def conform(
     batches: Iterator[pyarrow.RecordBatch], target: pyarrow.Schema
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The batches with the target's columns alone, each of its type; text is not copied."""
+    """The batches with only the target's columns, cast to its types; text is not copied."""
     for batch in batches:
         columns = [batch.column(field.name).cast(field.type) for field in target]
         yield pyarrow.RecordBatch.from_arrays(columns, schema=target)

@@ -1,4 +1,4 @@
-"""What the executors have: cores, backread, and the secret."""
+"""Checks the executors for cores, backread, and the secret."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["check", "context", "described", "slots"]
 
 
 def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = None) -> None:
-    """Asks the session's executors whether they can read the service; sends it nothing.
+    """Checks whether the session's executors can read the service; sends it no requests.
 
-    A job of one small task for each core looks for backread, in the version of the driver, and for
-    the secret: in ``secret_file``, or else in ``BACKREAD_API_SECRET``. Executors that come later
-    are not asked, nor those whose cores are all busy.
+    A job of one small task per core looks for backread, in the driver's version, and for the
+    secret: in ``secret_file``, or else in ``BACKREAD_API_SECRET``. Executors that start later, or
+    whose cores are all busy, are not checked.
 
-    `ConfigurationError` that names the machines where something is missing.
+    Raises `ConfigurationError` that names the machines where something is missing.
     """
     file = None if secret_file is None else os.fspath(secret_file)
     ask = _question(__version__, file)
@@ -39,10 +39,10 @@ def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = N
 
 
 def slots(spark: SparkSession, *, dynamic: bool = False) -> int | None:
-    """How many tasks run at once, but no more than a plan knows.
+    """How many tasks run at once, limited to the most shards of a plan.
 
-    None in Spark Connect, and where executors come and go: with ``dynamic`` those that are there
-    now count.
+    None in Spark Connect, and with dynamic allocation unless ``dynamic``, which counts the current
+    executors.
     """
     try:
         spark_context = context(spark)
@@ -51,7 +51,7 @@ def slots(spark: SparkSession, *, dynamic: bool = False) -> int | None:
     settings = spark_context.getConf()
     if settings.get("spark.dynamicAllocation.enabled", "false") == "true" and not dynamic:
         return None
-    # Executors that were asked for may not have come yet.
+    # Requested executors may not have started yet.
     asked = int(settings.get("spark.executor.instances", "0"))
     asked *= int(settings.get("spark.executor.cores", "1"))
     return min(MOST_SHARDS, max(1, asked, int(spark_context.defaultParallelism)))
@@ -69,7 +69,7 @@ def context(spark: SparkSession) -> SparkContext:
 
 
 class described:  # noqa: N801
-    """Names the jobs of a block in Spark's pages."""
+    """Sets the description of a block's jobs in Spark's UI."""
 
     def __init__(self, spark_context: SparkContext, text: str) -> None:
         self._context = spark_context
@@ -85,7 +85,7 @@ class described:  # noqa: N801
 
 
 def _question(version: str, secret_file: str | None) -> Any:
-    # A function within a function travels whole, so it can tell where backread is not installed.
+    # A nested function is pickled by value, so it can also run where backread is not installed.
     def ask(_: Iterable[int]) -> Iterator[tuple[str, str]]:
         import os
         import socket

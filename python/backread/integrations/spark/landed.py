@@ -1,4 +1,4 @@
-"""Reading what was landed: one committed run, or a stream of them, a partition for each file."""
+"""Reads landed runs, one or a stream of them, with a partition per file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FilePartition(InputPartition):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, run: Committed, file: str) -> None:
         super().__init__(file)
-        # All that the file needs: lists of users could be long.
+        # Only what the file needs, since lists of users may be long.
         report = replace(run.report, uncertified_users=(), lists_by_certificate={})
         self.run = replace(run, files=(file,), report=report)
 
@@ -70,10 +70,9 @@ class LandedReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
 
 
 class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
-    """The offset is the number of the last run that was read; 0 stands before the first.
+    """The offset is the number of the last run that was read; 0 before the first.
 
-    Runs are committed once and never change, so a batch that is read again after a crash is the
-    same to the row.
+    Committed runs never change, so a batch that is read again after a crash has the same rows.
     """
 
     def __init__(self, options: LandedOptions, wanted: StructType) -> None:
@@ -98,7 +97,7 @@ class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
         committed = landing.runs(self.options.landing, after=first)
         known = {run.number for run in committed}
         lost = [number for number in range(first + 1, last + 1) if number not in known]
-        # A query that begins takes what is there.
+        # A new query starts with the existing runs.
         if lost and first > 0:
             raise LandingError(
                 f"the landing folder {self.options.landing} no longer has the runs "
@@ -112,7 +111,7 @@ class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
         return _read(self.options.landing, partition, self.target)
 
     def _since(self, number: int) -> list[Committed]:
-        """The runs of all resources that came after that one; the manifests before are not read."""
+        """The runs of all resources after that one; earlier manifests are not read."""
         with one_error():
             return landing.runs(self.options.landing, after=number)
 
@@ -123,10 +122,10 @@ try:
         ReadMaxFiles,
         SupportsTriggerAvailableNow,
     )
-except ModuleNotFoundError:  # Before 4.2 Spark asks for the latest offset alone.
+except ModuleNotFoundError:  # Before 4.2 Spark calls latestOffset without a limit.
 
     class LandedStreamReader(_Runs):
-        """As `_Runs`: all that is there in one trigger."""
+        """As `_Runs`, with all new runs in one trigger."""
 
         def __init__(self, options: LandedOptions, wanted: StructType) -> None:
             super().__init__(options, wanted)
@@ -136,14 +135,14 @@ except ModuleNotFoundError:  # Before 4.2 Spark asks for the latest offset alone
         _highest = 0
 
         def latestOffset(self) -> dict[str, int]:  # noqa: N802
-            # A folder that is away for a moment must not lead back: rows would come twice.
+            # If the folder is temporarily missing, the offset must not go back and repeat rows.
             self._highest = _last(self._since(self._highest), self._highest)
             return {RUN: self._highest}
 
 else:
 
     class LandedStreamReader(_Runs, SupportsTriggerAvailableNow):  # type: ignore[no-redef, misc, unused-ignore]
-        """As `_Runs`, so many runs in one trigger at most, and under availableNow those of now."""
+        """As `_Runs`, with a maximum of runs per trigger, and only current ones in availableNow."""
 
         _bounded = False
         _bound: int | None = None
@@ -152,7 +151,7 @@ else:
         def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
             if self.options.max_runs_per_trigger is None:
                 return super().getDefaultReadLimit()
-            # Spark knows limits of its own alone, and hands this one back as it is.
+            # Spark knows only its own limits, and passes this one back unchanged.
             return ReadMaxFiles(self.options.max_runs_per_trigger)
 
         def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -169,7 +168,7 @@ else:
                 ours = [run for run in new if run.resource == self.options.resource]
                 if len(ours) > limit.max_files:
                     new = ours[: limit.max_files]
-            # A folder that was emptied is found out by partitions().
+            # partitions() detects a folder that was emptied.
             return {RUN: _last(new, start[RUN])}
 
         def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
@@ -178,7 +177,7 @@ else:
 
 
 def require_folder(landing_folder: str) -> None:
-    """`LandingError` where there is no such folder: a query would wait for ever without a word."""
+    """Raises `LandingError` if the folder is missing; a query would wait forever silently."""
     if not Storage(landing_folder).is_there():
         raise LandingError(
             f"the landing folder {landing_folder} is not there; land a first run, or is this "
@@ -187,7 +186,7 @@ def require_folder(landing_folder: str) -> None:
 
 
 class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
-    """Raises one error at the first question that a query asks of its source."""
+    """Raises one error as soon as a query uses it."""
 
     def __init__(self, error: BackreadError) -> None:
         self.error = error
@@ -210,7 +209,7 @@ class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-
 
 
 def _placed(options: LandedOptions) -> LandedOptions:
-    """The options with a folder that executors find, which are in folders of their own."""
+    """The options with an absolute folder, since executors have other working directories."""
     if "://" in options.landing:
         return options
     return replace(options, landing=os.path.abspath(options.landing))  # noqa: PTH100

@@ -1,4 +1,4 @@
-"""`land`: the service into immutable files, read by the executors, committed by the driver."""
+"""`land`: executors read the service into immutable files, and the driver commits them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LASTING = (
     LandingError,
     PermissionDeniedError,
 )
-"""What another attempt would end in too."""
+"""Errors that another attempt would get too."""
 
 
 def land(
@@ -51,27 +51,27 @@ def land(
 ) -> Committed:
     """Reads the service into a folder that driver and executors share, as one committed run.
 
-    The driver plans, each shard is a task that writes a file of its own, and the driver commits a
-    manifest that names one file for each shard. What a task reads is read again when its executor
-    is lost, or when Spark starts it twice; rows are in the run once all the same, for no manifest
-    names the other file. Until the commit there is no run, and after it the run never changes.
+    The driver plans, each shard is a task that writes a file, and the driver commits a manifest
+    that names one file per shard. Spark may run a task again, if its executor is lost or
+    speculatively; the run still contains each row once, because the manifest names only one of the
+    files. The run does not exist before the commit and never changes after it.
 
     - ``folder``: a path, or a URI that pyarrow knows (``s3://``, ``gs://``, ``hdfs://``).
-    - ``client``: where the service is and how it is read; ``None`` for ``Client()``. Its
-      secret stays on the driver: that of the executors is in ``secret_file``, or else in their
+    - ``client``: the service and the options for reading it; ``None`` for ``Client()``. Its secret
+      stays on the driver; executors read theirs from ``secret_file``, or else from their
       ``BACKREAD_API_SECRET``.
     - ``resource``, ``shards``, ``strict``: as for `backread.plan`. ``workers``: how many shards are
-      read at once, which the client's rate limit is shared out among; ``None`` for as many as the
-      session has cores, and for all of them where executors come and go by themselves.
-    - ``check=False`` goes without asking the executors first whether they have the secret.
+      read at once, by which the client's rate limit is divided; ``None`` for the session's number
+      of cores, or for all shards with dynamic allocation.
+    - ``check=False`` does not check first whether the executors have the secret.
 
-    Gives the run as `backread.landing.runs` does, with its number, its rows and the report on what
-    all shards together prove.
+    Returns the run as `backread.landing.runs` does, with its number, its rows and the joined report
+    of all shards.
 
-    Raises `ConfigurationError` before anything is read where an executor could not read;
-    the errors of the client from plan and shards; `LandingError` where the folder cannot be
-    written; Spark's own where a task failed for another reason, more often than
-    ``spark.task.maxFailures`` allows. Then no run was committed.
+    Raises `ConfigurationError` before reading anything if an executor cannot read; the client's
+    errors from plan and shards; `LandingError` if the folder cannot be written; Spark's own if a
+    task failed for another reason, more often than ``spark.task.maxFailures`` allows. In all these
+    cases no run was committed.
     """
     spark_context = context(spark)
     file = None if secret_file is None else os.fspath(secret_file)
@@ -115,7 +115,7 @@ def _task(place: str, strict: bool, secret_file: str | None, failures: int) -> A
         except BackreadError as error:
             running = TaskContext.get()
             attempt = 0 if running is None else running.attemptNumber()
-            # The driver raises it as it is; of an error that ends a task it would see the text.
+            # Returned, so that the driver raises it; of a raised error it would see only the text.
             if isinstance(error, LASTING) or attempt + 1 >= failures:
                 return error
             raise

@@ -1,4 +1,4 @@
-"""One row a key, of rows that were landed in several runs: the one of the newest run."""
+"""Reduces rows landed in several runs to one row per key, that of the newest run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["merge_into_delta", "newest"]
 
 RANK = "backread_rank"
 
-# What tells the two apart: without user_id, messages of several users would pass for one another.
+# Columns that distinguish users from messages: without user_id, messages of several users collide.
 ONLY_USERS = {
     "name",
     "email",
@@ -33,12 +33,12 @@ ONLY_MESSAGES = {"user_id", "body", "read_by_user", "read_by_operator", "file_ur
 
 
 def newest(frame: DataFrame) -> DataFrame:
-    """Of landed rows the newest of each key: one row a user, or a message, with all its columns.
+    """The newest of the landed rows per key: one row per user or message, with all columns.
 
-    ``frame`` is what was read with option ``landing``, or a table that holds such rows; its column
-    ``run`` says which is newer. Rows that a later run no longer has stay.
+    ``frame`` was read with option ``landing``, or is a table of such rows; its column ``run`` says
+    which is newer. Rows that are missing from later runs stay.
 
-    `ConfigurationError` for a frame without ``run`` or without the key.
+    Raises `ConfigurationError` for a frame without ``run`` or without the key.
     """
     key = _key(frame.columns)
     window = Window.partitionBy(*key).orderBy(col(RUN).desc())
@@ -49,18 +49,17 @@ def newest(frame: DataFrame) -> DataFrame:
 def merge_into_delta(
     table: str | os.PathLike[str], *, storage_options: dict[str, str] | None = None
 ) -> Callable[[DataFrame, int], None]:
-    """What ``foreachBatch`` calls: it merges landed rows into a Delta table, by their key.
+    """A function for ``foreachBatch`` that merges landed rows into a Delta table by key.
 
-    After each batch the table holds one row a key, with the values of the newest run that has it;
-    ``run`` says in which run they came to be as they are. A batch that is merged again, after a
-    crash, changes nothing. Rows that a later run no longer has stay. The table is made where there
-    is none.
+    After each batch the table has one row per key, with the values of the newest run that has it;
+    ``run`` is the run in which they last changed. Merging a batch again after a crash changes
+    nothing. Rows that are missing from later runs stay. The table is created if it does not exist.
 
     ``table`` is a path or a URI, ``storage_options`` are those of the package deltalake, which
-    writes it: ``pip install "backread[spark-delta]"``, on the driver alone. The rows of a batch
-    pass through the driver; option ``max_runs_per_trigger`` bounds them.
+    writes it: ``pip install "backread[spark-delta]"``, only on the driver. The rows of a batch pass
+    through the driver; option ``max_runs_per_trigger`` limits them.
 
-    ImportError where deltalake is not installed; its own errors where the table cannot be written.
+    Raises ImportError if deltalake is not installed; its own errors if the table cannot be written.
     """
     try:
         import deltalake  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -103,7 +102,7 @@ def _merge(deltalake: Any, place: str, rows: Any, storage_options: dict[str, str
 
 
 def _key(columns: list[str]) -> tuple[str, ...]:
-    """The columns that tell rows apart, as the frame names them; Spark's names ignore case."""
+    """The key columns, as named in the frame; Spark's names are case-insensitive."""
     named = {name.lower(): name for name in columns}
     about_users = named.keys() & ONLY_USERS and not named.keys() & ONLY_MESSAGES
     key = KEYS["users"] if about_users else KEYS["messages"]

@@ -1,4 +1,4 @@
-"""Errors of ours in the processes of Spark: their own text, without a stack of frames."""
+"""Shows backread's errors in Spark's processes as text, without a traceback."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["one_error"]
 
 @contextmanager
 def one_error() -> Iterator[None]:
-    """Lets Spark show an error of ours as its own text: it says all that a stack of frames could.
+    """Makes Spark show a backread error's text only, which says all that a traceback could.
 
-    A process of Spark's that ends in an error of Python's serves nothing else afterwards.
+    A Spark process that ends in a Python error serves nothing else afterwards.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The options of the data source: text, as Spark hands it on, turned into what is meant."""
+"""Parses the options of the data source, which Spark passes as text."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _choice(*words: str) -> Callable[[str], str]:
     return choose
 
 
-# What Spark's options say for the arguments of `Client` of the same names.
+# Parsers of the options for the arguments of `Client` with the same names.
 CLIENT: dict[str, Callable[[str], Any]] = {
     "base_url": _text,
     "vendor": _text,
@@ -106,20 +106,20 @@ SERVICE: dict[str, Callable[[str], Any]] = {
     "secret_file": _text,
 }
 IN_CODE = ("base_url", "secret_file", "proxy", "ca_bundle", "allow_http")
-"""Options that decide which secret goes where, and who sees it: `register` alone takes them."""
+"""Options that affect which secret is sent where; only `register` accepts them."""
 LANDED: dict[str, Callable[[str], Any]] = {
     **RESOURCE,
     "landing": _text,
     "run": _at_least_one,
     "max_runs_per_trigger": _at_least_one,
 }
-# Spark gives all keys in lower case, and its own are written likeThis.
+# Spark passes all keys in lower case, and its own options are camelCase.
 NAMES = {name.replace("_", ""): name for name in {**SERVICE, **LANDED}}
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """Reading from the service: what to read, by which client, in how many shards."""
+    """Options for reading from the service: resource, client, number of shards."""
 
     resource: Resource = "messages"
     shards: int | None = None
@@ -129,9 +129,9 @@ class ServiceOptions:
     client: Mapping[str, Any] = field(default_factory=dict)
 
     def make_client(self) -> Client:
-        """A client for the plan, with the secret of the file or of the environment.
+        """A client for the plan, with the secret from the file or the environment.
 
-        `ConfigurationError` where there is none, and for options that make no sense.
+        Raises `ConfigurationError` if there is none, and for invalid options.
         """
         from backread import Client
 
@@ -139,13 +139,13 @@ class ServiceOptions:
         try:
             return Client(api_secret=secret, **self.client)
         finally:
-            # Tools that print a traceback print the local variables of its frames.
+            # Traceback tools print local variables.
             del secret
 
 
 @dataclass(frozen=True, slots=True)
 class LandedOptions:
-    """Reading what was landed: from which folder, which run, how many runs in one trigger."""
+    """Options for reading landed rows: folder, run, maximum of runs per trigger."""
 
     landing: str
     resource: Resource = "messages"
@@ -156,14 +156,15 @@ class LandedOptions:
 def parse_options(
     given: Mapping[str, str], registered: Mapping[str, str] | None = None
 ) -> ServiceOptions | LandedOptions:
-    """The options of one read; those with ``landing`` are about landed runs.
+    """The options of one read; those with ``landing`` are for landed runs.
 
-    ``given`` is data: a query or a notebook's parameter may hold it. So it has none of `IN_CODE`,
-    which ``registered`` alone may have: options that code gave for every read of the service, and
-    that ``given`` goes before.
+    ``given`` is untrusted: it may come from a query or a notebook's parameter. So it must not have
+    `IN_CODE` options, which only ``registered`` may have: options that code set for all reads of
+    the service, and that ``given`` overrides.
 
-    Keys are taken in any case, with underscores or without. `ConfigurationError` for the first that
-    is unknown, does not fit or holds a secret; its text shows no value of a key that may be one.
+    Keys are case-insensitive, with or without underscores. Raises `ConfigurationError` for the
+    first that is unknown, does not fit or contains a secret; its text never shows a value that may
+    be one.
     """
     landed = any(_plain(key) == "landing" for key in given)
     for key in given:
@@ -179,9 +180,9 @@ def parse_options(
 
 
 def parse_registered(given: Mapping[str, str]) -> ServiceOptions:
-    """The options of `register`, which are the caller's own instructions; else as `parse_options`.
+    """The options of `register`, which are trusted; otherwise like `parse_options`.
 
-    `ConfigurationError` for ``landing`` too, which is for one read.
+    Also raises `ConfigurationError` for ``landing``, which is for one read.
     """
     if any(_plain(key) == "landing" for key in given):
         raise ConfigurationError("option landing is for one read; give it there")

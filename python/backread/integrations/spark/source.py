@@ -1,4 +1,4 @@
-"""The data source ``backread``: reading the service in shards, and what was landed of it."""
+"""The data source ``backread``: reads the service in shards, or landed runs."""
 
 from __future__ import annotations
 
@@ -48,25 +48,24 @@ READ_ONLY = (
 
 
 def register(spark: SparkSession, *, check: bool = True, **options: object) -> None:
-    """Makes the format ``backread`` known to the session, for reading and for streams.
+    """Registers the format ``backread`` in the session, for reading and for streams.
 
-    ``options`` are those of the data source: each read of the session takes them that does not say
-    otherwise. Only here may ``base_url``, ``secret_file``, ``proxy``, ``ca_bundle`` and
-    ``allow_http`` be given: the options of a read may come from a query. Where ``workers`` is not
-    among them it is the number of cores that the session has, unless executors come and go by
-    themselves (``spark.dynamicAllocation.enabled``).
+    ``options`` are the data source's defaults for all reads of the session. ``base_url``,
+    ``secret_file``, ``proxy``, ``ca_bundle`` and ``allow_http`` are only allowed here, since the
+    options of a read may come from a query. ``workers`` defaults to the session's number of cores,
+    except with dynamic allocation (``spark.dynamicAllocation.enabled``).
 
-    With ``check`` a small job asks the executors whether they have backread and the secret, as
-    `check` does; a session of Spark Connect does without.
+    With ``check`` a small job checks whether the executors have backread and the secret, like
+    `check`; not in Spark Connect.
 
-    Raises `ConfigurationError` for options that are unknown or do not fit, and for an executor that
-    cannot read the service.
+    Raises `ConfigurationError` for unknown or invalid options, and for an executor that cannot read
+    the service.
     """
     given = {name: _as_text(value) for name, value in options.items() if value is not None}
     parsed = parse_registered(given)
     if check and slots(spark, dynamic=True) is not None:
         check_executors(spark, secret_file=parsed.secret_file)
-    # Not before: where the check ran, executors have come.
+    # After the check, because its job makes executors start.
     if parsed.workers is None and (cores := slots(spark)) is not None:
         given["workers"] = str(cores)
     spark.dataSource.register(
@@ -75,10 +74,10 @@ def register(spark: SparkSession, *, check: bool = True, **options: object) -> N
 
 
 class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
-    """``format("backread")``: the service, or with option ``landing`` what was landed of it.
+    """``format("backread")``: the service, or with option ``landing`` its landed rows.
 
-    `register` is the usual way to it. By itself, ``spark.dataSource.register(BackreadDataSource)``
-    does the same without its options and its check.
+    Usually registered with `register`; ``spark.dataSource.register(BackreadDataSource)`` does the
+    same without its options and its check.
     """
 
     defaults: ClassVar[Mapping[str, str]] = {}
@@ -88,13 +87,13 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
         return "backread"
 
     def schema(self) -> StructType:
-        """The columns of the resource, as ``docs/spark.md`` lists them; asks nobody."""
+        """The columns of the resource, as listed in ``docs/spark.md``; sends no requests."""
         with one_error():
             options = self._parsed()
             return spark_schema(options.resource, landed=isinstance(options, LandedOptions))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads the service, one partition a shard; with option ``landing`` one committed run."""
+        """Reads the service, one partition per shard; with option ``landing`` one committed run."""
         with one_error():
             options = self._parsed()
             if isinstance(options, LandedOptions):
@@ -104,7 +103,7 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
             return ServiceReader(options, _wanted(schema, options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Reads the committed runs of a landing folder, in their order; one partition a file."""
+        """Reads the committed runs of a landing folder, in order; one partition per file."""
         try:
             options = self._parsed()
             if not isinstance(options, LandedOptions):
@@ -136,7 +135,7 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
 
 
 class ShardPartition(InputPartition):  # type: ignore[misc, unused-ignore]
-    """One shard, on its way to an executor; it holds no secret."""
+    """One shard as sent to an executor; contains no secret."""
 
     def __init__(self, shard: LiveShard) -> None:
         super().__init__(shard.index)
@@ -146,8 +145,8 @@ class ShardPartition(InputPartition):  # type: ignore[misc, unused-ignore]
 class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
     """Reads each shard on an executor, with the users that are listed at that time.
 
-    Spark keeps the partitions of a frame: for one action in 4.0, for all of them since 4.1. So a
-    partition names no users.
+    Partitions name no users, because Spark keeps a frame's partitions: for one action in 4.0, for
+    all of them since 4.1.
     """
 
     def __init__(self, options: ServiceOptions, wanted: StructType) -> None:
@@ -174,7 +173,7 @@ class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
             try:
                 yield from conform(batches, self.target)
             except pyarrow.ArrowException as error:
-                # Arrow has the text alone of the error that ended the stream.
+                # Arrow keeps only the text of the error that ended the stream.
                 raise BackreadError(str(error).removeprefix("External error: ")) from None
 
 

@@ -17,10 +17,10 @@ _last: tuple[object, list[int]] | None = None
 
 
 def listed_once(plan_id: str) -> ReadList:
-    """Reads the list of users, or gives what this process has read of it for the running stage.
+    """Reads the list of users, or returns what this process read for the running stage.
 
-    Each execution of a query has stages of its own, so none sees the list of another. A task that
-    is tried again reads the list again.
+    Each execution of a query has separate stages, so none sees another's list. A retried task reads
+    the list again.
     """
 
     def listed(client: Client, strict: bool) -> list[int]:
