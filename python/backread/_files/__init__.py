@@ -1,1 +1,1 @@
-"""Files that are private, whole or not there, and where they may be."""
+"""Private, atomically written files, and checks of their paths."""

@@ -1,4 +1,4 @@
-"""Files that are as private as the folder they are in, and that appear whole or not at all.
+"""Files that are as private as the folder they are in.
 
 A folder made here is 0700 and its files 0600. In a folder that someone else made, a new file takes
 the folder's mode & 0666 and its group; a file that takes another's place keeps that one's. Modes
@@ -44,7 +44,7 @@ BINARY = getattr(os, "O_BINARY", 0)
 
 
 class RefusedFileError(PermissionError):
-    """A file or folder that is not used, for safety; the text says why, and what to do."""
+    """A file or folder is unsafe to use; the text says why, and what to do."""
 
     def __init__(self, why: str) -> None:
         super().__init__(errno.EPERM, why)

@@ -1,6 +1,6 @@
-"""Files and folders that are not whole yet: under a random name, and locked by their process.
+"""Unfinished files and folders: under a random name, and locked by their process.
 
-By the lock the next process knows what a killed one left, and removes it.
+The lock tells the next process whether their process was killed, and so whether to remove them.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ LONGEST_STEM = 50
 
 
 class Unfinished:
-    """A file for this user alone, under a name of its own, which takes its place when it is whole.
+    """A private file under a temporary name, which is renamed to its target when complete.
 
-    As a context manager it does that at the end of the block, and is gone after an error. What
-    a killed process left of the same file is removed first.
+    As a context manager it is renamed at the end of the block, or removed after an error. First
+    removes what a killed process left of the same file.
     """
 
     def __init__(self, target: Path) -> None:

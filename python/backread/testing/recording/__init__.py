@@ -1,7 +1,7 @@
-"""Records of a service, with fakes in place of what it holds.
+"""Records a service with fake values instead of the real ones.
 
-`draws` is the key and what is drawn from it; `text`, `identifiers` and `values` make fakes of
-single values, `rows` of users and messages; `recorder` reads a service, `recorded` is what is left.
+`draws` derives random numbers from a key; `text`, `identifiers` and `values` make fakes of single
+values, `rows` of users and messages; `recorder` reads a service, `recorded` is the result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A record of a service, as it lies in a folder: rows in fakes, habits, and how it was made."""
+"""A record of a service in a folder: fake rows, a profile, and metadata."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ __all__ = ["ABOUT", "PROFILE", "WORLD", "About", "Record"]
 WORLD, PROFILE, ABOUT = "world.jsonl", "profile.json", "about.json"
 
 RECORD_VERSION = 1
-"""Raised when a file of a record changes its meaning."""
+"""Incremented when a file of a record changes its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """How a record was made; counts, a time, and the names that were kept as they are.
+    """How a record was made: counts, a time, and the names that were not replaced.
 
-    - ``recorded_at`` is UTC, and moved into the past by as much as all times of the record; that
-      of the profile too. ``backread`` is the version, ``requests`` what the walks sent.
-    - ``users`` and ``messages`` are the rows that the record holds, ``total_users`` those that the
-      service listed, ``None`` where the list was not read to its end.
-    - ``users_certificate`` is that of the list of users, ``certificates`` how many lists of
-      messages have which.
+    - ``recorded_at`` is UTC, shifted into the past like all times of the record and the profile's.
+      ``backread`` is the version, ``requests`` the number sent by the walks.
+    - ``users`` and ``messages`` are the rows in the record, ``total_users`` the users that the
+      service listed, ``None`` if the list was not read to its end.
+    - ``users_certificate`` is that of the list of users, ``certificates`` the number of message
+      lists by certificate.
     - ``ids``: whether the service sends them as numbers or as text.
-    - ``left_out``: rows that the record lacks, by the reason.
-    - ``kept_names``: names of fields and attributes, and types of senders, that the record has as
-      the service sent them and the interface does not name. Look whether one is data of a person.
+    - ``left_out``: the number of rows that the record lacks, by reason.
+    - ``kept_names``: undocumented names of fields and attributes, and types of senders, that were
+      not replaced. Check whether one is personal data.
     """
 
     backread: str
@@ -61,10 +61,10 @@ class About:
 
 
 class Record:
-    """A record of a service, to be served by the mock in its place; `record` makes one.
+    """A record of a service, which the mock can serve; `record` creates one.
 
-    ``folder`` is where it lies. Made from that: ValueError where there is no record, or one of a
-    newer version; OSError where it cannot be read::
+    Opens the record in ``folder``. Raises ValueError if there is none, or one of a newer version;
+    OSError if it cannot be read::
 
         recorded = Record("record/")
         with MockServer(recorded.world(), dialect=recorded.dialect) as server:
@@ -77,7 +77,7 @@ class Record:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The record's folder."""
         return self._folder
 
     @property
@@ -87,7 +87,7 @@ class Record:
 
     @cached_property
     def profile(self) -> ServiceProfile | None:
-        """What the probe measured when the record was made; None if there was no probe."""
+        """The probe's results at the time of recording; None without a probe."""
         from backread.profile import ServiceProfile
 
         file = self._folder / PROFILE
@@ -100,14 +100,14 @@ class Record:
 
     @cached_property
     def learned(self) -> Learned | None:
-        """What `learn` makes of the profile, with what the mock cannot do like the service."""
+        """The result of `learn` for the profile, with what the mock cannot imitate."""
         if self.profile is None:
             return None
         return learn(self.profile, total_users=self._about.total_users)
 
     @property
     def dialect(self) -> Dialect:
-        """The service's habits; those of its rows are left out, for the rows have them already."""
+        """The service's behaviour, except for switches that the recorded rows already reflect."""
         learned = self.learned
         dialect = Dialect() if learned is None else learned.dialect
         return dialect.with_(
@@ -118,7 +118,7 @@ class Record:
         )
 
     def world(self) -> World:
-        """Its rows: those of the service, in fakes, and in the service's order with `dialect`."""
+        """The fake rows; with `dialect`, in the service's order."""
         return World.from_jsonl(self._folder / WORLD)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Reads a service into a record: with GETs alone, and with fakes in place of all that it holds."""
+"""Reads a service into a record, with GETs only and with fakes for all values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ __all__ = ["check_place", "record"]
 
 USERS = 1_000
 READERS = 8
-"""Lists of messages that are read side by side; the client's pace has its say besides."""
+"""Lists of messages that are read concurrently; the client's rate limit also applies."""
 MOMENT = 0.01
 NOT_HERE = "name a folder here, and copy the record there"
 GONE = "the user was gone when the messages were asked for"
@@ -63,7 +63,7 @@ OpenNew = Callable[[str], IO[str]]
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """One user's list of messages, as it was sent; None where the user was gone."""
+    """One user's list of messages, as sent; None if the user was gone."""
 
     rows: list[Any] | None
     report: WalkReport
@@ -80,26 +80,25 @@ def record(
     key: bytes | str | None = None,
     replace: bool = False,
 ) -> Record:
-    """Reads a service and keeps a `Record` of it in ``folder``: fakes, in place of what it holds.
+    """Reads a service and writes a `Record` of it, with fake values, to ``folder``.
 
-    Sends GETs alone, through the client and at its pace. Names, addresses, texts, ids, times and
-    all other values are replaced before anything is written: equal values by equal fakes, in all
-    rows of the record. Names of fields and attributes stay: `About.kept_names` has them, to be
-    looked at before the record is shared. docs/recording.md says what remains of each.
+    Sends only GETs, through the client and within its rate limit. Names, addresses, texts, ids,
+    times and all other values are replaced before anything is written; equal values get equal fakes
+    throughout the record. Names of fields and attributes stay: review them in `About.kept_names`
+    before sharing the record. docs/recording.md says what remains of each value.
 
-    - ``users``: how many are kept, with their messages; None keeps all. With ``spread`` they stand
-      evenly over the whole list, which is read to its end; without, they are the first.
-    - ``messages_per_user``: the first so many of each list; None keeps all.
-    - ``probe``: measures the service too (`Client.probe`), so that the mock can have its habits.
-    - ``key``: what the fakes are drawn from, 16 bytes or more. Records that were made with one key
-      have the same fakes. Keep it as secret as the data: whoever has it can tell whether a value
-      that they know is in the record. By default it is random, and forgotten.
-    - ``replace``: whether a record that is in ``folder`` already gives way to the new one.
+    - ``users``: how many to record, with their messages; None for all. With ``spread`` they are
+      spaced evenly over the whole list, which is read to its end; without, they are the first.
+    - ``messages_per_user``: how many of each list, from its start; None for all.
+    - ``probe``: also measures the service (`Client.probe`), so that the mock can imitate it.
+    - ``key``: derives the fakes, 16 bytes or more. Records made with the same key have the same
+      fakes. Keep it as secret as the data: anyone who has it can test whether a known value is in
+      the record. By default it is random and discarded.
+    - ``replace``: whether to replace an existing record in ``folder``.
 
-    FileExistsError where something else is there, ValueError where an argument makes no sense, both
-    before anything is sent, as is OSError where the folder cannot be made; else the errors of
-    `backread.errors`, and OSError where a file cannot be written. What is written appears whole or
-    not at all.
+    Raises, before anything is sent, FileExistsError if something else is there, ValueError for an
+    invalid argument, and OSError if the folder cannot be created; later the errors of
+    `backread.errors`, and OSError if a file cannot be written. The record appears atomically.
     """
     from backread._client.client import Client
 
@@ -112,7 +111,7 @@ def record(
     try:
         fakes = Fakes(Key(key))
     finally:
-        # Tools that print a traceback print the local variables of its frames.
+        # Traceback tools print local variables.
         del key
     _refuse_other(target, replace)
     # Before anything is sent: a folder that cannot be made costs no request.
