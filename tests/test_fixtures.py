@@ -84,7 +84,7 @@ def test_they_are_listed_with_what_they_give(pytester: Any) -> None:
     done = pytester.runpytest_subprocess("--fixtures")
     for name in ("backread_server", "backread_client", "backread_async_client"):
         done.stdout.fnmatch_lines([f"{name}*"])
-    done.stdout.fnmatch_lines(["*faked service with 200 users*"])
+    done.stdout.fnmatch_lines(["*mock server with 200 users*"])
 
 
 def test_the_suite_runs_with_the_installed_plugin(request: pytest.FixtureRequest) -> None:
