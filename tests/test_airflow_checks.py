@@ -17,7 +17,7 @@ LOG = logging.getLogger("test_airflow_checks")
 
 
 def checked(lane: Lane, checks: Checks, times: int = 1) -> News | None:
-    """What so many checks found, one after another."""
+    """What that many checks in a row found."""
 
     async def main() -> News | None:
         async with lane.async_client(max_retries=0, on_rate_limit="raise") as client:

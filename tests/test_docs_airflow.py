@@ -1,4 +1,4 @@
-"""The DAGs of README.md and docs/: each has an id of its own.
+"""The DAGs of README.md and docs/: each has a distinct id.
 
 Airflow shows one of two DAGs with the same id, and nothing of the other. They are run by
 tests/integrations/airflow/test_pages.py.

@@ -94,7 +94,7 @@ def test_to_make_them_sends_one_request(lane: Lane) -> None:
 def test_how_many_there_are(lane: Lane, scripted: Any) -> None:
     assert len(made(lane, resource="messages")) == 1
     assert len(made(lane, resource="messages", shards=300)) == 300
-    # The list of users is one walk, whoever asks for parts.
+    # The list of users is one walk, however many shards are requested.
     assert len(made(lane, resource="users", shards=300)) == 1
     lane.world.add_users(1_000)
     assert len(made(lane, resource="messages")) == 3

@@ -172,7 +172,7 @@ def test_one_address_that_always_fails_ends_though_others_are_answered(scripted:
 def test_a_list_that_always_fails_is_no_outage_when_it_is_the_last_one(
     face: Any, backread_mock: Lane, fault: Fault
 ) -> None:
-    """Nothing else is under way by then: the service is asked for something else."""
+    """Nothing else is in flight by then, so another URL is requested."""
     m = backread_mock
     m.clock.virtual()
     broken = m.world.user_ids()[-1]

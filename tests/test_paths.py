@@ -256,8 +256,8 @@ def test_a_uri_says_what_is_not_supported_and_what_to_do(
 
 
 def test_the_uri_of_a_file_is_told_apart(home: Path) -> None:
-    with pytest.raises(MirrorError, match="file:///home/chats is a URI; give the path in it alone"):
-        Mirror("file:///home/chats")
+    with pytest.raises(MirrorError, match="file:///data/chats is a URI; give the path in it alone"):
+        Mirror("file:///data/chats")
 
 
 def test_a_name_with_a_colon_is_no_uri(backread: Backread, home: Path) -> None:

@@ -72,7 +72,7 @@ class ListProfile:
     """The habits of one kind of list.
 
     - ``rows``: distinct rows that the findings rest on.
-    - ``stable``: a page that is asked for again has its rows in the same sequence.
+    - ``stable``: a page that is requested twice has its rows in the same order.
     - ``total_exact``: ``total`` is the number of rows; ``total_error``: how many more it says.
     - ``short_pages``: a page held fewer rows than it could.
     """
@@ -90,7 +90,7 @@ class ListProfile:
 class Follows:
     """Whether a user's timestamp is never behind their newest message.
 
-    ``share``: of so many ``users``, how many it holds for, from 0 to 1.
+    ``share``: the fraction of ``users`` that it holds for, from 0 to 1.
     """
 
     holds: bool

@@ -232,7 +232,7 @@ def _rows(profile: ServiceProfile, switches: Switches, left_out: dict[str, str])
         for name in sorted(names - ADDED.get(kind, set()))
     ]
     if unknown:
-        left_out["fields.extra"] = f"{_some(unknown)}; the mock adds fields of its own"
+        left_out["fields.extra"] = f"{_some(unknown)}; the mock adds other fields"
     ids = {kind: profile.fields.get(kind, {}).get("id") for kind in ("user", "message")}
     types = {kind: found.types for kind, found in ids.items() if found is not None and found.types}
     if ("string",) in types.values():

@@ -26,7 +26,7 @@ class MockServer(Lane):
         with MockServer(World(seed=7, users=50)) as server:
             assert len(list(server.client().users.list())) == 50
 
-    The server is the lane of its own secret, and `lane` makes more.
+    The server itself is a lane, with the server's secret; `lane` makes more.
     """
 
     __slots__ = ()

@@ -553,7 +553,7 @@ def test_a_dead_service_is_waited_for_until_the_timeout(
 def test_what_no_wait_would_mend_fails_the_sensor_at_once(
     run: Run, lane: Lane, connect: Connect, how: str, status: int
 ) -> None:
-    """Also with soft_fail, or nobody would hear of it."""
+    """Also with soft_fail: a skip would go unnoticed."""
     connect(lane)
     # With deferrable the second check is the triggerer's.
     lane.fault(f"users offset=0 attempt=2: status({status})")
