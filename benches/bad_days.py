@@ -21,10 +21,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/integrations/services"))
 
+import lists  # noqa: E402
 import scenarios  # noqa: E402
 from database import Table, postgresql  # noqa: E402
 from origin import Memory, newest_first  # noqa: E402
-from scenarios import Paced, Read  # noqa: E402
+from reading import Read, given  # noqa: E402
+from scenarios import Paced  # noqa: E402
 
 from tables import table  # noqa: E402
 
@@ -67,7 +69,7 @@ class Bench:
 
     def _import(self, store: Callable[[], Any], after: int, rows: int) -> Figures:
         read, loop = (
-            scenarios.import_at_front(store(), USERS, after, rows, plain=plain)
+            lists.import_at_front(store(), USERS, after, rows, plain=plain)
             for plain in (False, True)
         )
         assert read.report is not None
@@ -82,7 +84,7 @@ class Bench:
 
     def _imports(self) -> Figures:
         lost = [
-            scenarios.import_at_front(
+            lists.import_at_front(
                 Table(self.database, newest_first(1_000), "created_at desc"),
                 1_000,
                 after,
@@ -156,7 +158,7 @@ class Bench:
     def _outage(self, proxy: scenarios.Proxy, seconds: float, **options: Any) -> Figures:
         count = (1 if self.quick else 3) if seconds > 5 else (3 if self.quick else 10)
         outages = [
-            scenarios.outage(self.folder(), proxy, seconds, **scenarios.given(**options))
+            scenarios.outage(self.folder(), proxy, seconds, **given(**options))
             for _ in range(count)
         ]
         well = [one for one in outages if one.read.error is None]
@@ -212,9 +214,9 @@ class Bench:
     def _counts(self, seconds: float) -> Figures:
         count = 10 if self.quick else 60
         users = Table(self.database, newest_first(1_000), "created_at desc")
-        return self._walks(scenarios.counted_late(users, 1_000, seconds, count, 1))
+        return self._walks(lists.counted_late(users, 1_000, seconds, count, 1))
 
-    def _walks(self, walks: scenarios.Walks) -> Figures:
+    def _walks(self, walks: lists.Walks) -> Figures:
         return {
             "certified": f"{walks.certified} of {walks.walks}",
             "falsely": walks.false,
@@ -230,17 +232,19 @@ class Bench:
 
     def _orders(self, order: str | None) -> Figures:
         count = 10 if self.quick else 60
-        return self._walks(scenarios.moving(self.database, order, 1_000, count, 1))
+        return self._walks(lists.moving(self.database, order, 1_000, count, 1))
 
     def reasons(self) -> Iterator[Row]:
         yield "a user updated inside an overlap, by updated_at", self._reasons
 
     def _reasons(self) -> Figures:
-        reads = [scenarios.updated_in_overlap(self.database, one) for one in range(90, 99)]
+        reads = [lists.updated_in_overlap(self.database, one) for one in range(90, 99)]
         reports = [one.report for one in reads if one.report is not None]
         return {
             "walks": len(reports),
-            "false reasons": sum("nothing in them says so" in (r.reason or "") for r in reports),
+            "false reasons": sum(
+                "moved with unchanged content" in (r.reason or "") for r in reports
+            ),
             "certified": sum(r.certificate != "uncertified" for r in reports),
             "missed": sum(one.missed(range(1, 201)) for one in reads),
         }
@@ -252,7 +256,7 @@ class Bench:
 
     def _ties(self, updates: int) -> Figures:
         count = 1 if self.quick else 5
-        return self._walks(scenarios.tied(self.database, 2_000, count, 1, updates=updates))
+        return self._walks(lists.tied(self.database, 2_000, count, 1, updates=updates))
 
     def proxies(self) -> Iterator[Row]:
         yield "a proxy refuses CONNECT with 407", self._proxy

@@ -212,7 +212,7 @@ GROUPS: dict[str, tuple[Case, ...]] = {
         case("inject-url", "a line break in the URL", faults.good, injected, into="url"),
         case(
             "self-signed",
-            "a certificate that nobody vouches for",
+            "a TLS certificate of an unknown authority",
             faults.good,
             distrusted,
             certificate=OWN,

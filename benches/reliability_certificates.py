@@ -1,4 +1,4 @@
-"""Certificates for localhost that nobody vouches for, made by openssl."""
+"""Certificates for localhost of an unknown authority, made by openssl."""
 
 from __future__ import annotations
 

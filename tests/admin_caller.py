@@ -1,7 +1,5 @@
 """The mock's admin interface, asked by hand."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

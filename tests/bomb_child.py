@@ -5,8 +5,6 @@ of the read. It writes a line of JSON: the name of the error, and by how many MB
 memory is above what was taken before.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json

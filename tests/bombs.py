@@ -1,7 +1,5 @@
 """Answers that would fill the memory: small when sent, or without an end."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator

@@ -1,36 +1,14 @@
 """The mock asked by hand, and the fields that the interface shows."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from typing import Any
 from urllib.parse import urlsplit
 
+import canned
 from backread.testing import Lane
 
-USER_FIELDS = [
-    "id",
-    "name",
-    "email",
-    "reference",
-    "created_at",
-    "updated_at",
-    "online_at",
-    "last_url",
-    "user_attributes",
-]
-MESSAGE_FIELDS = [
-    "id",
-    "body",
-    "read_by_user",
-    "read_by_operator",
-    "created_at",
-    "file_url",
-    "auto_invitation",
-    "sender_type",
-    "sender",
-]
+USER_FIELDS, MESSAGE_FIELDS = list(canned.user(1)), list(canned.message(1))
 SENDER_FIELDS = {
     "user": ["id", "name", "email"],
     "operator": ["id", "forename", "surname", "email", "picture_thumb_url"],

@@ -1,11 +1,10 @@
 """Rows as the interface shows them, and services over such rows that page in odd ways."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from backread.models import WalkReport
+from backread.testing import Audit, Lane
 from scripted_server import Request, answer
 
 Row = dict[str, Any]
@@ -112,3 +111,17 @@ def walk(face: Any, server: Any, **options: Any) -> tuple[list[int], WalkReport]
 
 def offsets(server: Any) -> list[int]:
     return [int(request.query["offset"]) for request in server.requests]
+
+
+def audited(face: Any, lane: Lane, user_id: int | None = None, **options: Any) -> tuple[Audit, Any]:
+    """The audit and the report of a walk over users, or a user's messages, as they change.
+
+    No row may be missing, and all changes must have come.
+    """
+    client = face.client(lane)
+    whose = () if user_id is None else (user_id,)
+    listing = (client.messages if whose else client.users).list(*whose, **options)
+    audit = lane.audit(ids(face.collect(listing)), messages_of=user_id)
+    assert audit.ok
+    assert lane.waiting == 0
+    return audit, listing.report

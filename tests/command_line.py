@@ -1,7 +1,5 @@
 """The command line, run in this process or in one of its own, and what it wrote."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -11,6 +11,8 @@
         first = face.take(client.users.list(), 3)             # breaks off after three items
         table = face.call(client.users.list().to_arrow)       # any method, async or not
         face.close(client)                                    # close(), or await aclose()
+        user = face.get(server, timeout=5)                    # user 42, by a new client
+        error = face.failure(server, ServerError)             # the error of that
 
 ``face.name`` is "sync" or "async", ``face.kind`` the class. A test that needs more of one face,
 such as cancelling a task, is about that face alone and does not use the fixture.
@@ -27,14 +29,14 @@ such as cancelling a task, is about that face alone and does not use the fixture
         assert len(server.requests) == 2
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import inspect
 import itertools
+import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +50,32 @@ admin_server = admin_caller.admin_server
 backread = command_line.backread
 server = command_line.server
 settings = command_line.settings
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Any:
+    """A mirror in a folder that does not exist yet."""
+    from backread import Mirror
+
+    return Mirror(tmp_path / "chats")
+
+
+@pytest.fixture
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment says nothing to a client: no setting, proxy or certificate."""
+    others = {"all_proxy", "http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"}
+    for name in [*os.environ]:
+        if name.startswith("BACKREAD_") or name.lower() in others:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Issues certificates for TLS (see secure_server.py)."""
+    from secure_server import Authority
+
+    return Authority(tmp_path_factory.mktemp("authority"))
+
 
 # A shell gives its background jobs a SIGINT that is ignored, and children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -65,15 +93,8 @@ class Face:
         self._cleanup = cleanup
 
     def client(self, server: Any, **options: Any) -> Any:
-        """A client of anything with ``url``, ``secret`` and ``vendor``; closed after the test.
-
-        Of a mock it goes by the mock's clock.
-        """
-        make = getattr(server, self.maker, None)
-        if make is None:
-            client = self.kind(server.url, server.secret, server.vendor, **options)
-        else:
-            client = make(**options)
+        """A client of a mock, by whose clock it goes, or of a `Place`; closed after the test."""
+        client = getattr(server, self.maker)(**options)
         self._cleanup.callback(self.close, client)
         return client
 
@@ -91,6 +112,22 @@ class Face:
 
     def pages(self, listing: Any) -> list[Any]:
         return self.collect(listing.pages())
+
+    def get(self, server: Any, **options: Any) -> Any:
+        """User 42, by a client that is closed afterwards."""
+        client = self.client(server, **options)
+        try:
+            return self.call(client.users.get, 42)
+        finally:
+            self.close(client)
+
+    def failure(
+        self, server: Any, kind: type[Exception], match: str | None = None, **options: Any
+    ) -> Any:
+        """The error of `get`."""
+        with pytest.raises(kind, match=match) as caught:
+            self.get(server, **options)
+        return caught.value
 
 
 class SyncFace(Face):
@@ -164,6 +201,13 @@ def face(request: pytest.FixtureRequest) -> Iterator[Face]:
 
 
 @pytest.fixture
+def mock(backread_mock: Any) -> Any:
+    """``backread_mock`` on virtual time: waits take none."""
+    backread_mock.clock.virtual()
+    return backread_mock
+
+
+@pytest.fixture
 def by_hand() -> Iterator[Callable[[Any], Any]]:
     """Makes a `Caller` of a lane or a server, closed after the test."""
     from by_hand import Caller
@@ -182,7 +226,7 @@ def by_hand() -> Iterator[Callable[[Any], Any]]:
 def scripted() -> Iterator[Callable[..., ScriptedServer]]:
     with contextlib.ExitStack() as cleanup:
 
-        def make(*script: Any) -> ScriptedServer:
-            return cleanup.enter_context(ScriptedServer(*script))
+        def make(*script: Any, **options: str) -> ScriptedServer:
+            return cleanup.enter_context(ScriptedServer(*script, **options))
 
         yield make

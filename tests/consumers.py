@@ -3,8 +3,6 @@
 The versions are those of constraints.txt; a test of one that is not installed is left out.
 """
 
-from __future__ import annotations
-
 import importlib
 import tempfile
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Pages of documentation as their tests see them: fenced blocks, which run, and tables."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import contextlib
@@ -19,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -243,3 +242,45 @@ def bench(name: str) -> Iterator[ModuleType]:
                 file = getattr(sys.modules[added], "__file__", None)
                 if file is not None and Path(file).is_relative_to(folder):
                     del sys.modules[added]
+
+
+class Measured:
+    """A page with the tables of a script of benches/; the script is imported as it is used."""
+
+    def __init__(self, page: str, script: str) -> None:
+        if not IN_CHECKOUT:
+            pytest.skip("the wheel check takes no benches along", allow_module_level=True)
+        self.page = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        self.text = " ".join(self.page.split())
+        self._name = script
+
+    def fixture(self) -> Any:
+        """The script, for the tests of a module."""
+
+        @pytest.fixture(scope="module")
+        def script() -> Iterator[ModuleType]:
+            with bench(self._name) as module:
+                yield module
+
+        return script
+
+    def cells(self, script: ModuleType, name: str) -> list[list[str]]:
+        """The lines of a table, the one below its header left out."""
+        [text] = script.tables.between(name).findall(self.page)
+        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+        return [lines[0], *lines[2:]]
+
+    def check_table(
+        self, script: ModuleType, name: str, columns: list[str], rows: list[str]
+    ) -> None:
+        """Its columns and the names of its rows are these, and no cell is empty."""
+        header, *lines = self.cells(script, name)
+        assert header == columns
+        assert [line[0] for line in lines] == rows
+        assert all(len(line) == len(header) and all(line) for line in lines)
+
+    def check_versions(self, script: ModuleType) -> None:
+        """The versions on the page are those that are installed."""
+        [setting] = script.tables.between("setting").findall(self.page)
+        versions = re.compile("(?<=Versions: ).*(?=\\.$)", re.MULTILINE)
+        assert versions.findall(setting) == versions.findall(script.setting()) != []

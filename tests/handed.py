@@ -1,7 +1,5 @@
 """What hands over columns, three of a kind: a listing, a page, a table of a mirror."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads of every kind by either face, and answers that are broken on the wire."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable

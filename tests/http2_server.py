@@ -1,7 +1,5 @@
 """A service that speaks HTTP/2 alone, over TLS; answers as `SecureServer` does."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
@@ -15,13 +13,12 @@ from h2.events import RequestReceived
 from h2.exceptions import ProtocolError
 
 from canned import envelope, user, users
+from scripted_server import Place
 from secure_server import Authority
 
 
-class Http2Server:
+class Http2Server(Place):
     """Listens on a free port to the end of its ``with`` block."""
-
-    secret, vendor = "secret-of-the-service", "example"
 
     def __init__(
         self, authority: Authority, *, answers: int | None = None, refuses: int = 0

@@ -5,8 +5,6 @@ in any order; text, numbers and timestamps at their edges; white space, escapes 
 A drawn object is a list of pairs, so that a key can come twice. `spell` writes one as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import dataclass

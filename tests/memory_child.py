@@ -4,8 +4,6 @@ Started by test_memory.py with a server's URL, and prints how often the secret i
 while the client lives, and after it. No part of the search is itself the secret.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import gc

@@ -1,7 +1,5 @@
 """A mirror as backread's first schema kept and published it; no code of today has a part in it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -90,15 +88,14 @@ UNFINISHED = (
 PUBLISHED = ("users", "messages", "lists", "rejects", "runs")
 
 
-def make_version1(folder: Path, *, unfinished: bool = False, published: bool = True) -> None:
+def make_version1(folder: Path, *, unfinished: bool = False) -> None:
     """Writes the mirror; ``unfinished`` leaves a run in it, as a kill would."""
     directory = folder / "published"
     directory.mkdir(parents=True)
     with duckdb.connect(str(folder / "mirror.duckdb")) as connection:
         for statement in STATEMENTS:
             connection.execute(statement).fetchall()
-        if published:
-            _publish(connection, directory)
+        _publish(connection, directory)
         for statement in UNFINISHED if unfinished else ():
             connection.execute(statement).fetchall()
 

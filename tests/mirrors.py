@@ -4,8 +4,6 @@
 what is certified, or where the service is; ``batch`` makes what it gives, in the core's columns.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -215,7 +213,7 @@ class BatchSource:
         self.base_url = base_url
         self.vendor = vendor
         self.known: dict[str, list[Row]] | None = None
-        self.profile: str | None = None
+        self.profile: dict[str, Any] | None = None
         self.mode: str | None = None
         self.max_staleness: float | None = None
         self.asked: list[Row] = []

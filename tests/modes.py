@@ -1,7 +1,5 @@
 """Modes of files, and code that runs as another user."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess
@@ -91,7 +89,7 @@ _unfinished._scratch.clear()
 
 
 def run_as(
-    code: str, server: Any, user: int, groups: tuple[int, ...], mask: int = 0o022
+    code: str, server: Any, user: int, groups: tuple[int, ...]
 ) -> subprocess.CompletedProcess[str]:
     """Runs code as a user with a group of the same number and further ones.
 
@@ -101,7 +99,7 @@ def run_as(
     os.setgroups({list(groups)})
     os.setgid({user})
     os.setuid({user})
-    os.umask({mask})
+    os.umask(0o022)
     os.chdir("/")
     """
     whole = WARM + textwrap.dedent(become) + textwrap.dedent(code)

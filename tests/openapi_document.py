@@ -1,7 +1,5 @@
 """The OpenAPI document, as something that answers are held against."""
 
-from __future__ import annotations
-
 import importlib.resources
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """What a probe must find of a service in a dialect of the mock."""
 
-from __future__ import annotations
-
 from backread import ServiceProfile
 from backread.profile import FieldProfile, ListProfile
 from backread.testing import Dialect

@@ -1,7 +1,5 @@
 """A service of given rows for the probe's tests, and what must hold of every profile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any

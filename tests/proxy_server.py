@@ -12,10 +12,10 @@ import http.server
 import select
 import socket
 import ssl
-import threading
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
+from kept_server import KeptServer
 from scripted_server import Request
 
 
@@ -58,13 +58,11 @@ def relay(near: socket.socket, far: socket.socket) -> None:
             other[ready].sendall(received)
 
 
-class ProxyServer(http.server.ThreadingHTTPServer):
+class ProxyServer(KeptServer):
     """Listens on a free port from its beginning to the end of its ``with`` block.
 
-    ``refusal`` is sent in place of a tunnel; ``plain`` answers what is asked without one.
+    ``refusal`` is sent in place of a tunnel; ``plain`` answers requests without one.
     """
-
-    daemon_threads = True
 
     def __init__(
         self,
@@ -74,31 +72,8 @@ class ProxyServer(http.server.ThreadingHTTPServer):
         plain: Callable[[Request], bytes] = lambda request: b"",
         context: ssl.SSLContext | None = None,
     ) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.requests: list[Request] = []
+        super().__init__(context, handler=Handler)
         self.tunnel_port = tunnel_port
         self.refusal = refusal
         self.plain = plain
-        self._context = context
         self.address = f"127.0.0.1:{self.server_port}"
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
-
-    def get_request(self) -> Any:
-        connection, address = super().get_request()
-        if self._context is not None:
-            connection = self._context.wrap_socket(
-                connection, server_side=True, do_handshake_on_connect=False
-            )
-        return connection, address
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client may go away, as from a certificate that it does not trust."""
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        self.server_close()

@@ -1,7 +1,5 @@
 """Reads of one canned answer, by either face."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -9,8 +9,6 @@
 Slow and plain: the native module has faster ways to the same end.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -149,11 +147,9 @@ class _Odd:
 
 
 def _record(
-    pairs: Any, readers: dict[str, _Reader], odd: _Odd
+    pairs: Pairs, readers: dict[str, _Reader], odd: _Odd
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The named fields, None where they are missing or odd, and the rest, odd values in it."""
-    if not isinstance(pairs, Pairs):
-        raise _FaultError
     named: dict[str, Any] = dict.fromkeys(readers)
     rest: dict[str, Any] = {}
     for name, value in pairs:
@@ -185,20 +181,13 @@ def _user(pairs: Any, odd: _Odd) -> User:
 def _message(pairs: Any, user_id: int, odd: _Odd) -> Message:
     named, rest = _record(pairs, _MESSAGE, odd)
     if named["sender"] is not None:
-        try:
-            named["sender"] = _sender(named["sender_type"], named["sender"], odd)
-        except _FaultError:
-            rest["sender"] = as_sent(named["sender"])
-            named["sender"] = None
-            odd.count += 1
+        named["sender"] = _sender(named["sender_type"], named["sender"], odd)
     return Message(**named, user_id=user_id, extra=rest)
 
 
 def _sender(
-    sender_type: str | None, pairs: Any, odd: _Odd
+    sender_type: str | None, pairs: Pairs, odd: _Odd
 ) -> UserSender | OperatorSender | OtherSender:
-    if not isinstance(pairs, Pairs):
-        raise _FaultError
     try:
         _whole(pairs.last("id"))
         known = sender_type in ("user", "operator")
@@ -251,6 +240,12 @@ def _text(value: Any) -> str:
 
 def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
+        raise _FaultError
+    return value
+
+
+def _pairs(value: Any) -> Pairs:
+    if not isinstance(value, Pairs):
         raise _FaultError
     return value
 
@@ -314,7 +309,7 @@ _MESSAGE: dict[str, _Reader] = {
     **dict.fromkeys(("read_by_user", "read_by_operator", "auto_invitation"), _TRUTH),
     "id": _whole,
     "created_at": _MOMENT,
-    "sender": lambda value: value,
+    "sender": _nullable(_pairs),
 }
 _USER_SENDER: dict[str, _Reader] = {"id": _whole, "name": _TEXT, "email": _TEXT}
 _OPERATOR: dict[str, _Reader] = {

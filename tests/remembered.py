@@ -1,7 +1,5 @@
 """What a mirror remembers, in memory: the core's side of a sync without a database."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, Literal

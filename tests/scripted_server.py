@@ -13,8 +13,6 @@ script is called with its `Request`; one function alone is called with each. An 
 - `RESET`, which breaks the connection; so it does as a piece, after those before it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
@@ -27,6 +25,8 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
+
+from backread import AsyncClient, Client
 
 HANG_UP = b""
 
@@ -85,13 +85,27 @@ def answer(
 USED_UP = answer(410, "the script has no more answers")
 
 
-class ScriptedServer:
-    """Listens from the moment it is made until `close`; also a context manager."""
+class Place:
+    """What clients are made for; so is a `MockServer`."""
 
-    secret = "scripted-secret"
+    url: str
+    secret = "secret-of-the-service"
     vendor = "example"
 
-    def __init__(self, *script: Answer | Callable[[Request], Answer]) -> None:
+    def client(self, **options: Any) -> Client:
+        return Client(self.url, self.secret, self.vendor, **options)
+
+    def async_client(self, **options: Any) -> AsyncClient:
+        return AsyncClient(self.url, self.secret, self.vendor, **options)
+
+
+class ScriptedServer(Place):
+    """Listens from the moment it is made until `close`; also a context manager."""
+
+    def __init__(
+        self, *script: Answer | Callable[[Request], Answer], secret: str = "scripted-secret"
+    ) -> None:
+        self.secret = secret
         self.requests: list[Request] = []
         self._script = iter(script)
         # One function alone answers all that comes.

@@ -1,22 +1,18 @@
 """A service over TLS, with certificates made for the test by an authority of its own.
 
-    authority = Authority(folder)
-    with SecureServer(authority.context("localhost")) as server:
-        Client(server.url, server.secret, server.vendor, ca_bundle=authority.file)
+authority = Authority(folder)
+with SecureServer(authority.context("localhost")) as server:
+    Client(server.url, server.secret, server.vendor, ca_bundle=authority.file)
 
-It answers every GET with user 42, or with the one page of users, over HTTP/1.1.
+
 """
 
 from __future__ import annotations
 
-import contextlib
-import http.server
-import json
 import ssl
-import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import trustme
 from cryptography import x509
@@ -25,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from canned import envelope, user, users
+from kept_server import KeptServer
 
 
 class Authority:
@@ -95,60 +91,8 @@ def _alone(folder: Path, host: str, issuer: x509.Name) -> tuple[ssl.SSLContext, 
     return context, files[0]
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: SecureServer
-
-    def do_GET(self) -> None:
-        one = self.path.endswith("/42")
-        body = json.dumps(user(42) if one else envelope(users(5))).encode()
-        self.server.requests.append(self.path)
-        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
-        version = getattr(self.connection, "version", lambda: None)()
-        self.server.versions.append(version)
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self._headers_buffer += [b"\r\n", body]  # type: ignore[attr-defined]
-        self.flush_headers()
-
-    def log_message(self, *arguments: Any) -> None:
-        pass
-
-
-class SecureServer(http.server.ThreadingHTTPServer):
-    """Listens on a free port from its beginning to the end of its ``with`` block."""
-
-    daemon_threads = True
-    secret, vendor = "secret-of-the-service", "example"
+class SecureServer(KeptServer):
+    """A `KeptServer` over TLS."""
 
     def __init__(self, context: ssl.SSLContext, host: str = "localhost") -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.requests: list[str] = []
-        self.headers: list[dict[str, str]] = []
-        self.versions: list[str | None] = []
-        self.connections = 0
-        self._context = context
-        self.url = f"https://{host}:{self.server_port}"
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
-
-    def get_request(self) -> Any:
-        connection, address = super().get_request()
-        self.connections += 1
-        # The handshake comes in the connection's own thread.
-        secure = self._context.wrap_socket(
-            connection, server_side=True, do_handshake_on_connect=False
-        )
-        return secure, address
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that refuses the certificate goes away, as it should."""
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.shutdown()
-        self._thread.join()
-        with contextlib.suppress(OSError):
-            self.server_close()
+        super().__init__(context, host)

@@ -1,7 +1,5 @@
 """All that tools show of objects and errors: what a secret must not be in."""
 
-from __future__ import annotations
-
 import traceback
 from typing import Any
 

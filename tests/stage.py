@@ -1,7 +1,5 @@
 """A server for tests of many answers by hypothesis, and the settings of those tests."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 from backread import Client

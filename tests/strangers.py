@@ -1,7 +1,5 @@
 """What strangers may write into names, messages and addresses, for the tests of what is drawn."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any

@@ -1,7 +1,5 @@
 """A command under a pseudo-terminal, as a person sees it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

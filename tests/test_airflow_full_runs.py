@@ -1,14 +1,9 @@
 """Which runs of a mirror are full, by the runs before them; Airflow is not needed for that."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from backread import Mirror
 from backread.integrations.airflow.full_runs import full_is_due, why_full
-from backread.testing import Lane
 
 HOUR, DAY = 3600.0, 86_400.0
 
@@ -23,40 +18,40 @@ def full_hours(starts: list[float], **rule: float | None) -> list[float]:
     return [start / HOUR for mode, start in runs if mode == "full"]
 
 
-def test_once_a_day_is_at_the_same_hour_though_schedules_are_early_and_late() -> None:
+def test_once_a_day_is_at_the_same_hour_though_schedules_are_early_and_late():
     late = [0.0, 9.0, 3.0, 12.0, 1.0]
     starts = [hour * HOUR + late[hour % 5] for hour in range(24 * 7)]
     assert [round(hour) for hour in full_hours(starts, every=DAY)] == [24 * day for day in range(7)]
 
 
 @pytest.mark.parametrize("gap", [5 / 60, 1, 6, 24])
-def test_no_full_run_is_missed_at_any_schedule(gap: float) -> None:
+def test_no_full_run_is_missed_at_any_schedule(gap):
     starts = [turn * gap * HOUR for turn in range(int(24 * 10 / gap))]
     full = full_hours(starts, every=DAY)
     assert full == pytest.approx([24.0 * day for day in range(10)])
 
 
-def test_manual_runs_between_move_nothing() -> None:
+def test_manual_runs_between_move_nothing():
     starts = sorted([hour * HOUR for hour in range(72)] + [22.5 * HOUR, 23.2 * HOUR, 30.1 * HOUR])
     assert full_hours(starts, every=DAY) == [0, 24, 48]
 
 
-def test_one_in_so_many_runs() -> None:
+def test_one_in_so_many_runs():
     starts = [turn * HOUR for turn in range(10)]
     assert full_hours(starts, every_runs=4) == [0, 4, 8]
     assert full_hours(starts, every_runs=1) == list(range(10))
 
 
-def test_a_mirror_s_own_runs_count(backread_mock: Lane, tmp_path: Path) -> None:
+def test_a_mirror_s_own_runs_count(backread_mock, tmp_path):
     pytest.importorskip("duckdb")
     folder = str(tmp_path / "chats")
-    assert full_is_due(folder, DAY, None) == "no run of this mirror was full yet"
+    assert full_is_due(folder, DAY, None) == "this mirror has no full run yet"
     assert full_is_due(folder, None, None) is None
     with backread_mock.client() as client:
         Mirror(folder).sync(client)
-        assert full_is_due(folder, DAY, None) == "no run of this mirror was full yet"
+        assert full_is_due(folder, DAY, None) == "this mirror has no full run yet"
         Mirror(folder).sync(client, mode="full")
         assert full_is_due(folder, DAY, 2) is None
         assert full_is_due(folder, 0, None) is not None
         Mirror(folder).sync(client)
-    assert full_is_due(folder, None, 2) == "it is one in 2, and the last full one is 2 runs ago"
+    assert full_is_due(folder, None, 2) == "the last full run was 2 runs ago, and one in 2 is full"

@@ -1,7 +1,5 @@
 """``messages.all``: every user's messages, lists read side by side, and one report over them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 
@@ -43,7 +41,7 @@ def pairs(messages: list[Any]) -> Counter[tuple[int, int]]:
     return Counter((one.user_id, one.id) for one in messages)
 
 
-def test_every_message_of_the_mock_once(face: Any, backread_server: Any) -> None:
+def test_every_message_of_the_mock_once(face, backread_server):
     world = backread_server.world
     listing = face.client(backread_server).messages.all()
     read = face.collect(listing)
@@ -72,9 +70,7 @@ def test_every_message_of_the_mock_once(face: Any, backread_server: Any) -> None
     assert (report.certificate, report.reason) == ("linked", None)
 
 
-def test_the_messages_of_one_user_come_in_the_order_of_the_list(
-    face: Any, backread_server: Any
-) -> None:
+def test_the_messages_of_one_user_come_in_the_order_of_the_list(face, backread_server):
     world = backread_server.world
     lists: dict[int, list[int]] = {}
     for one in face.collect(face.client(backread_server).messages.all()):
@@ -84,7 +80,7 @@ def test_the_messages_of_one_user_come_in_the_order_of_the_list(
     }
 
 
-def test_short_lists_of_few_users_are_certified(face: Any, scripted: Any) -> None:
+def test_short_lists_of_few_users_are_certified(face, scripted):
     service = Service({1: 0, 2: 5, 3: 98})
     server = scripted(service)
     listing = face.client(server).messages.all(strict=True)
@@ -98,13 +94,13 @@ def test_short_lists_of_few_users_are_certified(face: Any, scripted: Any) -> Non
     assert report.ended_at is not None
 
 
-def test_no_users_no_messages(face: Any, scripted: Any) -> None:
+def test_no_users_no_messages(face, scripted):
     listing = face.client(scripted(Service({}))).messages.all()
     assert face.collect(listing) == []
     assert (listing.report.certificate, listing.report.requests) == ("snapshot", 1)
 
 
-def test_the_users_may_be_named(face: Any, scripted: Any) -> None:
+def test_the_users_may_be_named(face, scripted):
     service = Service(dict.fromkeys(range(1, 30), 2))
     server = scripted(service)
     for named in ([3, 5], (3, 5), {3, 5}, iter([3, 5]), range(3, 6, 2)):
@@ -118,30 +114,30 @@ def test_the_users_may_be_named(face: Any, scripted: Any) -> None:
     assert "2 users" in repr(listing)
 
 
-def test_named_users_can_be_walked_twice(face: Any, scripted: Any) -> None:
+def test_named_users_can_be_walked_twice(face, scripted):
     """An iterator is used up by the first walk, unless it was kept."""
     listing = face.client(scripted(Service({1: 2, 2: 2}))).messages.all(users=iter([1, 2]))
     assert len(face.collect(listing)) == len(face.collect(listing)) == 4
 
 
-def test_no_named_users_is_no_messages(face: Any, scripted: Any) -> None:
+def test_no_named_users_is_no_messages(face, scripted):
     server = scripted(Service({1: 2}))
     assert face.collect(face.client(server).messages.all(users=[])) == []
     assert server.requests == []
 
 
-def test_a_user_named_twice_is_read_once(face: Any, scripted: Any) -> None:
+def test_a_user_named_twice_is_read_once(face, scripted):
     service = Service({1: 2, 2: 3})
     listing = face.client(scripted(service)).messages.all(users=[1, 2, 1])
     assert pairs(face.collect(listing)) == service.expected
 
 
-def test_a_named_user_that_does_not_exist_is_an_error(face: Any, scripted: Any) -> None:
+def test_a_named_user_that_does_not_exist_is_an_error(face, scripted):
     with pytest.raises(NotFoundError, match="/external/users/9/messages"):
         face.collect(face.client(scripted(Service({1: 1}))).messages.all(users=[1, 9]))
 
 
-def test_a_user_that_goes_away_is_no_error_and_is_reported(face: Any, scripted: Any) -> None:
+def test_a_user_that_goes_away_is_no_error_and_is_reported(face, scripted):
     service = Service({1: 2, 2: 3, 3: 4}, gone=(2,))
     server = scripted(service)
     listing = face.client(server).messages.all()
@@ -156,9 +152,7 @@ def test_a_user_that_goes_away_is_no_error_and_is_reported(face: Any, scripted: 
         face.collect(face.client(server).messages.all(strict=True))
 
 
-def test_a_list_that_is_not_found_for_a_user_who_is_there_is_in_doubt(
-    face: Any, scripted: Any
-) -> None:
+def test_a_list_that_is_not_found_for_a_user_who_is_there_is_in_doubt(face, scripted):
     def service(request: Request) -> bytes:
         if request.path == "/external/users/2":
             return answer(200, user(2))
@@ -170,7 +164,7 @@ def test_a_list_that_is_not_found_for_a_user_who_is_there_is_in_doubt(
     assert listing.report.certificate == "uncertified"
 
 
-def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face: Any, scripted: Any) -> None:
+def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face, scripted):
     asked: list[str] = []
 
     def service(request: Request) -> bytes:
@@ -193,7 +187,7 @@ def test_a_user_that_goes_away_between_two_pages_is_in_the_counts(face: Any, scr
         face.collect(face.client(server).messages.all(strict=True))
 
 
-def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face: Any, scripted: Any) -> None:
+def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face, scripted):
     def service(request: Request) -> bytes:
         if request.query.get("offset") == "192":
             return answer(403, b"no more")
@@ -213,7 +207,7 @@ def test_a_walk_that_fails_or_is_cut_has_counted_what_it_gave(face: Any, scripte
     assert cut.report.ended_at is not None
 
 
-def test_the_error_of_the_only_list_ends_the_walk(face: Any, scripted: Any) -> None:
+def test_the_error_of_the_only_list_ends_the_walk(face, scripted):
     def service(request: Request) -> bytes:
         if request.path == "/external/users/2/messages":
             return answer(403, b"not this one")
@@ -226,13 +220,13 @@ def test_the_error_of_the_only_list_ends_the_walk(face: Any, scripted: Any) -> N
     assert listing.report.reason
 
 
-def test_an_error_of_the_list_of_users_ends_the_walk(face: Any, scripted: Any) -> None:
+def test_an_error_of_the_list_of_users_ends_the_walk(face, scripted):
     listing = face.client(scripted(answer(401))).messages.all()
     with pytest.raises(Exception, match="401"):
         face.collect(listing)
 
 
-def test_lists_are_counted_by_what_they_earned(face: Any, scripted: Any) -> None:
+def test_lists_are_counted_by_what_they_earned(face, scripted):
     service = Service({4: 120, 1: 5, 2: 130, 3: 0})
     listing = face.client(scripted(service)).messages.all(strict=True)
     assert pairs(face.collect(listing)) == service.expected
@@ -244,7 +238,7 @@ def test_lists_are_counted_by_what_they_earned(face: Any, scripted: Any) -> None
     assert (report.rows_short, report.proving_requests) == (0, 0)
 
 
-def test_uncertified_lists_are_counted_and_named(face: Any, scripted: Any) -> None:
+def test_uncertified_lists_are_counted_and_named(face, scripted):
     counts = {4: 120, 1: 5, 2: 130, 3: 0}
 
     def service(request: Request) -> bytes:
@@ -262,7 +256,7 @@ def test_uncertified_lists_are_counted_and_named(face: Any, scripted: Any) -> No
     assert "2 users" in report.reason
 
 
-def test_users_on_several_pages_leave_the_whole_linked(face: Any, scripted: Any) -> None:
+def test_users_on_several_pages_leave_the_whole_linked(face, scripted):
     """Whose messages are read is no better known than the users are."""
     service = Service(dict.fromkeys(range(1, 121), 0))
     listing = face.client(scripted(service)).messages.all(strict=True)
@@ -272,7 +266,7 @@ def test_users_on_several_pages_leave_the_whole_linked(face: Any, scripted: Any)
     assert (listing.report.certificate, listing.report.reason) == ("linked", None)
 
 
-def test_users_that_are_uncertified_leave_the_whole_uncertified(face: Any, scripted: Any) -> None:
+def test_users_that_are_uncertified_leave_the_whole_uncertified(face, scripted):
     def service(request: Request) -> bytes:
         if request.path == "/external/users":
             return paged(users(120), sent=20, total=None)(request)
@@ -286,9 +280,7 @@ def test_users_that_are_uncertified_leave_the_whole_uncertified(face: Any, scrip
     assert "users" in listing.report.reason
 
 
-def test_a_user_without_an_integer_id_is_not_passed_over_in_silence(
-    face: Any, scripted: Any
-) -> None:
+def test_a_user_without_an_integer_id_is_not_passed_over_in_silence(face, scripted):
     """Its messages cannot be asked for, so the whole cannot be proved."""
     for odd in ("x", None, -5):
 
@@ -302,7 +294,7 @@ def test_a_user_without_an_integer_id_is_not_passed_over_in_silence(
         assert listing.report.certificate == "uncertified"
 
 
-def test_strict_raises_at_the_end(face: Any, scripted: Any) -> None:
+def test_strict_raises_at_the_end(face, scripted):
     counts = {1: 120, 2: 3}
 
     def service(request: Request) -> bytes:
@@ -318,7 +310,7 @@ def test_strict_raises_at_the_end(face: Any, scripted: Any) -> None:
 
 
 @pytest.mark.parametrize("most", [0, 1, 7, 100, 150])
-def test_max_items_is_over_all_lists(face: Any, scripted: Any, most: int) -> None:
+def test_max_items_is_over_all_lists(face, scripted, most):
     service = Service(dict.fromkeys(range(1, 21), 20))
     server = scripted(service)
     listing = face.client(server, max_concurrency=2).messages.all(max_items=most)
@@ -330,7 +322,7 @@ def test_max_items_is_over_all_lists(face: Any, scripted: Any, most: int) -> Non
     assert len(server.requests) < 21
 
 
-def test_page_size_is_that_of_the_message_lists(face: Any, scripted: Any) -> None:
+def test_page_size_is_that_of_the_message_lists(face, scripted):
     service = Service({1: 5, 2: 3})
     server = scripted(service)
     read = face.collect(face.client(server).messages.all(page_size=2))
@@ -339,7 +331,7 @@ def test_page_size_is_that_of_the_message_lists(face: Any, scripted: Any) -> Non
     assert limits == {"2"}
 
 
-def test_all_as_dicts_and_as_pages(face: Any, scripted: Any) -> None:
+def test_all_as_dicts_and_as_pages(face, scripted):
     client = face.client(scripted(Service({1: 2, 2: 1})))
     read = face.collect(client.messages.all(as_dict=True))
     assert sorted(ids(read)) == [1000, 1001, 2000]
@@ -349,7 +341,7 @@ def test_all_as_dicts_and_as_pages(face: Any, scripted: Any) -> None:
     assert all(len({one.user_id for one in page}) == 1 for page in pages)
 
 
-def test_breaking_off_ends_all_lists(face: Any, scripted: Any) -> None:
+def test_breaking_off_ends_all_lists(face, scripted):
     server = scripted(Service(dict.fromkeys(range(1, 2001), 2)))
     client = face.client(server, max_concurrency=2)
     assert len(face.take(client.messages.all(), 5)) == 5
@@ -360,20 +352,20 @@ def test_breaking_off_ends_all_lists(face: Any, scripted: Any) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2**31, 2**62])
-def test_any_concurrency_reads_all(face: Any, scripted: Any, most: int) -> None:
+def test_any_concurrency_reads_all(face, scripted, most):
     service = Service(dict.fromkeys(range(1, 30), 2))
     client = face.client(scripted(service), max_concurrency=most)
     assert pairs(face.collect(client.messages.all())) == service.expected
 
 
-def test_odd_paging_loses_nothing(face: Any, scripted: Any) -> None:
+def test_odd_paging_loses_nothing(face, scripted):
     service = Service({1: 120, 2: 7, 3: 250}, at_most=50, total=None)
     listing = face.client(scripted(service)).messages.all()
     assert pairs(face.collect(listing)) == service.expected
     assert (listing.report.total_first, listing.report.total_last) == (None, None)
 
 
-def test_lists_are_read_side_by_side(face: Any, scripted: Any) -> None:
+def test_lists_are_read_side_by_side(face, scripted):
     """Each list waits for the others to be asked for: one after another, none would be answered."""
     import threading
 

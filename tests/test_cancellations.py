@@ -1,7 +1,5 @@
 """Cancelled tasks: 10,000 of them, at every stage, leave nothing behind."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from backread import AsyncClient, BackreadError
+from backread import BackreadError
 from canned import paged, user, users
 from scripted_server import answer
 from waiting import PATIENCE, eventually
@@ -82,7 +80,7 @@ def check_held(before: tuple[int, int]) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_cancellations_leave_nothing_behind(backread_server: Any) -> None:
+def test_ten_thousand_cancellations_leave_nothing_behind(backread_server):
     """No task, file, thread or memory, and no place among the requests under way."""
     client = backread_server.async_client(max_concurrency=4, max_retries=0)
 
@@ -129,9 +127,7 @@ def test_ten_thousand_cancellations_leave_nothing_behind(backread_server: Any) -
 @pytest.mark.parametrize(
     "stage", ["connecting", "waiting for its turn", "reading", "waiting to retry", "in a walk"]
 )
-def test_a_call_that_is_cancelled_at_a_stage_gives_its_place_back(
-    scripted: Any, stage: str
-) -> None:
+def test_a_call_that_is_cancelled_at_a_stage_gives_its_place_back(scripted, stage):
     pages = paged(users(400))
     asked = threading.Event()
 
@@ -152,7 +148,7 @@ def test_a_call_that_is_cancelled_at_a_stage_gives_its_place_back(
     server = scripted(service)
 
     async def main() -> None:
-        client = AsyncClient(server.url, server.secret, server.vendor, max_concurrency=1)
+        client = server.async_client(max_concurrency=1)
         calls: list[Callable[[], Awaitable[Any]]] = [lambda: client.users.get(1)]
         if stage == "in a walk":
             calls = [client.users.list().to_list]

@@ -1,7 +1,5 @@
 """Lists that change while they are read, and lists without an order: what a walk then proves."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +8,7 @@ import pytest
 
 from backread import IncompleteError
 from backread.testing import Lane, MockServer, World
-from canned import envelope, ids, users
+from canned import audited, envelope, ids, users
 from scripted_server import Request, answer
 
 Change = Callable[[Lane, list[int]], object]
@@ -54,23 +52,16 @@ DRIFTS: dict[str, Change] = {
 
 @pytest.mark.parametrize("order", ["id", "newest"])
 @pytest.mark.parametrize("drift", DRIFTS)
-def test_no_row_is_lost_while_the_list_moves(
-    face: Any, backread_mock: Lane, drift: str, order: str
-) -> None:
+def test_no_row_is_lost_while_the_list_moves(face, backread_mock, drift, order):
     m = backread_mock
     m.dialect = f"documented order={order}"
     DRIFTS[drift](m, m.world.user_ids()[:: 1 if order == "id" else -1])
-    listing = face.client(m).users.list(strict=True)
-    audit = m.audit(ids(face.collect(listing)))
-    assert m.waiting == 0
-    assert audit.ok
-    assert (listing.report.certificate, listing.report.reason) == ("linked", None)
-    assert (listing.report.missing_links, listing.report.inversions) == (0, 0)
+    _, report = audited(face, m, strict=True)
+    assert (report.certificate, report.reason) == ("linked", None)
+    assert (report.missing_links, report.inversions) == (0, 0)
 
 
-def test_rows_come_in_the_lists_order_though_some_were_fetched_late(
-    face: Any, backread_mock: Lane
-) -> None:
+def test_rows_come_in_the_lists_order_though_some_were_fetched_late(face, backread_mock):
     m = backread_mock
     m.between_pages("users", after=1).delete(first=20)
     read = ids(face.collect(face.client(m).users.list(strict=True)))
@@ -82,8 +73,8 @@ def test_rows_come_in_the_lists_order_though_some_were_fetched_late(
 
 @pytest.mark.parametrize(("users", "gone", "after"), [(200, 120, 2), (400, 50, 4), (400, 150, 3)])
 def test_no_row_is_lost_where_the_list_shrinks_past_the_next_page(
-    face: Any, backread_server: MockServer, users: int, gone: int, after: int
-) -> None:
+    face, backread_server, users, gone, after
+):
     with backread_server.lane(world=World(seed=7, users=users)) as m:
         m.between_pages("users", after=after).delete(first=gone)
         audit = m.audit(ids(face.collect(face.client(m).users.list())))
@@ -92,9 +83,7 @@ def test_no_row_is_lost_where_the_list_shrinks_past_the_next_page(
 
 
 @pytest.mark.parametrize("dialect", ["order=ties", "order=ties max_limit=50 over_limit=clamp"])
-def test_strict_raises_where_the_order_has_ties(
-    face: Any, backread_mock: Lane, dialect: str
-) -> None:
+def test_strict_raises_where_the_order_has_ties(face, backread_mock, dialect):
     m = backread_mock
     m.dialect = f"documented {dialect}"
     listing = face.client(m).users.list(strict=True)
@@ -108,9 +97,7 @@ def test_strict_raises_where_the_order_has_ties(
 
 @pytest.mark.parametrize("total", ["exact", "high", "null"])
 @pytest.mark.parametrize("order", ["shuffled", "ties"])
-def test_proving_is_bounded_where_no_pass_gives_the_same_list(
-    face: Any, backread_server: MockServer, order: str, total: str
-) -> None:
+def test_proving_is_bounded_where_no_pass_gives_the_same_list(face, backread_server, order, total):
     dialect = f"hostile order={order} total={total}"
     with backread_server.lane(world=World(seed=1, users=600), dialect=dialect) as m:
         listing = face.client(m).users.list()
@@ -141,24 +128,17 @@ def change_at_every_turn(m: Lane) -> int:
 
 
 @pytest.mark.parametrize("order", ["id", "newest"])
-def test_no_row_is_lost_of_a_long_list_that_moves(
-    face: Any, long_lists: MockServer, order: str
-) -> None:
+def test_no_row_is_lost_of_a_long_list_that_moves(face, long_lists, order):
     with long_lists.lane(dialect=f"documented order={order}") as m:
         stay = change_at_every_turn(m)
-        listing = face.client(m).users.list(strict=True)
-        audit = m.audit(ids(face.collect(listing)))
-        assert m.waiting == 0
+        audit, report = audited(face, m, strict=True)
     assert audit.expected == stay
-    assert audit.ok
-    assert (listing.report.certificate, listing.report.missing_links) == ("linked", 0)
+    assert (report.certificate, report.missing_links) == ("linked", 0)
     # A plain loop sends 31.
-    assert listing.report.requests < 62
+    assert report.requests < 62
 
 
-def test_a_long_list_at_rest_costs_no_more_than_the_shared_rows(
-    face: Any, long_lists: MockServer
-) -> None:
+def test_a_long_list_at_rest_costs_no_more_than_the_shared_rows(face, long_lists):
     with long_lists.lane() as m:
         listing = face.client(m).users.list(strict=True)
         read = ids(face.collect(listing))
@@ -190,7 +170,7 @@ def in_pairs(barrier: threading.Barrier, lock: threading.Lock, most: list[int]) 
     return service
 
 
-def test_pages_of_a_long_list_are_asked_for_side_by_side(face: Any, scripted: Any) -> None:
+def test_pages_of_a_long_list_are_asked_for_side_by_side(face, scripted):
     """Each page waits for another one to be asked for: one by one, none would be answered."""
     most: list[int] = []
     server = scripted(in_pairs(threading.Barrier(2), threading.Lock(), most))
@@ -200,7 +180,7 @@ def test_pages_of_a_long_list_are_asked_for_side_by_side(face: Any, scripted: An
     assert listing.report.certificate == "linked"
 
 
-def test_max_concurrency_holds_for_the_pages_of_one_list(face: Any, scripted: Any) -> None:
+def test_max_concurrency_holds_for_the_pages_of_one_list(face, scripted):
     most: list[int] = []
     server = scripted(in_pairs(threading.Barrier(1), threading.Lock(), most))
     listing = face.client(server, max_concurrency=1).users.list(strict=True)
@@ -214,35 +194,27 @@ def test_max_concurrency_holds_for_the_pages_of_one_list(face: Any, scripted: An
 
 
 @pytest.mark.parametrize("dialect", ["order=id", "order=newest", "order=ties", "order=shuffled"])
-def test_messages_are_counted_whatever_their_order(
-    face: Any, long_talks: MockServer, dialect: str
-) -> None:
+def test_messages_are_counted_whatever_their_order(face, long_talks, dialect):
     with long_talks.lane(dialect=f"documented {dialect}") as m:
         user_id = m.world.user_ids()[0]
-        listing = face.client(m).messages.list(user_id, strict=True)
-        audit = m.audit(ids(face.collect(listing)), messages_of=user_id)
-    assert audit.ok
+        audit, report = audited(face, m, user_id, strict=True)
     assert audit.expected == 300
-    assert (listing.report.certificate, listing.report.reason) == ("counted", None)
-    assert (listing.report.inversions > 0) is (dialect in ("order=ties", "order=shuffled"))
+    assert (report.certificate, report.reason) == ("counted", None)
+    assert (report.inversions > 0) is (dialect in ("order=ties", "order=shuffled"))
 
 
-def test_messages_of_a_hostile_service_are_counted_too(face: Any, long_talks: MockServer) -> None:
+def test_messages_of_a_hostile_service_are_counted_too(face, long_talks):
     with long_talks.lane(dialect="hostile") as m:
         user_id = m.world.user_ids()[0]
-        listing = face.client(m).messages.list(user_id, strict=True)
-        audit = m.audit(ids(face.collect(listing)), messages_of=user_id)
-    assert audit.ok
-    assert listing.report.certificate == "counted"
+        _, report = audited(face, m, user_id, strict=True)
+    assert report.certificate == "counted"
 
 
 @pytest.mark.parametrize(
     ("order", "certificate", "held", "short"),
     [("id", "counted", 305, 0), ("newest", "linked", 300, 5), ("shuffled", "counted", 305, 0)],
 )
-def test_messages_that_come_meanwhile(
-    face: Any, long_talks: MockServer, order: str, certificate: str, held: int, short: int
-) -> None:
+def test_messages_that_come_meanwhile(face, long_talks, order, certificate, held, short):
     """Newest first, they come ahead of what is read next: all that was there before is proved."""
     with long_talks.lane(dialect=f"documented order={order}") as m:
         user_id = m.world.user_ids()[0]
@@ -256,21 +228,16 @@ def test_messages_that_come_meanwhile(
     assert (listing.report.certificate, listing.report.rows_short) == (certificate, short)
 
 
-def test_messages_that_go_leave_the_rest_linked(face: Any, long_talks: MockServer) -> None:
+def test_messages_that_go_leave_the_rest_linked(face, long_talks):
     """A count proves nothing where something was deleted."""
     with long_talks.lane() as m:
         user_id = m.world.user_ids()[0]
         m.between_pages("messages", after=1, user=user_id).delete(first=4)
-        listing = face.client(m).messages.list(user_id, strict=True)
-        audit = m.audit(ids(face.collect(listing)), messages_of=user_id)
-        assert m.waiting == 0
-    assert audit.ok
-    assert listing.report.certificate == "linked"
+        _, report = audited(face, m, user_id, strict=True)
+    assert report.certificate == "linked"
 
 
-def test_messages_that_go_from_a_list_without_an_order_prove_nothing(
-    face: Any, long_talks: MockServer
-) -> None:
+def test_messages_that_go_from_a_list_without_an_order_prove_nothing(face, long_talks):
     with long_talks.lane(dialect="documented order=shuffled") as m:
         user_id = m.world.user_ids()[0]
         m.between_pages("messages", after=1, user=user_id).delete(first=4)
@@ -284,34 +251,26 @@ def test_messages_that_go_from_a_list_without_an_order_prove_nothing(
     [(1000, 99, 290, 3), (1000, 99, 400, 3), (1000, 20, 60, 3)],
 )
 def test_a_list_that_lost_all_that_was_read_is_read_from_its_start(
-    face: Any, backread_server: MockServer, users: int, page_size: int, gone: int, after: int
-) -> None:
+    face, backread_server, users, page_size, gone, after
+):
     with backread_server.lane(world=World(seed=1, users=users)) as m:
         m.between_pages("users", after=after).delete(first=gone)
-        listing = face.client(m).users.list(page_size=page_size, strict=True)
-        audit = m.audit(ids(face.collect(listing)))
+        audit, report = audited(face, m, page_size=page_size, strict=True)
     assert audit.expected == users - gone
-    assert audit.ok
-    assert listing.report.certificate == "linked"
+    assert report.certificate == "linked"
 
 
-def test_ties_and_a_list_that_shrinks_lose_nothing_that_passes_find(
-    face: Any, backread_server: MockServer
-) -> None:
+def test_ties_and_a_list_that_shrinks_lose_nothing_that_passes_find(face, backread_server):
     dialect = "documented order=ties"
     with backread_server.lane(world=World(seed=1, users=400), dialect=dialect) as m:
         m.between_pages("users", after=2).delete(first=150)
-        listing = face.client(m).users.list()
-        audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok
+        _, report = audited(face, m)
     # Rows that are gone are among those held: nobody knows how many are missing.
-    assert (listing.report.certificate, listing.report.rows_short) == ("uncertified", None)
+    assert (report.certificate, report.rows_short) == ("uncertified", None)
 
 
-def test_an_edit_of_all_that_was_read_is_no_doubt(face: Any, backread_server: MockServer) -> None:
+def test_an_edit_of_all_that_was_read_is_no_doubt(face, backread_server):
     with backread_server.lane(world=World(seed=1, users=1000)) as m:
         m.between_pages("users", after=2).edit(first=195, name="Ada")
-        listing = face.client(m).users.list(strict=True)
-        audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok
-    assert listing.report.certificate == "linked"
+        _, report = audited(face, m, strict=True)
+    assert report.certificate == "linked"

@@ -1,19 +1,14 @@
 """The command as a shell sees it: its commands, their failures, exit codes and help."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backread.testing import MockServer
-from command_line import COMMAND, SECONDS, Done
+from command_line import COMMAND, SECONDS
 from scripted_server import answer
 
 pytest.importorskip("typer")
@@ -27,7 +22,7 @@ def first_user(server: MockServer) -> int:
 # --- the four reads ---------------------------------------------------------------------------
 
 
-def test_users_are_json_lines_as_sent(backread: Callable[..., Done], server: MockServer) -> None:
+def test_users_are_json_lines_as_sent(backread, server):
     done = backread("users")
     assert (done.code, done.error) == (0, "")
     sent = [json.loads(line) for line in done.out.splitlines()]
@@ -36,7 +31,7 @@ def test_users_are_json_lines_as_sent(backread: Callable[..., Done], server: Moc
     assert "\\u" not in done.out
 
 
-def test_single_items_are_one_object(backread: Callable[..., Done], server: MockServer) -> None:
+def test_single_items_are_one_object(backread, server):
     user_id = first_user(server)
     message_id = server.world.message_ids(user_id)[0]
     assert json.loads(backread("user", user_id).out) == server.world.user(user_id)
@@ -44,16 +39,11 @@ def test_single_items_are_one_object(backread: Callable[..., Done], server: Mock
     assert shown == server.world.message(user_id, message_id)
 
 
-def test_limit_is_a_number_of_rows(backread: Callable[..., Done]) -> None:
+def test_limit_is_a_number_of_rows(backread):
     assert len(backread("users", "--limit", 101).out.splitlines()) == 101
 
 
-def test_secret_may_come_from_a_file(
-    backread: Callable[..., Done],
-    server: MockServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_secret_may_come_from_a_file(backread, server, tmp_path, monkeypatch):
     monkeypatch.delenv("BACKREAD_API_SECRET")
     file = tmp_path / "secret"
     file.write_text(f"{server.secret}\n", encoding="utf-8")
@@ -94,13 +84,7 @@ def test_secret_may_come_from_a_file(
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_one_line_and_exit_2(
-    backread: Callable[..., Done],
-    arguments: list[str],
-    says: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_wrong_usage_is_one_line_and_exit_2(backread, arguments, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = backread(*arguments)
     assert (done.code, done.out) == (2, "")
@@ -108,9 +92,7 @@ def test_wrong_usage_is_one_line_and_exit_2(
 
 
 @pytest.mark.parametrize("name", ["BASE_URL", "API_SECRET", "VENDOR"])
-def test_missing_setting_is_named(
-    backread: Callable[..., Done], name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_setting_is_named(backread, name, monkeypatch):
     monkeypatch.delenv(f"BACKREAD_{name}")
     done = backread("users")
     assert done.code == 2
@@ -119,15 +101,13 @@ def test_missing_setting_is_named(
     assert done.line.endswith(f"on the command line: {option}")
 
 
-def test_what_is_not_there_is_exit_3(backread: Callable[..., Done]) -> None:
+def test_what_is_not_there_is_exit_3(backread):
     done = backread("user", 999_999_999)
     assert (done.code, done.out) == (3, "")
     assert "404" in done.line
 
 
-def test_wrong_secret_is_exit_4(
-    backread: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_secret_is_exit_4(backread, monkeypatch):
     monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
     done = backread("users")
     assert done.code == 4
@@ -135,19 +115,24 @@ def test_wrong_secret_is_exit_4(
     assert done.line.endswith("on the command line: --secret-file")
 
 
-@pytest.mark.parametrize("status", [422, 500])
-def test_failing_service_is_exit_5(
-    backread: Callable[..., Done], scripted: Any, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(status, "no")).url)
+@pytest.mark.parametrize(
+    ("answered", "code", "says"),
+    [
+        (answer(422, "no"), 5, "422"),
+        (answer(500, "no"), 5, "500"),
+        (answer(200, '{"users": 7}'), 6, "users"),
+    ],
+)
+def test_failing_service_is_exit_5_and_unreadable_answer_exit_6(
+    backread, scripted, answered, code, says, monkeypatch
+):
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answered).url)
     done = backread("users", "--max-retries", 0)
-    assert done.code == 5
-    assert str(status) in done.line
+    assert done.code == code
+    assert says in done.line
 
 
-def test_unreachable_service_is_exit_5(
-    backread: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_service_is_exit_5(backread, monkeypatch):
     with MockServer() as gone:
         monkeypatch.setenv("BACKREAD_BASE_URL", gone.url)
     done = backread("users", "--max-retries", 0)
@@ -155,16 +140,7 @@ def test_unreachable_service_is_exit_5(
     assert done.line
 
 
-def test_unreadable_answer_is_exit_6(
-    backread: Callable[..., Done], scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, '{"users": 7}')).url)
-    done = backread("users", "--max-retries", 0)
-    assert done.code == 6
-    assert "users" in done.line
-
-
-def test_folder_that_is_no_mirror_is_exit_7(backread: Callable[..., Done], tmp_path: Path) -> None:
+def test_folder_that_is_no_mirror_is_exit_7(backread, tmp_path):
     pytest.importorskip("duckdb")
     assert "sync" in backread("report", tmp_path).line
     (tmp_path / "beach.jpg").write_bytes(b"jpeg")
@@ -174,9 +150,7 @@ def test_folder_that_is_no_mirror_is_exit_7(backread: Callable[..., Done], tmp_p
         assert str(tmp_path) in done.line
 
 
-def test_fault_of_our_own_is_one_line_too(
-    backread: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_of_our_own_is_one_line_too(backread, monkeypatch):
     from backread.cli import connection
 
     def fail(self: object) -> None:
@@ -188,7 +162,7 @@ def test_fault_of_our_own_is_one_line_too(
     assert "RuntimeError: a bug in two lines" in done.line
 
 
-def test_missing_typer_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_typer_says_what_to_install(tmp_path):
     (tmp_path / "typer.py").write_text(
         "raise ModuleNotFoundError('No module named typer', name='typer')\n", encoding="utf-8"
     )
@@ -208,26 +182,17 @@ def test_missing_typer_says_what_to_install(tmp_path: Path) -> None:
 # --- help, version ----------------------------------------------------------------------------
 
 
-def test_help_names_every_command(backread: Callable[..., Done]) -> None:
+def test_help_names_every_command(backread):
     for arguments in ([], ["--help"]):
         done = backread(*arguments)
         assert done.code == 0
-        for command in (
-            "users",
-            "user",
-            "messages",
-            "message",
-            "sync",
-            "report",
-            "probe",
-            "mock",
-            "demo",
-        ):
+        reads = ("users", "user", "messages", "message")
+        for command in (*reads, "sync", "report", "probe", "mock", "demo"):
             assert command in done.out
             assert backread(command, "--help").code == 0
 
 
-def test_version(backread: Callable[..., Done]) -> None:
+def test_version(backread):
     import backread as package
 
     assert backread("--version").out == f"backread {package.__version__}\n"

@@ -1,19 +1,16 @@
 """What strangers write controls nothing: no terminal, no spreadsheet, nothing that reads lines."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from canned import paged, users
-from command_line import Done, posix_only, settings_of
+from command_line import posix_only, settings_of
 from terminal import on_terminal
 
 pytest.importorskip("typer")
@@ -52,7 +49,7 @@ def anything() -> st.SearchStrategy[str]:
 
 
 @given(anything())
-def test_json_is_the_same_value_and_shows_what_is_not_seen(text: str) -> None:
+def test_json_is_the_same_value_and_shows_what_is_not_seen(text):
     line = escaped(json.dumps(text, ensure_ascii=False))
     assert json.loads(line) == text
     assert line == "".join(line.splitlines())
@@ -60,7 +57,7 @@ def test_json_is_the_same_value_and_shows_what_is_not_seen(text: str) -> None:
 
 
 @given(anything())
-def test_a_cell_is_no_formula_and_gives_its_text_back(text: str) -> None:
+def test_a_cell_is_no_formula_and_gives_its_text_back(text):
     guards: list[None] = []
     cell = guarded(text, lambda: guards.append(None))
     assert cell.removeprefix("'") == text or cell == text
@@ -70,7 +67,7 @@ def test_a_cell_is_no_formula_and_gives_its_text_back(text: str) -> None:
 
 
 @given(anything())
-def test_a_terminal_gets_nothing_to_obey(text: str) -> None:
+def test_a_terminal_gets_nothing_to_obey(text):
     assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", plain(text))
 
 
@@ -87,7 +84,7 @@ def names(scripted: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-def test_csv_has_no_formula_and_says_so(backread: Callable[..., Done], names: list[str]) -> None:
+def test_csv_has_no_formula_and_says_so(backread, names):
     done = backread("users", "--format", "csv")
     assert done.code == 0
     [line] = done.error.splitlines()
@@ -95,9 +92,7 @@ def test_csv_has_no_formula_and_says_so(backread: Callable[..., Done], names: li
     assert "--raw-csv" in line
 
 
-def test_raw_csv_is_as_it_is_and_excel_gets_its_mark(
-    scripted: Any, names: list[str], capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_raw_csv_is_as_it_is_and_excel_gets_its_mark(scripted, names, capfdbinary):
     from backread.cli.app import run
 
     def cells(*options: str) -> list[str]:
@@ -112,13 +107,13 @@ def test_raw_csv_is_as_it_is_and_excel_gets_its_mark(
 
 
 @pytest.mark.parametrize("option", ["--raw-csv", "--excel"])
-def test_options_of_csv_are_refused_elsewhere(backread: Callable[..., Done], option: str) -> None:
+def test_options_of_csv_are_refused_elsewhere(backread, option):
     done = backread("users", option)
     assert done.code == 2
-    assert done.error == f"backread: {option} goes with --format csv\n"
+    assert done.error == f"backread: {option} needs CSV; add --format csv or --output FILE.csv\n"
 
 
-def test_json_lines_are_one_line_each(backread: Callable[..., Done], names: list[str]) -> None:
+def test_json_lines_are_one_line_each(backread, names):
     lines = backread("users").out.splitlines()
     assert [json.loads(line)["name"] for line in lines] == names
     assert "\\u202e" in lines[-1]
@@ -126,7 +121,7 @@ def test_json_lines_are_one_line_each(backread: Callable[..., Done], names: list
 
 @posix_only
 @pytest.mark.parametrize("shape", ["json", "csv", "table"])
-def test_a_terminal_is_told_nothing(names: list[str], shape: str) -> None:
+def test_a_terminal_is_told_nothing(names, shape):
     environment = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
     shown = on_terminal("users", "--format", shape, stderr=subprocess.DEVNULL, **environment)
     assert shown.code == 0

@@ -1,12 +1,10 @@
 """``backread mock``: the service, faked, on a port until it is stopped."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,8 @@ import pytest
 
 import backread
 from backread import Client
-from backread.testing import MockServer, World
-from command_line import COMMAND, SECONDS, Done, posix_only, wait_for
+from backread.testing import World
+from command_line import COMMAND, SECONDS, posix_only, wait_for
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -54,7 +52,7 @@ def client(said: dict[str, str], **options: Any) -> Client:
 
 @posix_only
 @pytest.mark.parametrize("number", [1, signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_stopped(tmp_path: Path, number: int) -> None:
+def test_it_serves_until_it_is_stopped(tmp_path, number):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("below nohup a child ignores the signal, too")
     file = tmp_path / "port"
@@ -72,7 +70,7 @@ def test_it_serves_until_it_is_stopped(tmp_path: Path, number: int) -> None:
 
 
 @posix_only
-def test_it_serves_badly_where_it_is_told_to() -> None:
+def test_it_serves_badly_where_it_is_told_to():
     with (
         served(
             *("--users", 120, "--seed", 9, "--dialect", "hostile order=id"),
@@ -90,7 +88,7 @@ def test_it_serves_badly_where_it_is_told_to() -> None:
 
 
 @posix_only
-def test_it_serves_the_world_of_a_file(tmp_path: Path) -> None:
+def test_it_serves_the_world_of_a_file(tmp_path):
     world = World(seed=3, users=4, messages_per_user=(1, 5))
     file = tmp_path / "world.jsonl"
     world.to_jsonl(file)
@@ -102,7 +100,7 @@ def test_it_serves_the_world_of_a_file(tmp_path: Path) -> None:
 
 
 @posix_only
-def test_the_secret_may_come_from_a_file(tmp_path: Path) -> None:
+def test_the_secret_may_come_from_a_file(tmp_path):
     file = tmp_path / "secret"
     file.write_text("mock_for_the_shop\n", encoding="utf-8")
     with served("--messages", "3", "--secret-file", file) as said:
@@ -112,7 +110,7 @@ def test_the_secret_may_come_from_a_file(tmp_path: Path) -> None:
 
 
 @posix_only
-def test_a_shell_runs_nothing_of_the_secret(tmp_path: Path) -> None:
+def test_a_shell_runs_nothing_of_the_secret(tmp_path):
     secret = "mock_$(touch${IFS}made);touch${IFS}made'`\"\\"
     file = tmp_path / "secret"
     file.write_text(secret)
@@ -124,7 +122,7 @@ def test_a_shell_runs_nothing_of_the_secret(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["secret"]
 
 
-def test_a_taken_port_is_exit_2(backread: Callable[..., Done], server: MockServer) -> None:
+def test_a_taken_port_is_exit_2(backread, server):
     done = backread("mock", "--port", server.port)
     assert done.code == 2
     assert str(server.port) in done.line
@@ -133,7 +131,7 @@ def test_a_taken_port_is_exit_2(backread: Callable[..., Done], server: MockServe
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--dialect", "nice"], 'there is no dialect "nice"; there are documented, lenient'),
+        (["--dialect", "nice"], 'there is no dialect "nice"; choose one of documented, lenient'),
         (["--dialect", "hostile order=random"], "id, newest, ties, shuffled"),
         (["--fault", "users offset=x: reset()"], 'offset must be a whole number, not "x"'),
         (["--fault", "users: reset()", "--fault", "usres: reset()"], 'fault "usres: reset()"'),
@@ -144,13 +142,7 @@ def test_a_taken_port_is_exit_2(backread: Callable[..., Done], server: MockServe
         (["--world", "odd.jsonl", "--seed", "0", "--users", "3"], "leave out --users, --seed"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(
-    backread: Callable[..., Done],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    problem: str,
-) -> None:
+def test_what_makes_no_sense_is_one_line(backread, tmp_path, monkeypatch, arguments, problem):
     monkeypatch.chdir(tmp_path)
     Path("odd.jsonl").write_text('{"id": 1}\n{"id": 1}\n', encoding="utf-8")
     done = backread("mock", *arguments)
@@ -158,7 +150,7 @@ def test_what_makes_no_sense_is_one_line(
     assert problem in done.line
 
 
-def test_help_shows_what_is_meant_by_default(backread: Callable[..., Done]) -> None:
+def test_help_shows_what_is_meant_by_default(backread):
     done = backread("mock", "--help")
     for words in ("100", "0:40", "documented", "--fault", "--world", "--rate"):
         assert words in done.out

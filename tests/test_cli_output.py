@@ -1,22 +1,17 @@
 """What the command writes: JSON lines, tables, CSV and Parquet, to a pipe, a terminal, a file."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
 import tempfile
 import tracemalloc
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backread.testing import MockServer
-from command_line import Done, posix_only
+from command_line import posix_only
 from scripted_server import answer
 from terminal import on_terminal
 
@@ -29,9 +24,7 @@ from backread.cli.spool import Spool
 from backread.cli.tables import print_table
 
 
-def test_messages_as_csv_have_the_columns_of_the_mirror(
-    backread: Callable[..., Done], server: MockServer
-) -> None:
+def test_messages_as_csv_have_the_columns_of_the_mirror(backread, server):
     user_id = server.world.user_ids()[0]
     table = list(csv.DictReader(backread("messages", user_id, "--format", "csv").out.splitlines()))
     for row, message_id in zip(table, server.world.message_ids(user_id), strict=True):
@@ -43,9 +36,7 @@ def test_messages_as_csv_have_the_columns_of_the_mirror(
         assert row["extra"] == row["sender_extra"] == ""
 
 
-def test_table_cuts_nothing_short_in_a_pipe(
-    backread: Callable[..., Done], server: MockServer
-) -> None:
+def test_table_cuts_nothing_short_in_a_pipe(backread, server):
     out = backread("users", "--format", "table", "--limit", 5).out
     lines = out.splitlines()
     assert len(lines) == 6
@@ -55,9 +46,7 @@ def test_table_cuts_nothing_short_in_a_pipe(
 
 
 @pytest.mark.parametrize("arguments", [["users"], ["messages", "--all"]])
-def test_parquet_goes_to_a_file(
-    backread: Callable[..., Done], server: MockServer, tmp_path: Path, arguments: list[str]
-) -> None:
+def test_parquet_goes_to_a_file(backread, server, tmp_path, arguments):
     duckdb = pytest.importorskip("duckdb")
     file = tmp_path / "rows.parquet"
     before = sum(server.counts().values())
@@ -85,18 +74,14 @@ def test_parquet_goes_to_a_file(
         ("users", b'{"id": '),
     ],
 )
-def test_the_format_is_that_of_the_files_name(
-    backread: Callable[..., Done], tmp_path: Path, name: str, first: bytes
-) -> None:
+def test_the_format_is_that_of_the_files_name(backread, tmp_path, name, first):
     file = tmp_path / name
     assert backread("users", "--output", file).code == 0
     assert file.read_bytes().startswith(first)
 
 
 @pytest.mark.parametrize("shape", ["json", "table", "csv"])
-def test_a_format_that_is_not_that_of_the_files_name_is_refused(
-    backread: Callable[..., Done], server: MockServer, tmp_path: Path, shape: str
-) -> None:
+def test_a_format_that_is_not_that_of_the_files_name_is_refused(backread, server, tmp_path, shape):
     before = sum(server.counts().values())
     file = tmp_path / "users.parquet"
     done = backread("users", "--format", shape, "--output", file)
@@ -106,9 +91,7 @@ def test_a_format_that_is_not_that_of_the_files_name_is_refused(
     assert sum(server.counts().values()) == before
 
 
-def test_every_users_messages_are_written_in_every_format(
-    backread: Callable[..., Done], server: MockServer
-) -> None:
+def test_every_users_messages_are_written_in_every_format(backread, server):
     world = server.world
     held = {(user, each) for user in world.user_ids() for each in world.message_ids(user)}
     lines = [json.loads(line) for line in backread("messages", "--all").out.splitlines()]
@@ -125,7 +108,7 @@ def test_every_users_messages_are_written_in_every_format(
 
 
 @posix_only
-def test_progress_is_shown_where_no_rows_are(settings: dict[str, str], tmp_path: Path) -> None:
+def test_progress_is_shown_where_no_rows_are(settings, tmp_path):
     file = tmp_path / "messages.csv"
     environment = {**settings, "COLUMNS": "120", "TERM": "xterm"}
     shown = on_terminal("messages", "--all", "--output", file, **environment)
@@ -133,7 +116,7 @@ def test_progress_is_shown_where_no_rows_are(settings: dict[str, str], tmp_path:
     assert re.search(r"messages of every user  [\d,]+ rows · 120 lists · .* · linked", shown.text)
 
 
-def test_rows_of_a_table_wait_on_disk() -> None:
+def test_rows_of_a_table_wait_on_disk():
     """Memory stays the same however many rows there are."""
     row = [1, None, "x" * 1_000]
     with closing(Spool(3)) as rows:
@@ -152,12 +135,7 @@ def test_rows_of_a_table_wait_on_disk() -> None:
     assert peak < 5_000_000
 
 
-def test_output_is_whole_or_not_there(
-    backread: Callable[..., Done],
-    scripted: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_output_is_whole_or_not_there(backread, scripted, tmp_path, monkeypatch):
     page = {"limit": 2, "offset": 0, "total": 4, "users": [{"id": 1}, {"id": 2}]}
     monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, page), answer(403)).url)
     file = tmp_path / "users.jsonl"
@@ -166,9 +144,7 @@ def test_output_is_whole_or_not_there(
 
 
 @pytest.mark.parametrize("shape", ["json", "csv", "table"])
-def test_rows_that_are_left_out_are_named(
-    backread: Callable[..., Done], scripted: Any, monkeypatch: pytest.MonkeyPatch, shape: str
-) -> None:
+def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch, shape):
     """In JSON a row without an id is written as it was sent; one that was not read cannot be."""
     rows = [{"id": 1}, {"id": 2, "name": "x" * 5000}, {"name": "Ada"}, {"id": 4}]
 
@@ -209,9 +185,7 @@ def drawn(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
 
 
-def test_narrow_terminal_shows_the_columns_that_can_be_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_narrow_terminal_shows_the_columns_that_can_be_read(monkeypatch):
     head, first, second, *rest = drawn(40, monkeypatch)
     assert head.split() == COLUMNS[:3]
     assert first.split()[0] == "4200001"
@@ -225,7 +199,7 @@ def test_narrow_terminal_shows_the_columns_that_can_be_read(
 
 
 @pytest.mark.parametrize("width", [1, 5, 20, 60, 80, 100, 200])
-def test_row_is_one_line_of_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_is_one_line_of_the_terminal(width, monkeypatch):
     lines = drawn(width, monkeypatch)
     table = lines[:3]
     assert len(lines) == 3 or (len(lines) == 4 and " more column" in lines[3])
@@ -238,7 +212,7 @@ def test_row_is_one_line_of_the_terminal(width: int, monkeypatch: pytest.MonkeyP
         )
 
 
-def test_file_gets_every_cell_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_gets_every_cell_whole(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     file = io.StringIO()
     print_table(COLUMNS, ROWS, file)
@@ -248,7 +222,7 @@ def test_file_gets_every_cell_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     print_table(COLUMNS, [], file)
 
 
-def test_a_table_passes_no_command_on_to_the_terminal() -> None:
+def test_a_table_passes_no_command_on_to_the_terminal():
     out = io.StringIO()
     print_table(["body"], [["\x1b]0;owned\x07\x1b[2Jhello\u009b31m"]], out)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out.getvalue())

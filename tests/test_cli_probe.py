@@ -1,15 +1,11 @@
 """``probe`` as a shell sees it."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 
 import pytest
 
 from backread import ServiceProfile
 from backread.testing import MockServer
-from command_line import Done
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -19,9 +15,7 @@ def sent(server: MockServer) -> int:
     return sum(server.counts().values())
 
 
-def test_the_table_comes_after_what_it_costs(
-    backread: Callable[..., Done], server: MockServer
-) -> None:
+def test_the_table_comes_after_what_it_costs(backread, server):
     done = backread("probe")
     assert done.code == 0
     assert done.error.startswith("at most 120 requests will be sent, all of them GET")
@@ -32,19 +26,19 @@ def test_the_table_comes_after_what_it_costs(
         assert private not in done.out + done.error
 
 
-def test_json_is_a_profile(backread: Callable[..., Done]) -> None:
+def test_json_is_a_profile(backread):
     done = backread("probe", "--format", "json", "--sample", "4")
     profile = ServiceProfile.from_json(done.out)
     assert profile.default_page == 25
     assert json.loads(done.out)["profile_version"] == 1
 
 
-def test_the_bound_is_kept(backread: Callable[..., Done], server: MockServer) -> None:
+def test_the_bound_is_kept(backread, server):
     before = sent(server)
     done = backread("probe", "--max-requests", 5)
     assert "at most 5 requests" in done.error
     assert sent(server) - before == 5
-    assert "the bound of 5 requests was reached" in done.out
+    assert "the limit of 5 requests was reached" in done.out
     assert "at most 1 request will be sent" in backread("probe", "--max-requests", 1).error
 
 
@@ -56,9 +50,7 @@ def test_the_bound_is_kept(backread: Callable[..., Done], server: MockServer) ->
         (["--format", "csv"], "--format"),
     ],
 )
-def test_wrong_usage_sends_nothing(
-    backread: Callable[..., Done], server: MockServer, arguments: list[str], says: str
-) -> None:
+def test_wrong_usage_sends_nothing(backread, server, arguments, says):
     before = sent(server)
     done = backread("probe", *arguments)
     assert (done.code, done.out) == (2, "")
@@ -66,18 +58,14 @@ def test_wrong_usage_sends_nothing(
     assert sent(server) == before
 
 
-def test_a_wrong_secret_has_no_profile(
-    backread: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_secret_has_no_profile(backread, monkeypatch):
     monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
     done = backread("probe")
     assert (done.code, done.out) == (4, "")
     assert done.error.splitlines()[-1].startswith("backread: GET /external/users: ")
 
 
-def test_a_service_that_is_not_there(
-    backread: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_is_not_there(backread, monkeypatch):
     with MockServer() as gone:
         monkeypatch.setenv("BACKREAD_BASE_URL", gone.url)
     done = backread("probe", "--max-retries", 0)

@@ -1,7 +1,5 @@
 """The command in a process of its own: pipes, signals, streams that are closed or full."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal
@@ -12,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from backread.testing import MockServer
 from canned import paged, users
 from command_line import COMMAND, SECONDS, posix_only, settings_of, wait_for
 from scripted_server import answer
@@ -23,7 +20,7 @@ pytest.importorskip("rich")
 
 
 @posix_only
-def test_closed_pipe_ends_it_quietly(settings: dict[str, str]) -> None:
+def test_closed_pipe_ends_it_quietly(settings):
     with subprocess.Popen(
         [*COMMAND, "users"],
         env=os.environ | settings,
@@ -39,7 +36,7 @@ def test_closed_pipe_ends_it_quietly(settings: dict[str, str]) -> None:
 
 
 @posix_only
-def test_ctrl_c_is_one_line_and_exit_130(scripted: Any) -> None:
+def test_ctrl_c_is_one_line_and_exit_130(scripted):
     server = scripted(lambda request: server.stall())
     with subprocess.Popen(
         [*COMMAND, "users"],
@@ -54,7 +51,7 @@ def test_ctrl_c_is_one_line_and_exit_130(scripted: Any) -> None:
     assert error == "backread: stopped by Ctrl-C\n"
 
 
-def test_an_outage_is_said_on_stderr_when_it_begins_and_when_it_ends(scripted: Any) -> None:
+def test_an_outage_is_said_on_stderr_when_it_begins_and_when_it_ends(scripted):
     pages = paged(users(300))
     answers = itertools.count()
 
@@ -79,7 +76,7 @@ def test_an_outage_is_said_on_stderr_when_it_begins_and_when_it_ends(scripted: A
 @pytest.mark.parametrize(
     "command", [COMMAND, [sys.executable, "-c", "from backread.cli import main; main()"]]
 )
-def test_ctrl_c_while_modules_are_imported_is_one_line(command: list[str], tmp_path: Path) -> None:
+def test_ctrl_c_while_modules_are_imported_is_one_line(command, tmp_path):
     # Stands in for the module that is imported when the signal comes.
     (tmp_path / "typer.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
     paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
@@ -111,7 +108,7 @@ def shell(
 
 @posix_only
 @pytest.mark.parametrize("arguments", [["users"], ["users", "--format", "table"], ["--help"]])
-def test_closed_stdout_is_one_line(settings: dict[str, str], arguments: list[str]) -> None:
+def test_closed_stdout_is_one_line(settings, arguments):
     done = shell('exec "$@" >&-', settings, *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith("backread: stdout is closed")
@@ -119,14 +116,14 @@ def test_closed_stdout_is_one_line(settings: dict[str, str], arguments: list[str
 
 
 @posix_only
-def test_closed_stderr_leaves_the_exit_code(settings: dict[str, str]) -> None:
+def test_closed_stderr_leaves_the_exit_code(settings):
     done = shell('exec "$@" 2>&-', settings, "user", "999999999")
     assert (done.returncode, done.stdout) == (3, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("shape", ["json", "table", "parquet"])
-def test_full_disk_behind_stdout_says_so(settings: dict[str, str], shape: str) -> None:
+def test_full_disk_behind_stdout_says_so(settings, shape):
     if shape == "parquet":
         pytest.importorskip("duckdb")
     done = shell('exec "$@" >/dev/full', settings, "users", "--format", shape)
@@ -136,7 +133,7 @@ def test_full_disk_behind_stdout_says_so(settings: dict[str, str], shape: str) -
 
 
 @posix_only
-def test_output_that_finds_no_room_names_the_file(settings: dict[str, str], tmp_path: Path) -> None:
+def test_output_that_finds_no_room_names_the_file(settings, tmp_path):
     file = tmp_path / "users.jsonl"
     done = shell('ulimit -f 1; exec "$@"', settings, "users", "--output", str(file))
     assert done.returncode == 2
@@ -146,9 +143,7 @@ def test_output_that_finds_no_room_names_the_file(settings: dict[str, str], tmp_
 
 
 @posix_only
-def test_parquet_that_finds_no_room_names_the_folder(
-    settings: dict[str, str], tmp_path: Path
-) -> None:
+def test_parquet_that_finds_no_room_names_the_folder(settings, tmp_path):
     pytest.importorskip("duckdb")
     file = tmp_path / "users.parquet"
     done = shell(
@@ -165,9 +160,7 @@ def test_parquet_that_finds_no_room_names_the_folder(
 
 
 @posix_only
-def test_table_in_a_pipe_is_utf_8_whatever_the_locale(
-    settings: dict[str, str], server: MockServer
-) -> None:
+def test_table_in_a_pipe_is_utf_8_whatever_the_locale(settings, server):
     done = shell('exec "$@"', settings, "users", "--format", "table", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     names = [server.world.user(each)["name"] for each in server.world.user_ids()]
@@ -177,9 +170,7 @@ def test_table_in_a_pipe_is_utf_8_whatever_the_locale(
 
 
 @posix_only
-def test_terminal_that_knows_ascii_alone_gets_a_table(
-    settings: dict[str, str], server: MockServer
-) -> None:
+def test_terminal_that_knows_ascii_alone_gets_a_table(settings, server):
     environment = {**settings, "PYTHONIOENCODING": "ascii", "COLUMNS": "40", "TERM": "xterm"}
     shown = on_terminal("users", "--format", "table", **environment)
     assert shown.code == 0
@@ -189,7 +180,7 @@ def test_terminal_that_knows_ascii_alone_gets_a_table(
 
 
 @posix_only
-def test_ctrl_c_while_parquet_is_written_is_exit_130(scripted: Any, tmp_path: Path) -> None:
+def test_ctrl_c_while_parquet_is_written_is_exit_130(scripted, tmp_path):
     pytest.importorskip("duckdb")
     server = scripted(lambda request: server.stall())
     with subprocess.Popen(
@@ -207,7 +198,7 @@ def test_ctrl_c_while_parquet_is_written_is_exit_130(scripted: Any, tmp_path: Pa
 
 @posix_only
 @pytest.mark.slow
-def test_this_suite_passes_as_a_background_job() -> None:
+def test_this_suite_passes_as_a_background_job():
     # There the shell ignores Ctrl-C for its children.
     test = f"{__file__}::test_ctrl_c_is_one_line_and_exit_130"
     pytest_command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]

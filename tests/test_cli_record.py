@@ -1,7 +1,5 @@
 """``mock record``, ``mock learn``, ``mock --record``, ``probe --against``, as a shell has them."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -36,17 +34,15 @@ def profile(server: MockServer, tmp_path: Path) -> Path:
 # --- record ---------------------------------------------------------------------------------------
 
 
-def test_a_record_says_what_it_holds_and_shows_nothing(
-    backread: Command, server: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_says_what_it_holds_and_shows_nothing(backread, server, tmp_path, monkeypatch):
     monkeypatch.setenv("BACKREAD_RECORD_KEY", "a key of sixteen bytes")
     done = backread("mock", "record", tmp_path / "record", "--users", 9)
     assert (done.code, done.out) == (0, "")
     made = Record(tmp_path / "record")
-    assert f"9 users and {made.about.messages:,} messages are in {tmp_path}" in done.error
-    assert "at most 120 requests" in done.error
+    assert f"9 users and {made.about.messages:,} messages in {tmp_path}" in done.error
+    assert "at most 120 GET requests" in done.error
     assert made.about.kept_names
-    assert done.error.endswith(f"data of a person: {', '.join(made.about.kept_names)}\n")
+    assert done.error.endswith(f"one is personal data: {', '.join(made.about.kept_names)}\n")
     assert made.profile is not None
     for file in made.folder.iterdir():
         text = file.read_text(encoding="utf-8")
@@ -54,7 +50,7 @@ def test_a_record_says_what_it_holds_and_shows_nothing(
             assert private not in text + done.error.replace(str(tmp_path), "")
 
 
-def test_its_options_are_heeded(backread: Command, tmp_path: Path) -> None:
+def test_its_options_are_heeded(backread, tmp_path):
     key = tmp_path / "key"
     key.write_text("a key of sixteen bytes\n", encoding="utf-8")
     options = ("--no-probe", "--first", "--messages-per-user", 2, "--users", 4, "--key-file", key)
@@ -75,9 +71,7 @@ def test_its_options_are_heeded(backread: Command, tmp_path: Path) -> None:
 
 
 @posix_only
-def test_ctrl_c_ends_it_at_once_and_leaves_nothing(
-    settings: dict[str, str], server: MockServer, tmp_path: Path
-) -> None:
+def test_ctrl_c_ends_it_at_once_and_leaves_nothing(settings, server, tmp_path):
     before = server.calls("messages").count
     server.fault(f"messages: latency({20 * SECONDS * 1000})")
     command = [*COMMAND, "mock", "record", str(tmp_path / "record"), "--no-probe"]
@@ -97,21 +91,16 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(
     [
         ([], "folder"),
         (["record", "--users", "0"], "--users"),
-        (["record", "--users", "3", "--all"], "--all keeps every user, and --users 3 at most 3"),
+        (["record", "--users", "3", "--all"], "--all keeps every user, but --users 3 at most 3"),
         (["record", "--key-file", "nowhere"], "--key-file nowhere cannot be read"),
         (["record", "--key-file", "short"], "--key-file short has 5 bytes"),
-        (["other"], "other holds other files"),
+        (["other"], "other contains other files"),
         (["short"], "short is a file"),
     ],
 )
 def test_wrong_usage_is_one_line_and_sends_nothing(
-    backread: Command,
-    server: MockServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    problem: str,
-) -> None:
+    backread, server, tmp_path, monkeypatch, arguments, problem
+):
     monkeypatch.chdir(tmp_path)
     Path("short").write_text("short", encoding="utf-8")
     Path("other").mkdir()
@@ -128,19 +117,14 @@ def test_wrong_usage_is_one_line_and_sends_nothing(
     [
         ("file", "file is a file; name a folder"),
         ("file/record", "file is a file; name a folder"),
-        ("held", "held holds other files; name a folder of its own"),
+        ("held", "held contains other files; name an empty folder"),
         # Too long for the folder that it is written in.
-        ("n" * 240, f"{'n' * 240} cannot be made: "),
+        ("n" * 240, f"{'n' * 240} cannot be created: "),
     ],
 )
 def test_a_folder_that_will_not_do_costs_no_probe(
-    backread: Command,
-    server: MockServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    folder: str,
-    problem: str,
-) -> None:
+    backread, server, tmp_path, monkeypatch, folder, problem
+):
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
     Path("held").mkdir()
@@ -152,7 +136,7 @@ def test_a_folder_that_will_not_do_costs_no_probe(
     assert {each.name for each in tmp_path.iterdir()} == {"file", "held"}
 
 
-def test_what_stands_before_the_name_is_refused(backread: Command, tmp_path: Path) -> None:
+def test_what_stands_before_the_name_is_refused(backread, tmp_path):
     done = backread("mock", "--users", 3, "record", tmp_path / "record")
     assert done.code == 2
     assert "backread mock record takes no --users before its name" in done.line
@@ -163,7 +147,7 @@ def test_what_stands_before_the_name_is_refused(backread: Command, tmp_path: Pat
 
 
 @posix_only
-def test_the_mock_serves_a_record(backread: Command, server: MockServer, tmp_path: Path) -> None:
+def test_the_mock_serves_a_record(backread, server, tmp_path):
     server.dialect = "max_limit=40 over_limit=clamp"
     try:
         backread("mock", "record", tmp_path / "record")
@@ -181,25 +165,17 @@ def test_the_mock_serves_a_record(backread: Command, server: MockServer, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--record", "nowhere"], "nowhere holds no record"),
+        (["--record", "nowhere"], "nowhere is not a record"),
         (["--record", "nowhere", "--users", "3", "--world", "x"], "leave out --world, --users"),
     ],
 )
-def test_a_record_that_is_none(
-    backread: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    problem: str,
-) -> None:
+def test_a_record_that_is_none(backread, tmp_path, monkeypatch, arguments, problem):
     monkeypatch.chdir(tmp_path)
     done = backread("mock", *arguments)
     assert (done.code, problem in done.line) == (2, True), done.line
 
 
-def test_learning_prints_what_the_mock_takes(
-    backread: Command, server: MockServer, tmp_path: Path
-) -> None:
+def test_learning_prints_what_the_mock_takes(backread, server, tmp_path):
     file = tmp_path / "profile.json"
     with server.lane(dialect="lenient max_limit=40") as lane, lane.client() as reader:
         file.write_text(reader.probe().to_json(), encoding="utf-8")
@@ -209,7 +185,7 @@ def test_learning_prints_what_the_mock_takes(
     assert done.error.startswith("no switch for refusals.wrong_secret: ")
 
 
-def test_learning_from_a_record(backread: Command, tmp_path: Path) -> None:
+def test_learning_from_a_record(backread, tmp_path):
     backread("mock", "record", tmp_path / "record", "--users", 3)
     done = backread("mock", "learn", tmp_path / "record")
     assert (done.code, done.out, done.error) == (0, "documented\n", "")
@@ -221,18 +197,10 @@ def test_learning_from_a_record(backread: Command, tmp_path: Path) -> None:
     [
         ("nowhere.json", "cannot be read"),
         ("odd.json", "not a service profile"),
-        (".", "holds no record"),
+        (".", "is not a record"),
     ],
 )
-def test_a_profile_that_is_none(
-    backread: Command,
-    server: MockServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: list[str],
-    name: str,
-    problem: str,
-) -> None:
+def test_a_profile_that_is_none(backread, server, tmp_path, monkeypatch, command, name, problem):
     monkeypatch.chdir(tmp_path)
     Path("odd.json").write_text("{}", encoding="utf-8")
     before = sent(server)
@@ -244,15 +212,13 @@ def test_a_profile_that_is_none(
 # --- against --------------------------------------------------------------------------------------
 
 
-def test_a_service_as_it_was_is_exit_0(backread: Command, profile: Path) -> None:
+def test_a_service_as_it_was_is_exit_0(backread, profile):
     done = backread("probe", "--against", profile)
     assert (done.code, done.out) == (0, "")
-    assert f"the service is as {profile} says" in done.error
+    assert f"the service matches {profile}" in done.error
 
 
-def test_a_service_that_moved_is_exit_8_with_each_finding(
-    backread: Command, server: MockServer, profile: Path, tmp_path: Path
-) -> None:
+def test_a_service_that_moved_is_exit_8_with_each_finding(backread, server, profile, tmp_path):
     server.dialect = "max_limit=40 total=null"
     try:
         done = backread("probe", "--against", profile, "--save", tmp_path / "now.json")
@@ -263,7 +229,7 @@ def test_a_service_that_moved_is_exit_8_with_each_finding(
     assert "largest_page: was 99, is 40\n" in done.out
     assert "users.total_exact: was yes, is no\n" in done.out
     last = done.error.splitlines()[-1]
-    assert f"not as {profile} says" in last
+    assert f"differs from {profile}" in last
     assert f": {len(done.out.splitlines())} findings above" in last
     found = json.loads(as_json.out)
     assert {"path": "largest_page", "text": "largest_page: was 99, is 40"} in found
@@ -271,19 +237,17 @@ def test_a_service_that_moved_is_exit_8_with_each_finding(
     assert now.largest_page == 40
 
 
-def test_a_record_is_held_against_too(
-    backread: Command, server: MockServer, tmp_path: Path
-) -> None:
+def test_a_record_is_held_against_too(backread, server, tmp_path):
     backread("mock", "record", tmp_path / "record", "--users", 3)
     done = backread("probe", "--against", tmp_path / "record")
     # The time in a record is moved: it is not when the service was measured.
     assert (done.code, "measured on" in done.error) == (0, False)
     backread("mock", "record", tmp_path / "bare", "--users", 3, "--no-probe")
     done = backread("probe", "--against", tmp_path / "bare")
-    assert (done.code, "without a probe" in done.line) == (2, True)
+    assert (done.code, "made with --no-probe" in done.line) == (2, True)
 
 
-def test_a_profile_that_cannot_be_saved(backread: Command, tmp_path: Path) -> None:
+def test_a_profile_that_cannot_be_saved(backread, tmp_path):
     done = backread("probe", "--save", tmp_path / "nowhere" / "now.json")
     assert done.code == 2
     assert "cannot be written" in done.error

@@ -1,7 +1,5 @@
 """A terminal shows what the command writes, on stdout and stderr, and obeys none of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -63,36 +61,36 @@ def seen(server: object, folder: Path, *arguments: object, expected: int = 0, **
 
 
 @pytest.mark.parametrize("shape", ["json", "table", "csv"])
-def test_users_and_messages(server: MockServer, tmp_path: Path, shape: str) -> None:
+def test_users_and_messages(server, tmp_path, shape):
     first = server.world.user_ids()[0]
     for arguments in (["users"], ["messages", first], ["messages", "--all"]):
         assert "red" in seen(server, tmp_path, *arguments, "--format", shape)
 
 
-def test_a_user_and_a_message(server: MockServer, tmp_path: Path) -> None:
+def test_a_user_and_a_message(server, tmp_path):
     first = server.world.user_ids()[0]
     assert "red" in seen(server, tmp_path, "user", first)
     message = server.world.message_ids(first)[0]
     assert "red" in seen(server, tmp_path, "message", first, message)
 
 
-def test_a_sync_into_a_folder_of_such_a_name(server: MockServer, tmp_path: Path) -> None:
+def test_a_sync_into_a_folder_of_such_a_name(server, tmp_path):
     assert "users" in seen(server, tmp_path, "sync", NAME)
     assert "snapshot" in seen(server, tmp_path, "report", NAME)
     # A file is in its way, nothing is published, a demo's marker is not there.
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / NAME).touch()
     said = seen(server, tmp_path, "sync", f"file/{NAME}", expected=7)
-    assert "is a file; a mirror needs a folder" in said
+    assert "is a file, but a mirror is a folder" in said
     assert "nothing is published" in seen(server, tmp_path, "report", f"{NAME} 2", expected=7)
     assert "demo FOLDER" in seen(server, tmp_path, "demo", NAME, expected=2)
 
 
-def test_a_demo_in_a_folder_of_such_a_name(server: MockServer, tmp_path: Path) -> None:
-    assert "The mirror stays in" in seen(server, tmp_path, "demo", NAME)
+def test_a_demo_in_a_folder_of_such_a_name(server, tmp_path):
+    assert "The mirror is in" in seen(server, tmp_path, "demo", NAME)
 
 
-def test_what_a_lock_says_of_its_holder(server: MockServer, tmp_path: Path) -> None:
+def test_what_a_lock_says_of_its_holder(server, tmp_path):
     import fcntl
 
     folder = tmp_path / "chats"
@@ -107,7 +105,7 @@ def test_what_a_lock_says_of_its_holder(server: MockServer, tmp_path: Path) -> N
     assert "pid 42" in said
 
 
-def test_a_profile_and_its_name(server: MockServer, tmp_path: Path) -> None:
+def test_a_profile_and_its_name(server, tmp_path):
     assert "sender types" in seen(server, tmp_path, "probe", "--save", NAME)
     for shape in ("table", "json"):
         assert "red" in seen(server, tmp_path, "probe", "--format", shape)
@@ -152,16 +150,14 @@ def test_a_profile_and_its_name(server: MockServer, tmp_path: Path) -> None:
     ],
     ids=repr,
 )
-def test_arguments_that_are_refused(
-    server: MockServer, tmp_path: Path, arguments: list[str]
-) -> None:
+def test_arguments_that_are_refused(server, tmp_path, arguments):
     said = seen(server, tmp_path, *arguments, expected=2, BACKREAD_TRACEBACK="1")
     assert "\nbackread: " in said
     # A traceback keeps its form.
     assert '\n  File "' in said
 
 
-def test_what_a_service_answers(scripted: object, tmp_path: Path) -> None:
+def test_what_a_service_answers(scripted, tmp_path):
     refused = answer(403, "\x1b[2J", {"x-request-id": "a\tb\x9b2J"})
     server = scripted(lambda request: refused)  # type: ignore[operator]
     assert "403" in seen(server, tmp_path, "users", expected=4)
@@ -171,7 +167,7 @@ def test_what_a_service_answers(scripted: object, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["csv", "parquet"])
-def test_a_list_that_cannot_be_read_is_said_once_in_one_line(tmp_path: Path, shape: str) -> None:
+def test_a_list_that_cannot_be_read_is_said_once_in_one_line(tmp_path, shape):
     world = World(seed=5, users=3, messages_per_user=2)
     with MockServer(world) as server:
         server.on("messages", user=world.user_ids()[1]).fail("status(500)")
@@ -181,7 +177,7 @@ def test_a_list_that_cannot_be_read_is_said_once_in_one_line(tmp_path: Path, sha
     assert line.startswith("backread: 1 list of messages could not be read")
 
 
-def test_errors_of_python_steer_no_terminal(tmp_path: Path) -> None:
+def test_errors_of_python_steer_no_terminal(tmp_path):
     from backread import Mirror, MirrorError
 
     with pytest.raises(MirrorError) as caught:

@@ -1,7 +1,5 @@
 """The clock of a mock's lane: its clients wait in virtual time, and all that waits goes by it."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle
@@ -44,7 +42,7 @@ def limited_first(times: int, service: Any) -> Any:
     return respond
 
 
-def test_a_walk_waits_in_virtual_time_and_says_so(face: Any, scripted: Any, clock: Clock) -> None:
+def test_a_walk_waits_in_virtual_time_and_says_so(face, scripted, clock):
     began = time.monotonic()
     server = scripted(limited_first(2, paged(users(250))))
     listing = on_clock(face, server, clock).users.list()
@@ -55,7 +53,7 @@ def test_a_walk_waits_in_virtual_time_and_says_so(face: Any, scripted: Any, cloc
     assert time.monotonic() - began < AT_ONCE
 
 
-def test_what_holds_all_requests_is_one_wait(face: Any, scripted: Any, clock: Clock) -> None:
+def test_what_holds_all_requests_is_one_wait(face, scripted, clock):
     messages = envelope([message(1)], key="messages")
 
     def service(request: Request) -> bytes:
@@ -71,7 +69,7 @@ def test_what_holds_all_requests_is_one_wait(face: Any, scripted: Any, clock: Cl
     assert listing.report.ended_at - listing.report.started_at == timedelta(seconds=30)
 
 
-def test_a_wait_past_the_deadline_is_not_begun(face: Any, scripted: Any, clock: Clock) -> None:
+def test_a_wait_past_the_deadline_is_not_begun(face, scripted, clock):
     client = on_clock(face, scripted(LIMITED), clock, deadline=20)
     with pytest.raises(DeadlineExceededError) as caught:
         face.call(client.users.get, 42)
@@ -79,9 +77,7 @@ def test_a_wait_past_the_deadline_is_not_begun(face: Any, scripted: Any, clock: 
     assert clock.slept == []
 
 
-def test_the_deadline_of_a_call_runs_in_virtual_time(
-    face: Any, scripted: Any, clock: Clock
-) -> None:
+def test_the_deadline_of_a_call_runs_in_virtual_time(face, scripted, clock):
     client = on_clock(face, scripted(lambda request: LIMITED), clock, deadline=70)
     with pytest.raises(DeadlineExceededError) as caught:
         face.call(client.users.get, 42)
@@ -89,16 +85,14 @@ def test_the_deadline_of_a_call_runs_in_virtual_time(
     assert [one.seconds_waited for one in caught.value.attempts] == [0, 30, 30]
 
 
-def test_a_date_to_retry_after_is_one_of_the_clock(face: Any, scripted: Any, clock: Clock) -> None:
+def test_a_date_to_retry_after_is_one_of_the_clock(face, scripted, clock):
     later = answer(503, headers={"Retry-After": "Thu, 01 Jan 2026 01:00:00 GMT"})
     client = on_clock(face, scripted(later, answer(200, user(42))), clock)
     assert face.call(client.users.get, 42).id == 42
     assert clock.slept == [3600]
 
 
-def test_a_rate_limit_spaces_requests_in_virtual_time(
-    face: Any, scripted: Any, clock: Clock
-) -> None:
+def test_a_rate_limit_spaces_requests_in_virtual_time(face, scripted, clock):
     server = scripted(lambda request: answer(200, user(42)))
     client = on_clock(face, server, clock, rate_limit=0.1)
     for _ in range(5):
@@ -107,9 +101,7 @@ def test_a_rate_limit_spaces_requests_in_virtual_time(
     assert clock.slept == []
 
 
-def test_copies_keep_the_clock_and_a_pickle_does_not(
-    face: Any, scripted: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_keep_the_clock_and_a_pickle_does_not(face, scripted, clock, monkeypatch):
     shortly = answer(503, headers={"Retry-After": "0.01"})
     server = scripted(*[shortly, answer(200, user(42))] * 3)
     monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
@@ -121,7 +113,7 @@ def test_copies_keep_the_clock_and_a_pickle_does_not(
     assert clock.slept == [0.01, 0.01]
 
 
-def test_a_real_clock_records_and_waits(face: Any, scripted: Any) -> None:
+def test_a_real_clock_records_and_waits(face, scripted):
     clock = Clock()
     shortly = answer(429, headers={"Retry-After": "0.2"})
     client = on_clock(face, scripted(shortly, answer(200, user(42))), clock)
@@ -131,7 +123,7 @@ def test_a_real_clock_records_and_waits(face: Any, scripted: Any) -> None:
     assert clock.slept == [0.2]
 
 
-def test_it_shows_the_machines_time_until_it_is_virtual_and_afterwards() -> None:
+def test_it_shows_the_machines_time_until_it_is_virtual_and_afterwards():
     clock = Clock()
     for _ in range(2):
         assert not clock.is_virtual
@@ -143,7 +135,7 @@ def test_it_shows_the_machines_time_until_it_is_virtual_and_afterwards() -> None
         clock.real()
 
 
-def test_it_is_moved_by_hand(clock: Clock) -> None:
+def test_it_is_moved_by_hand(clock):
     clock.advance(1.5)
     clock.advance(timedelta(minutes=1))
     assert clock.now == START + timedelta(seconds=61.5)
@@ -160,27 +152,25 @@ def test_it_is_moved_by_hand(clock: Clock) -> None:
         ("60", TypeError),
     ],
 )
-def test_it_is_not_moved_by_what_makes_no_sense(
-    clock: Clock, seconds: Any, error: type[Exception]
-) -> None:
+def test_it_is_not_moved_by_what_makes_no_sense(clock, seconds, error):
     with pytest.raises(error):
         clock.advance(seconds)
     assert clock.now == START
 
 
-def test_a_real_clock_is_not_moved() -> None:
+def test_a_real_clock_is_not_moved():
     with pytest.raises(RuntimeError, match="make it virtual first"):
         Clock().advance(1)
 
 
 @pytest.mark.parametrize("start", [datetime(2026, 1, 1), "2026-01-01"])  # noqa: DTZ001
-def test_a_start_without_a_time_zone_is_refused(start: Any) -> None:
+def test_a_start_without_a_time_zone_is_refused(start):
     with pytest.raises(TypeError, match="time zone"):
         Clock().virtual(start)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_client_works_in_a_forked_child(backread_server: Any) -> None:
+def test_a_client_works_in_a_forked_child(backread_server):
     code = """
         import os
         from backread import Client

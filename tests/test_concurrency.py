@@ -1,7 +1,5 @@
 """Threads, Ctrl-C, tasks and event loops."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import gc
@@ -17,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from backread import AsyncClient, BackreadError, Client
+from backread import BackreadError
 from canned import ids, paged, user, users
 from interpreter import SECONDS, environment
 from scripted_server import answer
@@ -44,20 +42,6 @@ def dripping(scripted: Any) -> tuple[Any, threading.Event, threading.Event]:
     return scripted(lambda request: drip()), asked, gone
 
 
-def test_one_client_serves_many_threads(backread_server: Any) -> None:
-    world = backread_server.world
-    user_ids = world.user_ids()
-    with (
-        backread_server.client(max_concurrency=4) as client,
-        concurrent.futures.ThreadPoolExecutor(16) as pool,
-    ):
-        lists = [pool.submit(client.users.list().to_list) for _ in range(8)]
-        read = list(pool.map(lambda one: client.users.get(one, as_dict=True), user_ids))
-        assert read == [world.user(one) for one in user_ids]
-        for one in lists:
-            assert ids(one.result()) == user_ids
-
-
 def late(scripted: Any) -> tuple[Any, threading.Event]:
     """A server that answers when the event is set."""
     go_on = threading.Event()
@@ -69,11 +53,11 @@ def late(scripted: Any) -> tuple[Any, threading.Event]:
     return scripted(service), go_on
 
 
-def test_a_waiting_call_lets_other_threads_run(scripted: Any) -> None:
+def test_a_waiting_call_lets_other_threads_run(scripted):
     """The answer is sent once another thread has had its turns."""
     server, go_on = late(scripted)
     with (
-        Client(server.url, server.secret, server.vendor) as client,
+        server.client() as client,
         concurrent.futures.ThreadPoolExecutor(1) as pool,
     ):
         call = pool.submit(client.users.get, 42)
@@ -85,7 +69,7 @@ def test_a_waiting_call_lets_other_threads_run(scripted: Any) -> None:
         assert call.result(PATIENCE).id == 42
 
 
-def test_many_threads_ask_at_once(scripted: Any) -> None:
+def test_many_threads_ask_at_once(scripted):
     """No answer is sent before all have asked."""
     threads = 64
     all_asked = threading.Barrier(threads)
@@ -96,7 +80,7 @@ def test_many_threads_ask_at_once(scripted: Any) -> None:
 
     server = scripted(service)
     with (
-        Client(server.url, server.secret, server.vendor, max_concurrency=threads) as client,
+        server.client(max_concurrency=threads) as client,
         concurrent.futures.ThreadPoolExecutor(threads) as pool,
     ):
         read = [pool.submit(client.users.get, 42) for _ in range(threads)]
@@ -104,7 +88,7 @@ def test_many_threads_ask_at_once(scripted: Any) -> None:
     assert len(server.requests) == threads
 
 
-def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server: Any) -> None:
+def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server):
     async def main() -> list[int | None]:
         with backread_server.client() as client:
             async with backread_server.async_client() as asynchronous:
@@ -117,9 +101,9 @@ def test_a_call_that_waits_is_made_within_a_running_event_loop(backread_server: 
 
 
 @pytest.mark.parametrize("end", ["timeout", "deadline"])
-def test_a_call_that_took_too_long_ends_its_request(scripted: Any, end: str) -> None:
+def test_a_call_that_took_too_long_ends_its_request(scripted, end):
     server, _, gone = dripping(scripted)
-    client = Client(server.url, server.secret, server.vendor, max_retries=0, **{end: 1})
+    client = server.client(max_retries=0, **{end: 1})
     with pytest.raises(TimeoutError):
         client.users.get(42)
     assert gone.wait(PATIENCE)
@@ -127,9 +111,9 @@ def test_a_call_that_took_too_long_ends_its_request(scripted: Any, end: str) -> 
     client.close()
 
 
-def test_a_client_of_one_thread_is_closed_by_another(scripted: Any) -> None:
+def test_a_client_of_one_thread_is_closed_by_another(scripted):
     server = scripted(paged(users(10_000)))
-    client = Client(server.url, server.secret, server.vendor)
+    client = server.client()
     rows = iter(client.users.list(page_size=5))
     assert next(rows).id == 1
     closer = threading.Thread(target=client.close)
@@ -154,7 +138,7 @@ INTERRUPTED = {
 
 @needs_signals
 @pytest.mark.parametrize("name", INTERRUPTED)
-def test_ctrl_c_ends_a_call_that_hangs_within_a_second(scripted: Any, name: str) -> None:
+def test_ctrl_c_ends_a_call_that_hangs_within_a_second(scripted, name):
     if name == "arrow":
         pytest.importorskip("pyarrow")
     waiting = answer(429, b"", {"retry-after": "3000"})
@@ -194,7 +178,7 @@ def test_ctrl_c_ends_a_call_that_hangs_within_a_second(scripted: Any, name: str)
 
 @needs_signals
 @pytest.mark.parametrize("options", [{}, {"max_concurrency": 1}, {"rate_limit": 0.1}])
-def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any, options: Any) -> None:
+def test_a_signal_handler_may_call_while_a_call_waits(scripted, options):
     asked, heard = threading.Event(), threading.Event()
 
     def late() -> Any:
@@ -206,7 +190,7 @@ def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any, options: An
         return late() if request.path.endswith("42") else answer(200, user(7))
 
     server = scripted(service)
-    client = Client(server.url, server.secret, server.vendor, **options)
+    client = server.client(**options)
     read: list[Any] = []
 
     def handle(*_: Any) -> None:
@@ -231,15 +215,13 @@ def test_a_signal_handler_may_call_while_a_call_waits(scripted: Any, options: An
 
 
 @pytest.mark.parametrize("what", ["get", "page", "list", "all", "arrow"])
-def test_a_cancelled_task_ends_its_request(scripted: Any, what: str) -> None:
+def test_a_cancelled_task_ends_its_request(scripted, what):
     if what == "arrow":
         pytest.importorskip("pyarrow")
     server, asked, gone = dripping(scripted)
 
     async def main() -> None:
-        async with AsyncClient(
-            server.url, server.secret, server.vendor, timeout=None, max_retries=0
-        ) as client:
+        async with server.async_client(timeout=None, max_retries=0) as client:
             calls = {
                 "get": lambda: client.users.get(42),
                 "page": client.users.page,
@@ -258,42 +240,12 @@ def test_a_cancelled_task_ends_its_request(scripted: Any, what: str) -> None:
     assert len(server.requests) == 1
 
 
-def test_a_cancelled_call_gives_its_place_back(scripted: Any) -> None:
-    server = scripted(
-        lambda request: answer(200, user(42)) if request.path.endswith("42") else server.stall()
-    )
-
-    async def main() -> None:
-        async with AsyncClient(
-            server.url, server.secret, server.vendor, max_concurrency=1, timeout=PATIENCE
-        ) as client:
-            for _ in range(5):
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(0.05):
-                        await client.users.get(1)
-            async with asyncio.timeout(PATIENCE):
-                assert (await client.users.get(42)).id == 42
-
-    asyncio.run(main())
-
-
-def test_many_tasks_at_once(backread_server: Any) -> None:
-    async def main() -> None:
-        async with backread_server.async_client() as client:
-            read = await asyncio.gather(
-                *(client.users.get(one) for one in backread_server.world.user_ids())
-            )
-            assert ids(read) == backread_server.world.user_ids()
-
-    asyncio.run(main())
-
-
-def test_the_event_loop_turns_while_a_call_waits(scripted: Any) -> None:
+def test_the_event_loop_turns_while_a_call_waits(scripted):
     """The answer is sent once the loop has had its turns."""
     server, go_on = late(scripted)
 
     async def main() -> None:
-        async with AsyncClient(server.url, server.secret, server.vendor) as client:
+        async with server.async_client() as client:
             task = asyncio.ensure_future(client.users.get(42))
             await asyncio.to_thread(wait_for, lambda: server.requests)
             for _ in range(50):
@@ -305,7 +257,7 @@ def test_the_event_loop_turns_while_a_call_waits(scripted: Any) -> None:
     asyncio.run(main())
 
 
-def test_one_async_client_serves_one_event_loop_after_another(backread_server: Any) -> None:
+def test_one_async_client_serves_one_event_loop_after_another(backread_server):
     client = backread_server.async_client()
 
     async def main() -> int:
@@ -317,7 +269,7 @@ def test_one_async_client_serves_one_event_loop_after_another(backread_server: A
     asyncio.run(client.aclose())
 
 
-def test_one_async_client_serves_event_loops_of_several_threads(backread_server: Any) -> None:
+def test_one_async_client_serves_event_loops_of_several_threads(backread_server):
     client = backread_server.async_client()
 
     async def main() -> list[int]:
@@ -329,7 +281,7 @@ def test_one_async_client_serves_event_loops_of_several_threads(backread_server:
     asyncio.run(client.aclose())
 
 
-def test_a_loop_that_ends_with_calls_under_way_is_no_matter(backread_server: Any) -> None:
+def test_a_loop_that_ends_with_calls_under_way_is_no_matter(backread_server):
     client = backread_server.async_client()
 
     async def leave() -> None:
@@ -355,7 +307,7 @@ def uvloop_loop() -> asyncio.AbstractEventLoop:
 
 
 @pytest.mark.parametrize("make", [LoopWithoutReaders, uvloop_loop])
-def test_event_loops_of_other_kinds(backread_server: Any, make: Any) -> None:
+def test_event_loops_of_other_kinds(backread_server, make):
     async def main() -> list[int]:
         async with backread_server.async_client() as client:
             read = await asyncio.gather(
@@ -379,7 +331,7 @@ def open_files() -> int:
     return len(list(folder.iterdir()))
 
 
-def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server: Any) -> None:
+def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server):
     client = backread_server.async_client()
     with asyncio.Runner() as one, asyncio.Runner() as other:
 
@@ -397,9 +349,7 @@ def test_event_loops_that_take_turns_or_end_leave_no_files_open(backread_server:
     asyncio.run(client.aclose())
 
 
-def test_an_event_loop_that_is_closed_with_calls_under_way_is_no_matter(
-    scripted: Any, recwarn: pytest.WarningsRecorder, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_event_loop_that_is_closed_with_calls_under_way_is_no_matter(scripted, recwarn, caplog):
     """Whether they are answered or fail."""
     asked, go_on = threading.Semaphore(0), threading.Event()
 
@@ -409,7 +359,7 @@ def test_an_event_loop_that_is_closed_with_calls_under_way_is_no_matter(
         return answer(404) if request.path.endswith("43") else answer(200, user(42))
 
     server = scripted(service)
-    client = AsyncClient(server.url, server.secret, server.vendor)
+    client = server.async_client()
     loop = asyncio.new_event_loop()
 
     async def start() -> list[asyncio.Task[Any]]:

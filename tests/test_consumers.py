@@ -1,13 +1,10 @@
 """Listings in the hands of those that read Arrow: each takes them as they are, and again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 import consumers
-from backread.testing import Lane
 from canned import envelope, message, paged, users
 from consumers import KINDS, TEXT, load, sent
 from scripted_server import answer
@@ -19,9 +16,7 @@ each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
 
 @each_resource
 @pytest.mark.backread(world={"seed": 5, "users": 130, "messages_per_user": (0, 4)})
-def test_a_listing_is_taken_as_it_is_and_again(
-    face: Any, backread_mock: Lane, consumer: Any, resource: str
-) -> None:
+def test_a_listing_is_taken_as_it_is_and_again(face, backread_mock, consumer, resource):
     client = face.client(backread_mock)
     listing = client.users.list() if resource == "users" else client.messages.all()
     expected = sorted(sent(backread_mock.world, resource))
@@ -36,18 +31,14 @@ def test_a_listing_is_taken_as_it_is_and_again(
 
 
 @each_resource
-def test_each_sees_the_documented_types(
-    face: Any, backread_mock: Lane, consumer: Any, resource: str
-) -> None:
+def test_each_sees_the_documented_types(face, backread_mock, consumer, resource):
     client = face.client(backread_mock)
     listing = client.users.list(max_items=50) if resource == "users" else client.messages.list(42)
     expected = {name: consumer.types[kind] for name, kind in KINDS[resource].items()}
     assert consumer.schema(listing) == expected
 
 
-def test_a_walk_that_fails_is_an_error_and_no_short_table(
-    face: Any, scripted: Any, consumer: Any
-) -> None:
+def test_a_walk_that_fails_is_an_error_and_no_short_table(face, scripted, consumer):
     def service(request: Any) -> bytes:
         first = request.query["offset"] == "0"
         return answer(200, envelope(users(99), total=150)) if first else answer(403)
@@ -57,7 +48,7 @@ def test_a_walk_that_fails_is_an_error_and_no_short_table(
         consumer.rows(listing, "name")
 
 
-def test_duckdb_reads_a_listing_twice_in_one_query(face: Any, backread_mock: Lane) -> None:
+def test_duckdb_reads_a_listing_twice_in_one_query(face, backread_mock):
     duckdb = load("duckdb")
     people = face.client(backread_mock).users.list()
     with duckdb.connect() as connection:
@@ -66,9 +57,7 @@ def test_duckdb_reads_a_listing_twice_in_one_query(face: Any, backread_mock: Lan
     assert people.report.certificate == "linked"
 
 
-def test_a_lazy_query_of_polars_holds_what_was_read_when_it_was_made(
-    face: Any, scripted: Any
-) -> None:
+def test_a_lazy_query_of_polars_holds_what_was_read_when_it_was_made(face, scripted):
     polars = load("polars")
     server = scripted(paged(users(5)))
     lazy = polars.LazyFrame(face.client(server).users.list())
@@ -78,7 +67,7 @@ def test_a_lazy_query_of_polars_holds_what_was_read_when_it_was_made(
     assert len(server.requests) == 1
 
 
-def test_deltalake_adds_and_merges_a_listing(face: Any, scripted: Any, tmp_path: Any) -> None:
+def test_deltalake_adds_and_merges_a_listing(face, scripted, tmp_path):
     deltalake = load("deltalake")
     load("pyarrow")
     chats = face.client(scripted(paged([message(1), message(2)], key="messages"))).messages.list(42)
@@ -94,9 +83,7 @@ def test_deltalake_adds_and_merges_a_listing(face: Any, scripted: Any, tmp_path:
     assert (merged["num_target_rows_updated"], merged["num_target_rows_inserted"]) == (2, 0)
 
 
-def test_deltalake_keeps_nothing_of_a_walk_that_failed(
-    face: Any, scripted: Any, tmp_path: Any
-) -> None:
+def test_deltalake_keeps_nothing_of_a_walk_that_failed(face, scripted, tmp_path):
     deltalake = load("deltalake")
     load("pyarrow")
 

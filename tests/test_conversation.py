@@ -1,7 +1,5 @@
 """A conversation as text: nothing in it steers the terminal, and long ones are cut."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 
@@ -40,7 +38,7 @@ def said(number: int, body: str) -> Message:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_in_it_steers_a_terminal(text: str) -> None:
+def test_nothing_in_it_steers_a_terminal(text):
     conversation = Conversation(
         stranger(text), tuple(written(number, text, text) for number in range(8))
     )
@@ -48,7 +46,7 @@ def test_nothing_in_it_steers_a_terminal(text: str) -> None:
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
 
 
-def test_what_stood_there_is_shown() -> None:
+def test_what_stood_there_is_shown():
     assert str(talk("\x1b[31mred\r\nnext\ttab")).splitlines() == [
         "Ada (user 42), 1 message",
         "2024-03-01 09:00  Ada: ␛[31mred",
@@ -56,7 +54,7 @@ def test_what_stood_there_is_shown() -> None:
     ]
 
 
-def test_nobody_writes_a_line_of_somebody_else() -> None:
+def test_nobody_writes_a_line_of_somebody_else():
     forged = "2024-03-01 09:59  Support: send me your password"
     name = f"Ada\n{forged}"
     for conversation in (
@@ -67,7 +65,7 @@ def test_nobody_writes_a_line_of_somebody_else() -> None:
         assert forged not in str(conversation).splitlines()
 
 
-def test_a_long_one_is_cut_where_it_is_only_looked_at() -> None:
+def test_a_long_one_is_cut_where_it_is_only_looked_at():
     long = talk(*(f"number {number}" for number in range(10_000)))
     assert repr(long) == "<Conversation of user 42, 10,000 messages>"
     lines = pretty(long).splitlines()
@@ -80,7 +78,7 @@ def test_a_long_one_is_cut_where_it_is_only_looked_at() -> None:
     assert len(str(talk("x" * 10**6))) > 10**6
 
 
-def test_a_slice_is_a_conversation() -> None:
+def test_a_slice_is_a_conversation():
     whole = talk("one", "two", "three")
     assert whole[1:] == Conversation(whole.user, whole.messages[1:])
     assert [message.body for message in whole[-1:]] == ["three"]

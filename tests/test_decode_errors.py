@@ -1,7 +1,5 @@
 """Answers of the wrong shape: a DecodeError with the place, or odd values that are kept."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace
@@ -30,8 +28,8 @@ BAD_IDS = {
 
 @pytest.mark.parametrize("kind", BAD_IDS)
 def test_an_id_that_is_no_integer_is_a_decode_error_of_one_row_or_page_and_of_no_list(
-    face: Any, scripted: Any, kind: str
-) -> None:
+    face, scripted, kind
+):
     odd = user(BAD_IDS[kind])
     assert decode_error(get_user, face, scripted, odd).path == "$.id"
     rows = [*users(3), odd, *users(6)[4:]]
@@ -49,9 +47,7 @@ def test_an_id_that_is_no_integer_is_a_decode_error_of_one_row_or_page_and_of_no
     assert report.certificate == "uncertified"
 
 
-def test_a_row_that_becomes_no_record_makes_a_strict_list_incomplete(
-    face: Any, scripted: Any
-) -> None:
+def test_a_row_that_becomes_no_record_makes_a_strict_list_incomplete(face, scripted):
     for odd in (user("x"), 5, {"name": "Ada"}):
         for as_dict in (False, True):
             client = face.client(scripted(answer(200, envelope([user(1), odd]))))
@@ -59,15 +55,15 @@ def test_a_row_that_becomes_no_record_makes_a_strict_list_incomplete(
                 face.collect(client.users.list(strict=True, as_dict=as_dict))
 
 
-def test_more_than_some_rows_without_an_id_are_counted(face: Any, scripted: Any) -> None:
+def test_more_than_some_rows_without_an_id_are_counted(face, scripted):
     rows = [user(1), *({"name": str(number)} for number in range(9))]
     read, report = list_users(face, scripted, envelope(rows))
     assert [each.id for each in read] == [1]
     assert report.reason.count("the row at offset") == 5
-    assert "and 4 rows more cannot be read" in report.reason
+    assert "and 4 more rows cannot be read" in report.reason
 
 
-def test_a_missing_id_is_a_decode_error_that_names_it(face: Any, scripted: Any) -> None:
+def test_a_missing_id_is_a_decode_error_that_names_it(face, scripted):
     client = face.client(scripted(answer(200, envelope([user(1), {"name": "Ada"}]))))
     error = decode_error(face.call, client.users.page)
     assert error.path.startswith("$.users[1]")
@@ -75,7 +71,7 @@ def test_a_missing_id_is_a_decode_error_that_names_it(face: Any, scripted: Any) 
     assert "Ada" in error.snippet
 
 
-def test_a_decode_error_of_a_page_has_its_attempt(face: Any, scripted: Any) -> None:
+def test_a_decode_error_of_a_page_has_its_attempt(face, scripted):
     client = face.client(scripted(answer(200, envelope([user("x")]))))
     error = decode_error(face.call, client.users.page, 7, 5)
     assert "GET /external/users?offset=7&limit=5" in str(error)
@@ -108,9 +104,7 @@ ODD_USERS: list[tuple[dict[str, Any], dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("sent", "read", "count"), ODD_USERS, ids=repr)
-def test_a_value_of_another_type_is_kept_as_sent_and_counted(
-    face: Any, scripted: Any, sent: Any, read: Any, count: int
-) -> None:
+def test_a_value_of_another_type_is_kept_as_sent_and_counted(face, scripted, sent, read, count):
     row = user(1, **sent)
     plain = get_user(face, scripted, user(1))
     expected = replace(plain, **read)
@@ -150,8 +144,8 @@ ODD_MESSAGES: list[tuple[dict[str, Any], dict[str, Any], int]] = [
 
 @pytest.mark.parametrize(("sent", "read", "count"), ODD_MESSAGES, ids=repr)
 def test_a_value_of_a_message_of_another_type_is_kept_as_sent_and_counted(
-    face: Any, scripted: Any, sent: Any, read: Any, count: int
-) -> None:
+    face, scripted, sent, read, count
+):
     row = message(1, **sent)
     plain = get_message(face, scripted, message(1))
     types = {"sender_type": sent["sender_type"]} if "sender_type" in sent else {}
@@ -163,21 +157,9 @@ def test_a_value_of_a_message_of_another_type_is_kept_as_sent_and_counted(
     assert listing.report.odd_values == count
 
 
-def test_numbers_of_an_envelope_that_are_none_count_as_missing(face: Any, scripted: Any) -> None:
-    body = {"limit": "99", "offset": [0], "total": "many", "users": [user(1)]}
-    client = face.client(scripted(answer(200, body)))
-    page = face.call(client.users.page)
-    assert (page.limit, page.offset, page.total) == (None, None, None)
-    listing = face.client(scripted(answer(200, body), answer(200, {"users": []}))).users.list()
-    assert [each.id for each in face.collect(listing)] == [1]
-    assert (listing.report.total_last, listing.report.odd_values) == (None, 0)
-
-
 @pytest.mark.parametrize("body", ["[]", '[{"id": 42}]', "5", '"text"', "true", "null", "1e999"])
 @pytest.mark.parametrize("as_dict", [False, True])
-def test_json_that_is_no_object_is_a_decode_error(
-    face: Any, scripted: Any, body: str, as_dict: bool
-) -> None:
+def test_json_that_is_no_object_is_a_decode_error(face, scripted, body, as_dict):
     for read in (get_user, get_message, list_users):
         error = decode_error(read, face, scripted, body, as_dict=as_dict)
         assert error.path == "$"
@@ -196,9 +178,7 @@ def test_json_that_is_no_object_is_a_decode_error(
     ],
     ids=repr,
 )
-def test_a_list_of_another_shape_is_a_decode_error_and_no_empty_list(
-    face: Any, scripted: Any, body: Any
-) -> None:
+def test_a_list_of_another_shape_is_a_decode_error_and_no_empty_list(face, scripted, body):
     error = decode_error(list_users, face, scripted, body)
     assert error.path in ("$.users", "$")
     assert "/external/users" in str(error)
@@ -207,7 +187,7 @@ def test_a_list_of_another_shape_is_a_decode_error_and_no_empty_list(
 
 
 @pytest.mark.parametrize("row", [None, 5, "Ada", [], [{"id": 1}], True], ids=repr)
-def test_a_row_that_is_no_object_is_left_out_and_named(face: Any, scripted: Any, row: Any) -> None:
+def test_a_row_that_is_no_object_is_left_out_and_named(face, scripted, row):
     rows = envelope([user(1), row])
     read, report = list_users(face, scripted, rows)
     assert [each.id for each in read] == [1]
@@ -238,16 +218,14 @@ def test_a_row_that_is_no_object_is_left_out_and_named(face: Any, scripted: Any,
     ids=repr,
 )
 @pytest.mark.parametrize("as_dict", [False, True])
-def test_what_is_no_json_is_a_decode_error(
-    face: Any, scripted: Any, body: str, as_dict: bool
-) -> None:
+def test_what_is_no_json_is_a_decode_error(face, scripted, body, as_dict):
     for read in (get_user, list_users):
         error = decode_error(read, face, scripted, body, as_dict=as_dict)
         assert len(error.snippet) <= 200
         assert [one.status for one in error.attempts] == [200]
 
 
-def test_the_advice_fits_the_fault(face: Any, scripted: Any) -> None:
+def test_the_advice_fits_the_fault(face, scripted):
     """Dicts help where a row has no id; not where there is no JSON, nor who has dicts."""
     odd = decode_error(get_user, face, scripted, user("42"))
     assert "as_dict=True" in str(odd)
@@ -261,7 +239,7 @@ def test_the_advice_fits_the_fault(face: Any, scripted: Any) -> None:
 DIGITS = "-" + "9" * 5_000
 
 
-def test_a_number_of_more_digits_than_python_takes_is_a_decimal(face: Any, scripted: Any) -> None:
+def test_a_number_of_more_digits_than_python_takes_is_a_decimal(face, scripted):
     """An int of more than 4,300 digits could not be printed either."""
     row = f'{{"id": 7, "x": [0, {{"y": {DIGITS}}}], "name": {DIGITS}}}'
     exact = Decimal(DIGITS)
@@ -274,25 +252,19 @@ def test_a_number_of_more_digits_than_python_takes_is_a_decimal(face: Any, scrip
         assert list_users(face, scripted, rows, as_dict=as_dict)[0] == [one]
 
 
-def test_decimals_go_back_into_columns(face: Any, scripted: Any) -> None:
-    pytest.importorskip("pyarrow")
-    body = f'{{"limit": 9, "offset": 0, "total": 1, "users": [{{"id": 7, "x": {DIGITS}}}]}}'
-    client = face.client(scripted(answer(200, body)))
-    page = face.call(client.users.page)
-    assert page.to_arrow()["extra"].to_pylist() == [f'{{"x":{DIGITS}}}']
-
-
-def test_a_number_of_any_length_is_in_the_columns(face: Any, scripted: Any) -> None:
+def test_decimals_go_back_into_columns(face, scripted):
     pytest.importorskip("pyarrow")
     row = f'{{"id": 7, "x": {DIGITS}, "y": {DIGITS}.5}}'
-    listing = face.client(
-        scripted(answer(200, f'{{"limit": 9, "offset": 0, "total": 1, "users": [{row}]}}'))
-    ).users.list()
-    table = face.call(listing.to_arrow)
-    assert table["extra"].to_pylist() == [f'{{"x":{DIGITS},"y":{DIGITS}.5}}']
+    body = f'{{"limit": 9, "offset": 0, "total": 1, "users": [{row}]}}'
+    client = face.client(scripted(lambda request: answer(200, body)))
+    listed = face.call(client.users.list().to_arrow)["extra"].to_pylist()
+    assert listed == [f'{{"x":{DIGITS},"y":{DIGITS}.5}}']
+    assert (
+        face.call(client.users.page).to_arrow()["extra"].to_pylist()[0].startswith(listed[0][:99])
+    )
 
 
-def test_python_says_how_long_a_number_may_be(face: Any, scripted: Any) -> None:
+def test_python_says_how_long_a_number_may_be(face, scripted):
     row = f'{{"id": 7, "x": {DIGITS}}}'
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(5_000)
@@ -301,21 +273,3 @@ def test_python_says_how_long_a_number_may_be(face: Any, scripted: Any) -> None:
         assert get_user(face, scripted, row, as_dict=True)["x"] == 1 - 10**5_000
     finally:
         sys.set_int_max_str_digits(before)
-
-
-@pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_what_is_nested_too_deep_is_an_error_of_a_row_and_costs_a_list_that_row(
-    face: Any, scripted: Any, opening: str
-) -> None:
-    closing = "]" if opening == "[" else "1}"[1:]
-    deep = opening * 200_000 + ("1" if opening != "[" else "") + closing * 200_000
-    row = f'{{"id": 42, "x": {deep}}}'
-    page = f'{{"limit": 99, "offset": 0, "total": 2, "users": [{row}, {{"id": 1}}]}}'
-    for as_dict in (False, True):
-        for body in (deep, row):
-            decode_error(get_user, face, scripted, body, as_dict=as_dict)
-        client = face.client(scripted(answer(200, page)))
-        decode_error(face.call, client.users.page, as_dict=as_dict)
-        read, report = list_users(face, scripted, page, as_dict=as_dict)
-        assert [each["id"] if as_dict else each.id for each in read] == [1]
-        assert "the row of id 42 at offset 0 is nested too deep" in report.reason

@@ -1,8 +1,7 @@
 """Odd answers that are tolerated, and how they look."""
 
-from __future__ import annotations
-
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,33 +13,23 @@ from readers import get_message, get_user, list_users
 from scripted_server import answer
 
 MOMENT = datetime(2024, 3, 5, 9, 31, 7, 42000, tzinfo=UTC)
+SENDER_WITHOUT_ID = {name: value for name, value in message(1)["sender"].items() if name != "id"}
 
 
-@pytest.mark.parametrize("field", [name for name in user(1) if name != "id"])
-def test_any_field_of_a_user_may_be_null_or_missing(face: Any, scripted: Any, field: str) -> None:
-    whole = get_user(face, scripted, user(1))
-    for odd in (user(1, **{field: None}), {k: v for k, v in user(1).items() if k != field}):
-        read = get_user(face, scripted, odd)
-        assert getattr(read, field) is None
-        assert read.extra == {}
-        for other in user(1):
-            if other != field:
-                assert getattr(read, other) == getattr(whole, other)
-        assert get_user(face, scripted, odd, as_dict=True) == odd
+@pytest.mark.parametrize("made", [user, message])
+def test_any_field_may_be_null_or_missing(face, scripted, made):
+    read = get_user if made is user else get_message
+    for field in (name for name in made(1) if name != "id"):
+        odd = made(1, **{field: None})
+        expected = replace(read(face, scripted, made(1)), **{field: None})
+        if field == "sender_type":
+            expected = replace(expected, sender=OtherSender(None, 3, SENDER_WITHOUT_ID))
+        for sent in (odd, {name: value for name, value in odd.items() if name != field}):
+            assert read(face, scripted, sent) == expected
+            assert read(face, scripted, sent, as_dict=True) == sent
 
 
-@pytest.mark.parametrize("field", [name for name in message(1) if name != "id"])
-def test_any_field_of_a_message_may_be_null_or_missing(
-    face: Any, scripted: Any, field: str
-) -> None:
-    for odd in (message(1, **{field: None}), {k: v for k, v in message(1).items() if k != field}):
-        read = get_message(face, scripted, odd)
-        assert getattr(read, field) is None
-        assert (read.id, read.user_id, read.extra) == (1, 42, {})
-        assert get_message(face, scripted, odd, as_dict=True) == odd
-
-
-def test_an_id_alone_is_a_row(face: Any, scripted: Any) -> None:
+def test_an_id_alone_is_a_row(face, scripted):
     assert get_user(face, scripted, {"id": 5}) == User(5, *[None] * 8)
     read = get_message(face, scripted, {"id": 5})
     assert read == Message(5, *[None] * 8, user_id=42)
@@ -48,7 +37,7 @@ def test_an_id_alone_is_a_row(face: Any, scripted: Any) -> None:
     assert rows == [{"id": 5}]
 
 
-def test_fields_of_senders_and_attributes_may_be_null_or_missing(face: Any, scripted: Any) -> None:
+def test_fields_of_senders_and_attributes_may_be_null_or_missing(face, scripted):
     odd = user(1, user_attributes=[{}, {"name": None, "value": None}, {"value": "pro"}])
     assert get_user(face, scripted, odd).user_attributes == (
         UserAttribute(None, None),
@@ -63,7 +52,7 @@ def test_fields_of_senders_and_attributes_may_be_null_or_missing(face: Any, scri
     assert read.sender == OperatorSender(3, None, None, None, None)
 
 
-def test_unknown_fields_survive_everywhere(face: Any, scripted: Any) -> None:
+def test_unknown_fields_survive_everywhere(face, scripted):
     more = {"vip": True, "tags": ["a", {"b": None}], "score": 1.5, "empty": {}}
     read = get_user(
         face, scripted, user(1, **more, user_attributes=[{"name": "n", "unit": "people"}])
@@ -77,16 +66,8 @@ def test_unknown_fields_survive_everywhere(face: Any, scripted: Any) -> None:
     assert get_message(face, scripted, sent, as_dict=True) == sent
 
 
-def test_as_dict_keeps_the_order_of_the_keys(face: Any, scripted: Any) -> None:
-    sent = {"zeta": 1, "name": "Ada", "id": 42, "alpha": {"y": 1, "x": 2}}
-    read = get_user(face, scripted, sent, as_dict=True)
-    assert json.dumps(read) == json.dumps(sent)
-
-
 @pytest.mark.parametrize("sender_type", ["bot", "", "User", "OPERATOR", None])
-def test_a_sender_of_an_unknown_type_survives(
-    face: Any, scripted: Any, sender_type: str | None
-) -> None:
+def test_a_sender_of_an_unknown_type_survives(face, scripted, sender_type):
     sender = {"id": 9, "name": "Robby", "model": {"version": 3}}
     read = get_message(face, scripted, message(1, sender_type=sender_type, sender=sender))
     assert read.sender_type == sender_type
@@ -95,16 +76,14 @@ def test_a_sender_of_an_unknown_type_survives(
 
 @pytest.mark.parametrize("sender", [{}, {"id": None, "name": "Robby"}, {"name": "Robby"}])
 @pytest.mark.parametrize("sender_type", ["user", "operator", "bot"])
-def test_a_sender_without_an_id_survives(
-    face: Any, scripted: Any, sender_type: str, sender: dict[str, Any]
-) -> None:
+def test_a_sender_without_an_id_survives(face, scripted, sender_type, sender):
     read = get_message(face, scripted, message(1, sender_type=sender_type, sender=sender))
     assert read.sender == OtherSender(
         sender_type, None, {k: v for k, v in sender.items() if k != "id"}
     )
 
 
-def test_the_sender_may_stand_ahead_of_its_type(face: Any, scripted: Any) -> None:
+def test_the_sender_may_stand_ahead_of_its_type(face, scripted):
     sent = {"sender": {"id": 4, "name": "Ada"}, "id": 7, "sender_type": "user"}
     assert get_message(face, scripted, sent).sender == UserSender(4, "Ada", None)
 
@@ -125,7 +104,7 @@ def test_the_sender_may_stand_ahead_of_its_type(face: Any, scripted: Any) -> Non
         "2024-03-05T09:31:07.042",
     ],
 )
-def test_a_timestamp_of_any_offset_and_precision(face: Any, scripted: Any, text: str) -> None:
+def test_a_timestamp_of_any_offset_and_precision(face, scripted, text):
     read = get_user(face, scripted, user(1, created_at=text))
     assert read.created_at == MOMENT
     assert read.created_at.tzinfo is UTC
@@ -144,11 +123,11 @@ def test_a_timestamp_of_any_offset_and_precision(face: Any, scripted: Any, text:
         ("2024-02-29T00:00:00Z", datetime(2024, 2, 29, tzinfo=UTC)),
     ],
 )
-def test_a_timestamp_at_the_edges(face: Any, scripted: Any, text: str, expected: datetime) -> None:
+def test_a_timestamp_at_the_edges(face, scripted, text, expected):
     assert get_user(face, scripted, user(1, created_at=text)).created_at == expected
 
 
-def test_text_that_is_not_utf8_is_replaced_and_counted(face: Any, scripted: Any) -> None:
+def test_text_that_is_not_utf8_is_replaced_and_counted(face, scripted):
     body = json.dumps(envelope([user(1, name="A?a"), user(2, name="B?b")])).encode()
     rows, report = list_users(face, scripted, body.replace(b"?", b"\xff"))
     assert [one.name for one in rows] == ["A\ufffda", "B\ufffdb"]
@@ -161,55 +140,26 @@ def test_text_that_is_not_utf8_is_replaced_and_counted(face: Any, scripted: Any)
 
 @pytest.mark.parametrize("escape", [r"\ud83d", r"\uDE00", r"\uDBFF"])
 @pytest.mark.parametrize("as_dict", [False, True])
-def test_a_lone_surrogate_is_replaced_and_counted(
-    face: Any, scripted: Any, escape: str, as_dict: bool
-) -> None:
+def test_a_lone_surrogate_is_replaced_and_counted(face, scripted, escape, as_dict):
     body = json.dumps(envelope([user(1, name="A?a")])).replace("?", escape)
     rows, report = list_users(face, scripted, body, as_dict=as_dict)
     assert (rows[0]["name"] if as_dict else rows[0].name) == "A\ufffda"
     assert report.repaired_text == 1
 
 
-def test_text_that_is_unicode_stays_as_it_is(face: Any, scripted: Any) -> None:
-    names = ["😀", "\\ud83d", "\\\\ud83d", "é\u0301", "\u0000", "\u202e", "\ufffd", "𝔘", "\x7f"]
-    rows = [user(number, name=name) for number, name in enumerate(names)]
-    read, report = list_users(face, scripted, envelope(rows))
-    assert [one.name for one in read] == names
-    assert report.repaired_text == 0
-
-
-def test_text_is_repaired_in_names_of_fields_and_in_single_rows(face: Any, scripted: Any) -> None:
+def test_text_is_repaired_in_names_of_fields_and_in_single_rows(face, scripted):
     body = b'{"id": 42, "na\xffme": "a\\ud800", "x": "\xc3"}'
     assert get_user(face, scripted, body).extra == {"na\ufffdme": "a\ufffd", "x": "\ufffd"}
 
 
-def test_numbers_in_extra_are_exact(face: Any, scripted: Any) -> None:
-    numbers = {
-        "large": 2**63,
-        "larger": 10**40 + 7,
-        "negative": -(2**90),
-        "edge": 2**64 - 1,
-        "zero": 0,
-        "half": 0.5,
-        "tiny": 1e-300,
-        "nested": [2**70, {"deep": -(2**63) - 1}],
-    }
-    for as_dict in (False, True):
-        read = get_user(face, scripted, user(42, **numbers), as_dict=as_dict)
-        extra = read if as_dict else read.extra
-        for name, number in numbers.items():
-            assert extra[name] == number
-            assert type(extra[name]) is type(number)
-
-
-def test_of_a_key_that_comes_twice_the_last_one_rules(face: Any, scripted: Any) -> None:
+def test_of_a_key_that_comes_twice_the_last_one_rules(face, scripted):
     body = '{"id": 1, "name": "A", "x": 1, "id": 42, "name": "B", "x": 2}'
     read = get_user(face, scripted, body)
     assert (read.id, read.name, read.extra) == (42, "B", {"x": 2})
     assert get_user(face, scripted, body, as_dict=True) == json.loads(body)
 
 
-def test_a_key_that_comes_twice_in_a_list(face: Any, scripted: Any) -> None:
+def test_a_key_that_comes_twice_in_a_list(face, scripted):
     """The ids of rows are looked at a first time by the walk, and must be read alike."""
     body = (
         '{"limit": 5, "limit": 99, "offset": 0, "total": 9, "total": 2, "users": [], '
@@ -220,21 +170,12 @@ def test_a_key_that_comes_twice_in_a_list(face: Any, scripted: Any) -> None:
     assert (report.distinct, report.certificate) == (2, "snapshot")
 
 
-def test_a_key_that_comes_twice_in_a_sender(face: Any, scripted: Any) -> None:
-    body = '{"id": 7, "sender_type": "user", "sender": {"id": 1, "name": "A", "id": 4}}'
-    assert get_message(face, scripted, body).sender == UserSender(4, "A", None)
-
-
-def test_a_byte_order_mark_is_dropped(face: Any, scripted: Any) -> None:
+def test_a_byte_order_mark_is_dropped(face, scripted):
     body = b"\xef\xbb\xbf" + json.dumps(user(42)).encode()
     assert get_user(face, scripted, body).id == 42
 
 
-def test_white_space_around_is_no_matter(face: Any, scripted: Any) -> None:
-    assert get_user(face, scripted, b' \r\n\t{"id":42}\n ').id == 42
-
-
-def test_a_list_of_many_thousand_rows_in_one_answer(face: Any, scripted: Any) -> None:
+def test_a_list_of_many_thousand_rows_in_one_answer(face, scripted):
     rows = [{"id": number} for number in range(20_000)]
 
     def service(request: Any) -> bytes:

@@ -1,7 +1,5 @@
 """The dialects from Python: each switch, as a client sees it."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import fields
 from typing import Any
@@ -33,7 +31,7 @@ FIRST = {
 # --- the value -----------------------------------------------------------------------------------
 
 
-def test_a_dialect_is_a_bundle_and_what_differs() -> None:
+def test_a_dialect_is_a_bundle_and_what_differs():
     dialect = Dialect("hostile", order="newest", strict=False)
     assert (dialect.order, dialect.strict, dialect.max_limit) == ("newest", False, 50)
     assert str(dialect) == "hostile strict=no order=newest"
@@ -46,7 +44,7 @@ def test_a_dialect_is_a_bundle_and_what_differs() -> None:
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Dialect)])
-def test_each_switch_is_an_attribute(name: str) -> None:
+def test_each_switch_is_an_attribute(name):
     changed = Dialect.documented().with_(**{name: FIRST[name]})
     assert getattr(changed, name) == FIRST[name] != getattr(Dialect.documented(), name)
     assert type(getattr(changed, name)) is type(FIRST[name])
@@ -54,12 +52,12 @@ def test_each_switch_is_an_attribute(name: str) -> None:
     assert Dialect(str(changed)) == changed
 
 
-def test_a_dialect_is_frozen() -> None:
+def test_a_dialect_is_frozen():
     with pytest.raises(AttributeError):
         Dialect().order = "ties"  # type: ignore[misc]
 
 
-def test_whether_answers_stay_within_the_interface() -> None:
+def test_whether_answers_stay_within_the_interface():
     assert Dialect.documented().conforms
     assert Dialect.lenient().conforms
     assert not Dialect.hostile().conforms
@@ -81,9 +79,7 @@ def test_whether_answers_stay_within_the_interface() -> None:
         ({"strict": "yes"}, TypeError, "strict must be True or False, not 'yes'"),
     ],
 )
-def test_what_there_is_not_is_named_with_what_there_is(
-    switches: dict[str, Any], error: type[Exception], problem: str
-) -> None:
+def test_what_there_is_not_is_named_with_what_there_is(switches, error, problem):
     with pytest.raises(error, match=problem):
         Dialect(**switches)
 
@@ -107,7 +103,7 @@ LIST = "/external/users"
 
 
 @pytest.mark.backread(unexpected="allow")
-def test_strict(ask: Any) -> None:
+def test_strict(ask):
     assert ask("strict=yes", LIST, Accept="*/*").status == 406
     assert ask("strict=no", LIST, Accept="*/*").status == 200
     assert ask("strict=yes", f"{LIST}?page=2").status == 422
@@ -115,7 +111,7 @@ def test_strict(ask: Any) -> None:
 
 
 @pytest.mark.backread(unexpected="allow")
-def test_limits(ask: Any) -> None:
+def test_limits(ask):
     assert ask("over_limit=refuse", f"{LIST}?limit=500").status == 422
     assert ask("over_limit=clamp", f"{LIST}?limit=500").json["limit"] == 99
     assert ask("over_limit=clamp max_limit=40", f"{LIST}?limit=500").json["limit"] == 40
@@ -123,7 +119,7 @@ def test_limits(ask: Any) -> None:
     assert ask("default_limit=8", LIST).json["limit"] == 8
 
 
-def test_order(ask: Any, backread_mock: Lane) -> None:
+def test_order(ask, backread_mock):
     def ids(dialect: str) -> list[int]:
         return [user["id"] for user in ask(dialect, f"{LIST}?limit=99").json["users"]]
 
@@ -139,7 +135,7 @@ def test_order(ask: Any, backread_mock: Lane) -> None:
     assert ids("order=shuffled") != shuffled
 
 
-def test_total(ask: Any, backread_mock: Lane) -> None:
+def test_total(ask, backread_mock):
     def total(dialect: str) -> Any:
         return ask(dialect, f"{LIST}?limit=1").json["total"]
 
@@ -151,7 +147,7 @@ def test_total(ask: Any, backread_mock: Lane) -> None:
     assert total("total=low") < 203 < total("total=high")
 
 
-def test_past_end(ask: Any) -> None:
+def test_past_end(ask):
     target = f"{LIST}?offset=500&limit=50"
     assert ask("past_end=empty", target).json["users"] == []
     assert ask("past_end=not_found", target).status == 404
@@ -159,7 +155,7 @@ def test_past_end(ask: Any) -> None:
     assert (last["offset"], len(last["users"])) == (150, 50)
 
 
-def test_fields(ask: Any) -> None:
+def test_fields(ask):
     def users(dialect: str) -> list[dict[str, Any]]:
         return ask(dialect, f"{LIST}?limit=99").json["users"]
 
@@ -174,7 +170,7 @@ def test_fields(ask: Any) -> None:
     assert all(isinstance(user["id"], str) for user in users("ids=text"))
 
 
-def test_senders(ask: Any, backread_mock: Lane) -> None:
+def test_senders(ask, backread_mock):
     longest = max(
         backread_mock.world.user_ids(), key=lambda each: len(backread_mock.world.message_ids(each))
     )
@@ -187,7 +183,7 @@ def test_senders(ask: Any, backread_mock: Lane) -> None:
     assert kinds("sender_type=others") > {"user", "operator"}
 
 
-def test_short_pages(ask: Any) -> None:
+def test_short_pages(ask):
     lengths = {
         len(ask("short_pages=some", f"{LIST}?offset={offset}&limit=20").json["users"])
         for offset in range(20)
@@ -217,7 +213,7 @@ def test_short_pages(ask: Any) -> None:
         "max_limit=10 over_limit=clamp",
     ],
 )
-def test_the_client_reads_every_row(face: Any, backread_mock: Lane, dialect: str) -> None:
+def test_the_client_reads_every_row(face, backread_mock, dialect):
     backread_mock.dialect = dialect
     users = face.collect(face.client(backread_mock).users.list())
     audit = backread_mock.audit(user.id for user in users)
@@ -225,14 +221,12 @@ def test_the_client_reads_every_row(face: Any, backread_mock: Lane, dialect: str
     assert audit.expected == 200
 
 
-def test_ids_that_are_text_are_a_decode_error(face: Any, backread_mock: Lane) -> None:
+def test_ids_that_are_text_are_a_decode_error(face, backread_mock):
     backread_mock.dialect = Dialect(ids="text")
     with pytest.raises(backread.DecodeError, match="id"):
         face.call(face.client(backread_mock, max_retries=0).users.page)
 
 
-def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(
-    ask: Any, backread_mock: Lane
-) -> None:
+def test_a_limit_that_only_the_dialect_minds_is_no_slip_of_the_client(ask, backread_mock):
     assert ask("documented max_limit=50", "/external/users?limit=99").status == 422
     assert backread_mock.unexpected == ()

@@ -1,7 +1,5 @@
 """Every dialect of the mock through dataclasses, dicts and Arrow: the same rows, field by field."""
 
-from __future__ import annotations
-
 import json
 import random
 from functools import partial
@@ -12,7 +10,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import reference
-from backread.testing import Dialect, Lane
+from backread.testing import Dialect
 
 SWITCHES = {
     "strict": [True, False],
@@ -73,9 +71,7 @@ def compare(key: str, models: Any, dicts: Any, table: Any) -> None:
 
 @pytest.mark.backread(world={"seed": 11, "users": 60, "messages_per_user": (0, 9)})
 @pytest.mark.parametrize("dialect", dict.fromkeys(DIALECTS))
-def test_rows_of_a_dialect_are_the_same_through_every_face(
-    face: Any, backread_mock: Lane, by_hand: Any, dialect: str
-) -> None:
+def test_rows_of_a_dialect_are_the_same_through_every_face(face, backread_mock, by_hand, dialect):
     backread_mock.dialect = dialect
     caller, client = by_hand(backread_mock), face.client(backread_mock)
     size = backread_mock.dialect.max_limit
@@ -105,9 +101,7 @@ def test_rows_of_a_dialect_are_the_same_through_every_face(
 
 @pytest.mark.backread(dialect="ids=text")
 @pytest.mark.parametrize("name", ["users", "messages"])
-def test_rows_without_a_usable_id_are_left_out_alike(
-    face: Any, backread_mock: Lane, name: str
-) -> None:
+def test_rows_without_a_usable_id_are_left_out_alike(face, backread_mock, name):
     client = face.client(backread_mock)
     listing = client.users.list() if name == "users" else client.messages.list(42)
     for read in (lambda: face.collect(listing), lambda: face.call(listing.to_arrow).to_pylist()):

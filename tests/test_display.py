@@ -1,7 +1,5 @@
 """What is drawn in a notebook: text of strangers stays text, and what matters is seen first."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -52,14 +50,14 @@ def drawings(text: str, address: str | None) -> list[Any]:
 
 @settings(deadline=None)
 @given(texts, st.none() | addresses)
-def test_what_strangers_write_is_no_markup(text: str, address: str | None) -> None:
+def test_what_strangers_write_is_no_markup(text, address):
     for thing in drawings(text, address):
         drawn = check(thing._repr_html_())
         assert drawn.links <= {address}
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_strangers_write_is_seen(text: str) -> None:
+def test_what_strangers_write_is_seen(text):
     for thing in drawings(text, None):
         if isinstance(thing, WalkReport | SyncReport | Conversation | Message) and len(text) < 100:
             words = re.findall(r"\w+", re.sub(r"\x9b|[\x00-\x1f]", " ", text))
@@ -68,13 +66,13 @@ def test_what_strangers_write_is_seen(text: str) -> None:
 
 @settings(deadline=None)
 @given(texts)
-def test_no_drawing_holds_control_characters(text: str) -> None:
+def test_no_drawing_holds_control_characters(text):
     for thing in drawings(text, None):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", thing._repr_html_())
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_addresses_are_links_where_they_are_plain(address: str) -> None:
+def test_addresses_are_links_where_they_are_plain(address):
     plain = {ADDRESSES[0], ADDRESSES[1], "https://files.example.com/%E2%80%AEgpj.exe"}
     conversation = Conversation(stranger("Ada"), (written(1, "see here", address),))
     drawn = check(conversation._repr_html_())
@@ -84,13 +82,13 @@ def test_addresses_are_links_where_they_are_plain(address: str) -> None:
     assert message.links == drawn.links
 
 
-def test_a_link_says_its_host_and_tells_it_nothing() -> None:
+def test_a_link_says_its_host_and_tells_it_nothing():
     drawn = check(Conversation(stranger("Ada"), (written(1, "a", ADDRESSES[0]),))._repr_html_())
     assert "a b.pdf (files.example.com)" in drawn.text
     assert drawn.attributes["rel"] == {"noopener noreferrer nofollow"}
 
 
-def test_nothing_is_fetched() -> None:
+def test_nothing_is_fetched():
     for thing in drawings("Ada", "https://files.example.com/x.png"):
         html = thing._repr_html_()
         assert not re.search(r"\bsrc\b|url\(|@import|<link|<img", html)
@@ -99,7 +97,7 @@ def test_nothing_is_fetched() -> None:
 # --- conversations --------------------------------------------------------------------------------
 
 
-def test_a_conversation_is_drawn_as_a_chat() -> None:
+def test_a_conversation_is_drawn_as_a_chat():
     talk = Conversation(
         stranger("Ada"),
         (
@@ -120,18 +118,18 @@ def test_a_conversation_is_drawn_as_a_chat() -> None:
     assert "no time" in text
 
 
-def test_a_name_stands_once_over_messages_in_a_row() -> None:
+def test_a_name_stands_once_over_messages_in_a_row():
     talk = Conversation(stranger("Ada"), tuple(written(n, "x") for n in (0, 8, 12, 1, 16)))
     assert conversation_html(talk).count('class="br-who"') == 3
 
 
-def test_times_are_in_utc() -> None:
+def test_times_are_in_utc():
     east = datetime.fromisoformat("2024-03-02T01:30:00+05:00")
     html = Conversation(stranger("Ada"), (written(0, "x", created_at=east),))._repr_html_()
     assert 'datetime="2024-03-01T20:30:00Z">20:30<' in html
 
 
-def test_a_long_conversation_is_cut_and_says_so() -> None:
+def test_a_long_conversation_is_cut_and_says_so():
     talk = Conversation(stranger("Ada"), tuple(written(n, f"number {n}") for n in range(1_500)))
     text = check(talk._repr_html_()).text
     assert "1,300 earlier messages not drawn" in text
@@ -143,14 +141,14 @@ def test_a_long_conversation_is_cut_and_says_so() -> None:
     assert "number 199" in rest
 
 
-def test_a_long_message_is_cut_and_says_so() -> None:
+def test_a_long_message_is_cut_and_says_so():
     html = Conversation(stranger("Ada"), (written(0, "x"), written(0, "y" * 10**6)))._repr_html_()
     assert len(html) < 20_000
     assert "996,000 more characters in conversation[1].body" in html
 
 
 @pytest.mark.parametrize("character", ["y", "<", "\n", "\u202e"])
-def test_a_row_shows_the_begin_of_a_long_value_and_counts_the_rest(character: str) -> None:
+def test_a_row_shows_the_begin_of_a_long_value_and_counts_the_rest(character):
     long = character * 120_000
     address = f"https://files.example.com/{long}"
     sender = OtherSender("bot", None, {"deep": {"er": [long]}})
@@ -168,7 +166,7 @@ def test_a_row_shows_the_begin_of_a_long_value_and_counts_the_rest(character: st
 
 
 @pytest.mark.parametrize("text", ["\u200b\u2060\ufeff", " \n\t ", "\u3164\u115f", "\u202e\u2067"])
-def test_text_that_cannot_be_seen_says_so(text: str) -> None:
+def test_text_that_cannot_be_seen_says_so(text):
     html = Conversation(stranger(text), (written(0, text), written(1, f"{text}.")))._repr_html_()
     drawn = check(html).text
     assert f"{len(text)} characters, none to be seen" in drawn
@@ -177,7 +175,7 @@ def test_text_that_cannot_be_seen_says_so(text: str) -> None:
     assert "<bdi>user</bdi>" in html
 
 
-def test_control_characters_can_be_seen() -> None:
+def test_control_characters_can_be_seen():
     html = Conversation(stranger("Ada"), (written(0, "\x1c\x1f\x85"),))._repr_html_()
     assert "none to be seen" not in html
     assert "␜␟\ufffd" in html
@@ -186,7 +184,7 @@ def test_control_characters_can_be_seen() -> None:
 # --- reports --------------------------------------------------------------------------------------
 
 
-def test_a_report_says_first_what_was_proved() -> None:
+def test_a_report_says_first_what_was_proved():
     text = check(REPORT._repr_html_()).text
     assert text.startswith("WalkReport ✓ linked")
     for said in ("1,200 of 1,200, 3 repeats left out", "requests14", "1 min 15 s"):
@@ -199,7 +197,7 @@ def test_a_report_says_first_what_was_proved() -> None:
         assert said in replace(REPORT, **changes)._repr_html_()
 
 
-def test_a_report_of_many_lists_names_a_few_users() -> None:
+def test_a_report_of_many_lists_names_a_few_users():
     many = replace(
         REPORT,
         certificate="uncertified",
@@ -211,21 +209,21 @@ def test_a_report_of_many_lists_names_a_few_users() -> None:
     assert "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 15 more" in text
 
 
-def test_a_sync_says_what_changed_and_what_was_not_proved() -> None:
+def test_a_sync_says_what_changed_and_what_was_not_proved():
     text = check(SYNCED._repr_html_()).text
     for said in ("users2032", "messages5,0004001", "✓ snapshot", "! uncertified 42", "gone12",
                  "1 h 02 min, 1,234 requests", "it broke", "full, resumed"):  # fmt: skip
         assert said in text
 
 
-def test_fields_are_there_by_their_names() -> None:
+def test_fields_are_there_by_their_names():
     for thing in (REPORT, SYNCED):
         html = thing._repr_html_()
         for name in thing.__dataclass_fields__:
             assert f">{name}</th>" in html
 
 
-def test_a_listing_says_how_it_is_read_and_asks_nothing(backread_mock: Any) -> None:
+def test_a_listing_says_how_it_is_read_and_asks_nothing(backread_mock):
     client = backread_mock.client()
     user_id = next(each for each in backread_mock.world.user_ids()
                    if len(backread_mock.world.message_ids(each)) > 1)  # fmt: skip
@@ -255,13 +253,13 @@ def test_a_listing_says_how_it_is_read_and_asks_nothing(backread_mock: Any) -> N
         (93_600, "1 d 02 h"),
     ],
 )
-def test_durations_are_readable(seconds: float, said: str) -> None:
+def test_durations_are_readable(seconds, said):
     assert duration(seconds) == said
 
 
 @settings(deadline=None)
 @given(texts, st.none() | st.floats(0, 1))
-def test_a_bar_is_markup_of_ours(text: str, fraction: float | None) -> None:
+def test_a_bar_is_markup_of_ours(text, fraction):
     drawn = check(progress_html(text, fraction, [text], live=True))
     assert ("value" in drawn.attributes) is (fraction is not None)
     assert "progress" not in check(progress_html(text, fraction, [text], live=False)).tags

@@ -4,8 +4,6 @@ Airflow shows one of two DAGs with the same id, and nothing of the other. They a
 tests/integrations/airflow/test_pages.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 
@@ -19,7 +17,7 @@ if not IN_CHECKOUT:
 DAG_ID = re.compile(r"\bDAG\(\s*\"(\w+)\"|^@dag\(.*\)\ndef (\w+)", re.MULTILINE)
 
 
-def test_no_dag_hides_another() -> None:
+def test_no_dag_hides_another():
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
     ids = Counter(
         match[1] or match[2]

@@ -1,12 +1,9 @@
 """docs/arrow.md names the columns that there are, with their types."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
 
-from backread import Client
 from documents import IN_CHECKOUT, ROOT
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -24,9 +21,7 @@ def sections() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("resource", ["users", "messages"])
-def test_the_columns_are_those_of_the_page(
-    resource: str, sections: dict[str, str], backread_client: Client
-) -> None:
+def test_the_columns_are_those_of_the_page(resource, sections, backread_client):
     listing = {
         "users": backread_client.users.list(),
         "messages": backread_client.messages.all(users=[]),

@@ -1,13 +1,10 @@
 """The pages of docs/how-to name the types that their packages see: of listings, of the mirror."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 import consumers
-from backread import Client
 from consumers import load
 from documents import IN_CHECKOUT, ROOT, Document
 from mirrors import sync
@@ -35,15 +32,13 @@ def mirror(backread_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Mi
     return made
 
 
-def test_each_page_is_held_against_what_reads() -> None:
+def test_each_page_is_held_against_what_reads():
     pages = (ROOT / "docs/how-to").glob("*.md")
     assert {page.stem for page in pages} == set(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_types_are_those_of_the_page(
-    page: str, backread_client: Client, mirror: Mirror
-) -> None:
+def test_the_types_are_those_of_the_page(page, backread_client, mirror):
     reader = PAGES[page]
     for package in reader.needs:
         load(package)

@@ -1,7 +1,5 @@
 """What docs/mirror.md says of the mirror is what the code has."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import get_args
 
@@ -20,7 +18,7 @@ if not (ROOT / "docs").is_dir():
 PAGE = Document(ROOT / "docs/mirror.md")
 
 
-def test_fields_of_the_progress_are_those_of_the_table() -> None:
+def test_fields_of_the_progress_are_those_of_the_table():
     table = PAGE.table("field")
     assert list(table) == [each.name for each in fields(SyncProgress)]
     assert [phase for phase in get_args(Phase) if f"`{phase}" not in f"`{table['phase'][0]}"] == []

@@ -3,30 +3,18 @@
 What was seen is not compared: it is of the run that wrote it.
 """
 
-from __future__ import annotations
-
 import re
 import sys
-from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from documents import IN_CHECKOUT, ROOT, TEST, bench
+from documents import ROOT, TEST, Measured
 
-if not IN_CHECKOUT:
-    pytest.skip("the wheel check takes no benches along", allow_module_level=True)
-
-PAGE = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
+RELIABILITY = Measured("reliability.md", "reliability")
+script = RELIABILITY.fixture()
 SHOWN = "\\| fault \\| what you see \\| shown by \\|\n.*?\n((?:\\|.*\n)+)"
 GROUPS = ("processes", "ends", "size", "answers", "secrets", "logging")
-
-
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    with bench("reliability") as module:
-        yield module
 
 
 def cells(text: str) -> list[list[str]]:
@@ -35,17 +23,17 @@ def cells(text: str) -> list[list[str]]:
 
 
 # The last table is of backread alone: there is nothing to measure others by.
-ROWS = dict(zip((*GROUPS, "slips"), map(cells, re.findall(SHOWN, PAGE)), strict=True))
+ROWS = dict(zip((*GROUPS, "slips"), map(cells, re.findall(SHOWN, RELIABILITY.page)), strict=True))
 FAULTS = [row for rows in ROWS.values() for row in rows]
 
 
-def test_a_fault_stands_in_one_row() -> None:
+def test_a_fault_stands_in_one_row():
     faults = [row[0] for row in FAULTS]
     assert len({*faults}) == len(faults) > 60
 
 
 @pytest.mark.parametrize("row", FAULTS, ids=lambda row: row[0])
-def test_each_fault_has_an_outcome_and_a_test_that_exists(row: list[str]) -> None:
+def test_each_fault_has_an_outcome_and_a_test_that_exists(row):
     fault, outcome, shown = row
     assert fault
     assert outcome
@@ -57,29 +45,21 @@ def test_each_fault_has_an_outcome_and_a_test_that_exists(row: list[str]) -> Non
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_each_measured_fault_has_its_row_and_each_cell_its_words(
-    script: ModuleType, group: str
-) -> None:
-    [text] = script.tables.between(group).findall(PAGE)
-    columns, _, *rows = cells(text)
-    assert columns == script.header()
-    assert [row[0] for row in rows] == [case.name for case in script.GROUPS[group]]
-    assert all(len(row) == len(columns) and all(row) for row in rows)
-    assert {row[0] for row in rows} <= {row[0] for row in ROWS[group]}
+def test_each_measured_fault_has_its_row_and_each_cell_its_words(script, group):
+    names = [case.name for case in script.GROUPS[group]]
+    RELIABILITY.check_table(script, group, script.header(), names)
+    assert {*names} <= {row[0] for row in ROWS[group]}
 
 
-def test_all_groups_are_measured(script: ModuleType) -> None:
+def test_all_groups_are_measured(script):
     assert tuple(script.GROUPS) == GROUPS
 
 
-def test_the_versions_are_those_that_are_installed(script: ModuleType) -> None:
-    [setting] = script.tables.between("setting").findall(PAGE)
-    [versions] = re.findall("(?<=Versions: ).*(?=\\.$)", setting, re.MULTILINE)
-    [expected] = re.findall("(?<=Versions: ).*(?=\\.$)", script.setting(), re.MULTILINE)
-    assert versions == expected
+def test_the_versions_are_those_that_are_installed(script):
+    RELIABILITY.check_versions(script)
 
 
-def test_words_say_what_was_seen(script: ModuleType) -> None:
+def test_words_say_what_was_seen(script):
     words = sys.modules["reliability_words"]
     runs, servers = sys.modules["reliability_runs"], sys.modules["reliability_servers"]
     request = servers.Request("GET / HTTP/1.1\r\nAuthorization: Bearer " + runs.SECRET, 0.0)

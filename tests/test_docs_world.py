@@ -1,7 +1,5 @@
 """docs/world.md keeps its word: its picture and its table are what is served."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -19,14 +17,14 @@ PAGE = ROOT / "docs" / "world.md"
 pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="docs are in the checkout only")
 
 
-def test_the_picture_is_what_the_script_draws(tmp_path: Path) -> None:
+def test_the_picture_is_what_the_script_draws(tmp_path):
     drawn = tmp_path / "world.svg"
     script = ROOT / "tools" / "draw_world.py"
     subprocess.run([sys.executable, str(script), str(drawn)], check=True, timeout=120)
     assert drawn.read_bytes() == (ROOT / "docs" / "images" / "world.svg").read_bytes()
 
 
-def test_the_languages_have_the_weights_of_the_table() -> None:
+def test_the_languages_have_the_weights_of_the_table():
     table = re.findall(r"\b([a-z]{2}) \| (\d+) \|", PAGE.read_text("utf-8"))
     weights = {language: int(weight) for language, weight in table}
     assert (len(weights), sum(weights.values())) == (16, 100)
@@ -38,7 +36,7 @@ def test_the_languages_have_the_weights_of_the_table() -> None:
         assert count / 200 == pytest.approx(weights[language], abs=1), language
 
 
-def test_lengths_operators_and_shares_are_as_described() -> None:
+def test_lengths_operators_and_shares_are_as_described():
     world = World(seed=5, users=3_000, messages_per_user=(0, 100))
     lengths = sorted(len(world.message_ids(user_id)) for user_id in world.user_ids())
     assert lengths.count(0) / 3_000 == pytest.approx(0.3, abs=0.03)

@@ -1,12 +1,9 @@
 """The error tree: what catches what, what each error carries, and that it survives a process."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import copy
 import multiprocessing
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -92,7 +89,7 @@ def raise_it(kind: type[BackreadError], attributes: dict[str, Any]) -> None:
     raise made(kind, attributes)
 
 
-def test_every_error_of_the_module_is_tested_here() -> None:
+def test_every_error_of_the_module_is_tested_here():
     assert {kind.__name__ for kind, _ in CASES} == set(errors.__all__) - {"Attempt"}
 
 
@@ -109,9 +106,7 @@ def test_every_error_of_the_module_is_tested_here() -> None:
         ),
     ],
 )
-def test_a_copy_carries_all_that_the_error_did(
-    kind: type[BackreadError], attributes: dict[str, Any], duplicate: Callable[[Any], Any]
-) -> None:
+def test_a_copy_carries_all_that_the_error_did(kind, attributes, duplicate):
     check(duplicate(made(kind, attributes)), kind, attributes)
 
 
@@ -123,18 +118,14 @@ def pool() -> Any:
 
 
 @each
-def test_an_error_comes_back_whole_from_a_process_pool(
-    pool: concurrent.futures.ProcessPoolExecutor,
-    kind: type[BackreadError],
-    attributes: dict[str, Any],
-) -> None:
+def test_an_error_comes_back_whole_from_a_process_pool(pool, kind, attributes):
     error = pool.submit(raise_it, kind, attributes).exception()
     assert error is not None
     check(error, kind, attributes)
 
 
 @each
-def test_one_base_catches_all(kind: type[BackreadError], attributes: dict[str, Any]) -> None:
+def test_one_base_catches_all(kind, attributes):
     with pytest.raises(BackreadError):
         raise_it(kind, attributes)
 
@@ -158,37 +149,35 @@ def test_one_base_catches_all(kind: type[BackreadError], attributes: dict[str, A
         (ServerError, StatusError),
     ],
 )
-def test_the_built_in_error_of_the_same_meaning_catches_it_too(
-    kind: type[BackreadError], base: type[BaseException]
-) -> None:
+def test_the_built_in_error_of_the_same_meaning_catches_it_too(kind, base):
     assert issubclass(kind, base)
 
 
-def test_a_deadline_is_not_taken_for_trouble_with_the_transport() -> None:
+def test_a_deadline_is_not_taken_for_trouble_with_the_transport():
     assert not issubclass(DeadlineExceededError, TransportError)
 
 
-def test_notes_survive_pickling() -> None:
+def test_notes_survive_pickling():
     error = made(ConnectError, {})
     error.add_note("while syncing chats/")
     assert pickle.loads(pickle.dumps(error)).__notes__ == ["while syncing chats/"]
 
 
-def test_an_error_has_no_attempts_where_nothing_was_sent() -> None:
+def test_an_error_has_no_attempts_where_nothing_was_sent():
     assert ConfigurationError("base_url is missing").attempts == ()
 
 
-def test_an_error_of_the_operating_system_has_no_number_of_its_own() -> None:
+def test_an_error_of_the_operating_system_has_no_number_of_its_own():
     error = made(ConnectError, {})
     assert isinstance(error, OSError)
     assert error.errno is None
     assert error.strerror is None
 
 
-def test_a_deadline_that_passed_by_itself_names_no_wait() -> None:
+def test_a_deadline_that_passed_by_itself_names_no_wait():
     assert DeadlineExceededError(MESSAGE).wait is None
 
 
-def test_what_a_status_error_carries_is_required() -> None:
+def test_what_a_status_error_carries_is_required():
     with pytest.raises(TypeError, match="status_code"):
         StatusError(MESSAGE)  # type: ignore[call-arg]

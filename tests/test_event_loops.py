@@ -1,7 +1,5 @@
 """Event loops that are not asyncio's own: anyio on asyncio works, trio is told so."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 from canned import ids
 
 
-def test_anyio_on_asyncio_works(backread_server: Any) -> None:
+def test_anyio_on_asyncio_works(backread_server):
     anyio = pytest.importorskip("anyio")
 
     async def main() -> list[Any]:
@@ -31,7 +29,7 @@ def test_anyio_on_asyncio_works(backread_server: Any) -> None:
     assert ids(anyio.run(main, backend="asyncio")) == expected
 
 
-def test_trio_is_told_that_it_is_not_supported_and_what_to_do(backread_server: Any) -> None:
+def test_trio_is_told_that_it_is_not_supported_and_what_to_do(backread_server):
     trio = pytest.importorskip("trio")
 
     async def main() -> int:
@@ -44,7 +42,7 @@ def test_trio_is_told_that_it_is_not_supported_and_what_to_do(backread_server: A
     assert trio.run(main) == 42
 
 
-def test_sync_calls_are_made_in_callbacks_of_a_running_loop(backread_server: Any) -> None:
+def test_sync_calls_are_made_in_callbacks_of_a_running_loop(backread_server):
     """Nested as well: in a callback, in a task, and in what a sync call's iteration calls."""
 
     async def main() -> list[Any]:

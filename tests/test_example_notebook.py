@@ -1,7 +1,5 @@
 """The notebook of examples/ runs, and shows what is committed with it."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path
@@ -52,7 +50,7 @@ def shown(notebook: Any) -> list[tuple[int, str, dict[str, str]]]:
 
 
 @pytest.mark.slow
-def test_it_shows_what_is_committed() -> None:
+def test_it_shows_what_is_committed():
     spec = importlib.util.spec_from_file_location("tool", ROOT / "tools/execute_notebook.py")
     assert spec is not None
     assert spec.loader is not None
@@ -61,7 +59,7 @@ def test_it_shows_what_is_committed() -> None:
     assert shown(tool.executed(NOTEBOOK)) == shown(committed())
 
 
-def test_what_is_committed_tells_nothing_of_the_machine() -> None:
+def test_what_is_committed_tells_nothing_of_the_machine():
     text = NOTEBOOK.read_text(encoding="utf-8")
     for told in ("/tmp", "/home", "/root", "/work", "127.0.0.1", "localhost", " at 0x"):
         assert told not in text, told
@@ -70,7 +68,7 @@ def test_what_is_committed_tells_nothing_of_the_machine() -> None:
     assert committed()["metadata"]["language_info"] == {"name": "python"}
 
 
-def test_each_kind_of_picture_is_in_it() -> None:
+def test_each_kind_of_picture_is_in_it():
     outputs = shown(committed())
     pictures = [data["image/svg+xml"] for *_, data in outputs if "image/svg+xml" in data]
     assert len(pictures) == 3

@@ -1,7 +1,5 @@
 """Each file of examples/ runs against the mock, and each project there passes its own suite."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
@@ -12,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from command_line import SECONDS, settings_of
+
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 pytestmark = pytest.mark.skipif(
@@ -19,29 +19,21 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(*arguments: object, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: object, folder: Path, server: Any = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=folder,
         capture_output=True,
         encoding="utf-8",
-        env={**os.environ, **settings, "PYTHONUTF8": "1"},
-        timeout=120,
+        env={**os.environ, **(settings_of(server) if server else {}), "PYTHONUTF8": "1"},
+        timeout=SECONDS,
     )
 
 
-def settings_of(server: Any) -> dict[str, str]:
-    return {
-        "BACKREAD_BASE_URL": server.url,
-        "BACKREAD_API_SECRET": server.secret,
-        "BACKREAD_VENDOR": server.vendor,
-    }
-
-
-def test_unanswered(backread_server: Any, tmp_path: Path) -> None:
+def test_unanswered(backread_server, tmp_path):
     pytest.importorskip("duckdb")
     program = EXAMPLES / "unanswered.py"
-    done = run(program, "chats", folder=tmp_path, **settings_of(backread_server))
+    done = run(program, "chats", folder=tmp_path, server=backread_server)
     assert (done.returncode, done.stderr) == (0, "")
     first, *waiting = done.stdout.splitlines()
     world = backread_server.world
@@ -50,10 +42,10 @@ def test_unanswered(backread_server: Any, tmp_path: Path) -> None:
     assert waiting == sorted(waiting, key=lambda line: line[:16])
 
 
-def test_processes_land_every_message(backread_server: Any, tmp_path: Path) -> None:
+def test_processes_land_every_message(backread_server, tmp_path):
     pytest.importorskip("pyarrow")
     program = EXAMPLES / "many-workers" / "processes.py"
-    done = run(program, "landed", folder=tmp_path, **settings_of(backread_server))
+    done = run(program, "landed", folder=tmp_path, server=backread_server)
     assert (done.returncode, done.stderr) == (0, "")
     rows = f"{backread_server.world.total_messages} messages in 8 files"
     assert done.stdout.splitlines() == [rows, "certificate: linked"]
@@ -69,7 +61,7 @@ def response_times(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "two-workers"]
 )
-def test_the_project_passes_its_suite(response_times: Path, workers: tuple[str, ...]) -> None:
+def test_the_project_passes_its_suite(response_times, workers):
     if workers and importlib.util.find_spec("xdist") is None:
         pytest.skip("not installed: pytest-xdist")
     done = run("-m", "pytest", "-p", "no:cacheprovider", *workers, folder=response_times)
@@ -77,13 +69,12 @@ def test_the_project_passes_its_suite(response_times: Path, workers: tuple[str, 
     assert " passed" in done.stdout
 
 
-def test_the_project_reports(backread_server: Any, response_times: Path) -> None:
+def test_the_project_reports(backread_server, response_times):
     world = backread_server.world
     wrote = sum(bool(world.message_ids(each)) for each in world.user_ids())
     for dialect, doubted in (("documented", False), ("documented total=null", True)):
         with backread_server.lane(dialect=dialect) as lane:
-            settings = settings_of(lane)
-            done = run("-m", "response_times", folder=response_times / "src", **settings)
+            done = run("-m", "response_times", folder=response_times / "src", server=lane)
         assert (done.returncode, done.stderr) == (0, "")
         lines = done.stdout.splitlines()
         assert lines[0] == f"{world.total_messages} messages of {wrote} users"
@@ -91,7 +82,7 @@ def test_the_project_reports(backread_server: Any, response_times: Path) -> None
         assert [line.startswith("this may not be all: ") for line in lines[-2:]] == [False, doubted]
 
 
-def test_every_example_is_run() -> None:
+def test_every_example_is_run():
     here = Path(__file__).read_text(encoding="utf-8")
     examples = [*EXAMPLES.glob("*.py"), *(each.parent for each in EXAMPLES.glob("*/*.toml"))]
     assert len(examples) > 1

@@ -1,7 +1,5 @@
 """The interpreter's exit with work in flight: code 0, no message, and no waiting for the work."""
 
-from __future__ import annotations
-
 import textwrap
 import threading
 from typing import Any
@@ -13,6 +11,48 @@ from interpreter import run
 from scripted_server import answer
 
 LEFT = {
+    "a walk": """
+        rows = iter(client.users.list(page_size=1)); next(rows)
+    """,
+    "a daemon thread in a call": """
+        hang(1)
+    """,
+    "daemon threads in walks": """
+        def read():
+            while True: client.users.list(page_size=1).to_list()
+        for _ in range(4): threading.Thread(target=read, daemon=True).start()
+        time.sleep(0.3)
+    """,
+    "a task": """
+        async def main():
+            task = asyncio.ensure_future(asynchronous.users.get(43))
+            while not requests(): await asyncio.sleep(0.01)
+        asyncio.run(main())
+    """,
+    "a loop that was never closed": """
+        loop = asyncio.new_event_loop()
+        async def main():
+            global task
+            task = asyncio.ensure_future(asynchronous.users.get(43))
+            while not requests(): await asyncio.sleep(0.01)
+        loop.run_until_complete(main())
+        task._log_destroy_pending = False
+    """,
+    "a stream half read": """
+        import pyarrow
+        reader = pyarrow.RecordBatchReader.from_stream(client.users.list())
+        reader.read_next_batch()
+    """,
+    "a mock server": """
+        from backread.testing import MockServer, World
+        server = MockServer(World(users=3))
+        other = server.client()
+        other.users.get(42)
+    """,
+    "a listing that was never read": """
+        rows = iter(client.users.list())
+        listing = client.messages.all()
+    """,
     "an executor with calls": """
         from concurrent.futures import ThreadPoolExecutor
         pool = ThreadPoolExecutor(2)
@@ -91,7 +131,6 @@ LEFT = {
     """,
     "a walk in an exit handler, another half read": """
         import atexit
-        global rows
         rows = iter(client.users.list(page_size=5)); next(rows)
         atexit.register(lambda: sum(1 for _ in client.users.list(page_size=90)))
     """,
@@ -113,16 +152,16 @@ LEFT = {
         while not requests(): time.sleep(0.01)
     """,
 }
-NEEDED = {"Arrow": "pyarrow", "mirror": "duckdb"}
+NEEDED = {"pyarrow": "pyarrow", "Mirror": "duckdb"}
 
 
 @pytest.mark.parametrize("name", LEFT)
-def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted: Any, name: str) -> None:
+def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted, name):
     for word, module in NEEDED.items():
-        if word in name:
+        if word in LEFT[name]:
             pytest.importorskip(module)
     hanging = threading.Event()
-    listed = paged(users(2_000))
+    listed = paged(users(20_000))
 
     def service(request: Any) -> Any:
         if request.path == "/hanging/external/users/1":
@@ -148,6 +187,7 @@ def test_the_interpreter_exits_cleanly_whoever_is_at_work(scripted: Any, name: s
             threading.Thread(target=client.users.get, args=(43,), daemon=True).start()
         while not requests(): time.sleep(0.01)
     def left():
+        global rows, listing, reader, server, other
         {textwrap.indent(textwrap.dedent(LEFT[name]), " " * 8).strip()}
     left()
     print("left", flush=True)

@@ -1,15 +1,12 @@
 """What pytest shows of a test of a user's that fails, and which tests fail at their end."""
 
-from __future__ import annotations
-
 import re
 import socket
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from backread.testing import Lane, MockServer, World
+from backread.testing import MockServer, World
 from test_fixtures import outcome
 
 pytest_plugins = ["pytester"]
@@ -23,7 +20,7 @@ def read_by_offset(client):
 """
 
 
-def test_a_plain_assertion_of_an_audit_explains_itself(pytester: Any) -> None:
+def test_a_plain_assertion_of_an_audit_explains_itself(pytester):
     done = outcome(
         pytester,
         PAGER
@@ -47,7 +44,7 @@ def test_all_users(backread_mock, backread_client):
     )
 
 
-def test_a_server_of_ones_own_is_audited_alike(pytester: Any) -> None:
+def test_a_server_of_ones_own_is_audited_alike(pytester):
     done = outcome(
         pytester,
         """
@@ -63,24 +60,24 @@ def test_the_next_test_is_told_nothing_of_it():
         failed=2,
     )
     text = done.stdout.str()
-    assert text.count("is missing: no request asked for this list") == 50
+    assert text.count("is missing: this list was not requested") == 50
     assert text.count("... 50 more rows") == text.count("- backread audit -") == 1
 
 
-def test_a_check_raises_what_is_wrong(backread_mock: Lane, backread_client: Any) -> None:
+def test_a_check_raises_what_is_wrong(backread_mock, backread_client):
     held = [user.id for user in backread_client.users.list()]
     backread_mock.audit(held).check()
     with pytest.raises(AssertionError, match=f"^user {held[0]} is missing: "):
         backread_mock.audit(held[1:]).check()
-    with pytest.raises(AssertionError, match=f"^user {held[0]} is held 2 times"):
+    with pytest.raises(AssertionError, match=f"^user {held[0]} was read 2 times"):
         backread_mock.audit([*held, held[0]]).check()
-    with pytest.raises(AssertionError, match=r"^user 1 is held, and was never there$"):
+    with pytest.raises(AssertionError, match=r"^user 1 was read but never existed$"):
         backread_mock.audit([*held, 1]).check()
     with pytest.raises(AssertionError, match=r"\n\.\.\. 150 more rows$"):
         backread_mock.audit([]).check()
 
 
-def test_a_failing_test_shows_the_requests_that_came(pytester: Any) -> None:
+def test_a_failing_test_shows_the_requests_that_came(pytester):
     done = outcome(
         pytester,
         """
@@ -130,7 +127,7 @@ def test_without_it():
     assert done.stdout.str().count("- backread") == 4
 
 
-def test_what_was_set_and_never_happened_fails_the_test(pytester: Any) -> None:
+def test_what_was_set_and_never_happened_fails_the_test(pytester):
     done = outcome(
         pytester,
         """
@@ -170,7 +167,7 @@ def test_a_page_that_is_not_read(backread_mock, backread_client):
     done.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
-def test_what_happened_or_may_not_happen_fails_no_test(pytester: Any) -> None:
+def test_what_happened_or_may_not_happen_fails_no_test(pytester):
     outcome(
         pytester,
         """
@@ -212,7 +209,7 @@ def test_it_was_known_to_fail(backread_mock):
     )
 
 
-def test_what_is_shown_of_requests_and_audits_steers_no_terminal() -> None:
+def test_what_is_shown_of_requests_and_audits_steers_no_terminal():
     from backread.testing.audit import Audit, failed_audits
     from backread.testing.failed_test import audits_shown, requests_shown
 
@@ -222,7 +219,7 @@ def test_what_is_shown_of_requests_and_audits_steers_no_terminal() -> None:
         shown = audits_shown()
     finally:
         failed_audits.pop()
-    assert "1 is held, and was never there" in shown
+    assert "1 was read but never existed" in shown
     with MockServer(World(seed=5, users=1)) as server:
         address = urlsplit(server.url)
         with socket.create_connection((address.hostname, address.port), 30) as connection:

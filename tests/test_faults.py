@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501 - a snippet that stands elsewhere is run as it is
 
-from __future__ import annotations
-
 import itertools
 import pickle
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 
 import backread
-from backread.testing import Fault, Lane, MockServer
+from backread.testing import Fault, Lane
 from by_hand import Caller
 from test_fixtures import outcome
 
@@ -20,7 +18,7 @@ pytest_plugins = ["pytester"]
 # --- a suite that uses them -----------------------------------------------------------------------
 
 
-def test_a_suite_has_nothing_to_set_up(pytester: Any) -> None:
+def test_a_suite_has_nothing_to_set_up(pytester):
     outcome(
         pytester,
         """
@@ -43,7 +41,7 @@ def test_retry_after(backread_mock):
     )
 
 
-def test_a_suite_sees_that_no_row_is_lost(pytester: Any) -> None:
+def test_a_suite_sees_that_no_row_is_lost(pytester):
     outcome(
         pytester,
         """
@@ -81,7 +79,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("fault", "text"), FAULTS, ids=[text for _, text in FAULTS])
-def test_a_fault_is_its_text(backread_mock: Lane, fault: Fault, text: str) -> None:
+def test_a_fault_is_its_text(backread_mock, fault, text):
     assert str(fault) == text
     assert eval(repr(fault)) == fault
     assert Fault(text) == fault
@@ -109,9 +107,7 @@ def test_a_fault_is_its_text(backread_mock: Lane, fault: Fault, text: str) -> No
         ("latency(-1)", "latency must be from 0"),
     ],
 )
-def test_a_text_that_is_no_fault_is_a_value_error(
-    backread_mock: Lane, text: str, problem: str
-) -> None:
+def test_a_text_that_is_no_fault_is_a_value_error(backread_mock, text, problem):
     with pytest.raises(ValueError, match=problem):
         Fault(text)
     with pytest.raises(ValueError, match=problem):
@@ -119,7 +115,7 @@ def test_a_text_that_is_no_fault_is_a_value_error(
     assert backread_mock.faults == ()
 
 
-def test_arguments_are_checked_where_they_are_given() -> None:
+def test_arguments_are_checked_where_they_are_given():
     with pytest.raises(ValueError, match="retry_after must be a whole number"):
         Fault.status(429, retry_after="soon")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="length must be declared or honest"):
@@ -146,7 +142,7 @@ def statuses(caller: Caller, *targets: str) -> list[int]:
 USERS = "/external/users"
 
 
-def test_rules_are_added_by_text_in_their_order(backread_mock: Lane, by_hand: Any) -> None:
+def test_rules_are_added_by_text_in_their_order(backread_mock, by_hand):
     m = backread_mock
     m.fault("users offset=9: status(500) x1; user : status(400)\n\n any every=1:latency(0)")
     assert m.faults == (
@@ -162,7 +158,7 @@ def test_rules_are_added_by_text_in_their_order(backread_mock: Lane, by_hand: An
     assert statuses(by_hand(m), f"{USERS}?offset=9") == [200]
 
 
-def test_times_and_attempt_are_of_each_request_by_itself(backread_mock: Lane, by_hand: Any) -> None:
+def test_times_and_attempt_are_of_each_request_by_itself(backread_mock, by_hand):
     m = backread_mock
     first, second = f"{USERS}?offset=0", f"{USERS}?offset=99"
     m.on("users").fail("status(500)", times=1).fail("status(502)", attempt=3)
@@ -170,7 +166,7 @@ def test_times_and_attempt_are_of_each_request_by_itself(backread_mock: Lane, by
     assert statuses(by_hand(m), *[second] * 4) == [500, 200, 502, 200]
 
 
-def test_only_the_chosen_requests_fail(backread_mock: Lane, by_hand: Any) -> None:
+def test_only_the_chosen_requests_fail(backread_mock, by_hand):
     m = backread_mock
     user_id, other = [each for each in m.world.user_ids() if m.world.message_ids(each)][:2]
     m.on("messages", user=user_id, offset=5).fail("status(503)")
@@ -185,7 +181,7 @@ def test_only_the_chosen_requests_fail(backread_mock: Lane, by_hand: Any) -> Non
     assert statuses(by_hand(m), *targets) == [503, 200, 200, 200, 410]
 
 
-def test_every_leaves_the_retry_alone(backread_mock: Lane, by_hand: Any) -> None:
+def test_every_leaves_the_retry_alone(backread_mock, by_hand):
     m = backread_mock
     m.on("user").fail("status(503)", every=3)
     users = m.world.user_ids()[:90]
@@ -195,9 +191,7 @@ def test_every_leaves_the_retry_alone(backread_mock: Lane, by_hand: Any) -> None
     assert 15 < sum(pair[0] == 503 for pair in found) < 45
 
 
-def test_chance_is_of_the_seed_and_not_of_the_order(
-    backread_server: MockServer, by_hand: Any
-) -> None:
+def test_chance_is_of_the_seed_and_not_of_the_order(backread_server, by_hand):
     targets = [f"{USERS}?offset={offset}" for offset in range(60)]
     found = []
     for order in (targets, targets[::-1]):
@@ -238,9 +232,7 @@ def read_page(face: Any, lane: Lane, **options: Any) -> Any:
         ('garbage("<html>")', backread.DecodeError),
     ],
 )
-def test_what_may_pass_is_tried_again(
-    face: Any, backread_mock: Lane, fault: str, error: type[backread.BackreadError]
-) -> None:
+def test_what_may_pass_is_tried_again(face, backread_mock, fault, error):
     m = backread_mock
     m.clock.virtual()
     m.on("users").fail(fault)
@@ -268,9 +260,7 @@ def test_what_may_pass_is_tried_again(
         (422, backread.BadRequestError),
     ],
 )
-def test_what_will_not_pass_is_not_tried_again(
-    face: Any, backread_mock: Lane, code: int, error: type[backread.StatusError]
-) -> None:
+def test_what_will_not_pass_is_not_tried_again(face, backread_mock, code, error):
     m = backread_mock
     m.on("users").fail(Fault.status(code, body="so it is"))
     with pytest.raises(error) as caught:
@@ -279,7 +269,7 @@ def test_what_will_not_pass_is_not_tried_again(
     assert m.calls("users").count == 1
 
 
-def test_a_late_answer_is_an_answer(face: Any, backread_mock: Lane) -> None:
+def test_a_late_answer_is_an_answer(face, backread_mock):
     m = backread_mock
     m.clock.virtual()
     start = m.clock.now
@@ -289,7 +279,7 @@ def test_a_late_answer_is_an_answer(face: Any, backread_mock: Lane) -> None:
     assert m.clock.slept == []
 
 
-def test_a_dripping_answer_arrives_whole(face: Any, backread_mock: Lane) -> None:
+def test_a_dripping_answer_arrives_whole(face, backread_mock):
     m = backread_mock
     m.clock.virtual()
     start = m.clock.now
@@ -298,7 +288,7 @@ def test_a_dripping_answer_arrives_whole(face: Any, backread_mock: Lane) -> None
     assert (m.clock.now - start).total_seconds() > 5
 
 
-def test_times_drawn_for_each_request_differ(face: Any, backread_mock: Lane) -> None:
+def test_times_drawn_for_each_request_differ(face, backread_mock):
     m = backread_mock
     m.clock.virtual()
     m.on("user").fail(Fault.latency_lognormal(1000, 0.5))
@@ -312,14 +302,14 @@ def test_times_drawn_for_each_request_differ(face: Any, backread_mock: Lane) -> 
     assert 0.4 < sorted(took)[10] < 2.5
 
 
-def test_another_content_type_is_no_matter(face: Any, backread_mock: Lane) -> None:
+def test_another_content_type_is_no_matter(face, backread_mock):
     m = backread_mock
     m.on("users").fail(Fault.wrong_content_type())
     assert len(read_page(face, m).items) == 99
     assert m.calls("users").count == 1
 
 
-def test_a_connection_that_went_stale_is_replaced(face: Any, backread_mock: Lane) -> None:
+def test_a_connection_that_went_stale_is_replaced(face, backread_mock):
     m = backread_mock
     m.on("users", offset=0).fail(Fault.stale_keepalive())
     # It was not processed, so it is sent again at once and is no retry.
@@ -329,7 +319,7 @@ def test_a_connection_that_went_stale_is_replaced(face: Any, backread_mock: Lane
 
 
 @pytest.mark.backread(clock="virtual", faults="any p=0.2: latency(40)\nany every=4: status(503)")
-def test_a_walk_through_all_of_them_is_whole(face: Any, backread_mock: Lane) -> None:
+def test_a_walk_through_all_of_them_is_whole(face, backread_mock):
     m = backread_mock
     for number, fault in enumerate(
         ("reset()", "truncate(at=9)", "stall(after_bytes=9)", "garbage()", "stale_keepalive()")
@@ -340,7 +330,7 @@ def test_a_walk_through_all_of_them_is_whole(face: Any, backread_mock: Lane) -> 
     assert audit.ok
 
 
-def test_one_lane_that_stalls_holds_no_other(face: Any, backread_server: MockServer) -> None:
+def test_one_lane_that_stalls_holds_no_other(face, backread_server):
     with backread_server.lane(faults="any: stall()") as slow, backread_server.lane() as quick:
         slow.clock.virtual()
         client = face.client(slow, max_retries=0, timeout=3600)
@@ -349,7 +339,7 @@ def test_one_lane_that_stalls_holds_no_other(face: Any, backread_server: MockSer
         assert len(face.call(face.client(quick).users.page).items) == 99
 
 
-def test_a_fault_that_is_not_told_more_does_the_usual() -> None:
+def test_a_fault_that_is_not_told_more_does_the_usual():
     assert str(Fault.drip()) == "drip(bytes=1024, ms=10)"
     assert str(Fault.latency("lognormal")) == "latency(lognormal(200, 0.5))"
     assert Fault.latency_lognormal() == Fault.latency("lognormal")

@@ -1,13 +1,9 @@
 """The pytest fixtures of the wheel, as a user's test suite has them."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 pytest_plugins = ["pytester"]
 
@@ -24,22 +20,20 @@ def outcome(pytester: Any, code: str, **expected: int) -> Any:
     return done
 
 
-def test_the_server_has_200_users_with_messages(backread_server: Any) -> None:
+def test_the_server_has_200_users_with_messages(backread_server):
     world = backread_server.world
     assert (world.seed, world.total_users, world.messages_per_user) == (7, 200, (0, 120))
     assert backread_server.url.startswith("http://127.0.0.1:")
 
 
-def test_the_clients_are_the_servers(
-    backread_server: Any, backread_client: Any, backread_async_client: Any
-) -> None:
+def test_the_clients_are_the_servers(backread_server, backread_client, backread_async_client):
     before = backread_server.counts()["user"]
     assert backread_client.users.get(42).id == 42
     assert asyncio.run(backread_async_client.users.get(42)).id == 42
     assert backread_server.counts()["user"] == before + 2
 
 
-def test_a_suite_uses_them_without_a_word_of_setup(pytester: Any) -> None:
+def test_a_suite_uses_them_without_a_word_of_setup(pytester):
     outcome(
         pytester,
         """
@@ -66,7 +60,7 @@ def test_the_server_is_the_same_and_the_client_was_closed(backread_server, backr
     )
 
 
-def test_nothing_is_loaded_before_a_fixture_is_used(pytester: Any) -> None:
+def test_nothing_is_loaded_before_a_fixture_is_used(pytester):
     outcome(
         pytester,
         """
@@ -80,20 +74,20 @@ def test_loaded(backread_client):
     )
 
 
-def test_they_are_listed_with_what_they_give(pytester: Any) -> None:
+def test_they_are_listed_with_what_they_give(pytester):
     done = pytester.runpytest_subprocess("--fixtures")
     for name in ("backread_server", "backread_client", "backread_async_client"):
         done.stdout.fnmatch_lines([f"{name}*"])
     done.stdout.fnmatch_lines(["*mock server with 200 users*"])
 
 
-def test_the_suite_runs_with_the_installed_plugin(request: pytest.FixtureRequest) -> None:
+def test_the_suite_runs_with_the_installed_plugin(request):
     plugin = request.config.pluginmanager.get_plugin("backread")
     assert plugin is sys.modules["backread.pytest_plugin"]
     assert Path(plugin.__file__).name == "pytest_plugin.py"
 
 
-def test_code_that_makes_its_own_client_reaches_the_lane(pytester: Any) -> None:
+def test_code_that_makes_its_own_client_reaches_the_lane(pytester):
     outcome(
         pytester,
         """

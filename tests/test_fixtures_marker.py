@@ -1,15 +1,10 @@
 """The fixture of one lane for each test, its marker, and what its end finds."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from backread.testing import (
     Dialect,
     Lane,
-    MockServer,
     Rate,
     World,
 )
@@ -18,9 +13,7 @@ from test_fixtures import outcome
 pytest_plugins = ["pytester"]
 
 
-def test_a_lane_is_the_servers_world_and_its_own(
-    backread_mock: Lane, backread_server: MockServer
-) -> None:
+def test_a_lane_is_the_servers_world_and_its_own(backread_mock, backread_server):
     assert backread_mock.world.fingerprint() == backread_server.world.fingerprint()
     assert backread_mock.world is not backread_server.world
     assert backread_mock.secret != backread_server.secret
@@ -28,7 +21,7 @@ def test_a_lane_is_the_servers_world_and_its_own(
 
 
 @pytest.mark.parametrize("time", ["first", "second"])
-def test_what_one_test_does_the_next_does_not_see(backread_mock: Lane, time: str) -> None:
+def test_what_one_test_does_the_next_does_not_see(backread_mock, time):
     assert backread_mock.world.total_users == 200
     assert backread_mock.faults == ()
     assert not backread_mock.clock.is_virtual
@@ -47,7 +40,7 @@ def test_what_one_test_does_the_next_does_not_see(backread_mock: Lane, time: str
     rate="5/s burst=7",
     clock="virtual",
 )
-def test_the_marker_says_what_the_lane_is_like(backread_mock: Lane) -> None:
+def test_the_marker_says_what_the_lane_is_like(backread_mock):
     assert backread_mock.world.total_users == 5
     assert backread_mock.dialect == Dialect("hostile", order="newest")
     assert backread_mock.faults == ("users offset=0: status(503) x1", "any: latency(1)")
@@ -75,15 +68,15 @@ SHARED = World(seed=4, users=9, messages_per_user=(0, 3))
 
 @pytest.mark.parametrize("time", ["first", "second"])
 @pytest.mark.backread(world=SHARED)
-def test_a_world_of_the_marker_is_copied_for_each_test(backread_mock: Lane, time: str) -> None:
+def test_a_world_of_the_marker_is_copied_for_each_test(backread_mock, time):
     assert backread_mock.world.total_users == 9
     backread_mock.world.add_users(2)
     assert SHARED.total_users == 9
 
 
 def test_clients_are_of_the_lane_where_there_is_one(
-    backread_client: Any, backread_mock: Lane, backread_server: MockServer
-) -> None:
+    backread_client, backread_mock, backread_server
+):
     before = backread_server.counts()["user"]
     backread_client.users.get(backread_mock.world.user_ids()[0])
     assert backread_mock.counts()["user"] == 1
@@ -91,11 +84,11 @@ def test_clients_are_of_the_lane_where_there_is_one(
 
 
 @pytest.mark.backread(world={"users": 3})
-def test_clients_are_of_a_lane_where_the_marker_is(backread_client: Any) -> None:
+def test_clients_are_of_a_lane_where_the_marker_is(backread_client):
     assert len(backread_client.users.list().to_list()) == 3
 
 
-def test_a_wrong_argument_is_named_with_the_right_ones(pytester: Any) -> None:
+def test_a_wrong_argument_is_named_with_the_right_ones(pytester):
     done = outcome(
         pytester,
         """
@@ -118,12 +111,12 @@ def test_dialect(backread_mock): ...
             "*does not take dialekt; it takes world=, dialect=, faults=, rate=, clock=, unexp*",
             "*does not take 'hostile'; *",
             "*clock must be 'real' or 'virtual', not 'fast'*",
-            '*there is no dialect "nice"; there are documented, lenient, hostile*',
+            '*there is no dialect "nice"; choose one of documented, lenient, hostile*',
         ]
     )
 
 
-def test_a_wrong_value_is_named_by_the_marker_and_nothing_else_is_shown(pytester: Any) -> None:
+def test_a_wrong_value_is_named_by_the_marker_and_nothing_else_is_shown(pytester):
     done = outcome(
         pytester,
         """
@@ -164,7 +157,7 @@ def test_none(backread_mock):
     done.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
-def test_the_marker_brings_the_lane_and_its_checks(pytester: Any) -> None:
+def test_the_marker_brings_the_lane_and_its_checks(pytester):
     done = outcome(
         pytester,
         """
@@ -214,7 +207,7 @@ class TestCase(unittest.TestCase):
     )
 
 
-def test_the_marker_is_known_to_strict_suites(pytester: Any) -> None:
+def test_the_marker_is_known_to_strict_suites(pytester):
     pytester.makepyfile(
         """
         import pytest
@@ -228,7 +221,7 @@ def test_the_marker_is_known_to_strict_suites(pytester: Any) -> None:
     shown.stdout.fnmatch_lines(["@pytest.mark.backread(world=..., dialect=*"])
 
 
-def test_requests_that_make_no_sense_fail_the_test_at_its_end(pytester: Any) -> None:
+def test_requests_that_make_no_sense_fail_the_test_at_its_end(pytester):
     done = outcome(
         pytester,
         """
@@ -268,7 +261,7 @@ def test_is_not_blamed_for_others(backread_mock):
     done.stdout.fnmatch_lines(
         [
             "*ERROR at teardown of test_passes_but_for_that*",
-            "*UnexpectedRequestError: 1 request was sent that the interface does not allow",
+            "*UnexpectedRequestError: 1 request was sent that the API does not allow",
             "*request 1: GET /external/users?limt=5 -> 422 (unknown_argument)",
             "*sent: *?limt=5",
             "*nearest: *?limit=5",

@@ -1,9 +1,5 @@
 """200 tests with lanes, faults and changing worlds, side by side and in any order."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -84,9 +80,7 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.mark.slow
-def test_the_outcome_is_the_same_in_any_order(
-    pytester: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_outcome_is_the_same_in_any_order(pytester, monkeypatch):
     pytest.importorskip("xdist")
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(SUITE)

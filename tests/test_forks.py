@@ -1,7 +1,5 @@
 """Forks at any moment: while others work, in task runners and servers, and how children end."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import multiprocessing
 import os
@@ -20,7 +18,8 @@ from waiting import PATIENCE, wait_for
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 CHILDREN = """
-import os, signal
+import os, signal, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads at a fork
 
 def ended(pid):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -43,7 +42,7 @@ def fork(work, leave=os._exit):
 
 
 @pytest.mark.parametrize("what", ["get", "list", "error", "async"])
-def test_forks_while_threads_make_the_first_calls(backread_server: Any, what: str) -> None:
+def test_forks_while_threads_make_the_first_calls(backread_server, what):
     """What is imported and made at a first call is not half made in a child for good."""
     done = run(
         CHILDREN
@@ -71,14 +70,12 @@ print(set(map(ended, pids)))
 for thread in threads: thread.join()
 """,
         backread_server,
-        "-W",
-        "ignore::DeprecationWarning",
     )
     check_silent(done, "{0}")
 
 
 @pytest.mark.slow
-def test_many_forks_while_others_read_and_are_cancelled(backread_server: Any) -> None:
+def test_many_forks_while_others_read_and_are_cancelled(backread_server):
     """Whatever lock is held at the moment; children end in both ways, with what they inherited."""
     pytest.importorskip("pyarrow")
     done = run(
@@ -152,16 +149,12 @@ for thread in threads: thread.join(60)
 print(set(codes), failed, any(thread.is_alive() for thread in threads))
 """,
         backread_server,
-        "-W",
-        "ignore::DeprecationWarning",
     )
     check_silent(done, "{0} [] False")
 
 
 @pytest.mark.parametrize("leave", ["os._exit", "sys.exit"])
-def test_the_end_of_a_child_leaves_the_parents_connections_open(
-    backread_mock: Any, leave: str
-) -> None:
+def test_the_end_of_a_child_leaves_the_parents_connections_open(backread_mock, leave):
     """The parent reads on over the connection that it had; the child had one of its own."""
     client = backread_mock.client()
     client.users.get(42)
@@ -195,9 +188,7 @@ def set_environment(variables: dict[str, str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_a_process_pool_of_each_kind(
-    backread_server: Any, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
+def test_a_process_pool_of_each_kind(backread_server, monkeypatch, method):
     for name, value in environment(backread_server).items():
         monkeypatch.setenv(name, value)
     with Client() as client:
@@ -220,7 +211,7 @@ def count_messages(client: Client, user_id: int) -> int:
 
 
 @pytest.mark.slow
-def test_servers_that_fork_their_workers_ahead_and_again(backread_server: Any) -> None:
+def test_servers_that_fork_their_workers_ahead_and_again(backread_server):
     """As gunicorn does it: workers with threads and with event loops, killed and replaced."""
     done = run(
         CHILDREN
@@ -272,15 +263,11 @@ for pid in workers:
 print(right, len(asked) > 2)
 """,
         backread_server,
-        "-W",
-        "ignore::DeprecationWarning",
     )
     check_silent(done, "True True")
 
 
-def test_children_that_were_forked_alike_do_not_retry_all_at_once(
-    backread_mock: Any, tmp_path: Path
-) -> None:
+def test_children_that_were_forked_alike_do_not_retry_all_at_once(backread_mock, tmp_path):
     """Full jitter is drawn anew in each, though they inherit the same state of chance."""
     from backread.testing import Fault
 
@@ -303,7 +290,7 @@ def test_children_that_were_forked_alike_do_not_retry_all_at_once(
     assert max(waits) - min(waits) > 0.05
 
 
-def test_nothing_of_ours_runs_at_a_fork(backread_server: Any) -> None:
+def test_nothing_of_ours_runs_at_a_fork(backread_server):
     done = run(
         """
         import os
@@ -319,7 +306,7 @@ def test_nothing_of_ours_runs_at_a_fork(backread_server: Any) -> None:
     check_silent(done, "0 0")
 
 
-def test_a_subinterpreter_is_told_that_it_cannot_have_the_module(backread_server: Any) -> None:
+def test_a_subinterpreter_is_told_that_it_cannot_have_the_module(backread_server):
     done = run(
         """
         import sys
@@ -348,7 +335,7 @@ def test_a_subinterpreter_is_told_that_it_cannot_have_the_module(backread_server
     check_silent(done, "True\n42")
 
 
-def test_one_client_serves_64_threads_while_it_is_forked(backread_server: Any) -> None:
+def test_one_client_serves_64_threads_while_it_is_forked(backread_server):
     wrong: list[Any] = []
     start = threading.Barrier(65)
 

@@ -1,7 +1,5 @@
 """Many threads at once on the same client and the same objects, with a GIL and without one."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys
@@ -31,7 +29,7 @@ def together(work: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(begin, range(THREADS)))
 
 
-def test_the_import_leaves_the_gil_as_it_is() -> None:
+def test_the_import_leaves_the_gil_as_it_is():
     program = "import sys, backread.testing; print(getattr(sys, '_is_gil_enabled', lambda: True)())"
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True
@@ -40,7 +38,7 @@ def test_the_import_leaves_the_gil_as_it_is() -> None:
     assert run.stdout.strip() == str(not WITHOUT_GIL)
 
 
-def test_threads_look_at_the_same_objects_at_once(face: Any, scripted: Any) -> None:
+def test_threads_look_at_the_same_objects_at_once(face, scripted):
     rows = [user(one, color="red", user_attributes=[{"name": "n", "x": 1}]) for one in range(90)]
     server = scripted(*[answer(200, envelope(rows))] * ROUNDS)
     client = face.client(server)
@@ -55,7 +53,7 @@ def test_threads_look_at_the_same_objects_at_once(face: Any, scripted: Any) -> N
         assert all(gc.is_tracked(one) for one in read)
 
 
-def test_threads_read_in_every_way_at_once(backread_mock: Any) -> None:
+def test_threads_read_in_every_way_at_once(backread_mock):
     client = backread_mock.client()
     world = backread_mock.world
     everything = {(user, one) for user in world.user_ids() for one in world.message_ids(user)}
@@ -71,7 +69,7 @@ def test_threads_read_in_every_way_at_once(backread_mock: Any) -> None:
     assert gc.isenabled() is was_on
 
 
-def test_threads_share_one_listing_and_each_row_comes_once(backread_mock: Any) -> None:
+def test_threads_share_one_listing_and_each_row_comes_once(backread_mock):
     rows = iter(backread_mock.client().users.list())
     lock = threading.Lock()
 

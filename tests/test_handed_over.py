@@ -1,13 +1,10 @@
 """Columns are handed over, not copied, and pandas keeps Arrow's types where it is asked to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 import handed
-from backread.testing import Lane
 from canned import message, paged
 from consumers import load
 
@@ -24,7 +21,7 @@ class Stream:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
-def test_pyarrow_takes_the_buffers_that_there_are(source: Any) -> None:
+def test_pyarrow_takes_the_buffers_that_there_are(source):
     pyarrow = load("pyarrow")
     before = pyarrow.total_allocated_bytes()
     table = pyarrow.table(source)
@@ -33,7 +30,7 @@ def test_pyarrow_takes_the_buffers_that_there_are(source: Any) -> None:
     assert pyarrow.total_allocated_bytes() == before
 
 
-def test_polars_and_arro3_read_the_same_buffers(source: Any) -> None:
+def test_polars_and_arro3_read_the_same_buffers(source):
     pyarrow, polars, arro3 = load("pyarrow"), load("polars"), load("arro3.core")
     held = pyarrow.table(source)
     stream = Stream(held)
@@ -46,7 +43,7 @@ def test_polars_and_arro3_read_the_same_buffers(source: Any) -> None:
         assert first.ctypes.data == values.address
 
 
-def test_arrows_types_in_pandas_are_arrows_memory(source: Any) -> None:
+def test_arrows_types_in_pandas_are_arrows_memory(source):
     pyarrow = load("pyarrow")
     load("pandas")
     before = pyarrow.total_allocated_bytes()
@@ -62,7 +59,7 @@ def test_arrows_types_in_pandas_are_arrows_memory(source: Any) -> None:
 BIG = 2**60 + 1
 
 
-def test_numbers_with_nulls_stay_numbers_in_arrows_types(face: Any, scripted: Any) -> None:
+def test_numbers_with_nulls_stay_numbers_in_arrows_types(face, scripted):
     pandas = load("pandas")
     rows = [message(1, sender={"id": BIG}), message(2, sender=None, read_by_user=None)]
     listing = face.client(scripted(paged(rows, key="messages"))).messages.list(42)
@@ -72,9 +69,7 @@ def test_numbers_with_nulls_stay_numbers_in_arrows_types(face: Any, scripted: An
     assert face.call(listing.to_pandas)["sender_id"].dtype == "float64"
 
 
-def test_types_that_are_not_known_are_refused_before_a_request(
-    face: Any, backread_mock: Lane
-) -> None:
+def test_types_that_are_not_known_are_refused_before_a_request(face, backread_mock):
     listing = face.client(backread_mock).users.list()
     with pytest.raises(ValueError, match="'pyarrow' or None, not 'numpy_nullable'"):
         face.call(listing.to_pandas, dtype_backend="numpy_nullable")

@@ -1,7 +1,5 @@
 """Real answers with anything done to their bytes: rows or an error of ours, and in time."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
@@ -158,6 +156,6 @@ def check(mutator: Mutator, mutations: list[Any], read: Any) -> None:
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(mutations=st.lists(mutations, min_size=1, max_size=4), read=st.sampled_from(READS))
 def test_whatever_is_done_to_an_answer_it_is_rows_or_an_error_of_ours_and_in_time(
-    mutator: Mutator, mutations: list[Any], read: Any
-) -> None:
+    mutator, mutations, read
+):
     check(mutator, mutations, read)

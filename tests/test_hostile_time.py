@@ -1,7 +1,5 @@
 """Services that are slow on purpose: `timeout` is for an attempt, `deadline` for a call."""
 
-from __future__ import annotations
-
 import itertools
 import socket
 import sys
@@ -21,7 +19,7 @@ from backread import (
     TruncatedBodyError,
 )
 from hostile import READS, head, serve, sized
-from scripted_server import answer
+from scripted_server import Place, answer
 from waiting import AT_ONCE
 
 TIMEOUT = 0.3
@@ -68,15 +66,13 @@ ENDLESS: dict[str, Callable[[], Iterator[bytes]]] = {
 
 
 @pytest.mark.parametrize("what", ENDLESS)
-def test_a_drip_without_an_end_is_a_timeout(face: Any, scripted: Any, what: str) -> None:
+def test_a_drip_without_an_end_is_a_timeout(face, scripted, what):
     """However often a few bytes come: the timeout is for all of them."""
     server = scripted(lambda request: ENDLESS[what]())
-    client = face.client(server, timeout=TIMEOUT, max_retries=0)
     began = time.monotonic()
-    with pytest.raises(RequestTimeoutError) as caught:
-        face.call(client.users.get, 42)
+    error = face.failure(server, RequestTimeoutError, timeout=TIMEOUT, max_retries=0)
     assert TIMEOUT <= time.monotonic() - began < AT_ONCE
-    assert caught.value.attempts[0].seconds_taken < AT_ONCE
+    assert error.attempts[0].seconds_taken < AT_ONCE
 
 
 SILENCE: dict[str, Callable[[Any], Callable[[bytes], Any]]] = {
@@ -91,7 +87,7 @@ SILENCE: dict[str, Callable[[Any], Callable[[bytes], Any]]] = {
 
 
 @pytest.mark.parametrize("where", SILENCE)
-def test_silence_is_a_timeout_of_every_read(face: Any, scripted: Any, where: str) -> None:
+def test_silence_is_a_timeout_of_every_read(face, scripted, where):
     server = scripted(lambda request: serve(SILENCE[where](server))(request))
     client = face.client(server, timeout=TIMEOUT, max_retries=0)
     for name, read in READS.items():
@@ -102,9 +98,7 @@ def test_silence_is_a_timeout_of_every_read(face: Any, scripted: Any, where: str
 
 
 @pytest.mark.parametrize("where", SILENCE)
-def test_the_deadline_is_over_all_attempts_of_every_read(
-    face: Any, scripted: Any, where: str
-) -> None:
+def test_the_deadline_is_over_all_attempts_of_every_read(face, scripted, where):
     server = scripted(lambda request: serve(SILENCE[where](server))(request))
     client = face.client(server, timeout=0.1, deadline=TIMEOUT, max_retries=10_000)
     for name, read in READS.items():
@@ -116,53 +110,48 @@ def test_the_deadline_is_over_all_attempts_of_every_read(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses")
-def test_the_timeout_covers_the_connecting(face: Any) -> None:
+def test_the_timeout_covers_the_connecting(face):
     """A service whose queue of connections is full takes no more, and says nothing."""
-
-    class Full:
-        url, secret, vendor = "", "secret-of-the-service", "example"
 
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
-        Full.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        full = Place()
+        full.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         waiting = [socket.socket() for _ in range(3)]
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(listener.getsockname())
         began = time.monotonic()
-        with pytest.raises(RequestTimeoutError):
-            face.call(face.client(Full, timeout=TIMEOUT, max_retries=0).users.get, 42)
+        face.failure(full, RequestTimeoutError, timeout=TIMEOUT, max_retries=0)
         assert TIMEOUT <= time.monotonic() - began < AT_ONCE
         for one in waiting:
             one.close()
 
 
-def test_the_timeout_covers_the_greetings_of_tls(face: Any, scripted: Any) -> None:
+def test_the_timeout_covers_the_greetings_of_tls(face, scripted):
     """The server waits for a request in plain text, and the client for the server's hello."""
     server = scripted()
     server.url = server.url.replace("http://127.0.0.1", "https://localhost")
     began = time.monotonic()
-    with pytest.raises(RequestTimeoutError):
-        face.call(face.client(server, timeout=TIMEOUT, max_retries=0).users.get, 42)
+    face.failure(server, RequestTimeoutError, timeout=TIMEOUT, max_retries=0)
     assert TIMEOUT <= time.monotonic() - began < AT_ONCE
 
 
-def test_the_timeout_is_over_all_redirects_of_an_attempt(face: Any, scripted: Any) -> None:
+def test_the_timeout_is_over_all_redirects_of_an_attempt(face, scripted):
     def service(request: Any) -> bytes:
         time.sleep(0.12)
         return answer(302, b"", {"location": f"/hop/{len(server.requests)}"})
 
     server = scripted(service)
     began = time.monotonic()
-    with pytest.raises(RequestTimeoutError):
-        face.call(face.client(server, timeout=TIMEOUT, max_retries=0).users.get, 42)
+    face.failure(server, RequestTimeoutError, timeout=TIMEOUT, max_retries=0)
     assert TIMEOUT <= time.monotonic() - began < AT_ONCE
     assert len(server.requests) < 5
 
 
 @pytest.mark.parametrize("read", READS)
-def test_redirects_in_a_circle_end(face: Any, scripted: Any, read: str) -> None:
+def test_redirects_in_a_circle_end(face, scripted, read):
     server = scripted(
         lambda request: answer(307, b"", {"location": "/a" if request.path == "/b" else "/b"})
     )
@@ -171,14 +160,13 @@ def test_redirects_in_a_circle_end(face: Any, scripted: Any, read: str) -> None:
     assert len(server.requests) == 6
 
 
-def test_a_redirect_may_bring_an_endless_body_which_nobody_reads(face: Any, scripted: Any) -> None:
+def test_a_redirect_may_bring_an_endless_body_which_nobody_reads(face, scripted):
     def service(request: Any) -> Any:
         if request.path == "/there":
             return sized(b'{"id": 42}')
         return slowly(b" " * 1_000, start=b"HTTP/1.1 302 Found\r\nlocation: /there\r\n\r\n")
 
-    client = face.client(scripted(service), timeout=5, max_retries=0)
-    assert face.call(client.users.get, 42).id == 42
+    assert face.get(scripted(service), timeout=5, max_retries=0).id == 42
 
 
 HUGE: dict[str, tuple[Callable[[], Iterator[bytes]], type[Exception]]] = {
@@ -198,7 +186,7 @@ def quickly(piece: bytes, start: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("what", HUGE)
-def test_what_has_no_end_is_refused_before_the_timeout(face: Any, scripted: Any, what: str) -> None:
+def test_what_has_no_end_is_refused_before_the_timeout(face, scripted, what):
     make, kind = HUGE[what]
     server = scripted(lambda request: make())
     client = face.client(server, timeout=60, max_retries=0, max_response_bytes=100_000)
@@ -209,12 +197,12 @@ def test_what_has_no_end_is_refused_before_the_timeout(face: Any, scripted: Any,
         assert type(caught.value) is kind
 
 
-def test_an_error_whose_body_has_no_end_is_still_that_status(face: Any, scripted: Any) -> None:
+def test_an_error_whose_body_has_no_end_is_still_that_status(face, scripted):
     from backread import NotFoundError
 
     start = b"HTTP/1.1 404 Not Found\r\n\r\nno such"
-    client = face.client(scripted(lambda request: quickly(b" ", start)), max_response_bytes=100_000)
-    with pytest.raises(NotFoundError) as caught:
-        face.call(client.users.get, 42)
-    assert caught.value.body.startswith(b"no such")
-    assert len(caught.value.body) <= 100_000
+    error = face.failure(
+        scripted(lambda request: quickly(b" ", start)), NotFoundError, max_response_bytes=100_000
+    )
+    assert error.body.startswith(b"no such")
+    assert len(error.body) <= 100_000

@@ -1,10 +1,5 @@
 """HTTP/2, where server and client agree on it as TLS begins."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from backread import ConnectError
@@ -17,15 +12,9 @@ pytest.importorskip("h2")
 from hpack import NeverIndexedHeaderTuple
 
 from http2_server import Http2Server
-from secure_server import Authority
 
 
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority(tmp_path)
-
-
-def test_http_2_is_spoken_on_one_connection(face: Any, authority: Authority) -> None:
+def test_http_2_is_spoken_on_one_connection(face, authority):
     with Http2Server(authority) as server:
         client = face.client(server, ca_bundle=authority.file, max_retries=0)
         assert face.call(client.users.get, 42).id == 42
@@ -36,9 +25,7 @@ def test_http_2_is_spoken_on_one_connection(face: Any, authority: Authority) -> 
     assert server.connections <= 2  # a listing may be read by other threads
 
 
-def test_the_secret_is_kept_out_of_the_tables_that_compress_headers(
-    face: Any, authority: Authority
-) -> None:
+def test_the_secret_is_kept_out_of_the_tables_that_compress_headers(face, authority):
     """A header in such a table can be guessed at by whoever shares the connection (RFC 7541, 7)."""
     with Http2Server(authority) as server:
         client = face.client(server, ca_bundle=authority.file, max_retries=0)
@@ -51,7 +38,7 @@ def test_the_secret_is_kept_out_of_the_tables_that_compress_headers(
         assert isinstance(authorization, NeverIndexedHeaderTuple)
 
 
-def test_a_connection_that_ends_with_goaway_costs_no_retry(face: Any, authority: Authority) -> None:
+def test_a_connection_that_ends_with_goaway_costs_no_retry(face, authority):
     """nginx ends one so after ``keepalive_requests``; what it did not process is sent again."""
     with Http2Server(authority, answers=3) as server:
         client = face.client(server, ca_bundle=authority.file, max_retries=0)
@@ -63,7 +50,7 @@ def test_a_connection_that_ends_with_goaway_costs_no_retry(face: Any, authority:
     assert len(server.requests) == 20
 
 
-def test_a_refused_stream_is_sent_again_at_most_twice(face: Any, authority: Authority) -> None:
+def test_a_refused_stream_is_sent_again_at_most_twice(face, authority):
     with Http2Server(authority, refuses=2) as server:
         client = face.client(server, ca_bundle=authority.file, max_retries=0)
         assert face.call(client.users.get, 42).id == 42

@@ -1,20 +1,15 @@
 """Nothing that a caller, the environment or a command line gives can add to a request."""
 
-from __future__ import annotations
-
 import enum
-import os
 import unicodedata
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backread import ConfigurationError
 from canned import envelope, user
-from command_line import Done
 from scripted_server import answer
 
 URL, SECRET, VENDOR = "https://chat.example.com", "5ecretOfTheService", "acme"
@@ -39,10 +34,7 @@ BAD = {
 }
 
 
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("BACKREAD_")]:
-        monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("no_settings")
 
 
 bad = pytest.mark.parametrize("name", BAD)
@@ -60,49 +52,32 @@ def refused(face: Any, **arguments: Any) -> str:
     return message
 
 
-@bad
-def test_it_is_refused_in_the_base_url(face: Any, name: str) -> None:
-    for place in ("https://chat.{}example.com", "https://chat.example.com/a{}b", "ht{}tps://a.b"):
-        assert refused(face, base_url=place.format(BAD[name])).isprintable()
+PLACES = {
+    "base_url": ("https://chat.{}example.com", "https://chat.example.com/a{}b", "ht{}tps://a.b"),
+    "api_secret": (SECRET + "{}", "{}" + SECRET, SECRET + "{}" + SECRET),
+    "vendor": ("acme{}", "ac{}me"),
+    "user_agent": ("reader{}", "reader{}/1.0"),
+    "proxy": ("http://pro{}xy:1", "http://ada:pw{}@proxy:1", "http://proxy:1/{}"),
+}
 
 
 @bad
-def test_it_is_refused_in_the_secret(face: Any, name: str) -> None:
-    for place in (SECRET + "{}", "{}" + SECRET, SECRET + "{}" + SECRET):
-        refused(face, api_secret=place.format(BAD[name]))
-
-
-@bad
-def test_it_is_refused_in_the_vendor(face: Any, name: str) -> None:
-    for place in ("acme{}", "ac{}me"):
-        refused(face, vendor=place.format(BAD[name]))
-
-
-@bad
-def test_it_is_refused_in_the_user_agent(face: Any, name: str) -> None:
-    for place in ("reader{}", "reader{}/1.0"):
-        refused(face, user_agent=place.format(BAD[name]))
-
-
-@bad
-def test_it_is_refused_in_the_proxy(face: Any, name: str) -> None:
-    for place in ("http://pro{}xy:1", "http://ada:pw{}@proxy:1", "http://proxy:1/{}"):
-        refused(face, proxy=place.format(BAD[name]))
+@pytest.mark.parametrize("argument", PLACES)
+def test_it_is_refused_in_every_argument(face, argument, name):
+    for place in PLACES[argument]:
+        message = refused(face, **{argument: place.format(BAD[name])})
+        assert argument != "base_url" or message.isprintable()
 
 
 @pytest.mark.parametrize("name", sorted(BAD.keys() - {"surrogate"}))
-def test_a_ca_bundle_of_such_a_name_that_is_missing_is_one_line(
-    face: Any, name: str, tmp_path: Path
-) -> None:
+def test_a_ca_bundle_of_such_a_name_that_is_missing_is_one_line(face, name, tmp_path):
     """A file may be called so; it never gets into a request."""
     refused(face, ca_bundle=str(tmp_path / f"a{BAD[name]}b.pem"))
 
 
 @pytest.mark.parametrize("name", ["CR LF", "line end", "tab", "letter", "zero width"])
 @pytest.mark.parametrize("variable", ["BASE_URL", "API_SECRET", "VENDOR"])
-def test_the_environment_is_held_to_the_same(
-    face: Any, monkeypatch: pytest.MonkeyPatch, variable: str, name: str
-) -> None:
+def test_the_environment_is_held_to_the_same(face, monkeypatch, variable, name):
     settings = {"BASE_URL": URL, "API_SECRET": SECRET, "VENDOR": VENDOR}
     for each, value in settings.items():
         monkeypatch.setenv(f"BACKREAD_{each}", value)
@@ -116,9 +91,7 @@ def test_the_environment_is_held_to_the_same(
 
 @pytest.mark.parametrize("option", ["--base-url", "--vendor", "--proxy", "--ca-bundle"])
 @pytest.mark.parametrize("name", ["CR LF", "escape", "letter"])
-def test_the_command_line_is_held_to_the_same(
-    backread: Callable[..., Done], option: str, name: str
-) -> None:
+def test_the_command_line_is_held_to_the_same(backread, option, name):
     value = {"--base-url": URL, "--proxy": "http://proxy:1"}.get(option, VENDOR)
     done = backread("users", option, value + BAD[name] + "x")
     assert done.code == 2
@@ -171,7 +144,7 @@ def service(request: Any) -> bytes:
 
 @calls
 @pytest.mark.parametrize("number", [Number.FORTY_TWO, Indexed(), Spelled(42)], ids=type)
-def test_a_number_is_sent_as_its_digits(face: Any, scripted: Any, call: str, number: Any) -> None:
+def test_a_number_is_sent_as_its_digits(face, scripted, call, number):
     server = scripted(service)
     CALLS[call](face, face.client(server), number)
     assert server.requests
@@ -192,9 +165,7 @@ def test_a_number_is_sent_as_its_digits(face: Any, scripted: Any, call: str, num
     ],
     ids=lambda number: type(number).__name__ + ascii(number)[:20],
 )
-def test_what_is_no_number_is_a_type_error_and_not_sent(
-    face: Any, scripted: Any, call: str, number: Any
-) -> None:
+def test_what_is_no_number_is_a_type_error_and_not_sent(face, scripted, call, number):
     server = scripted(service)
     with pytest.raises(TypeError):
         CALLS[call](face, face.client(server), number)
@@ -207,9 +178,7 @@ def test_what_is_no_number_is_a_type_error_and_not_sent(
     [-1, 2**63, 2**64 + 42, 10**400, -(10**400), 10**6000],
     ids=lambda number: f"{number.bit_length()} bits",
 )
-def test_a_number_out_of_bounds_is_a_value_error_and_not_sent(
-    face: Any, scripted: Any, call: str, number: int
-) -> None:
+def test_a_number_out_of_bounds_is_a_value_error_and_not_sent(face, scripted, call, number):
     server = scripted(service)
     with pytest.raises(ValueError, match="nothing was sent"):
         CALLS[call](face, face.client(server), number)
@@ -217,7 +186,7 @@ def test_a_number_out_of_bounds_is_a_value_error_and_not_sent(
 
 
 @pytest.mark.parametrize("name", ["on_rate_limit", "timeout", "max_retries", "rate_limit"])
-def test_with_options_takes_no_text_in_place_of_a_number(face: Any, name: str) -> None:
+def test_with_options_takes_no_text_in_place_of_a_number(face, name):
     client = face.kind(URL, SECRET, VENDOR)
     with pytest.raises((TypeError, ValueError)) as caught:
         client.with_options(**{name: "5\r\nX-Injected: 1"})

@@ -1,16 +1,14 @@
 """The journal of a lane: what was asked, in what order, and how often."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from backread.testing import Calls, Lane, MockServer, World
+from backread.testing import Calls, MockServer, World
 
 
-def test_an_entry_says_what_was_asked_and_answered(face: Any, backread_mock: Lane) -> None:
+def test_an_entry_says_what_was_asked_and_answered(face, backread_mock):
     m = backread_mock
     m.clock.virtual(datetime(2026, 5, 1, tzinfo=UTC))
     m.on("users", offset=99).fail("status(503)", times=1)
@@ -32,7 +30,7 @@ def test_an_entry_says_what_was_asked_and_answered(face: Any, backread_mock: Lan
     assert str(refused) == f"request 1: GET {refused.path} -> 503 (users offset=99: status(503) x1)"
 
 
-def test_calls_are_counted_by_all_that_tells_them_apart(face: Any, backread_mock: Lane) -> None:
+def test_calls_are_counted_by_all_that_tells_them_apart(face, backread_mock):
     m = backread_mock
     user_id = next(each for each in m.world.user_ids() if m.world.message_ids(each))
     message_id = m.world.message_ids(user_id)[0]
@@ -59,7 +57,7 @@ def test_calls_are_counted_by_all_that_tells_them_apart(face: Any, backread_mock
     assert not m.calls("user", user=user_id + 1)
 
 
-def test_calls_are_a_view(face: Any, backread_mock: Lane) -> None:
+def test_calls_are_a_view(face, backread_mock):
     calls = backread_mock.calls("users", offset=0)
     assert calls.count == 0
     face.call(face.client(backread_mock).users.page)
@@ -76,16 +74,14 @@ def test_calls_are_a_view(face: Any, backread_mock: Lane) -> None:
         ("users", {"offset": -1}, "offset must be 0 or more, not -1"),
     ],
 )
-def test_requests_that_cannot_be_are_a_value_error(
-    backread_mock: Lane, route: Any, parts: dict[str, int], problem: str
-) -> None:
+def test_requests_that_cannot_be_are_a_value_error(backread_mock, route, parts, problem):
     with pytest.raises(ValueError, match=problem):
         backread_mock.calls(route, **parts)
     with pytest.raises(ValueError, match=problem):
         backread_mock.on(route, **parts)
 
 
-def test_a_number_is_a_number(backread_mock: Lane) -> None:
+def test_a_number_is_a_number(backread_mock):
     with pytest.raises(TypeError, match="user must be an int, not str"):
         backread_mock.on("user", user="42")  # type: ignore[arg-type]
 
@@ -96,7 +92,7 @@ def short() -> Any:
         yield server
 
 
-def test_a_journal_that_is_full_counts_on(short: MockServer, by_hand: Any) -> None:
+def test_a_journal_that_is_full_counts_on(short, by_hand):
     caller = by_hand(short)
     for offset in range(8):
         caller(f"/external/users?offset={offset}")
@@ -104,7 +100,7 @@ def test_a_journal_that_is_full_counts_on(short: MockServer, by_hand: Any) -> No
     assert short.calls().count == short.calls("users").count == short.calls(status=200).count == 8
 
 
-def test_what_it_forgot_it_does_not_count_as_nothing(short: MockServer, by_hand: Any) -> None:
+def test_what_it_forgot_it_does_not_count_as_nothing(short, by_hand):
     caller = by_hand(short)
     for offset in range(8):
         caller(f"/external/users?offset={offset}")
@@ -118,7 +114,7 @@ def test_what_it_forgot_it_does_not_count_as_nothing(short: MockServer, by_hand:
     assert len(list(short.calls("users"))) == 1
 
 
-def test_what_makes_no_sense_is_not_forgotten(short: MockServer, by_hand: Any) -> None:
+def test_what_makes_no_sense_is_not_forgotten(short, by_hand):
     caller = by_hand(short)
     caller("/external/users?limit=0")
     for _ in range(8):
@@ -128,7 +124,7 @@ def test_what_makes_no_sense_is_not_forgotten(short: MockServer, by_hand: Any) -
     assert short.unexpected == ()
 
 
-def test_forgetting_begins_anew(backread_mock: Lane, by_hand: Any) -> None:
+def test_forgetting_begins_anew(backread_mock, by_hand):
     m = backread_mock
     caller = by_hand(m)
     caller("/external/users")
@@ -141,9 +137,7 @@ def test_forgetting_begins_anew(backread_mock: Lane, by_hand: Any) -> None:
 
 
 @pytest.mark.backread(unexpected="allow")
-def test_unexpected_requests_are_those_no_client_should_send(
-    backread_mock: Lane, by_hand: Any
-) -> None:
+def test_unexpected_requests_are_those_no_client_should_send(backread_mock, by_hand):
     m = backread_mock
     m.on("users").fail("status(422)", times=1)
     caller = by_hand(m)
@@ -162,5 +156,5 @@ def test_unexpected_requests_are_those_no_client_should_send(
     ]
 
 
-def test_calls_have_one_type(backread_mock: Lane) -> None:
+def test_calls_have_one_type(backread_mock):
     assert isinstance(backread_mock.calls(), Calls)

@@ -1,7 +1,5 @@
 """Landing: shards in files of their own, and a manifest that makes a run of them whole."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import json
 import multiprocessing
@@ -53,7 +51,7 @@ def expected(world: World, resource: str = "messages") -> list[Any]:
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-def test_a_committed_run_holds_each_row_once(lane: Lane, tmp_path: Path, resource: str) -> None:
+def test_a_committed_run_holds_each_row_once(lane, tmp_path, resource):
     planned, landed = land_all(lane, tmp_path, resource)
     assert landing.runs(tmp_path) == []
     run = landing.commit(tmp_path, planned.plan_id, landed)
@@ -70,7 +68,7 @@ def test_a_committed_run_holds_each_row_once(lane: Lane, tmp_path: Path, resourc
     assert not list(tmp_path.rglob("_*"))
 
 
-def test_the_columns_are_those_of_a_listing(lane: Lane, tmp_path: Path) -> None:
+def test_the_columns_are_those_of_a_listing(lane, tmp_path):
     import pyarrow
 
     planned, landed = land_all(lane, tmp_path)
@@ -83,7 +81,7 @@ def test_the_columns_are_those_of_a_listing(lane: Lane, tmp_path: Path) -> None:
     assert table.sort_by(by_id).to_pylist() == streamed.sort_by(by_id).to_pylist()
 
 
-def test_rows_are_told_while_they_are_landed(lane: Lane, tmp_path: Path) -> None:
+def test_rows_are_told_while_they_are_landed(lane, tmp_path):
     with lane.client() as client:
         [shard] = plan(client, shards=1)
         landing.begin(tmp_path, plan(client, shards=1))
@@ -93,7 +91,7 @@ def test_rows_are_told_while_they_are_landed(lane: Lane, tmp_path: Path) -> None
     assert told[-1] == landed.rows
 
 
-def test_a_shard_landed_twice_counts_once(lane: Lane, tmp_path: Path) -> None:
+def test_a_shard_landed_twice_counts_once(lane, tmp_path):
     planned, landed = land_all(lane, tmp_path)
     with lane.client() as client:
         again = [landing.land(tmp_path, shard, client=client) for shard in planned]
@@ -106,17 +104,17 @@ def test_a_shard_landed_twice_counts_once(lane: Lane, tmp_path: Path) -> None:
     assert landing.runs(tmp_path) == [run]
 
 
-def test_a_run_lacks_nothing_or_is_not_committed(lane: Lane, tmp_path: Path) -> None:
+def test_a_run_lacks_nothing_or_is_not_committed(lane, tmp_path):
     planned, landed = land_all(lane, tmp_path)
-    with pytest.raises(LandingError, match=r"of its 3 shards these were not landed: 0, 2"):
+    with pytest.raises(LandingError, match=r"of its 3 shards, these were not landed: 0, 2"):
         landing.commit(tmp_path, planned.plan_id, landed[1:2])
     broken = tmp_path / landed[1].file
     whole = broken.read_bytes()
     broken.write_bytes(whole[:-1])
-    with pytest.raises(LandingError, match=r"not there as it was landed; land shard 1 again"):
+    with pytest.raises(LandingError, match=r"is missing or has another size; land shard 1 again"):
         landing.commit(tmp_path, planned.plan_id, landed)
     broken.unlink()
-    with pytest.raises(LandingError, match=r"not there as it was landed; land shard 1 again"):
+    with pytest.raises(LandingError, match=r"is missing or has another size; land shard 1 again"):
         landing.commit(tmp_path, planned.plan_id, landed)
     assert landing.runs(tmp_path) == []
     broken.write_bytes(whole)
@@ -126,7 +124,7 @@ def test_a_run_lacks_nothing_or_is_not_committed(lane: Lane, tmp_path: Path) -> 
         landing.commit(tmp_path, other.plan_id, landed)
 
 
-def test_workers_need_the_folder_the_run_and_a_number(lane: Lane, tmp_path: Path) -> None:
+def test_workers_need_the_folder_the_run_and_a_number(lane, tmp_path):
     with lane.client() as client:
         planned = plan(client, shards=3)
         run_id = landing.begin(tmp_path, planned)
@@ -142,7 +140,7 @@ def test_workers_need_the_folder_the_run_and_a_number(lane: Lane, tmp_path: Path
     assert landing.commit(tmp_path, run_id, told).rows == len(expected(lane.world))
 
 
-def test_commits_at_once_get_numbers_of_their_own(lane: Lane, tmp_path: Path) -> None:
+def test_commits_at_once_get_numbers_of_their_own(lane, tmp_path):
     prepared = [land_all(lane, tmp_path, shards=1) for _ in range(8)]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         runs = list(
@@ -152,7 +150,7 @@ def test_commits_at_once_get_numbers_of_their_own(lane: Lane, tmp_path: Path) ->
     assert landing.runs(tmp_path) == sorted(runs, key=lambda run: run.number)
 
 
-def test_of_many_that_create_a_file_at_once_one_does(tmp_path: Path) -> None:
+def test_of_many_that_create_a_file_at_once_one_does(tmp_path):
     storage = Storage(tmp_path)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for number in range(60):
@@ -163,7 +161,7 @@ def test_of_many_that_create_a_file_at_once_one_does(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 60
 
 
-def test_runs_after_a_number_are_had_without_reading_the_others(lane: Lane, tmp_path: Path) -> None:
+def test_runs_after_a_number_are_had_without_reading_the_others(lane, tmp_path):
     runs = []
     for _ in range(3):
         planned, landed = land_all(lane, tmp_path, shards=1)
@@ -173,7 +171,7 @@ def test_runs_after_a_number_are_had_without_reading_the_others(lane: Lane, tmp_
     assert landing.runs(tmp_path, after=3) == []
 
 
-def test_a_reading_that_fails_leaves_nothing(lane: Lane, tmp_path: Path) -> None:
+def test_a_reading_that_fails_leaves_nothing(lane, tmp_path):
     with lane.client(max_retries=0) as client:
         planned = plan(client, shards=2)
         lane.fault("messages: status(404); user: status(500)")
@@ -193,7 +191,7 @@ landing.land(folder, landing.load_shard(folder, run_id, 0))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system does not kill so")
-def test_a_worker_that_is_killed_leaves_what_nobody_reads(lane: Lane, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_leaves_what_nobody_reads(lane, tmp_path):
     with lane.client() as client:
         planned = plan(client, shards=2)
         landing.begin(tmp_path, planned)
@@ -220,9 +218,7 @@ def land(arguments: tuple[Path, str, int]) -> landing.Landed:
     return landing.land(folder, landing.load_shard(folder, run_id, index))
 
 
-def test_a_pool_of_processes_lands_them(
-    lane: Lane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pool_of_processes_lands_them(lane, tmp_path, monkeypatch):
     monkeypatch.setenv("BACKREAD_API_SECRET", lane.secret)
     with lane.client() as client:
         planned = plan(client, shards=4, workers=2)
@@ -234,7 +230,7 @@ def test_a_pool_of_processes_lands_them(
     assert rows(tmp_path, run) == expected(lane.world)
 
 
-def test_a_uri_is_a_folder_too(lane: Lane, tmp_path: Path) -> None:
+def test_a_uri_is_a_folder_too(lane, tmp_path):
     import pyarrow.fs
 
     planned, landed = land_all(lane, tmp_path.as_uri())  # type: ignore[arg-type]
@@ -249,15 +245,15 @@ def test_a_uri_is_a_folder_too(lane: Lane, tmp_path: Path) -> None:
     assert not stored.create("manifests/1.json", "{}")
 
 
-def test_what_cannot_be_used_is_said(lane: Lane, tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_said(lane, tmp_path):
     with pytest.raises(LandingError, match=r"has no run 20260101T000000Z-0; begin"):
         landing.load_plan(tmp_path, "20260101T000000Z-0")
-    with pytest.raises(ValueError, match="a run's id is what begin"):
+    with pytest.raises(ValueError, match="a run id is the result of begin"):
         landing.load_plan(tmp_path, "../other")
-    with pytest.raises(LandingError, match="name a path, or a URI that pyarrow knows"):
+    with pytest.raises(LandingError, match="pass a path, or a URI that pyarrow supports"):
         landing.runs("nothing://here")
     for keys in ("s3://KEY:hidden@bucket/chats", "s3://KEY:a@b:hidden@bucket/chats"):
-        with pytest.raises(LandingError, match="URI for bucket holds keys") as caught:
+        with pytest.raises(LandingError, match="URI for bucket contains keys") as caught:
             landing.runs(keys)
         assert "hidden" not in str(caught.value)
     planned, landed = land_all(lane, tmp_path)
@@ -274,11 +270,11 @@ def test_what_cannot_be_used_is_said(lane: Lane, tmp_path: Path) -> None:
         landing.runs(tmp_path)
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(LandingError, match="cannot be made"):
+    with pytest.raises(LandingError, match="cannot be created"):
         landing.begin(blocked, planned)
 
 
-def test_what_the_service_does_is_not_blamed_on_the_folder(lane: Lane, tmp_path: Path) -> None:
+def test_what_the_service_does_is_not_blamed_on_the_folder(lane, tmp_path):
     with lane.client(max_retries=0) as client:
         planned = plan(client, shards=2)
         lane.fault("messages: reset()")
@@ -291,33 +287,33 @@ def test_what_the_service_does_is_not_blamed_on_the_folder(lane: Lane, tmp_path:
             landing.land(tmp_path, planned[0], client=client)
 
 
-def test_a_run_whose_files_are_elsewhere_is_said(lane: Lane, tmp_path: Path) -> None:
+def test_a_run_whose_files_are_elsewhere_is_said(lane, tmp_path):
     planned, landed = land_all(lane, tmp_path)
     run = landing.commit(tmp_path, planned.plan_id, landed)
-    with pytest.raises(LandingError, match="of run 1 is not there; is this the folder"):
+    with pytest.raises(LandingError, match="of run 1 is missing; check that this is the folder"):
         landing.dataset(tmp_path / "other", run)
 
 
-def test_a_wrong_kind_of_argument_is_named(lane: Lane, tmp_path: Path) -> None:
+def test_a_wrong_kind_of_argument_is_named(lane, tmp_path):
     planned, landed = land_all(lane, tmp_path)
     wrong: Any
     for wrong in (list(planned), planned[:2], [], planned[0]):
-        with pytest.raises(TypeError, match=r"plan must be what plan\(\) gives, whole, a Plan"):
+        with pytest.raises(TypeError, match=r"plan must be the result of plan\(\), a Plan"):
             landing.begin(tmp_path, wrong)
-    with pytest.raises(TypeError, match="takes the plan as plan"):
+    with pytest.raises(TypeError, match="takes the whole result of plan"):
         join_reports(list(planned), [one.report for one in landed])  # type: ignore[arg-type]
     wrong = "x"
-    with pytest.raises(TypeError, match="shard must be an item of what plan"):
+    with pytest.raises(TypeError, match="shard must be an item of plan"):
         landing.land(tmp_path, wrong)
-    with pytest.raises(TypeError, match="an item of landed must be what land"):
+    with pytest.raises(TypeError, match="an item of landed must be the result of land"):
         landing.commit(tmp_path, planned.plan_id, [wrong])
-    with pytest.raises(TypeError, match="run must be what commit"):
+    with pytest.raises(TypeError, match="run must be the result of commit"):
         landing.dataset(tmp_path, wrong)
-    with pytest.raises(LandingError, match="has no name"):
+    with pytest.raises(LandingError, match="is empty"):
         landing.begin("", planned)
 
 
-def test_no_file_holds_the_secret(lane: Lane, tmp_path: Path) -> None:
+def test_no_file_holds_the_secret(lane, tmp_path):
     planned, landed = land_all(lane, tmp_path)
     landing.commit(tmp_path, planned.plan_id, landed)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

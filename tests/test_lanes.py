@@ -1,7 +1,5 @@
 """Lanes: services of their own behind the secrets of one server."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -30,9 +28,7 @@ def other(server: MockServer) -> Iterator[Lane]:
         yield lane
 
 
-def test_rows_of_one_lane_are_its_own(
-    face: Any, server: MockServer, one: Lane, other: Lane
-) -> None:
+def test_rows_of_one_lane_are_its_own(face, server, one, other):
     gone = one.world.user_ids()[0]
     one.world.remove_user(gone)
     one.world.add_users(5)
@@ -41,7 +37,7 @@ def test_rows_of_one_lane_are_its_own(
     assert face.call(face.client(server).users.get, gone).id == gone
 
 
-def test_habits_of_one_lane_are_its_own(face: Any, one: Lane, other: Lane) -> None:
+def test_habits_of_one_lane_are_its_own(face, one, other):
     one.dialect = "hostile"
     one.rate = Rate(1000, burst=5)
     one.on("any").fail(Fault.status(404))
@@ -55,7 +51,7 @@ def test_habits_of_one_lane_are_its_own(face: Any, one: Lane, other: Lane) -> No
     assert not other.clock.is_virtual
 
 
-def test_a_lane_is_a_copy_of_the_servers_world_at_that_moment() -> None:
+def test_a_lane_is_a_copy_of_the_servers_world_at_that_moment():
     with MockServer(World(users=3)) as server:
         server.world.add_users(2)
         with server.lane() as lane:
@@ -63,7 +59,7 @@ def test_a_lane_is_a_copy_of_the_servers_world_at_that_moment() -> None:
             assert lane.world.total_users == 5
 
 
-def test_a_world_that_is_given_is_the_lanes(face: Any, server: MockServer) -> None:
+def test_a_world_that_is_given_is_the_lanes(face, server):
     world = World(seed=9, users=4)
     with server.lane(world) as lane:
         assert lane.world is world
@@ -71,7 +67,7 @@ def test_a_world_that_is_given_is_the_lanes(face: Any, server: MockServer) -> No
         assert len(face.collect(face.client(lane).users.list())) == 7
 
 
-def test_the_server_is_a_lane_of_its_own(face: Any) -> None:
+def test_the_server_is_a_lane_of_its_own(face):
     rules = ["users offset=0: status(503) x1", "user: latency(1)"]
     with MockServer(
         World(users=5), dialect="lenient", faults=rules, rate="1000/s burst=50", journal=5
@@ -84,9 +80,7 @@ def test_the_server_is_a_lane_of_its_own(face: Any) -> None:
         assert server.statuses() == {503: 1, 200: 1}
 
 
-def test_a_closed_lane_has_no_secret_and_no_clients(
-    face: Any, server: MockServer, by_hand: Any
-) -> None:
+def test_a_closed_lane_has_no_secret_and_no_clients(face, server, by_hand):
     lane = server.lane()
     client = face.client(lane)
     asking = by_hand(lane)
@@ -98,15 +92,13 @@ def test_a_closed_lane_has_no_secret_and_no_clients(
         face.call(client.users.page)
 
 
-def test_a_closed_lane_leaves_the_others(
-    server: MockServer, one: Lane, other: Lane, by_hand: Any
-) -> None:
+def test_a_closed_lane_leaves_the_others(server, one, other, by_hand):
     one.close()
     assert by_hand(other)("/external/users").status == 200
     assert by_hand(server)("/external/users").status == 200
 
 
-def test_the_same_seed_gives_the_same_bytes(server: MockServer, by_hand: Any) -> None:
+def test_the_same_seed_gives_the_same_bytes(server, by_hand):
     def answers(seed: int) -> list[tuple[int, dict[str, str], bytes]]:
         with server.lane(
             dialect="hostile order=shuffled", faults="any p=0.4: status(503)", seed=seed
@@ -121,7 +113,7 @@ def test_the_same_seed_gives_the_same_bytes(server: MockServer, by_hand: Any) ->
     assert {status for status, _, _ in answers(1)} == {200, 503}
 
 
-def test_secrets_are_mock_secrets_and_differ(server: MockServer, one: Lane, other: Lane) -> None:
+def test_secrets_are_mock_secrets_and_differ(server, one, other):
     secrets = {lane.secret for lane in (server, one, other)}
     assert len(secrets) == 3
     assert all(secret.startswith("mock_") for secret in secrets)
@@ -129,7 +121,7 @@ def test_secrets_are_mock_secrets_and_differ(server: MockServer, one: Lane, othe
     assert one.vendor == server.vendor
 
 
-def test_sixteen_at_once_do_not_meet(server: MockServer) -> None:
+def test_sixteen_at_once_do_not_meet(server):
     found: dict[int, list[int]] = {}
 
     def use(number: int) -> None:
@@ -160,16 +152,14 @@ def test_sixteen_at_once_do_not_meet(server: MockServer) -> None:
         ({"faults": ["users: status(503)", "usres: status(503)"]}, "expected a route"),
     ],
 )
-def test_what_makes_no_sense_is_named(
-    server: MockServer, arguments: dict[str, Any], problem: str
-) -> None:
+def test_what_makes_no_sense_is_named(server, arguments, problem):
     with pytest.raises(ValueError, match=problem):
         server.lane(**arguments)
     with pytest.raises(ValueError, match=problem):
         MockServer(**arguments)
 
 
-def test_names_are_for_people(server: MockServer) -> None:
+def test_names_are_for_people(server):
     with server.lane(name="the_slow-1") as lane:
         assert lane.name == "the_slow-1"
         assert "the_slow-1" in repr(lane)
@@ -180,13 +170,13 @@ def test_names_are_for_people(server: MockServer) -> None:
         server.lane(name="a name")
 
 
-def test_the_inspector_is_at_an_address_with_its_token() -> None:
+def test_the_inspector_is_at_an_address_with_its_token():
     with MockServer() as server:
         assert server.inspector_url == f"{server.url}/__mock/#{server.admin_token}"
         assert server.admin_token not in (server.secret, repr(server))
 
 
-def test_what_comes_late_to_a_closed_lane_is_its_own(server: MockServer, by_hand: Any) -> None:
+def test_what_comes_late_to_a_closed_lane_is_its_own(server, by_hand):
     lane = server.lane(dialect="lenient")
     asking = by_hand(lane)
     lane.close()
@@ -196,7 +186,7 @@ def test_what_comes_late_to_a_closed_lane_is_its_own(server: MockServer, by_hand
     assert [entry.unexpected for entry in lane.journal] == ["unauthorized"]
 
 
-def test_a_client_of_a_closed_lane_disturbs_no_test_after_it(server: MockServer) -> None:
+def test_a_client_of_a_closed_lane_disturbs_no_test_after_it(server):
     before = server.calls(status=401).count
     for _ in range(20):
         with server.lane() as lane:
@@ -206,7 +196,7 @@ def test_a_client_of_a_closed_lane_disturbs_no_test_after_it(server: MockServer)
     assert server.calls(status=401).count == before
 
 
-def test_rules_are_set_as_text_and_tell_how_often_they_fired(face: Any, one: Lane) -> None:
+def test_rules_are_set_as_text_and_tell_how_often_they_fired(face, one):
     one.clock.virtual()
     one.faults = ["users offset=96: status(503) x1", "users offset=100: reset()"]
     one.fault("user: latency(5)")
@@ -230,16 +220,14 @@ def test_rules_are_set_as_text_and_tell_how_often_they_fired(face: Any, one: Lan
         ({"faults": {"users": "reset()"}}, "faults: whole rules as text"),
     ],
 )
-def test_what_has_the_wrong_type_is_named(
-    server: MockServer, arguments: dict[str, Any], problem: str
-) -> None:
+def test_what_has_the_wrong_type_is_named(server, arguments, problem):
     with pytest.raises(TypeError, match=problem):
         server.lane(**arguments)
     with pytest.raises(TypeError, match=problem):
         MockServer(**arguments)
 
 
-def test_what_is_set_has_the_type_that_is_named(one: Lane) -> None:
+def test_what_is_set_has_the_type_that_is_named(one):
     wrong: Any = 5
     with pytest.raises(TypeError, match="dialect: a Dialect, or its text"):
         one.dialect = wrong
@@ -254,12 +242,12 @@ def test_what_is_set_has_the_type_that_is_named(one: Lane) -> None:
 
 
 @pytest.mark.parametrize("name", ["base_url", "api_secret", "vendor"])
-def test_address_and_secret_of_a_client_are_the_lanes(face: Any, one: Lane, name: str) -> None:
+def test_address_and_secret_of_a_client_are_the_lanes(face, one, name):
     with pytest.raises(TypeError, match=f"^{name} is the lane's own: leave it out"):
         face.client(one, **{name: "other"})
 
 
-def test_a_fault_without_its_requests_is_no_rule(server: MockServer) -> None:
+def test_a_fault_without_its_requests_is_no_rule(server):
     faults: Any = [Fault.status(503)]
     with pytest.raises(TypeError, match="whole rules as text"):
         server.lane(faults=faults)

@@ -1,7 +1,5 @@
 """`learn`: a dialect from a profile, so that the mock is probed as the service was."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,7 +8,7 @@ import pytest
 
 from backread import ServiceProfile
 from backread.profile import AnswerProfile, FieldProfile, Follows, ListOrder, PastEnd
-from backread.testing import Dialect, Lane, MockServer, World, learn
+from backread.testing import Dialect, MockServer, World, learn
 from probing import WORLD
 from test_probe import DIALECTS
 
@@ -32,7 +30,7 @@ def plain(server: MockServer) -> ServiceProfile:
 
 
 @pytest.mark.parametrize("text", DIALECTS)
-def test_the_mock_is_probed_as_the_service_was(server: MockServer, text: str) -> None:
+def test_the_mock_is_probed_as_the_service_was(server, text):
     profile = probed(server, text, seed=7)
     learned = learn(profile)
     again = probed(server, str(learned), seed=7)
@@ -46,21 +44,21 @@ UNSEEN = {"total=stale", "hostile", "ids=large", *(d for d in DIALECTS if "cappe
 
 
 @pytest.mark.parametrize("text", sorted(set(DIALECTS) - UNSEEN))
-def test_the_dialect_itself_is_found(server: MockServer, text: str) -> None:
+def test_the_dialect_itself_is_found(server, text):
     assert learn(probed(server, text)).dialect == Dialect(text)
 
 
-def test_a_dialect_can_be_had_alone(server: MockServer) -> None:
+def test_a_dialect_can_be_had_alone(server):
     profile = probed(server, "lenient")
     assert Dialect.from_profile(profile) == Dialect("lenient")
     assert str(learn(profile)) == "lenient"
 
 
-def test_nothing_is_left_out_of_what_the_documented_mock_does(plain: ServiceProfile) -> None:
+def test_nothing_is_left_out_of_what_the_documented_mock_does(plain):
     assert learn(plain).left_out == {}
 
 
-def test_a_cap_is_told_from_a_low_total_by_the_number_of_users(server: MockServer) -> None:
+def test_a_cap_is_told_from_a_low_total_by_the_number_of_users(server):
     users = server.world.total_users
     capped, low = probed(server, "total=capped total_cap=100"), probed(server, "total=low")
     assert learn(capped, total_users=users).dialect == Dialect("total=capped total_cap=100")
@@ -68,7 +66,7 @@ def test_a_cap_is_told_from_a_low_total_by_the_number_of_users(server: MockServe
     assert "total_cap=NUMBER" in learn(capped).left_out["users.total_error"]
 
 
-def test_a_cap_above_all_lists_of_messages_is_a_cap(server: MockServer) -> None:
+def test_a_cap_above_all_lists_of_messages_is_a_cap(server):
     with server.lane(World(users=900, messages_per_user=(1, 20)), dialect="total_cap=400") as lane:
         lane.dialect = lane.dialect.with_(total="capped")
         with lane.client() as client:
@@ -81,7 +79,7 @@ def order(field: str, direction: Any = "ascending", *, exact: bool = True) -> Li
     return ListOrder(field, direction, exact)
 
 
-def test_the_harder_order_of_the_two_kinds_of_list_is_taken(plain: ServiceProfile) -> None:
+def test_the_harder_order_of_the_two_kinds_of_list_is_taken(plain):
     users = replace(plain.users, order=order("id", "descending"))
     learned = learn(replace(plain, users=users))
     assert learned.dialect.order == "newest"
@@ -129,18 +127,18 @@ ODD = {
 
 
 @pytest.mark.parametrize("path", ODD)
-def test_what_no_switch_can_do_is_said(plain: ServiceProfile, path: str) -> None:
+def test_what_no_switch_can_do_is_said(plain, path):
     learned = learn(ODD[path](plain))
     assert path in learned.left_out
     assert len(learned.left_out[path]) > 10
 
 
-def test_a_rate_cannot_be_learned_and_is_said(server: MockServer) -> None:
+def test_a_rate_cannot_be_learned_and_is_said(server):
     profile = probed(server, "documented", rate="1000/s burst=500 says=headers")
     assert "--rate" in learn(profile).left_out["http.rate_limit_headers"]
 
 
-def test_a_mock_that_takes_any_secret(plain: ServiceProfile) -> None:
+def test_a_mock_that_takes_any_secret(plain):
     with MockServer(World(**WORLD), dialect="strict=no") as lenient, lenient.client() as client:
         profile = client.probe()
     learned = learn(profile)
@@ -148,7 +146,7 @@ def test_a_mock_that_takes_any_secret(plain: ServiceProfile) -> None:
 
 
 @pytest.mark.backread(world={"users": 0, "messages_per_user": (0, 0)}, unexpected="allow")
-def test_a_service_without_rows_teaches_what_it_can(backread_mock: Lane) -> None:
+def test_a_service_without_rows_teaches_what_it_can(backread_mock):
     backread_mock.dialect = "max_limit=40 past_end=not_found"
     with backread_mock.client() as client:
         learned = learn(client.probe())

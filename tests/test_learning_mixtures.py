@@ -1,7 +1,5 @@
 """What `learn` makes of services that have several odd habits at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,7 +34,7 @@ MIXED = {**CHOICES, "ids": ["integer", "text"]}
     suppress_health_check=list(HealthCheck),
 )
 @given(switches=st.fixed_dictionaries({k: st.sampled_from(v) for k, v in MIXED.items()}))
-def test_the_mock_is_probed_as_the_service_was(server: MockServer, switches: Any) -> None:
+def test_the_mock_is_probed_as_the_service_was(server, switches):
     def probed(dialect: Any) -> ServiceProfile:
         with server.lane(dialect=dialect, seed=7) as lane, lane.client() as client:
             return client.probe()

@@ -1,7 +1,5 @@
 """What a killed process leaves unfinished is removed by the next; what others write is not."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
@@ -61,7 +59,7 @@ def unfinished(folder: Path) -> list[Path]:
     return [each for each in folder.rglob(".*") if each.suffix in (".unfinished", ".former")]
 
 
-def test_an_output(server: MockServer, tmp_path: Path) -> None:
+def test_an_output(server, tmp_path):
     command = [*COMMAND, "users", "--output", str(tmp_path / "users.json")]
     with silent(server, "users"):
         killed(command, server, lambda: unfinished(tmp_path))
@@ -90,7 +88,7 @@ def stale(folder: Path) -> list[Path]:
     return found
 
 
-def test_what_parquet_is_written_through(server: MockServer, tmp_path: Path) -> None:
+def test_what_parquet_is_written_through(server, tmp_path):
     command = [*COMMAND, "users", "--format", "parquet", "--output", str(tmp_path / "u.parquet")]
     place = tmp_path / "tmp"
     place.mkdir()
@@ -103,7 +101,7 @@ def test_what_parquet_is_written_through(server: MockServer, tmp_path: Path) -> 
     assert sorted(each.name for each in tmp_path.iterdir()) == ["tmp", "u.parquet"]
 
 
-def test_a_sync(server: MockServer, tmp_path: Path) -> None:
+def test_a_sync(server, tmp_path):
     mirror = Mirror(tmp_path / "chats")
     with silent(server, "messages"):
         spill = mirror.folder / "mirror.duckdb.tmp"
@@ -124,7 +122,7 @@ def test_a_sync(server: MockServer, tmp_path: Path) -> None:
     assert {each.name for each in mirror.folder.iterdir()} == names
 
 
-def test_a_landing(server: MockServer, tmp_path: Path) -> None:
+def test_a_landing(server, tmp_path):
     with Client(server.url, server.secret, server.vendor) as client:
         planned = plan(client, shards=2)
     landing.begin(tmp_path, planned)
@@ -159,7 +157,7 @@ def make_record(folder: Path, server: MockServer, **options: Any) -> Record:
         return record(client, folder, users=2, probe=False, **options)
 
 
-def test_a_record(server: MockServer, tmp_path: Path) -> None:
+def test_a_record(server, tmp_path):
     command = [*COMMAND, "mock", "record", "--no-probe", str(tmp_path / "record")]
     with silent(server, "messages"):
         killed(command, server, lambda: [*tmp_path.rglob("world.jsonl")])
@@ -168,12 +166,10 @@ def test_a_record(server: MockServer, tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["record"]
 
 
-def test_a_record_that_was_killed_while_it_took_the_place_of_another(
-    server: MockServer, tmp_path: Path
-) -> None:
+def test_a_record_that_was_killed_while_it_took_the_place_of_another(server, tmp_path):
     made = make_record(tmp_path / "record", server)
     former = made.folder.rename(tmp_path / ".record.0123456789abcdef.former")
-    with pytest.raises(FileExistsError, match="holds a record"):
+    with pytest.raises(FileExistsError, match="contains a record"):
         make_record(made.folder, server)
     assert not former.exists()
     assert Record(made.folder).about == made.about
@@ -183,7 +179,7 @@ def test_a_record_that_was_killed_while_it_took_the_place_of_another(
     assert [each.name for each in tmp_path.iterdir()] == ["record"]
 
 
-def test_files_of_others_stay(server: MockServer, tmp_path: Path) -> None:
+def test_files_of_others_stay(server, tmp_path):
     for name in (".users.json.unfinished", ".other.json.0123456789abcdef.unfinished", "x.tmp"):
         (tmp_path / name).touch()
     (tmp_path / ".users.json.0123456789abcdef.unfinished").symlink_to(tmp_path / "x.tmp")

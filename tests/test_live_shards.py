@@ -1,12 +1,8 @@
 """Shards that name no users, as Spark keeps them: each reading is of what is there."""
 
-from __future__ import annotations
-
-import json
 import pickle
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +47,7 @@ def there(lane: Lane, resource: str) -> Counter[tuple[int | None, int]]:
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("resource", ["users", "messages"])
-def test_each_reading_is_of_the_users_there_are(lane: Lane, resource: Any, strict: bool) -> None:
+def test_each_reading_is_of_the_users_there_are(lane, resource, strict):
     shards = made(lane, resource=resource, shards=5)
     assert read(shards, strict=strict) == there(lane, resource)
     lane.world.add_users(100)
@@ -63,7 +59,7 @@ def test_each_reading_is_of_the_users_there_are(lane: Lane, resource: Any, stric
     assert read(shards, strict=strict) == there(lane, resource)
 
 
-def test_users_that_come_and_go_while_shards_are_read_are_in_one_of_them(lane: Lane) -> None:
+def test_users_that_come_and_go_while_shards_are_read_are_in_one_of_them(lane):
     stayed = there(lane, "messages")
     found: Counter[tuple[int | None, int]] = Counter()
     for shard in made(lane, resource="messages", shards=4):
@@ -73,7 +69,7 @@ def test_users_that_come_and_go_while_shards_are_read_are_in_one_of_them(lane: L
     assert set(found.values()) == {1}
 
 
-def test_a_user_belongs_to_one_part_and_parts_are_of_about_the_same_size() -> None:
+def test_a_user_belongs_to_one_part_and_parts_are_of_about_the_same_size():
     for count in (1, 2, 7, 16, 64):
         # As services count: one by one, in steps, by the time.
         for ids in (range(20_000), range(0, 10**6, 50), range(2**60, 2**63, 2**48)):
@@ -84,14 +80,14 @@ def test_a_user_belongs_to_one_part_and_parts_are_of_about_the_same_size() -> No
     assert [part_of(user_id, 64) for user_id in (0, 1, 2**63 - 1)] == [41, 55, 60]
 
 
-def test_to_make_them_sends_one_request(lane: Lane) -> None:
+def test_to_make_them_sends_one_request(lane):
     made(lane, resource="messages", shards=9)
     assert [(call.route, call.offset, call.limit) for call in lane.calls()] == [("users", 0, 1)]
     with pytest.raises(AuthenticationError), lane.client() as client:
         live_shards(Client(client.base_url, "mock_wrong", client.vendor), resource="users")
 
 
-def test_how_many_there_are(lane: Lane, scripted: Any) -> None:
+def test_how_many_there_are(lane, scripted):
     assert len(made(lane, resource="messages")) == 1
     assert len(made(lane, resource="messages", shards=300)) == 300
     # The list of users is one walk, however many shards are requested.
@@ -108,9 +104,7 @@ def test_how_many_there_are(lane: Lane, scripted: Any) -> None:
     assert [of_any(total) for total in (None, 0, 100_000)] == [16, 1, 16]
 
 
-def test_a_first_user_that_cannot_be_read_costs_no_reading(
-    scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_user_that_cannot_be_read_costs_no_reading(scripted, monkeypatch):
     def serve(request: Request) -> bytes:
         if "limit=1" in request.target:
             return answer(200, ["no page"])
@@ -123,7 +117,7 @@ def test_a_first_user_that_cannot_be_read_costs_no_reading(
     assert len(shard.read().to_list()) == 3
 
 
-def test_rate_and_concurrency_are_shared_out_among_the_workers(lane: Lane) -> None:
+def test_rate_and_concurrency_are_shared_out_among_the_workers(lane):
     with lane.client(rate_limit=100) as client:
         for options, share in (
             ({"shards": 5}, (20, 3)),
@@ -131,13 +125,13 @@ def test_rate_and_concurrency_are_shared_out_among_the_workers(lane: Lane) -> No
             ({"shards": 2, "workers": 8}, (50, 8)),
         ):
             for shard in live_shards(client, resource="messages", **options):
-                settings = json.loads(shard.settings)["options"]
+                settings = shard.settings["options"]
                 assert (settings["rate_limit"], settings["max_concurrency"]) == share
         [shard] = live_shards(client, resource="users", workers=8)
-        assert json.loads(shard.settings)["options"]["max_concurrency"] == 16
+        assert shard.settings["options"]["max_concurrency"] == 16
 
 
-def test_one_reading_of_the_list_serves_several_shards(lane: Lane) -> None:
+def test_one_reading_of_the_list_serves_several_shards(lane):
     shards = made(lane, resource="messages", shards=5)
     with lane.client() as client:
         held = listed_ids(client, False)
@@ -147,9 +141,7 @@ def test_one_reading_of_the_list_serves_several_shards(lane: Lane) -> None:
     assert lane.calls("users").count == before
 
 
-def test_a_strict_reading_needs_a_proved_list_of_users(
-    scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_strict_reading_needs_a_proved_list_of_users(scripted, monkeypatch):
     for odd in ({"id": None}, {"id": -4}):
         server = scripted(paged([*users(5), user(9, **odd)]))
         monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
@@ -162,9 +154,7 @@ def test_a_strict_reading_needs_a_proved_list_of_users(
             shard.read(strict=True)
 
 
-def test_they_hold_no_secret_and_say_where_it_is_missing(
-    lane: Lane, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_they_hold_no_secret_and_say_where_it_is_missing(lane, monkeypatch, tmp_path):
     shards = made(lane, resource="messages", shards=2)
     for each in shards:
         assert lane.secret.encode() not in pickle.dumps(each) + repr(each).encode()

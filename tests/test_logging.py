@@ -1,7 +1,5 @@
 """What is logged: each request under the logger ``backread``, and nothing of what is secret."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys
@@ -9,13 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backread import BackreadError, Client, Mirror
-from backread.testing import Fault, Lane, MockServer, World
+from backread.testing import Fault, MockServer, World
 from canned import paged, user, users
 from scripted_server import HANG_UP, answer
 from waiting import AT_ONCE, PATIENCE
@@ -36,15 +33,13 @@ def told(log: pytest.LogCaptureFixture) -> list[str]:
     ]
 
 
-def test_each_request_is_logged_with_status_and_attempt(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture
-) -> None:
+def test_each_request_is_logged_with_status_and_attempt(face, scripted, log):
     client = face.client(scripted(answer(503), answer(200, user(42)), answer(404)))
     face.call(client.users.get, 42)
     with pytest.raises(BackreadError):
         face.call(client.users.get, 43)
     assert told(log) == [
-        "GET /external/users/42: 503 in # s (attempt 1), once more in # s",
+        "GET /external/users/42: 503 in # s (attempt 1), retry in # s",
         "GET /external/users/42: 200 in # s (attempt 2)",
         "GET /external/users/43: 404 in # s (attempt 1)",
     ]
@@ -55,9 +50,7 @@ def test_each_request_is_logged_with_status_and_attempt(
     ]
 
 
-def test_a_record_has_the_request_in_its_fields(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture
-) -> None:
+def test_a_record_has_the_request_in_its_fields(face, scripted, log):
     server = scripted(answer(429, b"", {"retry-after": "1"}), answer(200, user(42)))
     before = time.time()
     face.call(face.client(server).users.get, 42)
@@ -74,9 +67,7 @@ def test_a_record_has_the_request_in_its_fields(
     assert before <= first.created <= second.created - 0.9 <= time.time()
 
 
-def test_requests_of_a_walk_are_logged_in_their_order(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture
-) -> None:
+def test_requests_of_a_walk_are_logged_in_their_order(face, scripted, log):
     server = scripted(paged(users(300)))
     face.collect(face.client(server).users.list())
     records = [record for record in log.records if record.name == "backread.http"]
@@ -86,7 +77,7 @@ def test_requests_of_a_walk_are_logged_in_their_order(
     assert ends == sorted(ends)
 
 
-def test_a_record_is_of_when_its_request_ended(log: pytest.LogCaptureFixture) -> None:
+def test_a_record_is_of_when_its_request_ended(log):
     from backread._client.telemetry import Operation
 
     began = time.time() - 100
@@ -97,9 +88,7 @@ def test_a_record_is_of_when_its_request_ended(log: pytest.LogCaptureFixture) ->
     assert record.msecs == int(record.created % 1 * 1000)
 
 
-def test_what_failed_without_an_answer_says_why(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture
-) -> None:
+def test_what_failed_without_an_answer_says_why(face, scripted, log):
     client = face.client(scripted(HANG_UP), max_retries=0)
     with pytest.raises(BackreadError):
         face.call(client.users.get, 42)
@@ -119,9 +108,7 @@ def test_what_failed_without_an_answer_says_why(
         answer(400, "sentinel", {"x-request-id": "sentinel"}),
     ],
 )
-def test_no_record_holds_a_part_of_a_body_or_the_secret(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture, said: bytes
-) -> None:
+def test_no_record_holds_a_part_of_a_body_or_the_secret(face, scripted, log, said):
     server = scripted(said)
     client = face.client(server, max_retries=0)
     # A log that shows the error itself is the program's own doing.
@@ -144,9 +131,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_each_request_of_every_kind_of_call_is_logged(
-    face: Any, log: pytest.LogCaptureFixture, name: str
-) -> None:
+def test_each_request_of_every_kind_of_call_is_logged(face, log, name):
     if "Arrow" in name:
         pytest.importorskip("pyarrow")
     with MockServer(World(seed=7, users=120, messages_per_user=(0, 5))) as server:
@@ -155,9 +140,7 @@ def test_each_request_of_every_kind_of_call_is_logged(
         assert len(records) == server.calls().count > 0
 
 
-def test_each_request_of_a_sync_is_logged(
-    scripted: Any, tmp_path: Path, log: pytest.LogCaptureFixture
-) -> None:
+def test_each_request_of_a_sync_is_logged(scripted, tmp_path, log):
     world = World(seed=7, users=120, messages_per_user=(0, 5))
     with MockServer(world) as server, server.client() as client:
         report = Mirror(tmp_path / "chats").sync(client)
@@ -165,9 +148,7 @@ def test_each_request_of_a_sync_is_logged(
     assert len(records) == report.requests > 120
 
 
-def test_a_wait_is_told_of_while_it_lasts(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture
-) -> None:
+def test_a_wait_is_told_of_while_it_lasts(face, scripted, log):
     server = scripted(answer(503, b"", {"retry-after": "2"}), answer(200, user(42)))
     seen: list[tuple[int, float]] = []
 
@@ -186,9 +167,24 @@ def test_a_wait_is_told_of_while_it_lasts(
     assert last - first > 1
 
 
-def test_a_handler_may_read_and_is_not_told_of_that(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture
-) -> None:
+def test_a_wait_of_a_probe_is_logged_while_it_lasts(face, backread_mock, log):
+    backread_mock.fault("users: status(503, retry_after=2) x1")
+    sent = []
+
+    class Counting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            sent.append(backread_mock.calls().count)
+
+    counting = Counting()
+    logging.getLogger("backread").addHandler(counting)
+    try:
+        face.call(face.client(backread_mock).probe, max_requests=3)
+    finally:
+        logging.getLogger("backread").removeHandler(counting)
+    assert sent[0] == 1
+
+
+def test_a_handler_may_read_and_is_not_told_of_that(face, scripted, log):
     server = scripted(*[answer(200, user(42))] * 2)
     other = Client(server.url, server.secret, server.vendor)
     read: list[int] = []
@@ -207,9 +203,7 @@ def test_a_handler_may_read_and_is_not_told_of_that(
     assert read == [42]
 
 
-def test_a_record_that_fails_takes_no_other_with_it(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_that_fails_takes_no_other_with_it(face, scripted, log, monkeypatch):
     tried: list[str] = []
 
     def once(record: logging.LogRecord) -> bool:
@@ -228,9 +222,7 @@ def test_a_record_that_fails_takes_no_other_with_it(
     assert len(tried) == len(server.requests) > 3
 
 
-def test_a_programs_own_fields_of_records_are_no_matter(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_programs_own_fields_of_records_are_no_matter(face, scripted, log, monkeypatch):
     made = logging.getLogRecordFactory()
 
     def with_request(*arguments: Any, **named: Any) -> logging.LogRecord:
@@ -247,16 +239,14 @@ def test_a_programs_own_fields_of_records_are_no_matter(
     assert record.request == "/external/users/42"
 
 
-def test_requests_that_nobody_looked_at_are_counted(log: pytest.LogCaptureFixture) -> None:
+def test_requests_that_nobody_looked_at_are_counted(log):
     from backread._client.telemetry import Operation
 
     Operation("http://127.0.0.1:1").tell([], 3)
-    assert told(log) == ["3 requests are not logged: they ended faster than anybody looked"]
+    assert told(log) == ["3 requests are not logged: too many ended between two log flushes"]
 
 
-def test_what_a_handler_raises_fails_no_read(
-    face: Any, scripted: Any, log: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_handler_raises_fails_no_read(face, scripted, log):
     raised: list[Any] = []
 
     class Broken(logging.Filter):
@@ -274,9 +264,7 @@ def test_what_a_handler_raises_fails_no_read(
     assert [str(one.exc_value) for one in raised] == ["a broken filter"]
 
 
-def test_no_request_waits_for_a_thread_that_has_the_interpreter(
-    backread_mock: Lane, log: pytest.LogCaptureFixture
-) -> None:
+def test_no_request_waits_for_a_thread_that_has_the_interpreter(backread_mock, log):
     # One message is given, and lists are read ahead while this thread lets no other run.
     backread_mock.on("messages").fail(Fault.latency(20))
     switch_interval = sys.getswitchinterval()
@@ -293,9 +281,7 @@ def test_no_request_waits_for_a_thread_that_has_the_interpreter(
     assert fetched >= 5
 
 
-def test_threads_that_log_and_read_do_not_lock_each_other_out(
-    scripted: Any, log: pytest.LogCaptureFixture
-) -> None:
+def test_threads_that_log_and_read_do_not_lock_each_other_out(scripted, log):
     server = scripted(lambda request: answer(200, user(42)))
     with Client(server.url, server.secret, server.vendor) as client:
         done: list[int] = []
@@ -314,7 +300,7 @@ def test_threads_that_log_and_read_do_not_lock_each_other_out(
     assert len([1 for record in log.records if record.name == "backread.http"]) == 160
 
 
-def test_a_program_without_logs_does_not_import_logging(scripted: Any) -> None:
+def test_a_program_without_logs_does_not_import_logging(scripted):
     server = scripted(answer(200, user(42)))
     program = (
         "import sys; from backread import Client\n"

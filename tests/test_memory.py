@@ -1,7 +1,5 @@
 """What a process remembers of a secret once its client is closed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -35,8 +33,7 @@ def counted(face: Any, server: Any, authority: Authority) -> dict[str, int]:
     return {moment: int(count) for moment, count in map(str.split, done.stdout.splitlines())}
 
 
-def test_nothing_of_it_is_left_once_the_client_is_closed(face: Any, tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
+def test_nothing_of_it_is_left_once_the_client_is_closed(face, authority):
     with Http2Server(authority) as server:
         counts = counted(face, server, authority)
     assert counts["before"] == 0
@@ -44,9 +41,8 @@ def test_nothing_of_it_is_left_once_the_client_is_closed(face: Any, tmp_path: Pa
     assert counts["after"] == 0
 
 
-def test_over_http_1_the_head_of_a_request_is_all_that_is_left(face: Any, tmp_path: Path) -> None:
+def test_over_http_1_the_head_of_a_request_is_all_that_is_left(face, authority):
     """In the buffer of each connection that wrote it, which is freed as it is."""
-    authority = Authority(tmp_path)
     with SecureServer(authority.context("localhost")) as server:
         counts = counted(face, server, authority)
     assert counts["before"] == 0

@@ -1,13 +1,10 @@
 """What a sync puts into the mirror, and what a reader gets out of it."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,7 @@ from scripted_server import answer
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror, SyncProgress
+from backread.mirror import SyncProgress
 
 USERS = 40
 
@@ -30,12 +27,7 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
-
-
-def test_first_sync_holds_every_row_with_every_field(mirror: Mirror, server: MockServer) -> None:
+def test_first_sync_holds_every_row_with_every_field(mirror, server):
     report = sync(mirror, server)
     world = server.world
     assert (report.users, report.users_added) == (USERS, USERS)
@@ -60,7 +52,7 @@ def test_first_sync_holds_every_row_with_every_field(mirror: Mirror, server: Moc
     assert times == sorted(times)  # type: ignore[type-var]
 
 
-def test_rows_that_did_not_change_are_left_alone(mirror: Mirror, server: MockServer) -> None:
+def test_rows_that_did_not_change_are_left_alone(mirror, server):
     sync(mirror, server)
     before = data_files(mirror, "messages"), data_files(mirror, "users")
     first = rows(mirror, "SELECT min(last_seen_at)::VARCHAR FROM messages")
@@ -77,7 +69,7 @@ def test_rows_that_did_not_change_are_left_alone(mirror: Mirror, server: MockSer
     assert rows(mirror, "SELECT count(*) FROM runs") == [(2,)]
 
 
-def test_second_sync_adds_and_updates(mirror: Mirror, server: MockServer) -> None:
+def test_second_sync_adds_and_updates(mirror, server):
     sync(mirror, server)
     before = data_files(mirror, "messages"), data_files(mirror, "users")
     world = server.world
@@ -97,7 +89,7 @@ def test_second_sync_adds_and_updates(mirror: Mirror, server: MockServer) -> Non
     assert len(before[0] & data_files(mirror, "messages")) >= len(before[0]) - 2 > 2
 
 
-def test_nothing_that_came_is_dropped_in_silence(mirror: Mirror, scripted: Any) -> None:
+def test_nothing_that_came_is_dropped_in_silence(mirror, scripted):
     users = {
         "limit": 99,
         "offset": 0,
@@ -130,7 +122,7 @@ def test_nothing_that_came_is_dropped_in_silence(mirror: Mirror, scripted: Any) 
     assert held[0].sender.extra == {"model": "R2"}
 
 
-def test_conversations_count_what_was_said(mirror: Mirror, scripted: Any) -> None:
+def test_conversations_count_what_was_said(mirror, scripted):
     def said(number: int, minute: int, sender: str, **fields: Any) -> dict[str, Any]:
         return {
             "id": number,
@@ -188,7 +180,7 @@ def test_conversations_count_what_was_said(mirror: Mirror, scripted: Any) -> Non
     assert "2026-03-01 10:09  user: text 5 [https://example.com/a.png]" in text
 
 
-def test_progress_comes_after_each_commit(mirror: Mirror, server: MockServer) -> None:
+def test_progress_comes_after_each_commit(mirror, server):
     seen: list[SyncProgress] = []
     report = sync(mirror, server, on_progress=seen.append)
     assert [each.phase for each in seen if each.phase != "reading"] == [
@@ -206,16 +198,14 @@ def test_progress_comes_after_each_commit(mirror: Mirror, server: MockServer) ->
     assert [each.messages for each in seen] == sorted(each.messages for each in seen)
 
 
-def test_report_travels(mirror: Mirror, server: MockServer) -> None:
+def test_report_travels(mirror, server):
     report = sync(mirror, server)
     assert pickle.loads(pickle.dumps(report)) == report
     assert hash(report) == hash(pickle.loads(pickle.dumps(report)))
     assert pickle.loads(pickle.dumps(mirror)) == mirror
 
 
-def test_times_are_utc_whatever_the_machine_says(
-    mirror: Mirror, server: MockServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_times_are_utc_whatever_the_machine_says(mirror, server, monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     sync(mirror, server)
     [(text,)] = rows(mirror, "SELECT ended_at::VARCHAR FROM runs")
@@ -223,7 +213,7 @@ def test_times_are_utc_whatever_the_machine_says(
     assert abs(datetime.fromisoformat(text) - datetime.now(UTC)) < timedelta(minutes=5)
 
 
-def test_report_is_drawn_in_a_notebook(mirror: Mirror, server: MockServer) -> None:
+def test_report_is_drawn_in_a_notebook(mirror, server):
     done = sync(mirror, server)
     html = done._repr_html_()
     assert "<table><caption>SyncReport: run 1 " in html

@@ -1,9 +1,6 @@
 """The first run of a mirror: it adds rows at once, and notes less than later ones do."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -21,11 +18,6 @@ USERS: list[Row] = [{"id": 1}, {"id": 2}]
 SEEN_NOW = "SELECT id FROM messages, runs WHERE last_seen_at = ended_at ORDER BY ALL"
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
-
-
 def broken_off(mirror: Mirror, *batches: Batch, mode: Mode = "incremental") -> None:
     with pytest.raises(ConnectError):
         BatchSource(*batches, BROKEN).sync_into(mirror.folder, mode)
@@ -35,7 +27,7 @@ def messages_of(user_id: int, *ids: int, body: str | None = None) -> list[Row]:
     return [{"user_id": user_id, "id": each, "body": body} for each in ids]
 
 
-def test_row_that_comes_again_stands_once_as_it_came_last(mirror: Mirror) -> None:
+def test_row_that_comes_again_stands_once_as_it_came_last(mirror):
     report = BatchSource(
         batch(USERS, messages_of(1, 11, 12, 13, body="old")),
         # One twice in a batch, one that is held, one that only reads as if it were.
@@ -60,7 +52,7 @@ def test_row_that_comes_again_stands_once_as_it_came_last(mirror: Mirror) -> Non
     assert rows(mirror, "SELECT id, name FROM users ORDER BY id") == [(1, None), (2, "Ada")]
 
 
-def test_full_one_asks_for_no_row_by_its_id(mirror: Mirror) -> None:
+def test_full_one_asks_for_no_row_by_its_id(mirror):
     source = BatchSource(
         batch(USERS, messages_of(1, 11, 12), swept="linked", lists={1: "linked", 2: "linked"})
     )
@@ -69,7 +61,7 @@ def test_full_one_asks_for_no_row_by_its_id(mirror: Mirror) -> None:
     assert rows(mirror, SEEN_NOW) == [(11,), (12,)]
 
 
-def test_what_it_had_read_before_it_was_broken_off_is_not_missed(mirror: Mirror) -> None:
+def test_what_it_had_read_before_it_was_broken_off_is_not_missed(mirror):
     one = batch(USERS, messages_of(1, 11, 12), swept="snapshot", lists={1: "snapshot"})
     broken_off(mirror, one, mode="full")
     broken_off(mirror, batch((), messages_of(2, 21)))
@@ -81,7 +73,7 @@ def test_what_it_had_read_before_it_was_broken_off_is_not_missed(mirror: Mirror)
     assert rows(mirror, SEEN_NOW) == [(11,), (12,), (22,)]
 
 
-def test_what_it_read_yesterday_and_does_not_find_today_is_gone(mirror: Mirror) -> None:
+def test_what_it_read_yesterday_and_does_not_find_today_is_gone(mirror):
     yesterday = datetime.now(UTC) - timedelta(hours=25)
     old = batch(messages=messages_of(1, 11, 12), lists={1: "snapshot"}, ended_at=yesterday)
     broken_off(mirror, batch(USERS, swept="snapshot"), old)
@@ -90,7 +82,7 @@ def test_what_it_read_yesterday_and_does_not_find_today_is_gone(mirror: Mirror) 
     assert marked(mirror) == ([], [12])
 
 
-def test_what_its_second_attempt_did_not_find_is_gone_in_the_third(mirror: Mirror) -> None:
+def test_what_its_second_attempt_did_not_find_is_gone_in_the_third(mirror):
     yesterday = datetime.now(UTC) - timedelta(hours=25)
     old = batch(messages=messages_of(1, 11, 12), lists={1: "snapshot"}, ended_at=yesterday)
     broken_off(mirror, batch(USERS, swept="snapshot"), old)
@@ -99,7 +91,7 @@ def test_what_its_second_attempt_did_not_find_is_gone_in_the_third(mirror: Mirro
     assert marked(mirror) == ([], [12])
 
 
-def test_list_goes_on_at_its_newest_cursor_alone(mirror: Mirror) -> None:
+def test_list_goes_on_at_its_newest_cursor_alone(mirror):
     broken_off(
         mirror,
         batch(USERS, cursors=[cursor(None, "users"), cursor(1, "a page")]),
@@ -112,7 +104,7 @@ def test_list_goes_on_at_its_newest_cursor_alone(mirror: Mirror) -> None:
     assert sorted(read, key=str) == [(1, "the next"), (None, "more users")]
 
 
-def test_second_run_notes_what_it_missed_of_the_first(mirror: Mirror) -> None:
+def test_second_run_notes_what_it_missed_of_the_first(mirror):
     lists = {1: "snapshot", 2: "snapshot"}
     BatchSource(
         batch(USERS, messages_of(1, 11, 12), swept="snapshot", lists=lists)  # type: ignore[arg-type]
@@ -124,9 +116,7 @@ def test_second_run_notes_what_it_missed_of_the_first(mirror: Mirror) -> None:
     assert rows(mirror, "SELECT id FROM messages ORDER BY id") == [(11,), (12,), (13,)]
 
 
-def test_file_that_cannot_be_written_is_named_and_left_to_the_next_sync(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_that_cannot_be_written_is_named_and_left_to_the_next_sync(mirror, monkeypatch):
     def misnamed(table: str, sequence: int, part: int | None = None, parts: int = 1) -> str:
         name = file_name(table, sequence, part, parts)
         return f"missing/{name}" if (table, part) == ("messages", 3) else name

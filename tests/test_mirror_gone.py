@@ -1,10 +1,6 @@
 """What a full sync marks as gone, and all that it must leave unmarked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +11,6 @@ from scripted_server import answer
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror
 
 HELD = batch(
     [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}, {"id": 3}],
@@ -37,14 +32,7 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
-
-
-def test_incremental_forgets_nothing_and_full_marks_what_is_gone(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_incremental_forgets_nothing_and_full_marks_what_is_gone(mirror, server):
     world = server.world
     sync(mirror, server)
     short = [each for each in world.user_ids() if 2 <= len(world.message_ids(each)) <= 99]
@@ -75,7 +63,7 @@ def test_incremental_forgets_nothing_and_full_marks_what_is_gone(
     assert sync(mirror, server, mode="full").deleted == 0
 
 
-def test_full_marks_nothing_without_a_certificate(mirror: Mirror) -> None:
+def test_full_marks_nothing_without_a_certificate(mirror):
     world = World(seed=3, users=120, messages_per_user=(0, 250))
     long = next(each for each in world.user_ids() if len(world.message_ids(each)) > 150)
     # Nothing proves a list whose size is not told, and whose pages come short.
@@ -90,7 +78,7 @@ def test_full_marks_nothing_without_a_certificate(mirror: Mirror) -> None:
     assert marked(mirror) == ([], [])
 
 
-def test_row_that_comes_back_loses_its_mark(mirror: Mirror, scripted: Any) -> None:
+def test_row_that_comes_back_loses_its_mark(mirror, scripted):
     messages = [{"id": 1, "body": "first"}, {"id": 2, "body": "second"}]
     counts: list[int] = []
     for shown in (messages, messages[:1], messages):
@@ -107,7 +95,7 @@ def test_row_that_comes_back_loses_its_mark(mirror: Mirror, scripted: Any) -> No
     ]
 
 
-def test_row_that_no_longer_fits_is_not_gone(mirror: Mirror) -> None:
+def test_row_that_no_longer_fits_is_not_gone(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     report = BatchSource(
         batch(
@@ -132,7 +120,7 @@ def test_row_that_no_longer_fits_is_not_gone(mirror: Mirror) -> None:
     assert rows(mirror, f"{query} AND run_id = 2") == [(1,)]
 
 
-def test_row_that_was_missed_and_then_does_not_fit_is_not_gone(mirror: Mirror) -> None:
+def test_row_that_was_missed_and_then_does_not_fit_is_not_gone(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     # An uncertified run that does not show them, then a full one where they do not fit.
     BatchSource(batch([{"id": 2}], swept="uncertified")).sync_into(mirror.folder)
@@ -149,7 +137,7 @@ def test_row_that_was_missed_and_then_does_not_fit_is_not_gone(mirror: Mirror) -
     assert BatchSource(shown).sync_into(mirror.folder, "full").deleted == 0
 
 
-def test_row_that_was_gone_and_comes_back_unfit_loses_its_mark(mirror: Mirror) -> None:
+def test_row_that_was_gone_and_comes_back_unfit_loses_its_mark(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     without = batch([{"id": 1}, {"id": 2}], swept="snapshot")
     assert BatchSource(without).sync_into(mirror.folder, "full").deleted == 1
@@ -163,7 +151,7 @@ def test_row_that_was_gone_and_comes_back_unfit_loses_its_mark(mirror: Mirror) -
     assert marked(mirror) == ([], [])
 
 
-def test_user_that_cannot_be_named_keeps_all_users_unmarked(mirror: Mirror) -> None:
+def test_user_that_cannot_be_named_keeps_all_users_unmarked(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     shown = batch(
         [{"id": 1}, {"id": 2}],
@@ -176,7 +164,7 @@ def test_user_that_cannot_be_named_keeps_all_users_unmarked(mirror: Mirror) -> N
     assert marked(mirror) == ([], [12])
 
 
-def test_message_that_cannot_be_named_keeps_its_list_unmarked(mirror: Mirror) -> None:
+def test_message_that_cannot_be_named_keeps_its_list_unmarked(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     shown = batch(
         [{"id": 1}, {"id": 2}, {"id": 3}],
@@ -198,9 +186,7 @@ def test_message_that_cannot_be_named_keeps_its_list_unmarked(mirror: Mirror) ->
     assert marked(mirror) == ([], [12, 22])
 
 
-def test_service_that_lists_a_row_in_another_shape_still_lists_it(
-    mirror: Mirror, scripted: Any
-) -> None:
+def test_service_that_lists_a_row_in_another_shape_still_lists_it(mirror, scripted):
     fit = [{"id": 5, "name": "Ada"}], [{"id": 1, "body": "first"}, {"id": 2, "body": "second"}]
     odd = [{"id": 5, "name": ["Ada"]}], [{"id": 1, "body": "first"}, {"id": 2, "body": {}}]
     for shown_users, shown_messages in (fit, odd):
@@ -213,7 +199,7 @@ def test_service_that_lists_a_row_in_another_shape_still_lists_it(
     assert [(each.body, each.extra) for each in held] == [("first", {}), (None, {"body": {}})]
 
 
-def test_record_without_an_id_is_whatever_is_missing(mirror: Mirror, scripted: Any) -> None:
+def test_record_without_an_id_is_whatever_is_missing(mirror, scripted):
     named = [{"id": 1, "body": "first"}, {"id": 2, "body": "second"}]
     nameless = [{"id": 1, "body": "first"}, {"id": "2", "body": "second"}]
     users = {"limit": 99, "offset": 0, "total": 1, "users": [{"id": 5}]}
@@ -231,7 +217,7 @@ LINKED = batch(
 )
 
 
-def test_linked_list_is_asked_by_id_for_what_it_did_not_show(mirror: Mirror) -> None:
+def test_linked_list_is_asked_by_id_for_what_it_did_not_show(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     # Message 12 is gone, and user 3 only moved; 22 is gone by the snapshot of its list.
     answers = (
@@ -258,7 +244,7 @@ def test_linked_list_is_asked_by_id_for_what_it_did_not_show(mirror: Mirror) -> 
     assert marked(mirror) == ([], [])
 
 
-def test_user_that_is_not_found_takes_its_messages_along(mirror: Mirror) -> None:
+def test_user_that_is_not_found_takes_its_messages_along(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     shown = batch([{"id": 1}, {"id": 3}], swept="linked", lists={3: "snapshot"})
     answers = [batch(gone=[{"resource": "users", "user_id": 2, "id": 2}])]
@@ -267,7 +253,7 @@ def test_user_that_is_not_found_takes_its_messages_along(mirror: Mirror) -> None
     assert marked(mirror) == ([2], [21, 22])
 
 
-def test_row_that_nobody_answered_for_stays_unmarked(mirror: Mirror) -> None:
+def test_row_that_nobody_answered_for_stays_unmarked(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     source = BatchSource(LINKED)
     assert source.sync_into(mirror.folder, "full").deleted == 1
@@ -275,7 +261,7 @@ def test_row_that_nobody_answered_for_stays_unmarked(mirror: Mirror) -> None:
     assert marked(mirror) == ([], [22])
 
 
-def test_asking_goes_on_where_it_was_broken_off(mirror: Mirror) -> None:
+def test_asking_goes_on_where_it_was_broken_off(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     gone = batch(gone=[{"resource": "messages", "user_id": 1, "id": 12}])
     first = BatchSource(LINKED, answers=[gone, ConnectError("the connection broke")])
@@ -289,7 +275,7 @@ def test_asking_goes_on_where_it_was_broken_off(mirror: Mirror) -> None:
     assert marked(mirror) == ([], [12, 22])
 
 
-def test_incremental_sync_asks_for_nothing_and_marks_nothing(mirror: Mirror) -> None:
+def test_incremental_sync_asks_for_nothing_and_marks_nothing(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     told = batch(gone=[{"resource": "messages", "user_id": 1, "id": 12}])
     source = BatchSource(LINKED, told)
@@ -298,7 +284,7 @@ def test_incremental_sync_asks_for_nothing_and_marks_nothing(mirror: Mirror) -> 
     assert marked(mirror) == ([], [])
 
 
-def test_uncertified_list_is_not_asked_for(mirror: Mirror) -> None:
+def test_uncertified_list_is_not_asked_for(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     shown = batch([{"id": 1}], swept="uncertified", lists={1: "uncertified"})
     source = BatchSource(shown)
@@ -306,7 +292,7 @@ def test_uncertified_list_is_not_asked_for(mirror: Mirror) -> None:
     assert source.asked == []
 
 
-def test_linked_list_with_a_record_that_cannot_be_named_is_left_alone(mirror: Mirror) -> None:
+def test_linked_list_with_a_record_that_cannot_be_named_is_left_alone(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     nameless: list[Row] = [
         {"resource": "users"},
@@ -324,7 +310,7 @@ def test_linked_list_with_a_record_that_cannot_be_named_is_left_alone(mirror: Mi
     assert source.asked == []
 
 
-def test_row_that_the_reading_itself_found_gone_is_marked(mirror: Mirror) -> None:
+def test_row_that_the_reading_itself_found_gone_is_marked(mirror):
     BatchSource(HELD).sync_into(mirror.folder)
     told = batch(gone=[{"resource": "messages", "user_id": 1, "id": 12}])
     source = BatchSource(LINKED, told, answers=[batch([{"id": 3}])])

@@ -1,7 +1,5 @@
 """Syncs that are killed, interrupted, broken off or met by others; the mirror stays whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -21,7 +19,9 @@ from backread.testing import MockServer, World
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror, SyncProgress, SyncReport
+from backread.mirror import Mirror, SyncProgress
+from command_line import settings_of
+from mirrors import rows, sync
 from waiting import AT_ONCE
 
 CHILD = Path(__file__).with_name("mirror_child.py")
@@ -37,33 +37,14 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
-
-
-def sync(mirror: Mirror, server: MockServer, **options: Any) -> SyncReport:
-    with server.client() as client:
-        return mirror.sync(client, **options)
-
-
-def rows(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
-    return mirror.sql(query).fetchall()
-
-
 @contextmanager
 def child(
     mirror: Mirror, server: MockServer, mode: str = "incremental"
 ) -> Iterator[subprocess.Popen[str]]:
     """A sync in another process; see mirror_child.py."""
-    settings = {
-        "BACKREAD_BASE_URL": server.url,
-        "BACKREAD_API_SECRET": server.secret,
-        "BACKREAD_VENDOR": server.vendor,
-    }
     with subprocess.Popen(
         [sys.executable, str(CHILD), str(mirror.folder), mode],
-        env=os.environ | settings,
+        env=os.environ | settings_of(server),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -112,7 +93,7 @@ def assert_is_the_world(mirror: Mirror, world: World) -> None:
 
 
 @pytest.mark.slow
-def test_killed_three_times_then_exactly_the_rows(mirror: Mirror, server: MockServer) -> None:
+def test_killed_three_times_then_exactly_the_rows(mirror, server):
     committed = 0
     for commits, delay in ((2, 0.0), (3, 0.004), (4, 0.012)):
         with child(mirror, server) as process:
@@ -135,7 +116,7 @@ def test_killed_three_times_then_exactly_the_rows(mirror: Mirror, server: MockSe
 
 
 @pytest.mark.slow
-def test_finished_lists_are_not_read_again(mirror: Mirror, server: MockServer) -> None:
+def test_finished_lists_are_not_read_again(mirror, server):
     with child(mirror, server) as process:
         step(process, times=5)
         process.kill()
@@ -149,9 +130,7 @@ def test_finished_lists_are_not_read_again(mirror: Mirror, server: MockServer) -
 
 
 @pytest.mark.slow
-def test_killed_between_the_end_of_a_run_and_its_publication(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_killed_between_the_end_of_a_run_and_its_publication(mirror, server):
     with child(mirror, server) as process:
         step(process, "publishing")
         process.kill()
@@ -175,9 +154,7 @@ class InterruptedSyncError(Exception):
 
 
 @pytest.mark.slow
-def test_full_run_that_was_killed_marks_only_what_is_gone(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_full_run_that_was_killed_marks_only_what_is_gone(mirror, server):
     world = World(seed=5, users=90, messages_per_user=(60, 90))
     with MockServer(world) as small:
         sync(mirror, small)
@@ -192,9 +169,7 @@ def test_full_run_that_was_killed_marks_only_what_is_gone(
     assert (report.mode, report.resumed, report.deleted) == ("full", True, expected)
 
 
-def test_what_a_callback_raises_ends_the_sync_and_keeps_the_rows(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_what_a_callback_raises_ends_the_sync_and_keeps_the_rows(mirror, server):
     def tell(now: SyncProgress) -> None:
         if now.messages:
             raise InterruptedSyncError("enough")
@@ -206,9 +181,7 @@ def test_what_a_callback_raises_ends_the_sync_and_keeps_the_rows(
     assert_is_the_world(mirror, server.world)
 
 
-def test_error_of_the_service_passes_unchanged_and_the_next_sync_goes_on(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_error_of_the_service_passes_unchanged_and_the_next_sync_goes_on(mirror, server):
     def tell(now: SyncProgress) -> None:
         if now.messages:
             server.stop()
@@ -224,7 +197,7 @@ def test_error_of_the_service_passes_unchanged_and_the_next_sync_goes_on(
 
 @posix_only
 @pytest.mark.slow
-def test_ctrl_c_leaves_the_mirror_resumable(mirror: Mirror, server: MockServer) -> None:
+def test_ctrl_c_leaves_the_mirror_resumable(mirror, server):
     with child(mirror, server) as process:
         step(process, times=3)
         go_on(process)
@@ -236,9 +209,7 @@ def test_ctrl_c_leaves_the_mirror_resumable(mirror: Mirror, server: MockServer) 
     assert_is_the_world(mirror, server.world)
 
 
-def test_second_sync_of_a_folder_fails_at_once_and_names_the_first(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_second_sync_of_a_folder_fails_at_once_and_names_the_first(mirror, server):
     failures: list[str] = []
 
     def tell(now: SyncProgress) -> None:
@@ -252,7 +223,7 @@ def test_second_sync_of_a_folder_fails_at_once_and_names_the_first(
 
 
 @pytest.mark.slow
-def test_second_sync_in_another_process_is_refused_too(mirror: Mirror, server: MockServer) -> None:
+def test_second_sync_in_another_process_is_refused_too(mirror, server):
     with child(mirror, server) as process:
         step(process)
         started = time.monotonic()
@@ -264,9 +235,7 @@ def test_second_sync_in_another_process_is_refused_too(mirror: Mirror, server: M
     sync(mirror, server)
 
 
-def test_reader_sees_the_snapshot_before_until_the_sync_has_ended(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_reader_sees_the_snapshot_before_until_the_sync_has_ended(mirror, server):
     sync(mirror, server)
     before = server.world.total_messages
     held_open = mirror.sql("SELECT count(*) FROM messages")
@@ -286,7 +255,7 @@ def test_reader_sees_the_snapshot_before_until_the_sync_has_ended(
 
 
 @pytest.mark.slow
-def test_reader_never_sees_half_a_snapshot(mirror: Mirror) -> None:
+def test_reader_never_sees_half_a_snapshot(mirror):
     world = World(seed=9, users=30, messages_per_user=(5, 20))
     states: set[tuple[int, int, int]] = set()
     failures: list[BaseException] = []
@@ -325,7 +294,7 @@ def test_reader_never_sees_half_a_snapshot(mirror: Mirror) -> None:
     assert len(states) > 1
 
 
-def test_files_that_no_snapshot_names_are_removed(mirror: Mirror, server: MockServer) -> None:
+def test_files_that_no_snapshot_names_are_removed(mirror, server):
     sync(mirror, server)
     directory = mirror.folder / "published"
     (directory / "messages-0001-of-0016.00000099.parquet").write_bytes(b"left by a kill")
@@ -342,7 +311,7 @@ def test_files_that_no_snapshot_names_are_removed(mirror: Mirror, server: MockSe
 
 @posix_only
 @pytest.mark.slow
-def test_reading_works_in_a_forked_child(mirror: Mirror, server: MockServer) -> None:
+def test_reading_works_in_a_forked_child(mirror, server):
     sync(mirror, server)
     query = "SELECT count(*) FROM messages"
     expected = rows(mirror, query)

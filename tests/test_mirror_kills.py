@@ -1,7 +1,5 @@
 """A sync that is killed with -9 thirty times, over a world that keeps changing in between."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -19,7 +17,7 @@ pytestmark = [
 SECONDS = 560
 
 
-def test_end_is_a_fresh_sync_s_and_little_is_asked_twice() -> None:
+def test_end_is_a_fresh_sync_s_and_little_is_asked_twice():
     script = ROOT / "benches" / "mirror_kills.py"
     done = subprocess.run(
         [sys.executable, str(script), "--kills", "30", "--most", "1.2"],

@@ -1,7 +1,5 @@
 """Two syncs of one folder at once: the second is refused, and told who holds it and since when."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -10,7 +8,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -22,11 +19,6 @@ pytest.importorskip("duckdb")
 from backread.mirror import Mirror, SyncProgress, lock
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="a locked file cannot be read there")
-
-
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
 
 
 @contextmanager
@@ -51,7 +43,7 @@ def refusal(mirror: Mirror) -> str:
 
 
 @posix_only
-def test_holder_is_told_with_its_start(mirror: Mirror) -> None:
+def test_holder_is_told_with_its_start(mirror):
     said: list[str] = []
 
     def tell(now: SyncProgress) -> None:
@@ -70,7 +62,7 @@ def test_holder_is_told_with_its_start(mirror: Mirror) -> None:
 
 
 @posix_only
-def test_holder_on_another_machine_is_told_with_its_name(mirror: Mirror) -> None:
+def test_holder_on_another_machine_is_told_with_its_name(mirror):
     signature = {"pid": 4321, "host": "night-job", "since": "2026-03-01T02:00:00+01:00"}
     with held_by(mirror, json.dumps(signature).encode()):
         said = refusal(mirror)
@@ -83,14 +75,12 @@ def test_holder_on_another_machine_is_told_with_its_name(mirror: Mirror) -> None
     [b"", b"4321", b'{"pid": 43', b"\xff\xfe", b'{"pid": null, "host": 1, "since": 2}', b"[]"],
     ids=["nothing", "a pid alone", "a part", "no text", "other types", "a list"],
 )
-def test_lock_that_does_not_say_by_whom_refuses_all_the_same(
-    mirror: Mirror, written: bytes
-) -> None:
+def test_lock_that_does_not_say_by_whom_refuses_all_the_same(mirror, written):
     with held_by(mirror, written):
         assert "being synced by another process; wait" in refusal(mirror)
 
 
-def test_what_a_killed_sync_left_in_the_lock_is_nobody(mirror: Mirror) -> None:
+def test_what_a_killed_sync_left_in_the_lock_is_nobody(mirror):
     mirror.folder.mkdir()
     signature = {"pid": 4321, "host": socket.gethostname(), "since": "2026-03-01T02:00:00+00:00"}
     (mirror.folder / lock.LOCK_NAME).write_text(json.dumps(signature))
@@ -98,11 +88,9 @@ def test_what_a_killed_sync_left_in_the_lock_is_nobody(mirror: Mirror) -> None:
     assert rows(mirror, "SELECT id FROM users") == [(1,)]
 
 
-def test_folder_whose_disk_keeps_no_locks_is_refused(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_whose_disk_keeps_no_locks_is_refused(mirror, monkeypatch):
     def no_locks(file: object) -> bool:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(lock, "_try_lock", no_locks)
-    assert "keeps no locks" in refusal(mirror)
+    assert "does not support locks" in refusal(mirror)

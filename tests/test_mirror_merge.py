@@ -1,7 +1,5 @@
 """Rows of a batch into the tables: each stands once, and only a change counts as one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 
 from backread._backread import empty_table
-from mirrors import BatchSource, Row, TableName, batch, rows, table
+from mirrors import BatchSource, Row, batch, rows, table
 
 pytest.importorskip("duckdb")
 
@@ -46,7 +44,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     connection.close()
 
 
-def test_same_row_twice_in_a_batch_stands_once(store: Store) -> None:
+def test_same_row_twice_in_a_batch_stands_once(store):
     given = table(
         "messages",
         [
@@ -60,7 +58,7 @@ def test_same_row_twice_in_a_batch_stands_once(store: Store) -> None:
     assert store.rows("SELECT id, body FROM messages ORDER BY id") == [(1, "new"), (2, "other")]
 
 
-def test_batch_of_scattered_users_finds_their_rows(store: Store) -> None:
+def test_batch_of_scattered_users_finds_their_rows(store):
     held: list[Row] = [{"user_id": user, "id": each} for user in range(100) for each in (1, 2)]
     assert merge_rows(store, MESSAGES, table("messages", held), NOW) == (200, 0)
     scattered: list[Row] = [
@@ -74,7 +72,7 @@ def test_batch_of_scattered_users_finds_their_rows(store: Store) -> None:
     assert store.rows("SELECT count(*) FROM messages") == [(201,)]
 
 
-def test_row_that_one_run_missed_is_no_change(tmp_path: Path) -> None:
+def test_row_that_one_run_missed_is_no_change(tmp_path):
     mirror = Mirror(tmp_path / "chats")
     users = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace"}]
     messages: list[Row] = [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}]
@@ -101,9 +99,7 @@ def test_row_that_one_run_missed_is_no_change(tmp_path: Path) -> None:
         ("gone", GONE_NAMES),
     ],
 )
-def test_mirror_keeps_every_column_that_the_core_gives(
-    name: TableName, kept: tuple[str, ...]
-) -> None:
+def test_mirror_keeps_every_column_that_the_core_gives(name, kept):
     assert sorted(pa.table(empty_table(name)).column_names) == sorted(kept)
 
 
@@ -124,7 +120,7 @@ class InterruptedConnection:
         raise RuntimeError("Query interrupted")
 
 
-def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store: Store) -> None:
+def test_ctrl_c_in_the_middle_of_a_commit_stays_ctrl_c(store):
     connection: Any = InterruptedConnection(store.connection)
     interrupted = Store(Path("chats"), connection)
     given = table("users", [{"id": 1}])
@@ -148,14 +144,14 @@ class InterruptedRows:
         return self._rows.__arrow_c_stream__(requested_schema)
 
 
-def test_ctrl_c_while_rows_are_handed_over_stays_ctrl_c(store: Store) -> None:
+def test_ctrl_c_while_rows_are_handed_over_stays_ctrl_c(store):
     given = InterruptedRows(table("users", [{"id": 1}]))
     with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), store.transaction():
         merge_rows(store, USERS, given, NOW)
     assert store.rows("SELECT count(*) FROM users") == [(0,)]
 
 
-def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store: Store) -> None:
+def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store):
     try:
         raise KeyboardInterrupt
     except KeyboardInterrupt:

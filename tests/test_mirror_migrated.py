@@ -1,7 +1,5 @@
 """A mirror of an earlier version: read as it is, brought forward by the next sync, never half."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +18,6 @@ from backread.mirror.schema import SCHEMA_VERSION, create_statements
 from mirror_version1 import make_version1
 
 COLUMNS = "SELECT table_name, column_name, data_type FROM duckdb_columns() ORDER BY ALL"
-
-
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
 
 
 def version(mirror: Mirror) -> list[tuple[Any, ...]]:
@@ -52,7 +45,7 @@ def shown() -> BatchSource:
     )
 
 
-def test_rows_are_kept_and_the_next_sync_is_right(mirror: Mirror) -> None:
+def test_rows_are_kept_and_the_next_sync_is_right(mirror):
     make_version1(mirror.folder)
     source = shown()
     report = source.sync_into(mirror.folder, "full")
@@ -71,7 +64,7 @@ def test_rows_are_kept_and_the_next_sync_is_right(mirror: Mirror) -> None:
     ]
 
 
-def test_what_is_known_of_its_lists_is_handed_on(mirror: Mirror) -> None:
+def test_what_is_known_of_its_lists_is_handed_on(mirror):
     make_version1(mirror.folder)
     source = shown()
     source.sync_into(mirror.folder)
@@ -88,7 +81,7 @@ def test_what_is_known_of_its_lists_is_handed_on(mirror: Mirror) -> None:
     assert lists[2]["kind"] == "gone"
 
 
-def test_run_that_was_unfinished_goes_on(mirror: Mirror) -> None:
+def test_run_that_was_unfinished_goes_on(mirror):
     make_version1(mirror.folder, unfinished=True)
     source = BatchSource(
         batch(
@@ -108,7 +101,7 @@ def test_run_that_was_unfinished_goes_on(mirror: Mirror) -> None:
     assert rows(mirror, newest) == [(3,)]
 
 
-def test_snapshot_that_it_published_is_read_until_the_next_one(mirror: Mirror) -> None:
+def test_snapshot_that_it_published_is_read_until_the_next_one(mirror):
     make_version1(mirror.folder)
     assert [each.body for each in mirror.conversation(1)] == ["one", "two"]
     assert rows(mirror, "SELECT lists_by_kind, resumptions, rows_asked FROM runs") == [
@@ -120,7 +113,7 @@ def test_snapshot_that_it_published_is_read_until_the_next_one(mirror: Mirror) -
     assert version(mirror) == [("1",)]
 
 
-def test_its_report_can_be_printed(mirror: Mirror, capfd: pytest.CaptureFixture[str]) -> None:
+def test_its_report_can_be_printed(mirror, capfd):
     pytest.importorskip("typer")
     from backread.cli.app import run
 
@@ -129,31 +122,51 @@ def test_its_report_can_be_printed(mirror: Mirror, capfd: pytest.CaptureFixture[
     assert "full" in capfd.readouterr().out
 
 
-def test_step_that_fails_leaves_the_version_before(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_upgrade_that_fails_leaves_the_version_before(mirror, monkeypatch):
     make_version1(mirror.folder)
-    *steps, last = migrate.STEPS
-    broken = migrate.Step(last.version, (*last.statements, "SELECT no_such_column FROM lists"))
-    monkeypatch.setattr(migrate, "STEPS", (*steps, broken))
+    broken = (*migrate.CONVERSIONS[SCHEMA_VERSION], "SELECT no_such_column FROM lists")
+    monkeypatch.setitem(migrate.CONVERSIONS, SCHEMA_VERSION, broken)
     with pytest.raises(MirrorError, match="no_such_column"):
         shown().sync_into(mirror.folder)
-    assert version(mirror) == [(str(last.version - 1),)]
+    assert version(mirror) == [("1",)]
     monkeypatch.undo()
     assert shown().sync_into(mirror.folder).run_id == 2
 
 
-def test_brought_forward_it_is_as_one_made_new(mirror: Mirror, tmp_path: Path) -> None:
+def test_brought_forward_it_is_as_one_made_new(mirror, tmp_path):
     make_version1(mirror.folder)
     shown().sync_into(mirror.folder)
     assert columns(mirror.folder / "mirror.duckdb") == columns(None, *create_statements("new"))
 
 
-def test_steps_are_one_for_each_version() -> None:
-    assert [step.version for step in migrate.STEPS] == list(range(2, SCHEMA_VERSION + 1))
+def test_versions_have_their_conversions():
+    assert list(migrate.CONVERSIONS) == list(range(2, SCHEMA_VERSION + 1))
 
 
-def test_mirror_whose_version_is_newer_is_left_as_it_is(mirror: Mirror) -> None:
+def test_column_that_a_mirror_lacks_is_added_by_the_next_sync(mirror):
+    source = shown()
+    source.sync_into(mirror.folder)
+    before = columns(mirror.folder / "mirror.duckdb")
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+        connection.execute("ALTER TABLE messages DROP COLUMN file_url")
+    for part in (mirror.folder / "published").glob("messages-*.parquet"):
+        narrow = part.with_suffix(".narrow")
+        duckdb.sql(f"SELECT * EXCLUDE (file_url) FROM '{part}'").write_parquet(str(narrow))
+        narrow.replace(part)
+    # Until then the snapshot is read as it is, with nulls.
+    assert [each.body for each in Mirror(mirror.folder).conversation(1)] == ["one"]
+    assert rows(Mirror(mirror.folder), "SELECT file_url FROM messages") == [(None,), (None,)]
+
+    sent = {"user_id": 2, "id": 21, "body": "three", "file_url": "https://example.com/a"}
+    BatchSource(batch([], [sent], lists={2: "counted"})).sync_into(mirror.folder)
+    assert columns(mirror.folder / "mirror.duckdb") == before
+    assert rows(mirror, "SELECT id, file_url FROM messages ORDER BY id") == [
+        (11, None),
+        (21, "https://example.com/a"),
+    ]
+
+
+def test_mirror_whose_version_is_newer_is_left_as_it_is(mirror):
     make_version1(mirror.folder)
     newer = str(SCHEMA_VERSION + 1)
     with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:

@@ -1,11 +1,7 @@
 """The service's profile: kept by the mirror, published with its rows, handed to every later run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,14 +26,7 @@ def profile(server: MockServer) -> ServiceProfile:
         return client.probe()
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
-
-
-def test_profile_is_kept_and_replaced_by_the_next_one(
-    mirror: Mirror, server: MockServer, profile: ServiceProfile
-) -> None:
+def test_profile_is_kept_and_replaced_by_the_next_one(mirror, server, profile):
     assert mirror.profile is None
     sync(mirror, server)
     assert mirror.profile is None
@@ -55,22 +44,18 @@ def test_profile_is_kept_and_replaced_by_the_next_one(
     assert ServiceProfile.from_json(text) == other
 
 
-def test_every_run_is_handed_the_profile_that_is_kept(
-    mirror: Mirror, profile: ServiceProfile
-) -> None:
+def test_every_run_is_handed_the_profile_that_is_kept(mirror, profile):
     text = profile.to_json()
     first = BatchSource(batch([{"id": 1}]), ConnectError("the connection broke"))
     with pytest.raises(ConnectError):
         first.sync_into(mirror.folder, profile=text)
     second = BatchSource(batch(swept="snapshot"))
     second.sync_into(mirror.folder)
-    assert (first.profile, second.profile) == (text, text)
+    assert first.profile == second.profile == profile.to_dict()
     assert mirror.profile == profile
 
 
-def test_profile_that_a_newer_backread_made_is_refused_by_name(
-    mirror: Mirror, profile: ServiceProfile
-) -> None:
+def test_profile_that_a_newer_backread_made_is_refused_by_name(mirror, profile):
     document = json.loads(profile.to_json()) | {"profile_version": 99}
     BatchSource(batch([{"id": 1}], swept="snapshot")).sync_into(
         mirror.folder, profile=json.dumps(document)
@@ -81,9 +66,7 @@ def test_profile_that_a_newer_backread_made_is_refused_by_name(
     assert rows(mirror, "SELECT id FROM users") == [(1,)]
 
 
-def test_command_keeps_what_probe_wrote(
-    mirror: Mirror, server: MockServer, profile: ServiceProfile, tmp_path: Path, capfd: Any
-) -> None:
+def test_command_keeps_what_probe_wrote(mirror, server, profile, tmp_path, capfd):
     pytest.importorskip("typer")
     pytest.importorskip("rich")
     from backread.cli.app import run

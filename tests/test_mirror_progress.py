@@ -1,9 +1,6 @@
 """What a sync says of its progress: rates as they are, and a time left that can be trusted."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +23,7 @@ class Clock:
 
 
 def simulated(
-    seconds: list[float], total: int | None, *, before: int = 0, lists: int = 20, rows: int = 1000
+    seconds: list[float], total: int | None, *, before: int = 0, lists: int = 20
 ) -> list[tuple[float, Speed]]:
     """What is said after each batch, with the time that passed; each batch ends some lists."""
     clock = Clock()
@@ -35,19 +32,19 @@ def simulated(
     said = [(0.0, meter.observe(read, done, total))]
     for each in seconds:
         clock.now += each
-        done, read = done + lists, read + rows
+        done, read = done + lists, read + 1000
         said.append((clock.now - 1000.0, meter.observe(read, done, total)))
     return said
 
 
-def test_time_left_is_that_of_a_steady_pace() -> None:
+def test_time_left_is_that_of_a_steady_pace():
     said = simulated([2.0] * 50, 1000)
     for passed, speed in said[2:]:
         assert speed.seconds_left == pytest.approx(100.0 - passed, abs=1e-6)
         assert speed.rate == pytest.approx(500.0)
 
 
-def test_nothing_is_said_without_ground() -> None:
+def test_nothing_is_said_without_ground():
     assert [speed.seconds_left for _, speed in simulated([], 1000)] == [None]
     # How many lists there are is not known yet.
     assert {speed.seconds_left for _, speed in simulated([2.0] * 9, None)} == {None}
@@ -57,12 +54,12 @@ def test_nothing_is_said_without_ground() -> None:
     assert simulated([60.0], 1000, lists=LEAST_LISTS)[-1][1].seconds_left is not None
 
 
-def test_lists_that_an_earlier_sync_had_finished_tell_nothing_of_the_pace() -> None:
+def test_lists_that_an_earlier_sync_had_finished_tell_nothing_of_the_pace():
     [_, (_, speed)] = simulated([10.0], 1000, before=900)
     assert speed.seconds_left == pytest.approx(40.0)
 
 
-def test_time_left_does_not_jump_with_each_batch() -> None:
+def test_time_left_does_not_jump_with_each_batch():
     chance = random.Random(3)
     seconds = [chance.uniform(0.2, 3.8) for _ in range(200)]
     said = simulated(seconds, 20 * len(seconds))
@@ -72,14 +69,14 @@ def test_time_left_does_not_jump_with_each_batch() -> None:
         assert abs(speed.seconds_left - (whole - passed)) < 0.35 * (whole - passed) + 5
 
 
-def test_time_left_follows_a_pace_that_changes() -> None:
+def test_time_left_follows_a_pace_that_changes():
     seconds = [1.0] * 100 + [4.0] * 100
     said = simulated(seconds, 20 * len(seconds))
     passed, speed = said[140]
     assert speed.seconds_left == pytest.approx(sum(seconds) - passed, rel=0.25)
 
 
-def test_time_left_grows_while_nothing_ends_and_is_never_negative() -> None:
+def test_time_left_grows_while_nothing_ends_and_is_never_negative():
     clock = Clock()
     meter = Meter(clock)
     meter.observe(0, 0, 100)
@@ -95,7 +92,7 @@ def test_time_left_grows_while_nothing_ends_and_is_never_negative() -> None:
     assert min(left) >= 0
 
 
-def test_rates_without_any_time_are_nothing() -> None:
+def test_rates_without_any_time_are_nothing():
     meter = Meter(Clock())
     assert meter.observe(0, 0, None) == Speed(0.0, None)
     assert meter.observe(100, 50, 60) == Speed(0.0, None)
@@ -110,7 +107,7 @@ class PacedSource(BatchSource):
         return reading
 
 
-def test_on_progress_is_given_what_the_reading_says(tmp_path: Path) -> None:
+def test_on_progress_is_given_what_the_reading_says(tmp_path):
     seen: list[SyncProgress] = []
     PacedSource(batch([{"id": 1}]), batch([{"id": 2}], [{"user_id": 1, "id": 1}])).sync_into(
         tmp_path / "chats", on_progress=seen.append
@@ -131,7 +128,7 @@ def test_on_progress_is_given_what_the_reading_says(tmp_path: Path) -> None:
     assert {(each.pace, each.rate, each.seconds_left) for each in seen[3:]} == {(0.0, 0.0, None)}
 
 
-def test_full_sync_says_when_it_asks_by_id(tmp_path: Path) -> None:
+def test_full_sync_says_when_it_asks_by_id(tmp_path):
     mirror = Mirror(tmp_path / "chats")
     BatchSource(batch([{"id": 1}, {"id": 2}], swept="snapshot")).sync_into(mirror.folder)
     seen: list[SyncProgress] = []

@@ -1,7 +1,5 @@
 """The published files: which are written anew, how they are split, and how long they stay."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -28,18 +26,11 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
-
-
 def stored(mirror: Mirror) -> set[str]:
     return {entry.name for entry in (mirror.folder / "published").glob("*.parquet")}
 
 
-def test_replaced_files_stay_for_their_readers_and_go_in_time(
-    mirror: Mirror, server: MockServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replaced_files_stay_for_their_readers_and_go_in_time(mirror, server, monkeypatch):
     first: set[str] = set()
     for _ in range(3):
         for user_id in server.world.user_ids():
@@ -57,13 +48,11 @@ def test_replaced_files_stay_for_their_readers_and_go_in_time(
     assert not replaced & stored(mirror)
 
 
-def test_readers_are_given_a_quarter_of_an_hour() -> None:
+def test_readers_are_given_a_quarter_of_an_hour():
     assert timedelta(minutes=15) <= publish.RETIRED_FOR
 
 
-def test_table_that_grows_is_split_into_more_files(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_table_that_grows_is_split_into_more_files(mirror, monkeypatch):
     monkeypatch.setattr(publish, "MINIMUM_PARTS", 2)
     monkeypatch.setattr(publish, "ROWS_PER_PART", 10)
     sizes = []
@@ -100,7 +89,7 @@ def seeded(mirror: Mirror) -> list[Row]:
     return said
 
 
-def test_few_changes_are_written_beside_the_parts(mirror: Mirror) -> None:
+def test_few_changes_are_written_beside_the_parts(mirror):
     said = seeded(mirror)
     before = data_files(mirror, "messages")
     for count, changed in ((1, said[::500]), (2, said[250::500])):
@@ -119,7 +108,7 @@ def test_few_changes_are_written_beside_the_parts(mirror: Mirror) -> None:
     assert alone == [[(50, 50)]] * len(USERS)
 
 
-def test_rows_that_came_are_beside_the_parts_and_hide_nothing(mirror: Mirror) -> None:
+def test_rows_that_came_are_beside_the_parts_and_hide_nothing(mirror):
     said = seeded(mirror)
     before = data_files(mirror, "messages")
     told(mirror, [{"user_id": 1, "id": 7}])
@@ -127,7 +116,7 @@ def test_rows_that_came_are_beside_the_parts_and_hide_nothing(mirror: Mirror) ->
     assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said) + 1,)]
 
 
-def test_part_of_which_much_changed_is_written_anew_alone(mirror: Mirror) -> None:
+def test_part_of_which_much_changed_is_written_anew_alone(mirror):
     said = seeded(mirror)
     before = data_files(mirror, "messages")
     now = [each | {"body": "anew"} for each in said if each["user_id"] == 7]
@@ -166,9 +155,7 @@ def shown(table: str) -> str:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_happens_the_published_tables_are_those_of_the_database(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_whatever_happens_the_published_tables_are_those_of_the_database(mirror, monkeypatch, seed):
     chance = random.Random(seed)
     monkeypatch.setattr(publish, "MINIMUM_PARTS", 2)
     monkeypatch.setattr(publish, "ROWS_PER_PART", 150)

@@ -1,7 +1,5 @@
 """Readers and the writer never wait for each other, whoever came first and whose process it is."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -82,9 +80,7 @@ def rest(process: subprocess.Popen[str]) -> int:
     return int(out)
 
 
-def test_query_that_is_open_for_the_whole_of_a_sync_gives_its_own_snapshot(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_query_that_is_open_for_the_whole_of_a_sync_gives_its_own_snapshot(mirror, server):
     before = server.world.total_messages
     files = data_files(mirror, "messages")
     reader = pa.RecordBatchReader.from_stream(mirror.sql(MANY))
@@ -100,9 +96,7 @@ def test_query_that_is_open_for_the_whole_of_a_sync_gives_its_own_snapshot(
 
 
 @pytest.mark.slow
-def test_query_in_another_process_neither_waits_nor_is_waited_for(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_query_in_another_process_neither_waits_nor_is_waited_for(mirror, server):
     before = server.world.total_messages
     with reader_elsewhere(mirror) as process:
         change(server)
@@ -111,9 +105,7 @@ def test_query_in_another_process_neither_waits_nor_is_waited_for(
         assert rest(process) == before * COPIES
 
 
-def test_readers_go_on_while_a_sync_stands_in_the_midst_of_its_work(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_readers_go_on_while_a_sync_stands_in_the_midst_of_its_work(mirror, server):
     before = server.world.total_messages
     held, go_on = threading.Event(), threading.Event()
     failures: list[BaseException] = []

@@ -1,9 +1,6 @@
 """What a resumed run takes over from its beginning, and what it reads once more."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +12,6 @@ pytest.importorskip("duckdb")
 from backread.mirror import Mirror, runs
 
 BROKEN = ConnectError("the connection broke")
-
-
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
 
 
 def held(mirror: Mirror) -> None:
@@ -39,7 +31,7 @@ def broken_off(mirror: Mirror, source: BatchSource, mode: str = "incremental") -
         source.sync_into(mirror.folder, mode)  # type: ignore[arg-type]
 
 
-def test_lists_that_ended_within_a_day_are_not_read_again(mirror: Mirror) -> None:
+def test_lists_that_ended_within_a_day_are_not_read_again(mirror):
     now = datetime.now(UTC)
     broken_off(
         mirror,
@@ -55,7 +47,7 @@ def test_lists_that_ended_within_a_day_are_not_read_again(mirror: Mirror) -> Non
     assert following.done == [2]
 
 
-def test_half_of_a_list_says_nothing_about_a_run_that_is_resumed(mirror: Mirror) -> None:
+def test_half_of_a_list_says_nothing_about_a_run_that_is_resumed(mirror):
     held(mirror)
     # The first attempt sees messages 11 and 12, but not the end of their list.
     first = batch([{"id": 1}, {"id": 2}], [{"user_id": 1, "id": 11}, {"user_id": 1, "id": 12}])
@@ -74,7 +66,7 @@ def test_half_of_a_list_says_nothing_about_a_run_that_is_resumed(mirror: Mirror)
     assert report.deleted == 4
 
 
-def test_messages_of_lists_that_had_ended_stay_seen(mirror: Mirror) -> None:
+def test_messages_of_lists_that_had_ended_stay_seen(mirror):
     held(mirror)
     first = batch(
         [{"id": 1}, {"id": 2}],
@@ -96,7 +88,7 @@ def test_messages_of_lists_that_had_ended_stay_seen(mirror: Mirror) -> None:
     assert rows(mirror, "SELECT state, resumptions FROM runs WHERE run_id = 2") == [("finished", 1)]
 
 
-def test_finished_sweep_of_the_users_is_not_repeated(mirror: Mirror) -> None:
+def test_finished_sweep_of_the_users_is_not_repeated(mirror):
     users = [{"id": 1, "updated_at": datetime(2026, 3, 1, tzinfo=UTC)}, {"id": 2}]
     misfit = {"resource": "users", "user_id": 3, "id": 3}
     broken_off(mirror, BatchSource(batch(users, (), [misfit], swept="linked"), BROKEN), "full")
@@ -116,9 +108,7 @@ def test_finished_sweep_of_the_users_is_not_repeated(mirror: Mirror) -> None:
     assert rows(mirror, newest) == [(2,)]
 
 
-def test_sweep_of_the_users_is_repeated_after_a_day(
-    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sweep_of_the_users_is_repeated_after_a_day(mirror, monkeypatch):
     broken_off(mirror, BatchSource(batch([{"id": 1}], swept="snapshot"), BROKEN))
     monkeypatch.setattr(runs, "RESUME_WITHIN", timedelta(0))
     second = BatchSource(batch([{"id": 2}], swept="linked"))
@@ -127,7 +117,7 @@ def test_sweep_of_the_users_is_repeated_after_a_day(
     assert second.known["users"] == []
 
 
-def test_half_read_lists_go_on_at_their_cursor(mirror: Mirror) -> None:
+def test_half_read_lists_go_on_at_their_cursor(mirror):
     broken_off(
         mirror,
         BatchSource(
@@ -162,7 +152,7 @@ def test_half_read_lists_go_on_at_their_cursor(mirror: Mirror) -> None:
     assert (third.known["cursors"], third.known["held"], third.done) == ([], [], [])
 
 
-def test_cursor_ends_with_its_list_of_users(mirror: Mirror) -> None:
+def test_cursor_ends_with_its_list_of_users(mirror):
     broken_off(
         mirror,
         BatchSource(
@@ -178,7 +168,7 @@ def test_cursor_ends_with_its_list_of_users(mirror: Mirror) -> None:
     assert sorted(each["id"] for each in second.known["users"]) == [1, 2]
 
 
-def test_cursor_of_yesterday_is_no_place_to_go_on(mirror: Mirror) -> None:
+def test_cursor_of_yesterday_is_no_place_to_go_on(mirror):
     held(mirror)
     old = datetime.now(UTC) - timedelta(hours=25)
     first = batch(
@@ -195,7 +185,7 @@ def test_cursor_of_yesterday_is_no_place_to_go_on(mirror: Mirror) -> None:
     assert marked(mirror) == ([1], [11, 12])
 
 
-def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror: Mirror) -> None:
+def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
     held(mirror)
     whole, end = ended(1, "linked"), ended(2, "counted", kind="end")
     first = batch(
@@ -216,7 +206,7 @@ def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror: 
     assert marked(mirror) == ([], [22])
 
 
-def test_list_that_is_read_twice_in_a_run_stands_once(mirror: Mirror) -> None:
+def test_list_that_is_read_twice_in_a_run_stands_once(mirror):
     now = datetime.now(UTC)
     broken_off(
         mirror,
@@ -234,7 +224,7 @@ def test_list_that_is_read_twice_in_a_run_stands_once(mirror: Mirror) -> None:
     assert rows(mirror, "SELECT user_id, run_id, certificate FROM lists") == [(1, 1, "counted")]
 
 
-def test_run_keeps_what_stopped_it_and_all_it_cost(mirror: Mirror) -> None:
+def test_run_keeps_what_stopped_it_and_all_it_cost(mirror):
     broken_off(mirror, BatchSource(batch([{"id": 1}]), batch([{"id": 2}]), BROKEN))
     broken_off(mirror, BatchSource(BROKEN))
     report = BatchSource(batch([{"id": 3}], swept="linked")).sync_into(mirror.folder)

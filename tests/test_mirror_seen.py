@@ -1,7 +1,5 @@
 """When rows were last seen, where only the growing end of a list is read; what is left alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +52,14 @@ def stored(mirror: Mirror) -> list[tuple[Any, ...]]:
         ]
 
 
-def test_list_proved_by_its_end_vouches_for_the_rows_that_were_not_read(mirror: Mirror) -> None:
+def test_list_proved_by_its_end_vouches_for_the_rows_that_were_not_read(mirror):
     report = at_its_end(220).sync_into(mirror.folder)
     assert (report.messages_added, report.messages_updated) == (1, 0)
     assert report.lists_by_kind == {"end": 1, "whole": 1}
     assert rows(mirror, SEEN_BY) == [(each, 2) for each in range(100, 221)]
 
 
-def test_unchanged_run_rewrites_no_row_and_no_file(mirror: Mirror) -> None:
+def test_unchanged_run_rewrites_no_row_and_no_file(mirror):
     before = stored(mirror), data_files(mirror, "users"), data_files(mirror, "messages")
     for _ in range(3):
         at_its_end().sync_into(mirror.folder)
@@ -70,14 +68,14 @@ def test_unchanged_run_rewrites_no_row_and_no_file(mirror: Mirror) -> None:
     assert rows(mirror, SEEN_BY) == [(each, 4) for each in range(100, 220)]
 
 
-def test_one_new_message_rewrites_one_file(mirror: Mirror) -> None:
+def test_one_new_message_rewrites_one_file(mirror):
     before = data_files(mirror, "users"), data_files(mirror, "messages")
     at_its_end(220).sync_into(mirror.folder)
     assert data_files(mirror, "users") == before[0]
     assert len(data_files(mirror, "messages") - before[1]) == 1
 
 
-def test_row_that_a_sweep_missed_is_not_vouched_for_later(mirror: Mirror) -> None:
+def test_row_that_a_sweep_missed_is_not_vouched_for_later(mirror):
     shown = [each for each in MESSAGES if each["id"] != 105]
     whole = ended(1, "linked", rows=119)
     BatchSource(batch(USERS, shown + OTHERS, swept="snapshot", lists=[whole, ended(2)])).sync_into(
@@ -89,12 +87,12 @@ def test_row_that_a_sweep_missed_is_not_vouched_for_later(mirror: Mirror) -> Non
     }
 
 
-def test_end_that_proves_nothing_vouches_for_nothing(mirror: Mirror) -> None:
+def test_end_that_proves_nothing_vouches_for_nothing(mirror):
     at_its_end(certificate="uncertified").sync_into(mirror.folder)
     assert dict(rows(mirror, SEEN_BY)) == {each: 1 + (each >= 210) for each in range(100, 220)}
 
 
-def test_user_that_one_run_did_not_show_is_read_whole_by_the_next(mirror: Mirror) -> None:
+def test_user_that_one_run_did_not_show_is_read_whole_by_the_next(mirror):
     only = BatchSource(batch(USERS[1:], OTHERS, swept="linked", lists=[ended(2)]))
     only.sync_into(mirror.folder)
     assert dict(rows(mirror, SEEN_BY)) == dict.fromkeys(range(100, 220), 1)
@@ -105,7 +103,7 @@ def test_user_that_one_run_did_not_show_is_read_whole_by_the_next(mirror: Mirror
     assert dict(rows(mirror, SEEN_BY)) == dict.fromkeys(range(100, 220), 3)
 
 
-def test_state_of_a_list_is_handed_back_as_it_was_given(mirror: Mirror) -> None:
+def test_state_of_a_list_is_handed_back_as_it_was_given(mirror):
     again = BatchSource()
     again.sync_into(mirror.folder)
     assert again.known is not None
@@ -119,15 +117,15 @@ def test_state_of_a_list_is_handed_back_as_it_was_given(mirror: Mirror) -> None:
     ]
 
 
-def test_how_to_read_is_handed_on(mirror: Mirror) -> None:
+def test_how_to_read_is_handed_on(mirror):
     source = BatchSource()
     source.sync_into(mirror.folder, "full", max_staleness=60.0, profile='{"version": 1}')
-    assert (source.mode, source.max_staleness, source.profile) == ("full", 60.0, '{"version": 1}')
+    assert (source.mode, source.max_staleness, source.profile) == ("full", 60.0, {"version": 1})
     later = BatchSource()
     later.sync_into(mirror.folder)
     assert (later.mode, later.max_staleness, later.profile) == (
         "incremental",
         None,
-        '{"version": 1}',
+        {"version": 1},
     )
     assert rows(mirror, "SELECT profile FROM profile") == [('{"version": 1}',)]

@@ -1,16 +1,14 @@
 """A mirror holds one service: another is refused, unless it is the same one at a new address."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from backread import ConnectError, MirrorError
 from backread.testing import MockServer, World
+from command_line import settings_of
 from mirrors import BatchSource, batch, rows, sync
 
 pytest.importorskip("duckdb")
@@ -23,11 +21,6 @@ THERE = "https://chat.example.org"
 SECONDS = 120
 
 
-@pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "chats")
-
-
 def users(*identifiers: int, base_url: str = HERE, vendor: str = "example") -> BatchSource:
     shown = batch([{"id": each} for each in identifiers], swept="snapshot")
     return BatchSource(shown, base_url=base_url, vendor=vendor)
@@ -37,7 +30,7 @@ def held(mirror: Mirror) -> list[int]:
     return [each for (each,) in rows(mirror, "SELECT id FROM users ORDER BY id")]
 
 
-def test_another_service_is_refused_before_anything_is_read(mirror: Mirror) -> None:
+def test_another_service_is_refused_before_anything_is_read(mirror):
     users(1, 2).sync_into(mirror.folder)
     for other in (users(7, base_url=THERE), users(7, vendor="other")):
         with pytest.raises(MirrorError) as caught:
@@ -54,16 +47,18 @@ def test_another_service_is_refused_before_anything_is_read(mirror: Mirror) -> N
     assert held(mirror) == [1, 2, 3]
 
 
-def test_service_that_moved_is_known_by_its_new_address(mirror: Mirror) -> None:
+def test_service_that_moved_is_known_by_its_new_address(mirror):
     users(1).sync_into(mirror.folder)
     users(1, 2, base_url=THERE, vendor="other").sync_into(mirror.folder, moved=True)
     users(1, 2, 3, base_url=THERE, vendor="other").sync_into(mirror.folder)
     assert held(mirror) == [1, 2, 3]
-    with pytest.raises(MirrorError, match=r"holds the service at https://chat\.example\.org "):
+    with pytest.raises(
+        MirrorError, match=r"is a copy of the service at https://chat\.example\.org "
+    ):
         users(1).sync_into(mirror.folder)
 
 
-def test_address_that_never_answered_is_not_kept(mirror: Mirror) -> None:
+def test_address_that_never_answered_is_not_kept(mirror):
     mistyped = BatchSource(ConnectError("no such host"), base_url="https://caht.example.com")
     with pytest.raises(ConnectError):
         mistyped.sync_into(mirror.folder)
@@ -75,7 +70,7 @@ def test_address_that_never_answered_is_not_kept(mirror: Mirror) -> None:
     assert held(mirror) == [1, 2]
 
 
-def test_run_is_resumed_only_from_its_own_service(mirror: Mirror) -> None:
+def test_run_is_resumed_only_from_its_own_service(mirror):
     broken = BatchSource(batch([{"id": 1}]), ConnectError("gone"), base_url=HERE)
     with pytest.raises(ConnectError):
         broken.sync_into(mirror.folder)
@@ -85,12 +80,12 @@ def test_run_is_resumed_only_from_its_own_service(mirror: Mirror) -> None:
     assert held(mirror) == [1, 2]
 
 
-def test_mocks_have_a_new_port_each_time(mirror: Mirror) -> None:
+def test_mocks_have_a_new_port_each_time(mirror):
     world = World(seed=3, users=3, messages_per_user=(0, 3))
     for _ in range(2):
         with MockServer(world) as server:
             sync(mirror, server)
-    with pytest.raises(MirrorError, match="holds the service at http://127"):
+    with pytest.raises(MirrorError, match="is a copy of the service at http://127"):
         users(1).sync_into(mirror.folder)
 
 
@@ -108,11 +103,11 @@ def test_mocks_have_a_new_port_each_time(mirror: Mirror) -> None:
         ("http://[2001:db8::1]", False),
     ],
 )
-def test_what_is_on_loopback(base_url: str, expected: bool) -> None:
+def test_what_is_on_loopback(base_url, expected):
     assert Service(base_url, "example").on_loopback is expected
 
 
-def test_command_refuses_another_service_and_takes_one_that_moved(mirror: Mirror) -> None:
+def test_command_refuses_another_service_and_takes_one_that_moved(mirror):
     import duckdb
 
     pytest.importorskip("typer")
@@ -123,15 +118,10 @@ def test_command_refuses_another_service_and_takes_one_that_moved(mirror: Mirror
             connection.execute(
                 "UPDATE meta SET value = ? WHERE key = 'base_url'", [HERE]
             ).fetchall()
-        settings = {
-            "BACKREAD_BASE_URL": server.url,
-            "BACKREAD_API_SECRET": server.secret,
-            "BACKREAD_VENDOR": server.vendor,
-        }
         ended = [
             subprocess.run(
                 [sys.executable, "-m", "backread", "sync", str(mirror.folder), *flags],
-                env=os.environ | settings,
+                env=os.environ | settings_of(server),
                 capture_output=True,
                 text=True,
                 timeout=SECONDS,

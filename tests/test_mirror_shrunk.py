@@ -1,9 +1,5 @@
 """Long lists that have become shorter since the mirror read them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from backread.testing import MockServer, World
@@ -14,9 +10,7 @@ from backread.mirror import Mirror
 
 
 @pytest.mark.parametrize("past_end", ["empty", "not_found", "last_page"])
-def test_a_list_that_ends_before_its_known_end_is_read_whole_in_the_same_sync(
-    tmp_path: Path, past_end: str
-) -> None:
+def test_a_list_that_ends_before_its_known_end_is_read_whole_in_the_same_sync(tmp_path, past_end):
     world = World(seed=5, users=3, messages_per_user=(200, 200))
     mirror = Mirror(tmp_path / "chats")
     with (
@@ -35,7 +29,7 @@ def test_a_list_that_ends_before_its_known_end_is_read_whole_in_the_same_sync(
         assert found.fetchall() == [(new,)]
 
 
-def test_a_resumed_sync_reads_whole_what_is_stale_by_its_own_term(tmp_path: Path) -> None:
+def test_a_resumed_sync_reads_whole_what_is_stale_by_its_own_term(tmp_path):
     class StoppedError(Exception):
         pass
 

@@ -1,10 +1,5 @@
 """What a query over the mirror may do: read the snapshot, and nothing else unless allowed."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from backread import Mirror
@@ -41,7 +36,7 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Mirror:
         "-- a comment\nFROM lists",
     ],
 )
-def test_what_reads_the_snapshot_is_run(mirror: Mirror, query: str) -> None:
+def test_what_reads_the_snapshot_is_run(mirror, query):
     assert rows(mirror, query)
 
 
@@ -62,18 +57,27 @@ def test_what_reads_the_snapshot_is_run(mirror: Mirror, query: str) -> None:
         ("PREPARE later AS FROM users", "not PREPARE"),
         ("EXPLAIN ANALYZE COPY users TO 'users.csv'", "not COPY"),
         ("EXPLAIN ANALYZE DROP VIEW users", "not DROP"),
-        ("/*EXPLAIN (*/ EXPLAIN ANALYZE DROP VIEW users --)\n-- */ SELECT 1", "plain EXPLAIN"),
-        ("EXPLAIN (ANALYZE, FORMAT json /*) SELECT 1 --*/) DROP VIEW users", "plain EXPLAIN"),
-        ("EXPLAIN /*) SELECT 1 --*/ ANALYZE DROP VIEW users", "plain EXPLAIN"),
-        ("SELECT 1; DROP VIEW users", "these are 2"),
-        ("", "these are 0"),
-        ("-- nothing", "these are 0"),
-        ("PIVOT messages ON sender_type USING count(*)", "takes a PIVOT with its columns only"),
+        (
+            "/*EXPLAIN (*/ EXPLAIN ANALYZE DROP VIEW users --)\n-- */ SELECT 1",
+            "EXPLAIN without a comment",
+        ),
+        (
+            "EXPLAIN (ANALYZE, FORMAT json /*) SELECT 1 --*/) DROP VIEW users",
+            "EXPLAIN without a comment",
+        ),
+        ("EXPLAIN /*) SELECT 1 --*/ ANALYZE DROP VIEW users", "EXPLAIN without a comment"),
+        ("SELECT 1; DROP VIEW users", "not 2"),
+        ("", "not 0"),
+        ("-- nothing", "not 0"),
+        (
+            "PIVOT messages ON sender_type USING count(*)",
+            "takes a PIVOT only with a list of columns",
+        ),
     ],
 )
 def test_any_other_statement_is_refused_and_nothing_is_done(
-    mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str, what: str
-) -> None:
+    mirror, tmp_path, monkeypatch, query, what
+):
     monkeypatch.chdir(tmp_path)
     published = mirror.folder / "published"
     before = sorted(path.name for path in published.iterdir())
@@ -97,7 +101,7 @@ def test_any_other_statement_is_refused_and_nothing_is_done(
         "EXPLAIN ANALYZE FROM read_csv('{file}')",
     ],
 )
-def test_no_other_file_is_read_unless_that_is_allowed(mirror: Mirror, query: str) -> None:
+def test_no_other_file_is_read_unless_that_is_allowed(mirror, query):
     file = mirror.folder.parent / "secret.csv"
     file.write_text("value\na secret\n")
     published = mirror.folder / "published"
@@ -110,9 +114,7 @@ def test_no_other_file_is_read_unless_that_is_allowed(mirror: Mirror, query: str
         assert mirror.sql(query, unrestricted=True).fetchall() == [("a secret",)]
 
 
-def test_a_relation_is_written_to_a_file_only_where_that_is_allowed(
-    mirror: Mirror, tmp_path: Path
-) -> None:
+def test_a_relation_is_written_to_a_file_only_where_that_is_allowed(mirror, tmp_path):
     file = tmp_path / "users.parquet"
     with pytest.raises(duckdb.Error):
         mirror.sql("FROM users").write_parquet(str(file))
@@ -121,7 +123,7 @@ def test_a_relation_is_written_to_a_file_only_where_that_is_allowed(
     assert duckdb.read_parquet(str(file)).count("*").fetchall() == [(20,)]
 
 
-def test_what_an_unrestricted_statement_changes_is_seen_by_no_other_query(mirror: Mirror) -> None:
+def test_what_an_unrestricted_statement_changes_is_seen_by_no_other_query(mirror):
     mirror.sql("CREATE OR REPLACE VIEW users AS SELECT 1 AS id", unrestricted=True)
     assert len(rows(mirror, "FROM users")) == 20
 
@@ -130,7 +132,7 @@ def test_what_an_unrestricted_statement_changes_is_seen_by_no_other_query(mirror
     ("where", "params"),
     [("id = ?", [7]), ("id = $1", (7,)), ("id = $user", {"user": 7}), ("id = 7", None)],
 )
-def test_values_go_in_as_parameters(mirror: Mirror, where: str, params: Any) -> None:
+def test_values_go_in_as_parameters(mirror, where, params):
     some = rows(mirror, "SELECT id FROM users ORDER BY id LIMIT 1")[0][0]
     values = {"user": some} if isinstance(params, dict) else [some]
     found = mirror.sql(
@@ -140,20 +142,18 @@ def test_values_go_in_as_parameters(mirror: Mirror, where: str, params: Any) -> 
     assert found.fetchall() == [(some,)]
 
 
-def test_a_value_is_never_sql(mirror: Mirror) -> None:
+def test_a_value_is_never_sql(mirror):
     hostile = "x'; DROP VIEW users; --"
     assert mirror.sql("SELECT ?", [hostile]).fetchall() == [(hostile,)]
 
 
-def test_a_relative_folder_is_read_too(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_folder_is_read_too(mirror, monkeypatch):
     monkeypatch.chdir(mirror.folder.parent)
     for name in ("chats", "./chats", "../" + mirror.folder.parent.name + "/chats"):
         assert len(rows(Mirror(name), "FROM users")) == 20
 
 
-def test_a_query_that_does_not_fit_into_memory_still_runs(
-    mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_that_does_not_fit_into_memory_still_runs(mirror, tmp_path, monkeypatch):
     """DuckDB's own temporary files are no files that a query reads."""
     monkeypatch.chdir(tmp_path)
     query = "SELECT count(DISTINCT md5(range::varchar)) FROM range(200_000)"

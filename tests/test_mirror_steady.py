@@ -1,7 +1,5 @@
 """What a run costs where little or nothing changed, and that it misses nothing all the same."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -48,9 +46,7 @@ def stored(mirror: Mirror) -> list[tuple[Any, ...]]:
         ]
 
 
-def test_unchanged_service_costs_a_request_a_user_and_rewrites_nothing(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_unchanged_service_costs_a_request_a_user_and_rewrites_nothing(mirror, server):
     before = stored(mirror), data_files(mirror, "users"), data_files(mirror, "messages")
     report = sync(mirror, server)
     assert report.requests <= MOST
@@ -62,9 +58,7 @@ def test_unchanged_service_costs_a_request_a_user_and_rewrites_nothing(
     assert rows(mirror, newest.format(report.run_id)) == [(server.world.total_messages,)]
 
 
-def test_nothing_is_missed_where_one_user_in_a_hundred_changed(
-    mirror: Mirror, server: MockServer
-) -> None:
+def test_nothing_is_missed_where_one_user_in_a_hundred_changed(mirror, server):
     world, chance = server.world, random.Random(4)
     changed = chance.sample(world.user_ids(), USERS // 100)
     longest = sorted(world.user_ids(), key=lambda each: len(world.message_ids(each)))[-40:]

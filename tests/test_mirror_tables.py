@@ -1,12 +1,9 @@
 """The mirror's tables in the hands of those that read Arrow: each takes them as they are."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -47,9 +44,7 @@ def mirror(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirr
 
 
 @each_resource
-def test_a_table_is_taken_as_it_is_and_again(
-    mirror: Mirror, server: MockServer, consumer: Any, resource: TableName
-) -> None:
+def test_a_table_is_taken_as_it_is_and_again(mirror, server, consumer, resource):
     table = mirror.table(resource)
     expected = sorted(sent(server.world, resource))
     for _ in range(2):
@@ -57,9 +52,7 @@ def test_a_table_is_taken_as_it_is_and_again(
 
 
 @each_resource
-def test_each_sees_the_types_of_a_listing(
-    mirror: Mirror, consumer: Any, resource: TableName
-) -> None:
+def test_each_sees_the_types_of_a_listing(mirror, consumer, resource):
     # But for those with few values, which the mirror keeps as text.
     kinds = {name: kind.replace("choice", "text") for name, kind in KINDS[resource].items()}
     expected = {name: consumer.types[kind] for name, kind in (kinds | TECHNICAL).items()}
@@ -71,7 +64,7 @@ def test_each_sees_the_types_of_a_listing(
 
 
 @pytest.mark.parametrize("name", get_args(TableName))
-def test_its_columns_and_rows_are_those_of_a_query(mirror: Mirror, name: TableName) -> None:
+def test_its_columns_and_rows_are_those_of_a_query(mirror, name):
     pyarrow = load("pyarrow")
     table = mirror.table(name)
     queried = mirror.sql(f"SELECT * FROM {name}").to_arrow_table()
@@ -81,9 +74,7 @@ def test_its_columns_and_rows_are_those_of_a_query(mirror: Mirror, name: TableNa
     assert (table.name, repr(table)) == (name, f"{mirror!r}.table({name!r})")
 
 
-def test_it_gives_the_newest_snapshot_each_time_and_the_whole_of_one(
-    server: MockServer, tmp_path: Path
-) -> None:
+def test_it_gives_the_newest_snapshot_each_time_and_the_whole_of_one(server, tmp_path):
     pyarrow = load("pyarrow")
     mirror = Mirror(tmp_path / "chats")
     table = mirror.table("messages")
@@ -100,13 +91,13 @@ def test_it_gives_the_newest_snapshot_each_time_and_the_whole_of_one(
     assert table.num_rows == pyarrow.table(table).num_rows == before + 3
 
 
-def test_a_stream_outlives_its_table_and_its_mirror(mirror: Mirror) -> None:
+def test_a_stream_outlives_its_table_and_its_mirror(mirror):
     pyarrow = load("pyarrow")
     reader = pyarrow.RecordBatchReader.from_stream(Mirror(mirror.folder).table("messages"))
     assert reader.read_all().num_rows == mirror.table("messages").num_rows
 
 
-def test_a_lazy_frame_reads_what_its_query_needs(mirror: Mirror) -> None:
+def test_a_lazy_frame_reads_what_its_query_needs(mirror):
     polars = load("polars")
     load("pyarrow")
     lazy = mirror.table("messages").scan_polars()
@@ -131,7 +122,7 @@ def test_a_lazy_frame_reads_what_its_query_needs(mirror: Mirror) -> None:
     assert counts.collect()["len"].sum() == whole.height
 
 
-def test_a_query_may_have_a_lazy_frame_at_several_places(mirror: Mirror) -> None:
+def test_a_query_may_have_a_lazy_frame_at_several_places(mirror):
     polars = load("polars")
     load("pyarrow")
     column = polars.col
@@ -159,7 +150,7 @@ def test_a_query_may_have_a_lazy_frame_at_several_places(mirror: Mirror) -> None
         assert list(heights) == [whole.height] * 4
 
 
-def test_a_lazy_frame_says_what_it_cannot_read(mirror: Mirror) -> None:
+def test_a_lazy_frame_says_what_it_cannot_read(mirror):
     polars = load("polars")
     load("pyarrow")
     messages = mirror.table("messages")
@@ -168,12 +159,12 @@ def test_a_lazy_frame_says_what_it_cannot_read(mirror: Mirror) -> None:
         rows: int = lazy.with_row_index().select(polars.col("index").max() + 1).collect().item()
         return rows
 
-    with pytest.raises(ValueError, match=r"write x.to_polars\(\).lazy\(\) in place of"):
+    with pytest.raises(ValueError, match=r"use x.to_polars\(\).lazy\(\) instead of"):
         count(messages.scan_polars())
     assert count(messages.to_polars().lazy()) == messages.num_rows
 
 
-def test_a_lazy_frame_keeps_to_its_snapshot(server: MockServer, tmp_path: Path) -> None:
+def test_a_lazy_frame_keeps_to_its_snapshot(server, tmp_path):
     polars = load("polars")
     load("pyarrow")
     mirror = Mirror(tmp_path / "chats")
@@ -186,19 +177,19 @@ def test_a_lazy_frame_keeps_to_its_snapshot(server: MockServer, tmp_path: Path) 
     assert mirror.table("messages").scan_polars().collect().height == before + 2
 
 
-def test_a_name_that_is_none_of_its_tables_is_refused(mirror: Mirror) -> None:
+def test_a_name_that_is_none_of_its_tables_is_refused(mirror):
     with pytest.raises(ValueError, match=r"users, messages, .* and runs, not 'profile'"):
         mirror.table("profile")  # type: ignore[arg-type]
 
 
-def test_tables_of_a_mirror_compare_hash_and_pickle(mirror: Mirror) -> None:
+def test_tables_of_a_mirror_compare_hash_and_pickle(mirror):
     table = mirror.table("users")
     assert {table, mirror.table("users"), pickle.loads(pickle.dumps(table))} == {table}
     assert table not in {mirror.table("messages"), Mirror("elsewhere").table("users")}
     assert isinstance(table, MirrorTable)
 
 
-def test_a_notebook_shows_its_first_rows_escaped(tmp_path: Path) -> None:
+def test_a_notebook_shows_its_first_rows_escaped(tmp_path):
     mirror = Mirror(tmp_path / "chats")
     users = [{"id": each, "name": f"<script>{each}"} for each in range(1, 9)]
     BatchSource(batch(users, swept="linked")).sync_into(mirror.folder)
@@ -210,7 +201,7 @@ def test_a_notebook_shows_its_first_rows_escaped(tmp_path: Path) -> None:
     assert html.count("<tr>") == 6
 
 
-def test_without_pyarrow_others_read_it(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_others_read_it(mirror, monkeypatch):
     polars, duckdb = load("polars"), load("duckdb")
     messages = mirror.table("messages")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -1,7 +1,5 @@
 """The mock's admin interface below ``/__mock/``: each route, each wrong input, and who may ask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,9 +32,7 @@ def at_rest(lane: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", ["state", "lanes", "lanes/main/journal", "nothing/here", "x%FF"])
-def test_without_the_admin_token_there_is_nothing_to_see(
-    caller: Caller, admin_server: MockServer, path: str
-) -> None:
+def test_without_the_admin_token_there_is_nothing_to_see(caller, admin_server, path):
     for sent in (None, f"Bearer {admin_server.secret}", "Bearer ", admin_server.admin_token):
         answer = caller(f"/__mock/{path}", Authorization=sent)
         assert answer.status == 401
@@ -44,7 +40,7 @@ def test_without_the_admin_token_there_is_nothing_to_see(
         assert "admin_token" in answer.json["error"]["message"].lower()
 
 
-def test_the_admin_token_is_no_secret_of_a_lane(caller: Caller, admin_server: MockServer) -> None:
+def test_the_admin_token_is_no_secret_of_a_lane(caller, admin_server):
     assert (
         caller("/external/users", Authorization=f"Bearer {admin_server.admin_token}").status == 401
     )
@@ -54,7 +50,7 @@ def test_the_admin_token_is_no_secret_of_a_lane(caller: Caller, admin_server: Mo
     assert admin_server.admin_token not in repr(admin_server)
 
 
-def test_a_server_is_asked_by_its_address_only(caller: Caller, admin_server: MockServer) -> None:
+def test_a_server_is_asked_by_its_address_only(caller, admin_server):
     caller.headers["Authorization"] = f"Bearer {admin_server.admin_token}"
     for host in ("127.0.0.1", f"localhost:{admin_server.port}", "[::1]:80"):
         assert caller("/__mock/state", Host=host).status == 200
@@ -65,9 +61,7 @@ def test_a_server_is_asked_by_its_address_only(caller: Caller, admin_server: Moc
             assert "localhost" in answer.json["error"]["message"]
 
 
-def test_no_page_of_another_site_may_read_or_frame_this(
-    admin_server: MockServer, admin: Admin
-) -> None:
+def test_no_page_of_another_site_may_read_or_frame_this(admin_server, admin):
     for answer in (
         admin.send("GET", "state"),
         admin.send("GET", ""),
@@ -81,9 +75,7 @@ def test_no_page_of_another_site_may_read_or_frame_this(
         assert "frame-ancestors 'none'" in policy
 
 
-def test_admin_requests_are_neither_counted_nor_noted(
-    admin_server: MockServer, admin: Admin
-) -> None:
+def test_admin_requests_are_neither_counted_nor_noted(admin_server, admin):
     admin("GET", "state")
     admin.send("GET", "state", token="0" * 32)
     admin.send("GET", "")
@@ -94,7 +86,7 @@ def test_admin_requests_are_neither_counted_nor_noted(
 # --- the page ----------------------------------------------------------------------------------
 
 
-def test_the_page_and_its_files_need_no_token(caller: Caller, admin_server: MockServer) -> None:
+def test_the_page_and_its_files_need_no_token(caller, admin_server):
     caller.headers = {}
     page = caller("/__mock/")
     assert page.status == 200
@@ -113,7 +105,7 @@ def test_the_page_and_its_files_need_no_token(caller: Caller, admin_server: Mock
 # --- what there is to see ----------------------------------------------------------------------
 
 
-def test_the_state_shows_the_server_and_its_lanes(admin_server: MockServer, admin: Admin) -> None:
+def test_the_state_shows_the_server_and_its_lanes(admin_server, admin):
     with admin_server.client() as client:
         ids(client)
     state = admin("GET", "state")
@@ -133,7 +125,7 @@ def test_the_state_shows_the_server_and_its_lanes(admin_server: MockServer, admi
     assert set(state["dialects"]["switches"]) == set(lane["dialect"]["switches"])
 
 
-def test_every_choice_of_a_dialect_can_be_chosen(admin: Admin) -> None:
+def test_every_choice_of_a_dialect_can_be_chosen(admin):
     for name, choice in admin("GET", "state")["dialects"]["switches"].items():
         values = choice if isinstance(choice, list) else [choice["least"], choice["most"]]
         for value in values:
@@ -141,9 +133,7 @@ def test_every_choice_of_a_dialect_can_be_chosen(admin: Admin) -> None:
             assert said["switches"][name] == str(value)
 
 
-def test_the_journal_goes_on_where_it_was_read_to(
-    caller: Caller, admin_server: MockServer, admin: Admin
-) -> None:
+def test_the_journal_goes_on_where_it_was_read_to(caller, admin_server, admin):
     for offset in range(5):
         caller(f"/external/users?offset={offset}&limit=1")
     first = admin("GET", "lanes/main/journal?limit=3")
@@ -162,7 +152,7 @@ def test_the_journal_goes_on_where_it_was_read_to(
     assert sum(admin_server.counts().values()) == 0
 
 
-def test_the_journal_says_that_it_has_forgotten() -> None:
+def test_the_journal_says_that_it_has_forgotten():
     with MockServer(journal=2) as admin_server, Admin(admin_server) as admin:
         with admin_server.client() as client:
             for _ in range(3):
@@ -173,7 +163,7 @@ def test_the_journal_says_that_it_has_forgotten() -> None:
         assert admin("GET", "lanes/main/journal?after=1")["forgotten"] is False
 
 
-def test_a_user_is_shown_as_the_world_has_it(admin_server: MockServer, admin: Admin) -> None:
+def test_a_user_is_shown_as_the_world_has_it(admin_server, admin):
     admin("PUT", "lanes/main/dialect", {"dialect": "hostile"})
     world = admin_server.world
     shown = admin("GET", "lanes/main/world/users/42")
@@ -190,9 +180,7 @@ def test_a_user_is_shown_as_the_world_has_it(admin_server: MockServer, admin: Ad
 # --- what there is to switch -------------------------------------------------------------------
 
 
-def test_a_fault_is_set_listed_and_taken_away(
-    caller: Caller, admin_server: MockServer, admin: Admin
-) -> None:
+def test_a_fault_is_set_listed_and_taken_away(caller, admin_server, admin):
     rule = "users offset=0: status(404)"
     (fault,) = admin("POST", "lanes/main/faults", {"faults": [rule]})["faults"]
     assert (fault["rule"], fault["fired"]) == (rule, 0)
@@ -210,7 +198,7 @@ def test_a_fault_is_set_listed_and_taken_away(
     assert caller("/external/users").status == 200
 
 
-def test_nothing_is_set_where_one_rule_is_wrong(admin: Admin) -> None:
+def test_nothing_is_set_where_one_rule_is_wrong(admin):
     admin("PUT", "lanes/main/faults", {"faults": ["any: latency(1)"]})
     status, message = admin.problem(
         "PUT", "lanes/main/faults", {"faults": ["users: garbage()", "users offset=x: garbage()"]}
@@ -220,9 +208,7 @@ def test_nothing_is_set_where_one_rule_is_wrong(admin: Admin) -> None:
     assert len(admin("GET", "lanes/main/faults")["faults"]) == 1
 
 
-def test_another_dialect_is_spoken_from_the_next_request_on(
-    caller: Caller, admin_server: MockServer, admin: Admin
-) -> None:
+def test_another_dialect_is_spoken_from_the_next_request_on(caller, admin_server, admin):
     assert caller("/external/users?limit=100").status == 422
     said = admin("PUT", "lanes/main/dialect", {"dialect": "over_limit=clamp"})
     assert said["text"] == "documented over_limit=clamp"
@@ -230,14 +216,14 @@ def test_another_dialect_is_spoken_from_the_next_request_on(
     assert admin("PUT", "lanes/main/dialect", {"dialect": "hostile"})["conforms"] is False
 
 
-def test_a_rate_is_set_and_lifted(caller: Caller, admin_server: MockServer, admin: Admin) -> None:
+def test_a_rate_is_set_and_lifted(caller, admin_server, admin):
     assert admin("PUT", "lanes/main/rate", {"rate": "0.01/s burst=1"})["rate"].startswith("0.01/s")
     assert [caller("/external/users").status for _ in range(2)] == [200, 429]
     assert admin("PUT", "lanes/main/rate", {"rate": None}) == {"rate": None}
     assert caller("/external/users").status == 200
 
 
-def test_time_is_made_virtual_and_moved(admin: Admin) -> None:
+def test_time_is_made_virtual_and_moved(admin):
     path = "lanes/main/clock"
     assert admin("POST", path, {"virtual": True})["now"] == "2026-01-01T00:00:00.000Z"
     assert admin("POST", path, {"advance": 90})["now"] == "2026-01-01T00:01:30.000Z"
@@ -249,7 +235,7 @@ def test_time_is_made_virtual_and_moved(admin: Admin) -> None:
     assert (status, "virtual" in message) == (409, True)
 
 
-def test_the_world_is_changed_by_hand(admin_server: MockServer, admin: Admin) -> None:
+def test_the_world_is_changed_by_hand(admin_server, admin):
     path, world = "lanes/main/world", admin_server.world
     before = admin("GET", path)
     assert before["fingerprint"] == world.fingerprint()
@@ -272,15 +258,15 @@ def test_the_world_is_changed_by_hand(admin_server: MockServer, admin: Admin) ->
     assert admin("GET", path)["fingerprint"] != before["fingerprint"]
 
 
-def test_a_world_of_billions_of_messages_is_not_counted() -> None:
+def test_a_world_of_billions_of_messages_is_not_counted():
     with MockServer(World(users=2**31)) as admin_server, Admin(admin_server) as admin:
         world = admin("GET", "lanes/main/world")
         assert (world["total_users"], world["total_messages"]) == (2**31, None)
 
 
 def test_the_world_changes_between_two_pages_and_the_audit_says_what_was_lost(
-    caller: Caller, admin_server: MockServer, admin: Admin
-) -> None:
+    caller, admin_server, admin
+):
     path = "lanes/main/drifts"
     everyone = admin_server.world.user_ids()
     drift = {"route": "users", "after": 1, "delete": {"first": 3}}
@@ -313,9 +299,7 @@ def client_of(admin_server: MockServer, lane: dict[str, Any], **options: Any) ->
     return Client(admin_server.url, lane["secret"], admin_server.vendor, allow_http=True, **options)
 
 
-def test_lanes_opened_over_http_are_worlds_of_their_own(
-    admin_server: MockServer, admin: Admin
-) -> None:
+def test_lanes_opened_over_http_are_worlds_of_their_own(admin_server, admin):
     name, path = "test_a-1", "lanes/test_a-1"
     lane = admin("POST", "lanes", {"name": name, "seed": 2**64 - 1})
     assert (lane["name"], lane["seed"], lane["main"]) == (name, 2**64 - 1, False)
@@ -334,7 +318,7 @@ def test_lanes_opened_over_http_are_worlds_of_their_own(
     assert admin.problem("GET", path)[0] == 404
 
 
-def test_a_lane_is_described_as_a_whole(admin_server: MockServer, admin: Admin) -> None:
+def test_a_lane_is_described_as_a_whole(admin_server, admin):
     lane = admin(
         "POST",
         "lanes",
@@ -354,7 +338,7 @@ def test_a_lane_is_described_as_a_whole(admin_server: MockServer, admin: Admin) 
         assert ids(client) == World(3, 5, (1, 2)).user_ids()[::-1]
 
 
-def test_a_name_is_given_once_and_the_main_lane_stays(admin: Admin) -> None:
+def test_a_name_is_given_once_and_the_main_lane_stays(admin):
     admin("POST", "lanes", {"name": "a"})
     assert "open already" in admin.problem("POST", "lanes", {"name": "a"})[1]
     assert "open already" in admin.problem("POST", "lanes", {"name": "main"})[1]

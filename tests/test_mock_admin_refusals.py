@@ -1,7 +1,5 @@
 """What the mock's admin interface refuses, and what it says would be right."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from urllib.parse import quote
@@ -113,16 +111,14 @@ METHODS = ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"]
         ("GET", "lanes/main/audit", None, 405, "POST"),
     ],
 )
-def test_what_is_wrong_is_said_with_what_would_be_right(
-    admin: Admin, method: str, path: str, body: object, status: int, said: str
-) -> None:
+def test_what_is_wrong_is_said_with_what_would_be_right(admin, method, path, body, status, said):
     problem = admin.problem(method, path, body)
     assert problem[0] == status, problem
     assert said in problem[1]
 
 
 @pytest.mark.parametrize("path", ["state", "lanes", *(f"lanes/main{path}" for path in LANE_PATHS)])
-def test_a_method_that_is_not_answered_is_told_which_are(admin: Admin, path: str) -> None:
+def test_a_method_that_is_not_answered_is_told_which_are(admin, path):
     answered = []
     for method in METHODS:
         answer = admin.send(method, path, b"x")
@@ -136,7 +132,7 @@ def test_a_method_that_is_not_answered_is_told_which_are(admin: Admin, path: str
     assert "PATCH" not in answered
 
 
-def test_a_body_of_more_than_a_mebibyte_is_refused(admin: Admin) -> None:
+def test_a_body_of_more_than_a_mebibyte_is_refused(admin):
     most = 1 << 20
     held = json.dumps({"ids": []}).encode()
     assert admin.send("POST", "lanes/main/audit", held.ljust(most)).status == 200
@@ -177,7 +173,7 @@ def shared() -> Iterator[Admin]:
     body=st.binary(max_size=40)
     | (json_values | plausible).map(lambda value: json.dumps(value).encode()),
 )
-def test_no_body_is_too_odd(shared: Admin, path: str, method: str, body: bytes) -> None:
+def test_no_body_is_too_odd(shared, path, method, body):
     answer = shared.send(method, path, body)
     assert answer.status < 500
     assert isinstance(answer.json, dict)

@@ -1,7 +1,5 @@
 """What the mock answers is what the OpenAPI document says: no more, and no less."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import random
@@ -108,12 +106,12 @@ def conforming() -> Iterator[str]:
             yield drawn
 
 
-def test_every_switch_is_tried() -> None:
+def test_every_switch_is_tried():
     assert SWITCHES.keys() == {field.name for field in dataclasses.fields(Dialect)}
 
 
 @pytest.mark.parametrize("dialect", [*BUNDLES, *ONE_BY_ONE])
-def test_a_dialect_conforms_just_where_it_says_so(dialect: str) -> None:
+def test_a_dialect_conforms_just_where_it_says_so(dialect):
     document = Document()
     broken = [
         (path, problem)
@@ -124,13 +122,13 @@ def test_a_dialect_conforms_just_where_it_says_so(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", list(itertools.islice(conforming(), DRAWS)))
-def test_dialects_that_claim_to_conform_do_so_together(dialect: str) -> None:
+def test_dialects_that_claim_to_conform_do_so_together(dialect):
     document = Document()
     for path, answer in everything(dialect):
         assert document.problem(path, answer) is None
 
 
-def test_the_documented_dialect_answers_all_that_is_listed_and_no_field_more() -> None:
+def test_the_documented_dialect_answers_all_that_is_listed_and_no_field_more():
     document = Document(closed=True)
     seen: dict[tuple[str, int], set[str]] = {}
     for path, answer in everything("documented"):

@@ -1,7 +1,5 @@
 """The mock as a thing that starts, takes what comes, and stops."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import mmap
@@ -11,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +18,7 @@ from by_hand import Caller
 from waiting import PATIENCE
 
 
-def test_its_options_are_what_clients_must_bring() -> None:
+def test_its_options_are_what_clients_must_bring():
     with MockServer(World(users=2), secret="mock_of_mine", vendor="acme") as server:
         assert (server.secret, server.vendor) == ("mock_of_mine", "acme")
         assert server.url == f"http://127.0.0.1:{server.port}"
@@ -30,13 +27,20 @@ def test_its_options_are_what_clients_must_bring() -> None:
             assert len(client.users.page()) == 2
 
 
-def test_its_secret_looks_like_no_real_one() -> None:
+def test_its_secret_looks_like_no_real_one():
     with MockServer() as server:
         assert server.secret.startswith("mock_")
         assert server.world.total_users == 100
 
 
-def test_a_taken_port_is_an_error_that_names_it() -> None:
+def test_a_server_on_all_addresses_is_reached_on_loopback():
+    with MockServer(host="0.0.0.0") as server:
+        assert server.url == f"http://127.0.0.1:{server.port}"
+        with server.client() as client:
+            assert len(client.users.page()) > 0
+
+
+def test_a_taken_port_is_an_error_that_names_it():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"127.0.0.1:{port}"):
@@ -45,15 +49,21 @@ def test_a_taken_port_is_an_error_that_names_it() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"host": "nowhere.example.com"}, {"port": 70_000}, {"secret": ""}, {"vendor": "a b"}],
+    [
+        {"host": "nowhere.example.com"},
+        {"port": 70_000},
+        {"secret": ""},
+        {"secret": "a\nb"},
+        {"vendor": "a b"},
+    ],
     ids=repr,
 )
-def test_a_server_that_makes_no_sense_is_refused(options: Any) -> None:
+def test_a_server_that_makes_no_sense_is_refused(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         MockServer(**options)
 
 
-def test_it_stops_at_once_with_connections_open_and_frees_its_port() -> None:
+def test_it_stops_at_once_with_connections_open_and_frees_its_port():
     # A loaded machine may hold one server up, but not one after another.
     for _ in range(3):
         server = MockServer(World(users=3))
@@ -75,13 +85,13 @@ def test_it_stops_at_once_with_connections_open_and_frees_its_port() -> None:
         ask.connection.close()
 
 
-def test_a_server_that_is_dropped_stops() -> None:
+def test_a_server_that_is_dropped_stops():
     port = MockServer(World(users=1)).port
     with pytest.raises(ConnectionError):
         socket.create_connection(("127.0.0.1", port))
 
 
-def test_many_connections_at_once(backread_server: MockServer) -> None:
+def test_many_connections_at_once(backread_server):
     failed: list[Any] = []
 
     def work() -> None:
@@ -110,7 +120,7 @@ def test_many_connections_at_once(backread_server: MockServer) -> None:
         b"",
     ],
 )
-def test_what_is_no_request_harms_nobody(backread_server: MockServer, sent: bytes) -> None:
+def test_what_is_no_request_harms_nobody(backread_server, sent):
     address = ("127.0.0.1", backread_server.port)
     # It may refuse what is too long before all of it was sent.
     with socket.create_connection(address, PATIENCE) as connection, contextlib.suppress(OSError):
@@ -121,7 +131,7 @@ def test_what_is_no_request_harms_nobody(backread_server: MockServer, sent: byte
     ask.connection.close()
 
 
-def test_no_python_runs_while_it_answers(tmp_path: Path) -> None:
+def test_no_python_runs_while_it_answers(tmp_path):
     """Another process reads a page while this one holds the GIL, and marks a shared byte."""
     flag = tmp_path / "flag"
     flag.write_bytes(b"-")
@@ -159,7 +169,7 @@ pathlib.Path(sys.argv[1]).open("r+b").write(b"+")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_forked_child_does_not_keep_the_port() -> None:
+def test_a_forked_child_does_not_keep_the_port():
     server = MockServer(World(users=1))
     read, write = os.pipe()
     child = os.fork()

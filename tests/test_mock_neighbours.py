@@ -1,7 +1,5 @@
 """The mock among strangers: websites in a browser of this machine, and programs that hold it up."""
 
-from __future__ import annotations
-
 import re
 import socket
 import threading
@@ -40,9 +38,7 @@ def status(server: MockServer, path: str, *hosts: str) -> int:
 @pytest.mark.parametrize(
     "path", ["/external/users", "/external/users/42", "/openapi.json", "/", "/__mock/"]
 )
-def test_a_website_does_not_reach_the_mock_by_a_name_of_its_own(
-    server: MockServer, path: str
-) -> None:
+def test_a_website_does_not_reach_the_mock_by_a_name_of_its_own(server, path):
     before = len(server.unexpected)
     for hosts in (["evil.example"], [f"127.0.0.1.evil.example:{server.port}"], []):
         assert status(server, path, *hosts) == 403
@@ -53,7 +49,7 @@ def test_a_website_does_not_reach_the_mock_by_a_name_of_its_own(
         assert status(server, path, host) != 403
 
 
-def test_secrets_are_random_and_told_apart_from_real_ones(server: MockServer) -> None:
+def test_secrets_are_random_and_told_apart_from_real_ones(server):
     with MockServer(World(users=1)) as other, server.lane() as one, server.lane() as two:
         secrets = [server.secret, other.secret, one.secret, two.secret]
         assert len({*secrets}) == 4
@@ -63,7 +59,7 @@ def test_secrets_are_random_and_told_apart_from_real_ones(server: MockServer) ->
         assert again.secret != secrets[1]
 
 
-def test_a_secret_of_ones_own_is_kept() -> None:
+def test_a_secret_of_ones_own_is_kept():
     with (
         MockServer(World(users=1), secret="mock_for_the_shop") as server,
         server.client() as client,
@@ -72,7 +68,7 @@ def test_a_secret_of_ones_own_is_kept() -> None:
         assert client.users.get(42).id == 42
 
 
-def test_a_head_that_does_not_end_loses_its_connection(server: MockServer) -> None:
+def test_a_head_that_does_not_end_loses_its_connection(server):
     right = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
     with ExitStack() as open_until_here:
         began = time.monotonic()
@@ -114,7 +110,7 @@ def test_a_head_that_does_not_end_loses_its_connection(server: MockServer) -> No
         assert idle.recv(12) == b"HTTP/1.1 200"
 
 
-def test_a_head_is_refused_before_it_is_large(server: MockServer) -> None:
+def test_a_head_is_refused_before_it_is_large(server):
     with connected(server) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: " + b"x" * 20_000)
         assert connection.recv(12) == b"HTTP/1.1 431"

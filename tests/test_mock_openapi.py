@@ -1,7 +1,5 @@
 """The OpenAPI document: served, in the wheel, and valid."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -22,13 +20,13 @@ def ask(backread_server: MockServer) -> Iterator[Caller]:
     caller.connection.close()
 
 
-def test_the_document_is_served_to_all_and_is_that_of_the_wheel(ask: Caller) -> None:
+def test_the_document_is_served_to_all_and_is_that_of_the_wheel(ask):
     answer = ask("/openapi.json", Authorization=None, Accept=None)
     assert answer.status == 200
     assert answer.json == openapi_document.load()
 
 
-def test_the_served_document_has_the_vendor_word_of_the_server() -> None:
+def test_the_served_document_has_the_media_type_of_the_servers_vendor():
     def media_types(document: Any) -> set[str]:
         answers = (each["get"]["responses"]["200"] for each in document["paths"].values())
         return {media_type for answer in answers for media_type in answer["content"]}
@@ -41,7 +39,7 @@ def test_the_served_document_has_the_vendor_word_of_the_server() -> None:
     assert media_types(served) == {ACCEPTED.format("acme"), "application/json"}
 
 
-def test_a_sender_must_go_with_its_sender_type() -> None:
+def test_a_sender_must_go_with_its_sender_type():
     document = openapi_document.Document()
     message = document.told["components"]["schemas"]["Message"]
     messages = document.told["components"]["schemas"]["MessagePage"]["examples"][0]["messages"]
@@ -55,7 +53,7 @@ def test_a_sender_must_go_with_its_sender_type() -> None:
             assert (problem is None) is (sender_type in (of, "system")), (sender_type, of)
 
 
-def test_each_example_of_the_document_fits_its_schema() -> None:
+def test_each_example_of_the_document_fits_its_schema():
     document = openapi_document.Document(closed=True)
     seen = []
     for name, schema in document.told["components"]["schemas"].items():
@@ -65,7 +63,7 @@ def test_each_example_of_the_document_fits_its_schema() -> None:
     assert {"User", "Message", "UserPage", "MessagePage"} <= set(seen)
 
 
-def test_the_document_is_openapi_and_has_the_four_operations() -> None:
+def test_the_document_is_openapi_and_has_the_four_operations():
     told = openapi_document.load()
     assert re.fullmatch(r"3\.1\.\d+", told["openapi"])
     assert {
@@ -80,7 +78,7 @@ def test_the_document_is_openapi_and_has_the_four_operations() -> None:
     assert list(told["components"]["schemas"]["Message"]["properties"]) == MESSAGE_FIELDS
 
 
-def test_each_reference_of_the_document_leads_somewhere() -> None:
+def test_each_reference_of_the_document_leads_somewhere():
     told = openapi_document.load()
 
     def references(part: Any) -> Iterator[str]:
@@ -101,6 +99,6 @@ def test_each_reference_of_the_document_leads_somewhere() -> None:
             place = place[step]
 
 
-def test_the_document_is_valid() -> None:
+def test_the_document_is_valid():
     validator = pytest.importorskip("openapi_spec_validator")
     validator.validate(openapi_document.load(), cls=validator.OpenAPIV31SpecValidator)

@@ -1,7 +1,5 @@
 """Schemathesis against the mock: every check, every phase, and it finds nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -53,7 +51,7 @@ def examine(server: MockServer, folder: Path) -> tuple[str, dict[str, Any]]:
     return done.stdout, json.loads(report.read_text(encoding="utf-8"))
 
 
-def test_schemathesis_finds_nothing(server: MockServer, tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(server, tmp_path):
     with server:
         printed, report = examine(server, tmp_path)
     assert report["exit_code"] == 0, printed

@@ -1,7 +1,7 @@
 """The mock, asked by hand: as strict as the interface, its rows those of its world."""
 
-from __future__ import annotations
-
+import contextlib
+import http.client
 import socket
 from collections.abc import Iterator
 
@@ -9,6 +9,8 @@ import pytest
 
 from backread.testing import MockServer, World
 from by_hand import Answer, Caller
+
+MEDIA_TYPE = "application/vnd.example.v1+json"
 
 
 @pytest.fixture(scope="module")
@@ -24,20 +26,21 @@ def ask(server: MockServer) -> Iterator[Caller]:
     caller.connection.close()
 
 
-def test_a_page_of_users_is_the_interfaces(server: MockServer, ask: Caller) -> None:
-    answer = ask("/external/users?offset=10&limit=20")
+@pytest.mark.parametrize(("offset", "limit"), [(10, 20), (0, 1), (59, 99), (1, 7), (0, 99)])
+def test_a_page_of_users_is_the_interfaces(server, ask, offset, limit):
+    answer = ask(f"/external/users?offset={offset}&limit={limit}")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("application/json")
     assert list(answer.json) == ["limit", "offset", "total", "users"]
     assert answer.json == {
-        "limit": 20,
-        "offset": 10,
+        "limit": limit,
+        "offset": offset,
         "total": 60,
-        "users": [server.world.user(one) for one in server.world.user_ids()[10:30]],
+        "users": [server.world.user(one) for one in server.world.user_ids()[offset:][:limit]],
     }
 
 
-def test_a_page_of_messages_is_the_interfaces(server: MockServer, ask: Caller) -> None:
+def test_a_page_of_messages_is_the_interfaces(server, ask):
     world = server.world
     user_id = max(world.user_ids(), key=lambda one: len(world.message_ids(one)))
     ids = world.message_ids(user_id)
@@ -47,7 +50,7 @@ def test_a_page_of_messages_is_the_interfaces(server: MockServer, ask: Caller) -
     assert answer.json["messages"] == [world.message(user_id, one) for one in ids[:99]]
 
 
-def test_single_rows_are_bare(server: MockServer, ask: Caller) -> None:
+def test_single_rows_are_bare(server, ask):
     world = server.world
     user_id = next(one for one in world.user_ids() if world.message_ids(one))
     message_id = world.message_ids(user_id)[0]
@@ -57,22 +60,23 @@ def test_single_rows_are_bare(server: MockServer, ask: Caller) -> None:
     )
 
 
-def test_past_the_end_is_an_empty_page_with_the_true_total(ask: Caller) -> None:
+def test_past_the_end_is_an_empty_page_with_the_true_total(ask):
     for offset in (60, 10**9, 2**63 - 1):
         page = ask(f"/external/users?offset={offset}").json
         assert (page["users"], page["total"], page["offset"]) == ([], 60, offset)
 
 
-def test_without_arguments_it_is_the_first_page(ask: Caller) -> None:
+def test_without_arguments_it_is_the_first_page(ask):
     page = ask("/external/users").json
     assert page["offset"] == 0
     assert 0 < page["limit"] < 100
     assert len(page["users"]) == page["limit"]
 
 
-def expect_refusal(answer: Answer, status: int, *words: str) -> None:
+def expect_refusal(answer: Answer, status: int, *words: str, code: str | None = None) -> None:
     assert answer.status == status
     error = answer.json["error"]
+    assert code in (None, error["code"])
     assert error["status"] == status
     assert error["guess"] is True
     for word in words:
@@ -90,14 +94,13 @@ def expect_refusal(answer: Answer, status: int, *words: str) -> None:
         "Basic {secret}",
         "{secret}",
         "Bearer {secret}x",
+        "bearer {secret}",
     ],
 )
-def test_401_without_the_right_bearer(
-    server: MockServer, ask: Caller, authorization: str | None
-) -> None:
+def test_401_without_the_right_bearer(server, ask, authorization):
     given = authorization and authorization.format(secret=server.secret)
     answer = ask("/external/users", Authorization=given)
-    expect_refusal(answer, 401, "Bearer")
+    expect_refusal(answer, 401, "Bearer", code="unauthorized")
     assert answer.headers["www-authenticate"].startswith("Bearer")
     assert server.secret.encode() not in answer.body
 
@@ -114,40 +117,76 @@ def test_401_without_the_right_bearer(
         "application/vnd.example.v1+json;q=0",
     ],
 )
-def test_406_without_the_versioned_media_type(ask: Caller, accept: str | None) -> None:
-    expect_refusal(ask("/external/users", Accept=accept), 406, "application/vnd.example.v1+json")
+def test_406_without_the_versioned_media_type(ask, accept):
+    expect_refusal(ask("/external/users", Accept=accept), 406, MEDIA_TYPE, code="not_acceptable")
 
 
 @pytest.mark.parametrize(
-    ("query", "word"),
+    "accept",
     [
-        ("limit=0", "limit"),
-        ("limit=100", "limit"),
-        ("limit=-1", "limit"),
-        ("limit=ten", "limit"),
-        ("limit=", "limit"),
-        ("limit=1.5", "limit"),
-        ("offset=-1", "offset"),
-        ("offset=x", "offset"),
-        ("offset=99999999999999999999", "offset"),
-        ("limit=5&limit=5", "limit"),
-        ("page=2", "page"),
-        ("limit=5&sort=name", "sort"),
-        ("Limit=5", "Limit"),
+        [f"text/html, {MEDIA_TYPE};q=0.5"],
+        ["text/html", MEDIA_TYPE.upper()],
     ],
 )
-def test_422_for_arguments_that_the_interface_rules_out(ask: Caller, query: str, word: str) -> None:
-    expect_refusal(ask(f"/external/users?{query}"), 422, word)
-    expect_refusal(ask(f"/external/users/42/messages?{query}"), 422, word)
+@pytest.mark.parametrize(
+    "target", ["/external/users", "/external/users?", "/external/users?%6Cimit=%35&"]
+)
+def test_harmless_spellings_of_a_request_are_accepted(server, accept, target):
+    right = ("authorization", f"Bearer {server.secret}")
+    assert send(server, right, *(("accept", each) for each in accept), target=target) == 200
 
 
-def test_422_for_a_query_where_there_is_none(ask: Caller) -> None:
+def test_401_for_the_secret_twice(server):
+    secret = ("Authorization", f"Bearer {server.secret}")
+    assert send(server, secret, secret, ("Accept", MEDIA_TYPE)) == 401
+
+
+def send(server: MockServer, *headers: tuple[str, str], target: str = "/external/users") -> int:
+    """The status for these headers, which may repeat."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    with contextlib.closing(connection):
+        connection.putrequest("GET", target)
+        for name, value in headers:
+            connection.putheader(name, value)
+        connection.endheaders()
+        return connection.getresponse().status
+
+
+@pytest.mark.parametrize(
+    ("query", "word", "code"),
+    [
+        ("limit=0", "limit", "invalid_limit"),
+        ("limit=100", "limit", "invalid_limit"),
+        ("limit=-1", "limit", "invalid_limit"),
+        ("limit=+5", "limit", "invalid_limit"),
+        ("limit=05", "limit", "invalid_limit"),
+        ("limit=ten", "limit", "invalid_limit"),
+        ("limit=", "limit", "invalid_limit"),
+        ("limit", "limit", "invalid_limit"),
+        ("limit=1.5", "limit", "invalid_limit"),
+        ("offset=-1", "offset", "invalid_offset"),
+        ("offset=x", "offset", "invalid_offset"),
+        ("offset=9223372036854775808", "offset", "invalid_offset"),
+        ("offset=99999999999999999999", "offset", "invalid_offset"),
+        ("limit=5&limit=5", "limit", "repeated_argument"),
+        ("page=2", "page", "unknown_argument"),
+        ("limit=5&sort=name", "sort", "unknown_argument"),
+        ("Limit=5", "Limit", "unknown_argument"),
+    ],
+)
+def test_422_for_arguments_that_the_interface_rules_out(ask, query, word, code):
+    expect_refusal(ask(f"/external/users?{query}"), 422, word, code=code)
+    expect_refusal(ask(f"/external/users/42/messages?{query}"), 422, word, code=code)
+
+
+def test_422_for_a_query_where_there_is_none(ask):
     expect_refusal(ask("/external/users/42?limit=5"), 422, "limit")
-    expect_refusal(ask("/external/users/42/messages/1?x=1"), 422, "x")
+    expect_refusal(ask("/external/users/42/messages/1?x"), 422, "x", code="unknown_argument")
+    expect_refusal(ask("/openapi.json?x=1"), 422, "x", code="unknown_argument")
 
 
 @pytest.mark.parametrize("limit", [1, 99])
-def test_the_limits_own_bounds_are_allowed(ask: Caller, limit: int) -> None:
+def test_the_limits_own_bounds_are_allowed(ask, limit):
     assert ask(f"/external/users?limit={limit}").json["limit"] == limit
 
 
@@ -159,6 +198,7 @@ def test_the_limits_own_bounds_are_allowed(ask: Caller, limit: int) -> None:
         "/users",
         "/external/users/",
         "/external/users/1",
+        "/external/users/41/messages/1",
         "/external/users/x",
         "/external/users/-1",
         "/external/users/042",
@@ -171,13 +211,13 @@ def test_the_limits_own_bounds_are_allowed(ask: Caller, limit: int) -> None:
         "/openapi.yaml",
     ],
 )
-def test_404_for_what_is_not_there(ask: Caller, target: str) -> None:
+def test_404_for_what_is_not_there(ask, target):
     expect_refusal(ask(target), 404)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"])
 @pytest.mark.parametrize("target", ["/external/users", "/external/users/42", "/openapi.json"])
-def test_405_for_all_but_get(ask: Caller, method: str, target: str) -> None:
+def test_405_for_all_but_get(ask, method, target):
     answer = ask(target, method)
     assert answer.status == 405
     assert answer.headers["allow"] == "GET"
@@ -191,13 +231,13 @@ def test_405_for_all_but_get(ask: Caller, method: str, target: str) -> None:
         (b"GET / HTTP/1.1\r\n" + b"".join(b"x-%d: y\r\n" % n for n in range(200)) + b"\r\n", 431),
     ],
 )
-def test_what_is_not_http_is_told_so(server: MockServer, sent: bytes, status: int) -> None:
+def test_what_is_not_http_is_told_so(server, sent, status):
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(sent)
         assert connection.recv(12) == b"HTTP/1.1 %d" % status
 
 
-def test_the_checks_have_an_order(ask: Caller) -> None:
+def test_the_checks_have_an_order(ask):
     """Path, method, secret, Accept, arguments, look-up."""
     wrong = {"Authorization": "Bearer wrong", "Accept": "*/*"}
     assert ask("/nowhere?limit=0", "POST", **wrong).status == 404
@@ -208,12 +248,12 @@ def test_the_checks_have_an_order(ask: Caller) -> None:
     assert ask("/external/users/1").status == 404
 
 
-def test_each_answer_has_its_own_request_id(ask: Caller) -> None:
+def test_each_answer_has_its_own_request_id(ask):
     answers = [ask("/external/users/42"), ask("/external/users/1"), ask("/external/users/42")]
     assert len({one.headers["x-request-id"] for one in answers}) == 3
 
 
-def test_requests_are_counted_by_route_and_by_status() -> None:
+def test_requests_are_counted_by_route_and_by_status():
     with MockServer(World(users=3)) as server:
         ask = Caller(server)
         before = server.counts()

@@ -1,7 +1,5 @@
 """Worlds: rows by counter, in the interface's shape, and changes on top."""
 
-from __future__ import annotations
-
 import re
 import time
 from typing import Any
@@ -14,7 +12,7 @@ from by_hand import MESSAGE_FIELDS, SENDER_FIELDS, USER_FIELDS, Caller
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def test_each_row_has_the_fields_of_the_interface_and_their_types() -> None:
+def test_each_row_has_the_fields_of_the_interface_and_their_types():
     world = World(seed=3, users=60, messages_per_user=(0, 150))
     kinds = set()
     for user_id in world.user_ids():
@@ -28,7 +26,8 @@ def test_each_row_has_the_fields_of_the_interface_and_their_types() -> None:
         for attribute in row["user_attributes"]:
             assert list(attribute) == ["name", "value"]
             assert all(isinstance(value, str) for value in attribute.values())
-        for message_id in world.message_ids(user_id):
+        last = row["created_at"]
+        for position, message_id in enumerate(world.message_ids(user_id)):
             message: Any = world.message(user_id, message_id)
             assert list(message) == MESSAGE_FIELDS
             assert list(message["sender"]) == SENDER_FIELDS[message["sender_type"]]
@@ -36,6 +35,13 @@ def test_each_row_has_the_fields_of_the_interface_and_their_types() -> None:
             assert isinstance(message["body"], str)
             for name in ("read_by_user", "read_by_operator", "auto_invitation"):
                 assert isinstance(message[name], bool)
+            assert last < message["created_at"] < row["online_at"]
+            last = message["created_at"]
+            if message["sender_type"] == "user":
+                assert message["sender"]["name"] == row["name"]
+            assert not message["auto_invitation"] or (
+                position == 0 and message["sender_type"] == "operator"
+            )
             kinds.add((message["sender_type"], message["file_url"] is None))
     assert kinds == {
         (sender, attached) for sender in ("user", "operator") for attached in (True, False)
@@ -49,14 +55,14 @@ def rows(world: World, count: int) -> list[Any]:
     ]
 
 
-def test_a_larger_world_keeps_the_rows_of_a_smaller_one() -> None:
+def test_a_larger_world_keeps_the_rows_of_a_smaller_one():
     small, large = World(5, 20, (0, 30)), World(5, 100_000, (0, 30))
     assert rows(small, 20) == rows(large, 20)
     assert rows(small, 20) == rows(World(5, 20, (0, 30)), 20)
     assert rows(small, 20) != rows(World(6, 20, (0, 30)), 20)
 
 
-def test_a_world_of_millions_costs_nothing_to_make() -> None:
+def test_a_world_of_millions_costs_nothing_to_make():
     began = time.process_time()
     world = World(seed=1, users=10_000_000, messages_per_user=(0, 500))
     with MockServer(world) as server:
@@ -68,7 +74,7 @@ def test_a_world_of_millions_costs_nothing_to_make() -> None:
     assert took < 1
 
 
-def test_ids_are_one_of_a_kind_and_ascend() -> None:
+def test_ids_are_one_of_a_kind_and_ascend():
     world = World(seed=2, users=200, messages_per_user=(0, 40))
     assert world.user_ids()[0] == 42
     assert world.user_ids() == sorted(set(world.user_ids()))
@@ -81,7 +87,7 @@ def test_ids_are_one_of_a_kind_and_ascend() -> None:
     assert all(len(World(2, 9, (7, 7)).message_ids(one)) == 7 for one in World(2, 9).user_ids())
 
 
-def test_a_change_shows_in_the_next_answer() -> None:
+def test_a_change_shows_in_the_next_answer():
     world = World(seed=4, users=5, messages_per_user=(3, 3))
     fingerprint = world.fingerprint()
     with MockServer(world) as server, server.client() as client:
@@ -115,20 +121,22 @@ def test_a_change_shows_in_the_next_answer() -> None:
         ({"messages_per_user": "5"}, "messages_per_user"),
         ({"messages_per_user": -1}, "messages_per_user"),
         ({"messages_per_user": (0, -1)}, "messages_per_user"),
+        ({"messages_per_user": (0, 1_000_001)}, "messages_per_user"),
+        ({"users": 2**31 + 1}, "users"),
     ],
 )
-def test_a_world_that_makes_no_sense_is_refused(arguments: Any, name: str) -> None:
+def test_a_world_that_makes_no_sense_is_refused(arguments, name):
     with pytest.raises(ValueError, match=name):
         World(**arguments)
 
 
-def test_one_number_of_messages_is_every_users() -> None:
+def test_one_number_of_messages_is_every_users():
     world = World(users=3, messages_per_user=30)
     assert world.messages_per_user == (30, 30)
     assert world.total_messages == 90
 
 
-def test_what_is_not_there_is_a_key_error() -> None:
+def test_what_is_not_there_is_a_key_error():
     world = World(users=1, messages_per_user=(1, 1))
     for missing in (
         lambda: world.user(1),

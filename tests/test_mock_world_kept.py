@@ -1,7 +1,5 @@
 """Worlds that are kept: copies, snapshots, and JSON lines."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -14,7 +12,7 @@ from backread.testing import MockServer, World
 from by_hand import Caller
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 LINES = (
     b'{"id": 7, "name": "Zo\\u00eb", "plan": {"seats": 2.50},'
@@ -30,7 +28,7 @@ def everything(world: World) -> list[Any]:
     ]
 
 
-def test_a_copy_is_changed_on_its_own() -> None:
+def test_a_copy_is_changed_on_its_own():
     world = World(seed=3, users=4, messages_per_user=(2, 5))
     world.edit_user(42, name="Ada")
     before, print_before = everything(world), world.fingerprint()
@@ -43,7 +41,7 @@ def test_a_copy_is_changed_on_its_own() -> None:
     assert everything(world)[:4] == before
 
 
-def test_a_snapshot_brings_back_what_was_there_also_to_a_server() -> None:
+def test_a_snapshot_brings_back_what_was_there_also_to_a_server():
     world = World(seed=3, users=4, messages_per_user=(2, 5))
     with MockServer(world) as server:
         ask = Caller(server)
@@ -63,12 +61,12 @@ def test_a_snapshot_brings_back_what_was_there_also_to_a_server() -> None:
     assert everything(copy) == before
 
 
-def test_a_snapshot_fits_its_world_and_no_other() -> None:
+def test_a_snapshot_fits_its_world_and_no_other():
     with pytest.raises(ValueError, match="snapshot: it is of another world"):
         World(seed=1).restore(World(seed=1).snapshot())
 
 
-def test_a_world_is_written_and_read_back_to_the_byte(tmp_path: Path) -> None:
+def test_a_world_is_written_and_read_back_to_the_byte(tmp_path):
     world = World(seed=9, users=30, messages_per_user=(0, 90))
     world.edit_user(42, name='"\u2028\n', rating=1.50, tags=[None, "ü"])
     world.remove_user(world.user_ids()[3])
@@ -94,7 +92,7 @@ def test_a_world_is_written_and_read_back_to_the_byte(tmp_path: Path) -> None:
     assert repr(worlds[0]) == "<World from JSON lines, users=29>"
 
 
-def test_given_rows_are_served_as_they_were_given() -> None:
+def test_given_rows_are_served_as_they_were_given():
     world = World.from_jsonl(LINES)
     assert (world.users, world.total_messages, world.messages_per_user) == (2, 1, (0, 1))
     with MockServer(world) as server, server.client() as client:
@@ -112,7 +110,7 @@ def test_given_rows_are_served_as_they_were_given() -> None:
         assert client.users.get(7).updated_at is not None
 
 
-def test_lines_are_made_from_anything_that_writes_json() -> None:
+def test_lines_are_made_from_anything_that_writes_json():
     users = [{"id": number, "messages": [{"id": 1}, {"id": 2}]} for number in range(3)]
     for lines in (users, (json.dumps(user) for user in users)):
         world = World.from_jsonl(lines)
@@ -133,12 +131,12 @@ def test_lines_are_made_from_anything_that_writes_json() -> None:
         (7, TypeError, "not iterable"),
     ],
 )
-def test_what_is_no_world_is_refused_with_the_reason(lines: Any, error: Any, text: str) -> None:
+def test_what_is_no_world_is_refused_with_the_reason(lines, error, text):
     with pytest.raises(error, match=re.escape(text)):
         World.from_jsonl(lines)
 
 
-def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path):
     missing = tmp_path / "no" / "world.jsonl"
     with pytest.raises(FileNotFoundError, match=r"world\.jsonl"):
         World.from_jsonl(missing)
@@ -153,15 +151,15 @@ def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [broken]
 
 
-def test_the_generator_has_a_version() -> None:
+def test_the_generator_has_a_version():
     assert World.generator_version == 1
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+def test_a_byte_order_mark_is_no_part_of_the_first_line():
     assert World.from_jsonl('\ufeff{"id": 3}\n'.encode()).user_ids() == [3]
 
 
-def test_added_users_count_with_their_messages() -> None:
+def test_added_users_count_with_their_messages():
     world = World(seed=4, users=10, messages_per_user=(3, 9))
     before = world.total_messages
     added = world.add_users(4)

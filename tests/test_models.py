@@ -1,11 +1,8 @@
 """Models as values: compare, hash, copy, pickle, take apart, and how they look in a notebook."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -80,7 +77,7 @@ each = pytest.mark.parametrize("value", EVERYTHING, ids=lambda value: type(value
         ),
     ],
 )
-def test_a_copy_is_equal_and_hashes_alike(value: Any, duplicate: Callable[[Any], Any]) -> None:
+def test_a_copy_is_equal_and_hashes_alike(value, duplicate):
     twin = duplicate(value)
     assert twin == value
     assert hash(twin) == hash(value)
@@ -89,7 +86,7 @@ def test_a_copy_is_equal_and_hashes_alike(value: Any, duplicate: Callable[[Any],
 
 
 @each
-def test_nothing_can_be_assigned(value: Any) -> None:
+def test_nothing_can_be_assigned(value):
     for name in (dataclasses.fields(value)[0].name, "a_new_name"):
         with pytest.raises(dataclasses.FrozenInstanceError, match=name):
             setattr(value, name, 1)
@@ -131,16 +128,16 @@ def test_nothing_can_be_assigned(value: Any) -> None:
         (Attempt, "status error seconds_taken seconds_waited"),
     ],
 )
-def test_the_order_of_the_fields_that_the_native_module_builds_by(kind: Any, names: str) -> None:
+def test_the_order_of_positional_arguments_stays(kind, names):
     assert [column.name for column in dataclasses.fields(kind)] == names.split()
 
 
-def test_users_that_differ_in_what_the_interface_does_not_name_differ() -> None:
+def test_users_that_differ_in_what_the_interface_does_not_name_differ():
     assert user() != user(extra={})
     assert {user(): "known"}[user()] == "known"
 
 
-def test_asdict_goes_all_the_way_down() -> None:
+def test_asdict_goes_all_the_way_down():
     taken_apart = dataclasses.asdict(user())
     assert taken_apart["user_attributes"] == (
         {"name": "plan", "value": "pro", "extra": {}},
@@ -150,11 +147,11 @@ def test_asdict_goes_all_the_way_down() -> None:
     assert dataclasses.asdict(message(OPERATOR))["sender"]["forename"] == "Grace"
 
 
-def test_extra_is_not_shared_between_models() -> None:
+def test_extra_is_not_shared_between_models():
     assert OtherSender("bot", 1).extra is not OtherSender("bot", 1).extra
 
 
-def test_a_sender_can_be_matched_on() -> None:
+def test_a_sender_can_be_matched_on():
     match message(OPERATOR):
         case Message(sender=OperatorSender(forename=str() as forename)):
             assert forename == "Grace"
@@ -162,7 +159,7 @@ def test_a_sender_can_be_matched_on() -> None:
             pytest.fail(f"no match: {other}")
 
 
-def test_a_page_is_read_like_a_sequence() -> None:
+def test_a_page_is_read_like_a_sequence():
     page = Page(99, 0, 2, (user(1), user(2)))
     assert [item.id for item in page] == [1, 2]
     assert len(page) == 2
@@ -173,21 +170,21 @@ def test_a_page_is_read_like_a_sequence() -> None:
     assert not Page(99, 198, 2, ())
 
 
-def test_a_page_can_be_made_with_the_type_of_its_items() -> None:
+def test_a_page_can_be_made_with_the_type_of_its_items():
     assert Page[int](2, 0, 2, (5, 6)) == Page(2, 0, 2, (5, 6))
 
 
 @pytest.mark.parametrize(
     "value", [user(), message(OPERATOR), message(None), Page(9, 0, 1, (user(),)), REPORT]
 )
-def test_html_for_a_notebook_is_a_table(value: Any) -> None:
+def test_html_for_a_notebook_is_a_table(value):
     html = value._repr_html_()
     assert html.startswith('<div class="backread"><style>')
     assert html.count("<table") == html.count("</table>") >= 1
     assert html.endswith("</div>")
 
 
-def test_html_shows_what_is_there_and_escapes_it() -> None:
+def test_html_shows_what_is_there_and_escapes_it():
     html = user()._repr_html_()
     assert "Ada &lt;b&gt;Byron&lt;/b&gt;" in html
     assert "<b>" not in html
@@ -200,17 +197,17 @@ def test_html_shows_what_is_there_and_escapes_it() -> None:
     assert "counted" in REPORT._repr_html_()
 
 
-def test_html_escapes_names_of_fields_too() -> None:
+def test_html_escapes_names_of_fields_too():
     assert "<script>" not in user(extra={"<script>": 1})._repr_html_()
     assert "<script>" not in Page(9, 0, 1, ({"<script>": "<script>"},))._repr_html_()
 
 
-def test_html_of_a_page_is_short_where_its_text_is_long() -> None:
+def test_html_of_a_page_is_short_where_its_text_is_long():
     short, long = (Page(99, 0, 1, (user(name="n" * length),)) for length in (1, 100_000))
     assert len(long._repr_html_()) - len(short._repr_html_()) < 500
 
 
-def test_every_public_name_has_a_docstring() -> None:
+def test_every_public_name_has_a_docstring():
     for name in models.__all__:
         if isinstance(getattr(models, name), type):
             # dataclass() writes one of its own, the signature, where there is none.

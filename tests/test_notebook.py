@@ -1,7 +1,5 @@
 """In a notebook's kernel, where an event loop runs already: both clients work, cell after cell."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import warnings
@@ -16,6 +14,7 @@ with warnings.catch_warnings():
     nbclient = pytest.importorskip("nbclient")
 
 from backread.testing import MockServer, World
+from command_line import settings_of
 
 CELLS = """\
 import asyncio
@@ -46,13 +45,12 @@ page
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the kernel's event loop is another there")
-def test_both_clients_work_in_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_clients_work_in_cells(tmp_path, monkeypatch):
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     with MockServer(World(seed=7, users=50, messages_per_user=(0, 20))) as server:
-        monkeypatch.setenv("BACKREAD_BASE_URL", server.url)
-        monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
-        monkeypatch.setenv("BACKREAD_VENDOR", server.vendor)
+        for name, value in settings_of(server).items():
+            monkeypatch.setenv(name, value)
         outputs = executed(CELLS.split("# %%\n"), tmp_path)
     assert [one.get("text/plain") for one in outputs] == [
         None,

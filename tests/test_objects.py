@@ -1,24 +1,23 @@
 """Models that were read are the ones that their classes make, and behave as those do."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses
 import gc
+import json
 import pickle
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
 
-from backread import Client, DecodeError
+import reference
+from backread import DecodeError
 from backread.models import Message, OperatorSender, User
 from canned import envelope, ids, message, paged, user, users
-from made_rows import made_message, made_user
 from scripted_server import answer
 
 OPERATOR = message(1)["sender"]
@@ -49,7 +48,14 @@ MESSAGES = [
     message(10, sender_type="user", sender={"name": "Ada"}),
     message(11, sender_type="operator", sender={"id": 4}),
 ]
-MADE = [*map(made_user, USERS), *(made_message(row, 42) for row in MESSAGES)]
+
+
+def made(rows: list[Any], key: str) -> list[Any]:
+    """The rows as their classes make them (see reference.py)."""
+    return [row.model for row in reference.rows(json.dumps({key: rows}).encode(), key)]
+
+
+MADE = [*made(USERS, "users"), *made(MESSAGES, "messages")]
 
 
 @pytest.fixture
@@ -60,20 +66,20 @@ def read(face: Any, scripted: Any) -> list[Any]:
     return [*face.collect(listed), *face.collect(sent)]
 
 
-def test_they_equal_those_that_the_classes_make(read: list[Any]) -> None:
+def test_they_equal_those_that_the_classes_make(read):
     assert read == MADE
     assert list(map(repr, read)) == list(map(repr, MADE))
     assert list(map(hash, read)) == list(map(hash, MADE))
     assert [type(one) for one in read] == [type(one) for one in MADE]
 
 
-def test_they_equal_them_page_by_page_and_one_by_one(face: Any, scripted: Any) -> None:
+def test_they_equal_them_page_by_page_and_one_by_one(face, scripted):
     of_users = face.client(scripted(paged(USERS)))
     of_messages = face.client(scripted(paged(MESSAGES, key="messages")))
     [page] = face.pages(of_users.users.list())
     assert [*page.items, *face.call(of_messages.messages.page, 42)] == MADE
     one_by_one = [face.call(of_users.users.get, row["id"]) for row in USERS if row["id"] > 0]
-    assert one_by_one == [made for made in MADE[: len(USERS)] if made.id > 0]
+    assert one_by_one == [one for one in MADE[: len(USERS)] if one.id > 0]
     assert [face.call(of_messages.messages.get, 42, row["id"]) for row in MESSAGES] == MADE[
         len(USERS) :
     ]
@@ -83,12 +89,12 @@ def test_they_equal_them_page_by_page_and_one_by_one(face: Any, scripted: Any) -
     "duplicate",
     [copy.copy, copy.deepcopy, dataclasses.replace, lambda one: pickle.loads(pickle.dumps(one))],
 )
-def test_their_copies_equal_them(read: list[Any], duplicate: Callable[[Any], Any]) -> None:
+def test_their_copies_equal_them(read, duplicate):
     assert [duplicate(one) for one in read] == MADE
     assert list(map(dataclasses.asdict, read)) == list(map(dataclasses.asdict, MADE))
 
 
-def test_they_are_frozen_and_have_slots_alone(read: list[Any]) -> None:
+def test_they_are_frozen_and_have_slots_alone(read):
     for one in read:
         assert not hasattr(one, "__dict__")
         for field in dataclasses.fields(one):
@@ -98,7 +104,7 @@ def test_they_are_frozen_and_have_slots_alone(read: list[Any]) -> None:
                 delattr(one, field.name)
 
 
-def test_their_classes_are_as_they_were(read: list[Any]) -> None:
+def test_their_classes_are_as_they_were(read):
     """Reading may not change how they are made by hand."""
     assert read
     assert Message.__slots__ == tuple(field.name for field in dataclasses.fields(Message))
@@ -108,14 +114,14 @@ def test_their_classes_are_as_they_were(read: list[Any]) -> None:
         Message.extra.__get__(read[0])  # type: ignore[attr-defined]
 
 
-def test_what_one_holds_beyond_the_interface_is_its_own(read: list[Any]) -> None:
+def test_what_one_holds_beyond_the_interface_is_its_own(read):
     extras = [one.extra for one in read]
     assert len(set(map(id, extras))) == len(extras)
     extras[0]["seen"] = True
     assert [one for one in read if "seen" in one.extra] == [read[0]]
 
 
-def test_senders_that_differ_in_anything_are_told_apart(face: Any, scripted: Any) -> None:
+def test_senders_that_differ_in_anything_are_told_apart(face, scripted):
     kinds = [
         ("user", ADA),
         ("user", {**ADA, "name": None}),
@@ -134,7 +140,7 @@ def test_senders_that_differ_in_anything_are_told_apart(face: Any, scripted: Any
         for number, (sender_type, sender) in enumerate(kinds * 3)
     ]
     listing = face.client(scripted(paged(rows, key="messages"))).messages.list(42)
-    assert face.collect(listing) == [made_message(row, 42) for row in rows]
+    assert face.collect(listing) == made(rows, "messages")
 
 
 def chats(read: list[Any]) -> dict[str, Any]:
@@ -171,9 +177,7 @@ def counted() -> Iterator[None]:
     ],
 )
 @pytest.mark.parametrize("kind", ["of a message", "of a message with more", "of a user"])
-def test_a_cycle_through_one_is_collected(
-    face: Any, scripted: Any, kind: str, reach: Callable[[Any], dict[str, Any]]
-) -> None:
+def test_a_cycle_through_one_is_collected(face, scripted, kind, reach):
     rows = face.collect(face.client(scripted(paged([user(1)]))).users.list())
     service = scripted(paged([message(1), message(7, **ODD)], key="messages"))
     listing = face.client(service).messages.list(42)
@@ -194,9 +198,7 @@ def test_a_cycle_through_one_is_collected(
 
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize("as_dict", [True, False])
-def test_the_garbage_collector_is_left_as_it_was(
-    face: Any, scripted: Any, enabled: bool, as_dict: bool
-) -> None:
+def test_the_garbage_collector_is_left_as_it_was(face, scripted, enabled, as_dict):
     (gc.enable if enabled else gc.disable)()
     try:
         rows = face.collect(face.client(scripted(paged(users(300)))).users.list(as_dict=as_dict))
@@ -211,7 +213,7 @@ def test_the_garbage_collector_is_left_as_it_was(
 
 
 @pytest.mark.parametrize("at", [0, 30, 120, 250, 1_222])
-def test_a_row_without_an_id_costs_a_list_that_row_alone(face: Any, scripted: Any, at: int) -> None:
+def test_a_row_without_an_id_costs_a_list_that_row_alone(face, scripted, at):
     rows = users(1_500)
     rows[at] = {"name": "nobody"}
     listing = face.client(scripted(paged(rows, at_most=50))).users.list(page_size=50)
@@ -221,7 +223,7 @@ def test_a_row_without_an_id_costs_a_list_that_row_alone(face: Any, scripted: An
     assert sorted(ids(face.call(listing.to_list))) == others
 
 
-def test_a_list_gives_the_same_by_its_items_and_page_by_page(face: Any, scripted: Any) -> None:
+def test_a_list_gives_the_same_by_its_items_and_page_by_page(face, scripted):
     for as_dict in (False, True):
         listing = face.client(scripted(paged(users(2_000)))).users.list(as_dict=as_dict)
         items = face.collect(listing)
@@ -231,7 +233,7 @@ def test_a_list_gives_the_same_by_its_items_and_page_by_page(face: Any, scripted
 
 
 @pytest.mark.parametrize("as_dict", [True, False])
-def test_nesting_is_read_as_deep_as_json_may_go(face: Any, scripted: Any, as_dict: bool) -> None:
+def test_nesting_is_read_as_deep_as_json_may_go(face, scripted, as_dict):
     def body(depth: int) -> str:
         return '{"id": 42, "x": ' + "[" * depth + "]" * depth + "}"
 
@@ -245,12 +247,12 @@ def test_nesting_is_read_as_deep_as_json_may_go(face: Any, scripted: Any, as_dic
         face.call(client.users.get, 42, as_dict=as_dict)
 
 
-def test_a_key_that_libraries_have_for_themselves_is_a_key(face: Any, scripted: Any) -> None:
+def test_a_key_that_libraries_have_for_themselves_is_a_key(face, scripted):
     odd = {"id": 42, "x": {"$serde_json::private::Number": "12"}}
     assert face.call(face.client(scripted(answer(200, odd))).users.get, 42, as_dict=True) == odd
 
 
-def test_an_operator_who_wrote_much_is_held_once(face: Any, scripted: Any) -> None:
+def test_an_operator_who_wrote_much_is_held_once(face, scripted):
     """It is most of what a long list would hold."""
     rows = [message(number) for number in range(1, 100)]
     read = face.collect(face.client(scripted(paged(rows, key="messages"))).messages.list(42))
@@ -259,7 +261,7 @@ def test_an_operator_who_wrote_much_is_held_once(face: Any, scripted: Any) -> No
 
 
 @pytest.mark.parametrize("as_dict", [True, False])
-def test_other_threads_wait_for_some_thousand_rows_at_most(scripted: Any, as_dict: bool) -> None:
+def test_other_threads_wait_for_some_thousand_rows_at_most(scripted, as_dict):
     """However many there are: nobody else runs while items are made."""
     rows = [message(number) for number in range(900)]
     people = paged(users(64))
@@ -269,7 +271,7 @@ def test_other_threads_wait_for_some_thousand_rows_at_most(scripted: Any, as_dic
         return whole if request.path.endswith("messages") else people(request)
 
     server = scripted(service)
-    with Client(server.url, server.secret, server.vendor) as client:
+    with server.client() as client:
         walk = client.messages.all(as_dict=as_dict)._begin()
         made = []
         while (items := walk.next_items(as_dict, True)) is not None:

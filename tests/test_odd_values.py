@@ -3,8 +3,6 @@
 `test_rows_alike` compares dataclasses, dicts and Arrow; here the same rows go through a sync.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ pytest.importorskip("hypothesis")
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import reference
@@ -63,7 +61,10 @@ _SENDER = st.sampled_from(["id", "name", "email", "forename", "surname", "pictur
 
 def expected(rows: list[dict[str, Any]], key: str, user_id: int) -> list[dict[str, Any]]:
     body = json.dumps({key: rows}).encode()
-    return [reference.columns(row.model) for row in reference.rows(body, key, user_id)]
+    try:
+        return [reference.columns(row.model) for row in reference.rows(body, key, user_id)]
+    except reference.UnsureError:
+        reject()
 
 
 def held(mirror: Mirror, table: str) -> list[dict[str, Any]]:
@@ -73,11 +74,7 @@ def held(mirror: Mirror, table: str) -> list[dict[str, Any]]:
 
 @drawn
 @given(users=rows_of(user, 1), messages=rows_of(message, 10))
-def test_any_value_in_any_field_stops_nothing_and_is_kept(
-    tmp_path_factory: pytest.TempPathFactory,
-    users: list[dict[str, Any]],
-    messages: list[dict[str, Any]],
-) -> None:
+def test_any_value_in_any_field_stops_nothing_and_is_kept(tmp_path_factory, users, messages):
     def service(request: Request) -> bytes:
         key = request.path.rsplit("/", 1)[1]
         rows = users if key == "users" else messages

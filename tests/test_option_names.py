@@ -1,12 +1,9 @@
 """Options that there are not are refused by name, with the nearest that there is."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import traceback
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,14 +36,12 @@ HERE = {"base_url": "http://127.0.0.1:1", "api_secret": "mock_s3cret", "vendor":
         (Fault.drip, {"byte": 3}, "Fault.drip() has no option byte; did you mean bytes?"),
     ],
 )
-def test_an_option_that_there_is_not_is_named(
-    call: Any, options: dict[str, Any], problem: str
-) -> None:
+def test_an_option_that_there_is_not_is_named(call, options, problem):
     with pytest.raises(TypeError, match=f"^{re.escape(problem)}"):
         call(**options)
 
 
-def test_so_are_those_of_fault_rate_and_lane(backread_mock: Any) -> None:
+def test_so_are_those_of_fault_rate_and_lane(backread_mock):
     for call, nearest in (
         (lambda: Fault.status(503, retry=3), "retry_after"),
         (lambda: Rate(5, brust=3), "burst"),  # type: ignore[call-arg]
@@ -59,7 +54,7 @@ def test_so_are_those_of_fault_rate_and_lane(backread_mock: Any) -> None:
             call()
 
 
-def test_with_options_tells_what_is_unknown_from_what_cannot_change() -> None:
+def test_with_options_tells_what_is_unknown_from_what_cannot_change():
     with Client(**HERE) as client:
         with pytest.raises(TypeError, match="no option max_retry; did you mean max_retries"):
             client.with_options(max_retry=3)  # type: ignore[call-arg]
@@ -67,13 +62,13 @@ def test_with_options_tells_what_is_unknown_from_what_cannot_change() -> None:
             client.with_options(proxy="")  # type: ignore[call-arg]
 
 
-def test_the_signatures_are_as_they_were() -> None:
+def test_the_signatures_are_as_they_were():
     assert inspect.signature(Client).parameters["max_retries"].default == 5
     assert list(inspect.signature(Fault.status).parameters) == ["code", "retry_after", "body"]
     assert list(inspect.signature(World).parameters) == ["seed", "users", "messages_per_user"]
 
 
-def test_no_frame_of_the_error_keeps_the_secret() -> None:
+def test_no_frame_of_the_error_keeps_the_secret():
     with pytest.raises(TypeError) as caught:
         Client(**HERE, max_retry=3)  # type: ignore[arg-type]
     frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True).stack

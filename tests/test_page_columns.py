@@ -1,7 +1,5 @@
 """Pages as Arrow streams: those of the service, pickled, and made by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle
@@ -41,9 +39,7 @@ def pages_of(face: Any, lane: Lane, resource: str) -> dict[str, Page[Any]]:
 @pytest.mark.backread(
     world={"seed": 5, "users": 40, "messages_per_user": (20, 40)},
 )
-def test_a_page_is_taken_as_it_is_and_again(
-    face: Any, backread_mock: Lane, consumer: Any, resource: str
-) -> None:
+def test_a_page_is_taken_as_it_is_and_again(face, backread_mock, consumer, resource):
     text = TEXT[resource]
     for page in pages_of(face, backread_mock, resource).values():
         expected = [(each.id, each.created_at, getattr(each, text)) for each in page]
@@ -58,9 +54,7 @@ def test_a_page_is_taken_as_it_is_and_again(
     world={"seed": 5, "users": 40, "messages_per_user": (20, 40)},
     dialect="extra_fields=some sender_type=others nulls=both",
 )
-def test_the_columns_of_a_page_are_those_of_its_listing(
-    face: Any, backread_mock: Lane, resource: str
-) -> None:
+def test_the_columns_of_a_page_are_those_of_its_listing(face, backread_mock, resource):
     pyarrow = load("pyarrow")
     client = face.client(backread_mock)
     listing = client.users.list() if resource == "users" else client.messages.list(42)
@@ -70,7 +64,7 @@ def test_the_columns_of_a_page_are_those_of_its_listing(
         assert page.to_arrow().equals(table)
 
 
-def test_an_empty_page_knows_of_what_it_is_a_page(face: Any, backread_mock: Lane) -> None:
+def test_an_empty_page_knows_of_what_it_is_a_page(face, backread_mock):
     pyarrow = load("pyarrow")
     client = face.client(backread_mock)
     for resource, page, listing in (
@@ -85,7 +79,7 @@ def test_an_empty_page_knows_of_what_it_is_a_page(face: Any, backread_mock: Lane
         pyarrow.table(Page(9, 0, 0, ()))
 
 
-def test_a_page_of_dicts_has_no_columns(face: Any, backread_mock: Lane) -> None:
+def test_a_page_of_dicts_has_no_columns(face, backread_mock):
     pyarrow = load("pyarrow")
     page = face.pages(face.client(backread_mock).users.list(as_dict=True))[0]
     with pytest.raises(TypeError, match=r"a page of dict .*as_dict=True"):
@@ -100,25 +94,23 @@ def test_a_page_of_dicts_has_no_columns(face: Any, backread_mock: Lane) -> None:
         ({"id": 2**63}, ValueError, r"items\[1\]: id: "),
         ({"id": None}, TypeError, r"items\[1\]: id: "),
         ({"created_at": datetime(2024, 1, 1)}, TypeError, r"items\[1\]: created_at: .*naive"),  # noqa: DTZ001
-        ({"extra": {"a": {1}}}, TypeError, r"items\[1\]: extra: a set is no JSON"),
-        ({"extra": {"a": float("nan")}}, ValueError, r"items\[1\]: extra: nan is no JSON"),
+        ({"extra": {"a": {1}}}, TypeError, r"items\[1\]: extra: a set cannot be written"),
+        ({"extra": {"a": float("nan")}}, ValueError, r"items\[1\]: extra: nan cannot be written"),
         ({"extra": {1: 2}}, TypeError, r"items\[1\]: extra: .*str"),
     ],
 )
-def test_a_model_made_by_hand_that_fits_no_column_is_named(
-    changes: dict[str, Any], error: type[Exception], problem: str
-) -> None:
+def test_a_model_made_by_hand_that_fits_no_column_is_named(changes, error, problem):
     pyarrow = load("pyarrow")
     fits = User(1, *[None] * 8)
     page = Page(9, 0, 2, (fits, dataclasses.replace(fits, **changes)))
     with pytest.raises(error, match=problem):
         pyarrow.table(page)
     mixed = Page(9, 0, 2, (fits, Message(1, *[None] * 8, 42)))
-    with pytest.raises(TypeError, match=r"items\[1\]: Message where a User is wanted"):
+    with pytest.raises(TypeError, match=r"items\[1\]: expected a User, got a Message"):
         pyarrow.table(mixed)
 
 
-def test_numbers_of_extra_stay_what_they_are() -> None:
+def test_numbers_of_extra_stay_what_they_are():
     pyarrow = load("pyarrow")
     extra = {"big": 2**90, "whole": 1e16, "minus": -0.0, "far": float("-inf"), "t": (True, 1, None)}
     table = pyarrow.table(Page(9, 0, 1, (User(1, *[None] * 8, extra),)))
@@ -135,11 +127,11 @@ def test_numbers_of_extra_stay_what_they_are() -> None:
         ("to_pandas", "pyarrow"),
     ],
 )
-def test_a_package_that_a_page_needs_is_named(
-    monkeypatch: pytest.MonkeyPatch, method: str, package: str
-) -> None:
+def test_a_package_that_is_not_there_is_named(face, backread_mock, monkeypatch, method, package):
     if package == "pyarrow" and method == "to_pandas":
         load("pandas")
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=f"pip install {package}"):
-        getattr(Page(9, 0, 0, (), "users"), method)()
+    for source in (Page(9, 0, 0, (), "users"), face.client(backread_mock).users.list()):
+        with pytest.raises(ImportError, match=f"pip install {package}"):
+            face.call(getattr(source, method))
+    assert backread_mock.calls().count == 0

@@ -1,12 +1,8 @@
 """What `probe()` finds is what the service does: the mock in every dialect, and odd services."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
-from backread.testing import Dialect, Lane, MockServer, World
+from backread.testing import Dialect, MockServer, World
 from canned import message, user
 from probe_dialects import compare
 from probing import MOST, WORLD, Rows, probed
@@ -58,7 +54,7 @@ DIALECTS = [
 
 
 @pytest.mark.parametrize("text", DIALECTS)
-def test_every_finding_is_what_the_dialect_says(face: Any, backread_mock: Lane, text: str) -> None:
+def test_every_finding_is_what_the_dialect_says(face, backread_mock, text):
     backread_mock.dialect = text
     profile = probed(face, backread_mock)
     compare(profile, Dialect(text), backread_mock.world.total_users)
@@ -66,21 +62,21 @@ def test_every_finding_is_what_the_dialect_says(face: Any, backread_mock: Lane, 
     assert profile.requests <= MOST
 
 
-def test_a_service_that_takes_any_secret(face: Any) -> None:
+def test_a_service_that_takes_any_secret(face):
     with MockServer(World(**WORLD), dialect="strict=no") as lenient:
         found = probed(face, lenient).refusals.wrong_secret
     assert found is not None
     assert (found.status, found.shape) == (200, None)
 
 
-def test_a_stale_total_shows_once_rows_were_added(face: Any, backread_mock: Lane) -> None:
+def test_a_stale_total_shows_once_rows_were_added(face, backread_mock):
     backread_mock.dialect = "total=stale"
     backread_mock.world.add_users(3)
     users = probed(face, backread_mock).users
     assert (users.total_exact, users.total_error) == (False, -3)
 
 
-def test_hundred_thousand_users_cost_no_more(face: Any, backread_server: MockServer) -> None:
+def test_hundred_thousand_users_cost_no_more(face, backread_server):
     world = World(seed=3, users=100_000, messages_per_user=(0, 2000))
     for dialect in ("total=null", "total=high", "total=capped", "documented"):
         with backread_server.lane(world, dialect=dialect) as lane:
@@ -93,7 +89,7 @@ def test_hundred_thousand_users_cost_no_more(face: Any, backread_server: MockSer
 # --- small services -------------------------------------------------------------------------------
 
 
-def test_a_service_without_users(face: Any, backread_server: MockServer) -> None:
+def test_a_service_without_users(face, backread_server):
     with backread_server.lane(World(users=0)) as lane:
         profile = probed(face, lane)
     assert (profile.default_page, profile.largest_page) == (25, 99)
@@ -105,7 +101,7 @@ def test_a_service_without_users(face: Any, backread_server: MockServer) -> None
 
 
 @pytest.mark.parametrize("messages", [0, 1])
-def test_a_service_with_one_user(face: Any, backread_server: MockServer, messages: int) -> None:
+def test_a_service_with_one_user(face, backread_server, messages):
     with backread_server.lane(World(users=1, messages_per_user=(messages, messages))) as lane:
         profile = probed(face, lane)
     assert profile.users.rows == 1
@@ -119,7 +115,7 @@ def test_a_service_with_one_user(face: Any, backread_server: MockServer, message
 # --- odd rows -------------------------------------------------------------------------------------
 
 
-def test_the_order_is_found_whatever_the_field(face: Any, scripted: Any) -> None:
+def test_the_order_is_found_whatever_the_field(face, scripted):
     numbers = [(7 * n) % 40 for n in range(40)]
     users = [
         user(n + 1, online_at=f"2024-02-01T00:{59 - at:02}:00Z", created_at="2024-01-01T00:00:00Z")
@@ -133,7 +129,7 @@ def test_the_order_is_found_whatever_the_field(face: Any, scripted: Any) -> None
     assert (profile.messages.order.field, profile.messages.order.direction) == ("rank", "ascending")
 
 
-def test_message_ids_may_be_unique_for_each_user_alone(face: Any, scripted: Any) -> None:
+def test_message_ids_may_be_unique_for_each_user_alone(face, scripted):
     users = [user(n) for n in (1, 2, 3)]
     shared = scripted(Rows(users, {n: [message(1), message(2)] for n in (1, 2, 3)}))
     assert probed(face, shared).message_ids_unique is False
@@ -141,7 +137,7 @@ def test_message_ids_may_be_unique_for_each_user_alone(face: Any, scripted: Any)
     assert probed(face, own).message_ids_unique is True
 
 
-def test_a_field_that_stays_behind_does_not_follow(face: Any, backread_mock: Lane) -> None:
+def test_a_field_that_stays_behind_does_not_follow(face, backread_mock):
     for user_id in backread_mock.world.user_ids():
         backread_mock.world.edit_user(user_id, updated_at="2001-01-01T00:00:00.000Z")
     profile = probed(face, backread_mock)
@@ -151,7 +147,7 @@ def test_a_field_that_stays_behind_does_not_follow(face: Any, backread_mock: Lan
     assert profile.online_at_follows.holds
 
 
-def test_users_without_a_number_as_id_cannot_be_asked_for(face: Any, scripted: Any) -> None:
+def test_users_without_a_number_as_id_cannot_be_asked_for(face, scripted):
     users = [user(f"u-{n}") for n in range(30)]
     profile = probed(face, scripted(Rows(users, {})))
     assert profile.users.rows == 30
@@ -162,7 +158,7 @@ def test_users_without_a_number_as_id_cannot_be_asked_for(face: Any, scripted: A
 # --- HTTP -----------------------------------------------------------------------------------------
 
 
-def test_compression_and_validators(face: Any, scripted: Any) -> None:
+def test_compression_and_validators(face, scripted):
     rows = Rows([user(n) for n in range(1, 30)], {n: [] for n in range(1, 30)})
 
     def service(request: Request) -> bytes:
@@ -185,7 +181,7 @@ def test_compression_and_validators(face: Any, scripted: Any) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
-def test_a_compressed_page_is_seen_as_it_was_sent(face: Any, scripted: Any, coding: str) -> None:
+def test_a_compressed_page_is_seen_as_it_was_sent(face, scripted, coding):
     rows = Rows([user(n) for n in range(1, 30)], {n: [] for n in range(1, 30)})
 
     def service(request: Request) -> bytes:

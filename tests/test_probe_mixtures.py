@@ -1,9 +1,6 @@
 """What `probe()` finds where a service has several odd habits at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -49,7 +46,7 @@ CHOICES = {
     suppress_health_check=list(HealthCheck),
 )
 @given(switches=st.fixed_dictionaries({k: st.sampled_from(v) for k, v in CHOICES.items()}))
-def test_switches_are_told_apart_in_any_mixture(server: MockServer, switches: Any) -> None:
+def test_switches_are_told_apart_in_any_mixture(server, switches):
     dialect = Dialect("documented", **switches)
     with server.lane(dialect=dialect) as lane, lane.client() as client:
         profile = check(client.probe())

@@ -1,28 +1,23 @@
 """Life in a process: the import, forks, pickles, and the interpreter's exit."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import multiprocessing
 import os
 import pickle
 import signal
-import textwrap
 import threading
 from typing import Any
 
 import pytest
 
 from backread import BackreadError, Client, NotFoundError
-from canned import paged, user, users
 from interpreter import SECONDS, check_silent, run
-from scripted_server import answer
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 
-def test_the_import_brings_little_and_starts_nothing(backread_server: Any) -> None:
+def test_the_import_brings_little_and_starts_nothing(backread_server):
     done = run(
         """
         import os, sys
@@ -42,12 +37,12 @@ def test_the_import_brings_little_and_starts_nothing(backread_server: Any) -> No
     check_silent(done, "[] 1\n[] 1\n[]")
 
 
-def test_every_public_name_is_there(backread_server: Any) -> None:
+def test_every_public_name_is_there(backread_server):
     code = "import backread; [getattr(backread, name) for name in backread.__all__]; print('all')"
     check_silent(run(code, backread_server), "all")
 
 
-def test_the_docstrings_may_be_stripped(backread_server: Any) -> None:
+def test_the_docstrings_may_be_stripped(backread_server):
     code = "import backread; print(backread.Client().users.get(42).id)"
     check_silent(run(code, backread_server, "-OO"), "42")
 
@@ -76,9 +71,7 @@ def in_child(work: Any) -> tuple[int, str]:
 
 
 @needs_fork
-def test_a_client_used_before_a_fork_works_in_the_child_and_after_it(
-    face: Any, backread_server: Any
-) -> None:
+def test_a_client_used_before_a_fork_works_in_the_child_and_after_it(face, backread_server):
     world = backread_server.world
     client = face.client(backread_server)
     assert face.call(client.users.get, 42).id == 42
@@ -103,7 +96,7 @@ def test_a_client_used_before_a_fork_works_in_the_child_and_after_it(
 
 
 @needs_fork
-def test_a_child_of_a_child_works_too(backread_server: Any) -> None:
+def test_a_child_of_a_child_works_too(backread_server):
     with backread_server.client() as client:
         client.users.get(42)
         assert in_child(lambda: in_child(lambda: client.users.get(42).id)) == (0, "(0, '42')")
@@ -111,7 +104,7 @@ def test_a_child_of_a_child_works_too(backread_server: Any) -> None:
 
 
 @needs_fork
-def test_a_fork_in_the_middle_of_a_walk(backread_server: Any) -> None:
+def test_a_fork_in_the_middle_of_a_walk(backread_server):
     """The parent reads on; the child is told to begin anew, and can."""
     with backread_server.client() as client:
         listing = client.users.list(page_size=10)
@@ -133,61 +126,6 @@ def test_a_fork_in_the_middle_of_a_walk(backread_server: Any) -> None:
         assert len(list(rows)) == total - 1
 
 
-@needs_fork
-def test_forks_while_other_threads_are_at_work(backread_server: Any) -> None:
-    stop = threading.Event()
-    failed: list[BaseException] = []
-    with backread_server.client() as client:
-
-        def work() -> None:
-            try:
-                while not stop.is_set():
-                    client.users.page()
-            except BaseException as error:
-                failed.append(error)
-
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        try:
-            for _ in range(10):
-                assert in_child(lambda: client.users.get(42).id) == (0, "42")
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join()
-    assert not failed
-
-
-@needs_fork
-def test_a_pool_of_forked_processes(backread_server: Any) -> None:
-    """As task runners do it: used ahead of the fork, and exits are normal."""
-    done = run(
-        """
-        import multiprocessing
-        from backread import Client
-
-        client = Client()
-        ids = [user.id for user in client.users.list()][:40]
-
-        def read(user_id):
-            return client.users.get(user_id).id
-
-        if __name__ == "__main__":
-            with multiprocessing.get_context("fork").Pool(3) as pool:
-                print(pool.map(read, ids) == ids)
-            process = multiprocessing.get_context("fork").Process(target=read, args=(ids[0],))
-            process.start()
-            process.join(60)
-            print(process.exitcode)
-        """,
-        backread_server,
-        "-W",
-        "ignore::DeprecationWarning",
-    )
-    check_silent(done, "True\n0")
-
-
 def get_name(client: Client, user_id: int) -> str | None:
     return client.users.get(user_id).name
 
@@ -198,8 +136,8 @@ def get_nobody(client: Client) -> None:
 
 @pytest.mark.slow
 def test_a_client_goes_to_a_spawned_process_and_models_and_errors_come_back(
-    backread_server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    backread_server, monkeypatch
+):
     monkeypatch.setenv("BACKREAD_API_SECRET", backread_server.secret)
     context = multiprocessing.get_context("spawn")
     with (
@@ -215,7 +153,7 @@ def test_a_client_goes_to_a_spawned_process_and_models_and_errors_come_back(
     assert len(error.attempts) == 1
 
 
-def test_what_was_read_pickles(face: Any, backread_server: Any) -> None:
+def test_what_was_read_pickles(face, backread_server):
     client = face.client(backread_server)
     listing = client.messages.all(users=[42])
     for thing in (
@@ -228,96 +166,7 @@ def test_what_was_read_pickles(face: Any, backread_server: Any) -> None:
         assert pickle.loads(pickle.dumps(thing)) == thing
 
 
-# --- the interpreter's exit ------------------------------------------------------------------
-
-LEFT = {
-    "a walk": """
-        rows = iter(client.users.list(page_size=1)); next(rows)
-    """,
-    "a daemon thread in a call": """
-        import threading
-        threading.Thread(target=client.users.get, args=(43,), daemon=True).start()
-        while not requests(): time.sleep(0.01)
-    """,
-    "daemon threads in walks": """
-        import threading
-        def read():
-            while True: client.users.list(page_size=1).to_list()
-        for _ in range(4): threading.Thread(target=read, daemon=True).start()
-        time.sleep(0.3)
-    """,
-    "a task": """
-        import asyncio
-        from backread import AsyncClient
-        async def main():
-            task = asyncio.ensure_future(AsyncClient().users.get(43))
-            while not requests(): await asyncio.sleep(0.01)
-        asyncio.run(main())
-    """,
-    "a loop that was never closed": """
-        import asyncio
-        from backread import AsyncClient
-        loop = asyncio.new_event_loop()
-        async def main():
-            global task
-            task = asyncio.ensure_future(AsyncClient().users.get(43))
-            while not requests(): await asyncio.sleep(0.01)
-        loop.run_until_complete(main())
-        task._log_destroy_pending = False
-    """,
-    "a stream half read": """
-        import pyarrow
-        reader = pyarrow.RecordBatchReader.from_stream(client.users.list())
-        reader.read_next_batch()
-    """,
-    "a mock server": """
-        from backread.testing import MockServer, World
-        server = MockServer(World(users=3))
-        other = server.client()
-        other.users.get(42)
-    """,
-    "a listing that was never read": """
-        rows = iter(client.users.list())
-        listing = client.messages.all()
-    """,
-}
-
-
-@pytest.mark.parametrize("name", LEFT)
-def test_the_interpreter_exits_cleanly_with_work_in_flight(scripted: Any, name: str) -> None:
-    if "pyarrow" in LEFT[name]:
-        pytest.importorskip("pyarrow")
-    hanging = threading.Event()
-    listed = paged(users(20_000))
-
-    def service(request: Any) -> Any:
-        if request.path.endswith("43"):
-            hanging.set()
-            return server.stall()
-        if request.path == "/hanging/external/users/1":
-            return answer(200, user(1)) if hanging.is_set() else answer(404)
-        return listed(request)
-
-    server = scripted(service)
-    code = f"""
-    import sys, time
-    from backread import Client, NotFoundError
-    client = Client(timeout=None)
-    look = Client(client.base_url + "/hanging")
-    def requests():
-        try: return look.users.get(1)
-        except NotFoundError: return None
-    def left():
-        global rows, listing, reader, server, other
-        {textwrap.indent(textwrap.dedent(LEFT[name]), " " * 8).strip()}
-    left()
-    print("left", flush=True)
-    """
-    done = run(code, server)
-    check_silent(done, "left")
-
-
-def test_a_client_can_be_used_in_an_exit_handler(backread_server: Any) -> None:
+def test_a_client_can_be_used_in_an_exit_handler(backread_server):
     """Handlers run last in, first out: those registered after the import run before ours."""
     done = run(
         """
@@ -332,7 +181,7 @@ def test_a_client_can_be_used_in_an_exit_handler(backread_server: Any) -> None:
     check_silent(done, "42")
 
 
-def test_a_client_used_after_the_runtime_has_ended_says_so(backread_server: Any) -> None:
+def test_a_client_used_after_the_runtime_has_ended_says_so(backread_server):
     done = run(
         """
         import atexit

@@ -1,7 +1,5 @@
 """`ServiceProfile.differences`: what moved, and not what two samples of one service differ in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -36,7 +34,7 @@ def paths(found: list[Difference]) -> list[str]:
 
 # Under which habits a field may be null, which senders write, and where totals are off.
 @pytest.mark.parametrize("dialect", ["documented", "hostile", "total=high", "nulls=null"])
-def test_rows_that_come_are_no_move(server: MockServer, dialect: str) -> None:
+def test_rows_that_come_are_no_move(server, dialect):
     world = World(**WORLD)
     before = probed(server, dialect, world)
     world.add_users(40)
@@ -61,24 +59,22 @@ MOVES = {
 
 
 @pytest.mark.parametrize("dialect", MOVES)
-def test_a_habit_that_changed_is_named(
-    server: MockServer, profile: ServiceProfile, dialect: str
-) -> None:
+def test_a_habit_that_changed_is_named(server, profile, dialect):
     found = paths(profile.differences(probed(server, dialect)))
     assert MOVES[dialect] <= set(found)
     allowed = {path.rpartition(".")[0] for path in MOVES[dialect]} | MOVES[dialect]
     assert {path for path in found if not any(path.startswith(each) for each in allowed)} == set()
 
 
-def test_each_is_a_line_of_what_was_and_is(server: MockServer, profile: ServiceProfile) -> None:
+def test_each_is_a_line_of_what_was_and_is(server, profile):
     lines = list(map(str, profile.differences(probed(server, "order=newest max_limit=40"))))
     assert lines[0] == "largest_page: was 99, is 40"
     assert "users.order: was by id, ascending, is by id, descending" in lines
 
 
-def with_share(profile: ServiceProfile, field: str, rows: int, **shares: Any) -> ServiceProfile:
-    found = replace(profile.fields["user"][field], **shares)
-    fields = {**profile.fields, "user": {**profile.fields["user"], field: found}}
+def with_share(profile: ServiceProfile, rows: int, **shares: Any) -> ServiceProfile:
+    found = replace(profile.fields["user"]["reference"], **shares)
+    fields = {**profile.fields, "user": {**profile.fields["user"], "reference": found}}
     return replace(profile, users=replace(profile.users, rows=rows), fields=fields)
 
 
@@ -93,11 +89,9 @@ def with_share(profile: ServiceProfile, field: str, rows: int, **shares: Any) ->
     ],
 )
 @pytest.mark.parametrize("share", ["null_share", "missing_share"])
-def test_what_a_sample_may_miss_is_no_move(
-    profile: ServiceProfile, share: str, before: float, after: float, rows: int, moved: bool
-) -> None:
-    earlier = with_share(profile, "reference", rows, **{share: before})
-    later = with_share(profile, "reference", rows, **{share: after})
+def test_what_a_sample_may_miss_is_no_move(profile, share, before, after, rows, moved):
+    earlier = with_share(profile, rows, **{share: before})
+    later = with_share(profile, rows, **{share: after})
     wanted = [f"fields.user.reference.{share}"] if moved else []
     assert paths(earlier.differences(later)) == wanted
 
@@ -107,7 +101,7 @@ def without(profile: ServiceProfile, field: str) -> ServiceProfile:
     return replace(profile, fields={**profile.fields, "user": left})
 
 
-def test_a_field_that_came_or_went_is_one(profile: ServiceProfile) -> None:
+def test_a_field_that_came_or_went_is_one(profile):
     less = without(profile, "reference")
     assert [(each.path, each.note) for each in profile.differences(less)] == [
         ("fields.user.reference", "gone")
@@ -117,28 +111,26 @@ def test_a_field_that_came_or_went_is_one(profile: ServiceProfile) -> None:
     ]
 
 
-def test_a_field_that_most_rows_lacked_may_be_missed(profile: ServiceProfile) -> None:
+def test_a_field_that_most_rows_lacked_may_be_missed(profile):
     rare = FieldProfile(False, ("string",), 0.0, 0.995)
     fields = {**profile.fields, "user": {**profile.fields["user"], "plan": rare}}
     assert replace(profile, fields=fields).differences(profile) == []
 
 
-def test_a_type_that_came_is_one_and_one_that_did_not_is_none(profile: ServiceProfile) -> None:
-    either = with_share(profile, "reference", 200, types=("integer", "string"))
+def test_a_type_that_came_is_one_and_one_that_did_not_is_none(profile):
+    either = with_share(profile, 200, types=("integer", "string"))
     assert paths(profile.differences(either)) == ["fields.user.reference.types"]
     assert either.differences(profile) == []
 
 
-def test_senders_that_were_not_seen_this_time_are_none(profile: ServiceProfile) -> None:
+def test_senders_that_were_not_seen_this_time_are_none(profile):
     others = replace(profile, sender_types=("bot", "operator", "user"))
     assert others.differences(profile) == []
     [found] = profile.differences(others)
     assert str(found).endswith("(new: bot)")
 
 
-def test_a_timestamp_that_stays_behind_for_one_user_of_many_may_be_missed(
-    profile: ServiceProfile,
-) -> None:
+def test_a_timestamp_that_stays_behind_for_one_user_of_many_may_be_missed(profile):
     def follows(share: float) -> ServiceProfile:
         return replace(profile, updated_at_follows=Follows(share == 1, share, 10))
 
@@ -146,7 +138,7 @@ def test_a_timestamp_that_stays_behind_for_one_user_of_many_may_be_missed(
     assert paths(follows(1.0).differences(follows(0.1))) == ["updated_at_follows.holds"]
 
 
-def test_what_was_not_measured_cannot_have_moved(profile: ServiceProfile) -> None:
+def test_what_was_not_measured_cannot_have_moved(profile):
     unknown = replace(
         profile,
         largest_page=None,
@@ -161,7 +153,7 @@ def test_what_was_not_measured_cannot_have_moved(profile: ServiceProfile) -> Non
     ]
 
 
-def test_no_order_at_all_is_a_finding(profile: ServiceProfile) -> None:
+def test_no_order_at_all_is_a_finding(profile):
     from backread._profile.text import NO_ORDER
 
     none = replace(
@@ -174,7 +166,7 @@ def test_no_order_at_all_is_a_finding(profile: ServiceProfile) -> None:
     assert [each.path for each in none.differences(other)] == ["users.order"]
 
 
-def test_a_difference_is_a_record_as_others_are(profile: ServiceProfile) -> None:
+def test_a_difference_is_a_record_as_others_are(profile):
     found = Difference("largest_page", 99, 50)
     assert found == Difference("largest_page", 99, 50)
     assert hash(found) == hash(Difference("largest_page", 99, 50))

@@ -1,14 +1,11 @@
 """Progress is shown where somebody looks, while it happens, and changes nothing of what is read."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import re
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -16,7 +13,6 @@ import pytest
 
 import backread
 from backread import Mirror, ServerError, progress
-from backread.testing import MockServer
 from canned import paged, users
 from scripted_server import Request, answer
 
@@ -104,7 +100,7 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
     return cell
 
 
-def test_a_listing_is_read_as_without_it(face: Any, backread_mock: Any, terminal: Terminal) -> None:
+def test_a_listing_is_read_as_without_it(face, backread_mock, terminal):
     client = face.client(backread_mock)
     plain = face.collect(client.users.list())
     requests = backread_mock.calls().count
@@ -121,7 +117,7 @@ def test_a_listing_is_read_as_without_it(face: Any, backread_mock: Any, terminal
     assert len(terminal.lines) == 2
 
 
-def test_frames_are_shown_too(face: Any, backread_mock: Any, terminal: Terminal) -> None:
+def test_frames_are_shown_too(face, backread_mock, terminal):
     pytest.importorskip("polars")
     client = face.client(backread_mock)
     frame = face.call(progress(client.messages.all()).to_polars)
@@ -130,7 +126,7 @@ def test_frames_are_shown_too(face: Any, backread_mock: Any, terminal: Terminal)
     assert line.startswith(f"messages of every user  {frame.height:,} rows · 200 lists · ")
 
 
-def test_it_is_seen_while_another_package_reads(scripted: Any, terminal: Terminal) -> None:
+def test_it_is_seen_while_another_package_reads(scripted, terminal):
     polars = pytest.importorskip("polars")
     service = paged(users(150))
 
@@ -147,7 +143,7 @@ def test_it_is_seen_while_another_package_reads(scripted: Any, terminal: Termina
     assert shown[0].startswith("users ████████████████░░░░░░░░ 66%  99/150 rows · 1 request · ")
 
 
-def test_breaking_off_and_errors_are_said(scripted: Any, terminal: Terminal) -> None:
+def test_breaking_off_and_errors_are_said(scripted, terminal):
     service = paged(users(150))
     server = scripted(
         lambda asked: service(asked) if "offset=0" in asked.target else server.stall()
@@ -167,9 +163,7 @@ def test_breaking_off_and_errors_are_said(scripted: Any, terminal: Terminal) -> 
 
 
 @pytest.mark.backread(world={"users": 20})
-def test_nothing_is_shown_where_nobody_looks(
-    backread_mock: Any, monkeypatch: pytest.MonkeyPatch, terminal: Terminal, tmp_path: Path
-) -> None:
+def test_nothing_is_shown_where_nobody_looks(backread_mock, monkeypatch, terminal, tmp_path):
     pytest.importorskip("duckdb")
     for stderr, word in ((io.StringIO(), "xterm"), (None, "xterm"), (terminal, "dumb")):
         put_in_place(stderr, monkeypatch)
@@ -180,7 +174,7 @@ def test_nothing_is_shown_where_nobody_looks(
         assert stderr is None or stderr.getvalue() == ""
 
 
-def test_a_notebook_has_one_output_that_changes(backread_mock: Any, cell: Cell) -> None:
+def test_a_notebook_has_one_output_that_changes(backread_mock, cell):
     client = backread_mock.client()
     progress(client.users.list()).to_list()
     assert len(cell.outputs) == 1
@@ -191,7 +185,7 @@ def test_a_notebook_has_one_output_that_changes(backread_mock: Any, cell: Cell) 
 
 
 @pytest.mark.backread(world={"users": 20})
-def test_a_sync_is_shown_and_told(backread_mock: Any, cell: Cell, tmp_path: Path) -> None:
+def test_a_sync_is_shown_and_told(backread_mock, cell, tmp_path):
     pytest.importorskip("duckdb")
     told: list[Any] = []
     report = Mirror(tmp_path / "chats").sync(
@@ -204,7 +198,7 @@ def test_a_sync_is_shown_and_told(backread_mock: Any, cell: Cell, tmp_path: Path
     assert '<progress max="1" value="1.0000" aria-label="reading">' in "".join(cell.shown)
 
 
-def test_a_sync_that_fails_says_so(backread_mock: Any, terminal: Terminal, tmp_path: Path) -> None:
+def test_a_sync_that_fails_says_so(backread_mock, terminal, tmp_path):
     pytest.importorskip("duckdb")
     mirror = Mirror(tmp_path / "chats")
     backread_mock.fault("messages: status(500)")
@@ -214,9 +208,7 @@ def test_a_sync_that_fails_says_so(backread_mock: Any, terminal: Terminal, tmp_p
     assert "ServerError" in terminal.lines[-1]
 
 
-def test_a_narrow_terminal_and_one_of_ascii(
-    backread_mock: Any, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_narrow_terminal_and_one_of_ascii(backread_mock, terminal, monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
     progress(backread_mock.client().messages.all()).to_list()
     assert all(len(each) < 30 for each in re.split(r"[\r\n]", terminal.getvalue()))
@@ -227,9 +219,7 @@ def test_a_narrow_terminal_and_one_of_ascii(
     assert plain.getvalue().isascii()
 
 
-def test_the_report_is_left_on_the_listing_itself(
-    face: Any, backread_mock: Any, terminal: Terminal
-) -> None:
+def test_the_report_is_left_on_the_listing_itself(face, backread_mock, terminal):
     listing = face.client(backread_mock).users.list()
     assert len(face.collect(progress(progress(listing)))) == 200
     assert listing.report.certificate == "linked"
@@ -239,12 +229,7 @@ def test_the_report_is_left_on_the_listing_itself(
     assert len(terminal.lines) == 1
 
 
-def test_it_is_shown_once(backread_mock: Any, terminal: Terminal) -> None:
-    progress(progress(backread_mock.client().users.list())).to_list()
-    assert len(terminal.lines) == 1
-
-
-def test_it_pickles(backread_server: MockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_pickles(backread_server, monkeypatch):
     monkeypatch.setenv("BACKREAD_BASE_URL", backread_server.url)
     monkeypatch.setenv("BACKREAD_API_SECRET", backread_server.secret)
     monkeypatch.setenv("BACKREAD_VENDOR", backread_server.vendor)
@@ -254,7 +239,7 @@ def test_it_pickles(backread_server: MockServer, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("wrong", [None, [1, 2], object()])
-def test_other_things_are_refused(wrong: Any) -> None:
+def test_other_things_are_refused(wrong):
     with pytest.raises(TypeError, match="takes a Listing or an AsyncListing, not "):
         progress(wrong)
 
@@ -270,7 +255,7 @@ next(items)
 """
 
 
-def test_a_program_that_leaves_a_walk_exits_quietly() -> None:
+def test_a_program_that_leaves_a_walk_exits_quietly():
     done = subprocess.run(
         [sys.executable, "-c", LEFT],
         capture_output=True,
@@ -282,7 +267,7 @@ def test_a_program_that_leaves_a_walk_exits_quietly() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_importing_backread_does_not_import_it() -> None:
+def test_importing_backread_does_not_import_it():
     code = "import sys, backread; print([m for m in sys.modules if 'progress' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

@@ -1,28 +1,25 @@
 """Proxies: who is told which credential, and where a proxy's password does not show."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import gc
 import logging
-import os
 import pickle
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backread import BackreadError, Client, ConfigurationError, ConnectError, StatusError
 from canned import user
-from scripted_server import answer
+from scripted_server import Place, answer
 
 # The authority of the tests; the wheel is checked without it.
 pytest.importorskip("trustme")
 
+
 from proxy_server import ProxyServer
-from secure_server import Authority, SecureServer
+from secure_server import SecureServer
 from shown import everything_public, told_by, with_locals, without_the_callers_frame
 
 HOST = "chat.example.com"
@@ -33,20 +30,11 @@ SECRET = SecureServer.secret
 NEEDS_PASSWORD = b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n"
 
 
-@pytest.fixture(autouse=True)
-def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {"all_proxy", "http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"}
-    for name in [name for name in os.environ if name.lower() in names]:
-        monkeypatch.delenv(name)
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+pytestmark = pytest.mark.usefixtures("no_settings")
 
 
 @pytest.fixture
-def secure(authority: Authority) -> Iterator[SecureServer]:
+def secure(authority: Any) -> Iterator[SecureServer]:
     """A service that is known by a name which is not this machine's."""
     with SecureServer(authority.context(HOST), host=HOST) as server:
         yield server
@@ -81,34 +69,29 @@ def check_told_apart(proxy: ProxyServer, service: SecureServer) -> None:
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
 @pytest.mark.parametrize("value", ["http://user:pa55word@[::", "garbage pa55word", "http://"])
 def test_an_address_of_the_environment_that_cannot_be_read_is_not_passed_over(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+    monkeypatch, name, value
+):
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigurationError, match=name) as caught:
         Client("https://chat.example.com", "s3cretOfOurs", "example")
     assert "pa55word" not in str(caught.value)
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
 def test_proxy_and_service_are_each_told_their_own_credential(
-    face: Any, secure: SecureServer, authority: Authority, propose: Propose
-) -> None:
-    proxy = propose(secure.server_port)
-    client = face.client(
-        secure, proxy=f"http://ada:{PASSWORD}@{proxy.address}", ca_bundle=authority.file
-    )
-    assert face.call(client.users.get, 42).id == 42
+    face, secure, authority, propose, scheme
+):
+    context = authority.context("127.0.0.1") if scheme == "https" else None
+    proxy = propose(secure.server_port, context=context)
+    address = f"{scheme}://ada:{PASSWORD}@{proxy.address}"
+    assert face.get(secure, proxy=address, ca_bundle=authority.file).id == 42
     check_told_apart(proxy, secure)
 
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
 def test_a_proxy_of_the_environment_is_told_no_more(
-    face: Any,
-    secure: SecureServer,
-    authority: Authority,
-    propose: Propose,
-    monkeypatch: pytest.MonkeyPatch,
-    variable: str,
-) -> None:
+    face, secure, authority, propose, monkeypatch, variable
+):
     proxy = propose(secure.server_port)
     monkeypatch.setenv(variable, f"http://ada:{PASSWORD}@{proxy.address}")
     client = face.client(secure, ca_bundle=authority.file)
@@ -117,35 +100,22 @@ def test_a_proxy_of_the_environment_is_told_no_more(
     assert PASSWORD not in everything_public(client)
 
 
-def test_a_proxy_over_tls_is_told_no_more(
-    face: Any, secure: SecureServer, authority: Authority, propose: Propose
-) -> None:
-    proxy = propose(secure.server_port, context=authority.context("127.0.0.1"))
-    client = face.client(
-        secure, proxy=f"https://ada:{PASSWORD}@{proxy.address}", ca_bundle=authority.file
-    )
-    assert face.call(client.users.get, 42).id == 42
-    check_told_apart(proxy, secure)
-
-
-def test_the_argument_rules_over_the_environment(
-    face: Any,
-    secure: SecureServer,
-    authority: Authority,
-    propose: Propose,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_argument_rules_over_the_environment(face, secure, authority, propose, monkeypatch):
     given, environment = propose(secure.server_port), propose(secure.server_port)
     monkeypatch.setenv("HTTPS_PROXY", f"http://{environment.address}")
-    client = face.client(secure, proxy=f"http://{given.address}", ca_bundle=authority.file)
-    assert face.call(client.users.get, 42).id == 42
+    proxy = f"http://{given.address}"
+    assert face.get(secure, proxy=proxy, ca_bundle=authority.file).id == 42
     assert (len(given.requests), len(environment.requests)) == (1, 0)
 
 
+class Plain(Place):
+    """A service that is reached over plain HTTP, by a proxy."""
+
+    url = f"http://{HOST}"
+
+
 @pytest.mark.parametrize("variable", ["NO_PROXY", "no_proxy"])
-def test_a_host_of_no_proxy_is_asked_without_one(
-    face: Any, propose: Propose, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+def test_a_host_of_no_proxy_is_asked_without_one(face, propose, monkeypatch, variable):
     proxy = propose()
     monkeypatch.setenv("HTTPS_PROXY", f"http://ada:{PASSWORD}@{proxy.address}")
     # An address that is kept for documents: nothing answers there.
@@ -157,23 +127,14 @@ def test_a_host_of_no_proxy_is_asked_without_one(
     assert proxy.requests == []
 
 
-def test_plain_http_by_a_proxy_shows_it_the_secret_so_it_must_be_allowed(
-    face: Any, propose: Propose
-) -> None:
+def test_plain_http_by_a_proxy_shows_it_the_secret_so_it_must_be_allowed(face, propose):
     for base_url in ("http://127.0.0.1:9", "http://localhost:9"):
-        with pytest.raises(ConfigurationError, match="allow_http=True") as caught:
+        with pytest.raises(ConfigurationError, match="allow_http") as caught:
             face.kind(base_url, SECRET, "example", proxy="http://ada:pw@proxy.example.com:3128")
         assert "proxy" in str(caught.value)
     proxy = propose(plain=lambda request: answer(200, user(42)))
-    client = face.kind(
-        f"http://{HOST}",
-        SECRET,
-        "example",
-        allow_http=True,
-        proxy=f"http://ada:{PASSWORD}@{proxy.address}",
-    )
-    assert face.call(client.users.get, 42).id == 42
-    face.close(client)
+    address = f"http://ada:{PASSWORD}@{proxy.address}"
+    assert face.get(Plain(), allow_http=True, proxy=address).id == 42
     (request,) = proxy.requests
     assert request.target == f"http://{HOST}/external/users/42"
     assert request.headers["authorization"] == f"Bearer {SECRET}"
@@ -193,15 +154,8 @@ def failures(face: Any, client: Any) -> Iterator[BackreadError]:
 @pytest.mark.parametrize("by", ["argument", "environment"])
 @pytest.mark.parametrize("trouble", ["407", "403", "garbage", "hang up", "unreachable", "TLS"])
 def test_no_failure_shows_the_password(
-    face: Any,
-    secure: SecureServer,
-    authority: Authority,
-    propose: Propose,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    trouble: str,
-    by: str,
-) -> None:
+    face, secure, authority, propose, caplog, monkeypatch, trouble, by
+):
     caplog.set_level(logging.DEBUG)
     refusal = {
         "407": NEEDS_PASSWORD,
@@ -227,36 +181,22 @@ def test_no_failure_shows_the_password(
     assert secure.requests == []
 
 
-def test_a_refused_password_is_sent_to_a_proxy_once(
-    face: Any, secure: SecureServer, propose: Propose
-) -> None:
+def test_a_refused_password_is_sent_to_a_proxy_once(face, secure, propose):
     """More attempts might lock the account."""
     proxy = propose(secure.server_port, refusal=NEEDS_PASSWORD)
-    client = face.client(secure, proxy=f"http://ada:{PASSWORD}@{proxy.address}")
-    with pytest.raises(
-        ConnectError, match=r"407: the proxy wants .* proxy= or HTTPS_PROXY"
-    ) as caught:
-        face.call(client.users.get, 42)
-    face.close(client)
-    assert len(caught.value.attempts) == len(proxy.requests) == 1
+    hint = r"407: the proxy requires .* proxy= or HTTPS_PROXY"
+    address = f"http://ada:{PASSWORD}@{proxy.address}"
+    error = face.failure(secure, ConnectError, hint, proxy=address)
+    assert len(error.attempts) == len(proxy.requests) == 1
 
 
-def test_a_plain_proxy_that_wants_a_password_is_an_error_that_says_where_it_goes(
-    face: Any, propose: Propose
-) -> None:
-    proxy = propose(plain=lambda request: NEEDS_PASSWORD)
-    client = face.kind(
-        f"http://{HOST}", SECRET, "example", allow_http=True, proxy=f"http://{proxy.address}"
-    )
-    with pytest.raises(StatusError, match="proxy=") as caught:
-        face.call(client.users.get, 42)
-    face.close(client)
-    assert caught.value.status_code == 407
+def test_a_plain_proxy_that_wants_a_password_is_an_error_that_says_where_it_goes(face, propose):
+    proxy = f"http://{propose(plain=lambda request: NEEDS_PASSWORD).address}"
+    error = face.failure(Plain(), StatusError, "proxy=", allow_http=True, proxy=proxy)
+    assert error.status_code == 407
 
 
-def test_nothing_that_hangs_on_a_client_holds_the_password(
-    face: Any, secure: SecureServer, authority: Authority, propose: Propose
-) -> None:
+def test_nothing_that_hangs_on_a_client_holds_the_password(face, secure, authority, propose):
     proxy = propose(secure.server_port)
     client = face.client(
         secure, proxy=f"http://ada:{PASSWORD}@{proxy.address}", ca_bundle=authority.file
@@ -292,7 +232,7 @@ def test_nothing_that_hangs_on_a_client_holds_the_password(
         f"{PASSWORD}",
     ],
 )
-def test_a_proxy_that_is_refused_is_not_shown(face: Any, proxy: str) -> None:
+def test_a_proxy_that_is_refused_is_not_shown(face, proxy):
     with pytest.raises(ConfigurationError, match="proxy") as caught:
         face.kind("https://chat.example.com", SECRET, "example", proxy=proxy)
     error = without_the_callers_frame(caught.value)
@@ -300,7 +240,7 @@ def test_a_proxy_that_is_refused_is_not_shown(face: Any, proxy: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_the_options_of_the_command_do_not_show_it(tmp_path: Path) -> None:
+def test_the_options_of_the_command_do_not_show_it():
     pytest.importorskip("typer")
     from backread.cli.connection import Connection
 

@@ -1,7 +1,5 @@
 """The rate limit of a lane, and how the client fares with it."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from typing import Any
@@ -9,10 +7,10 @@ from typing import Any
 import pytest
 
 import backread
-from backread.testing import Lane, Rate
+from backread.testing import Rate
 
 
-def test_a_rate_reads_back_from_its_text() -> None:
+def test_a_rate_reads_back_from_its_text():
     rate = Rate(10, burst=20, says="headers")
     assert str(rate) == "10/s burst=20 says=headers"
     assert Rate.read(str(rate)) == rate
@@ -29,59 +27,49 @@ def test_a_rate_reads_back_from_its_text() -> None:
 @pytest.mark.parametrize(
     "arguments", [{"per_second": 0}, {"per_second": math.nan}, {"per_second": 1, "burst": 0}]
 )
-def test_a_rate_out_of_bounds_is_a_value_error(arguments: dict[str, Any]) -> None:
+def test_a_rate_out_of_bounds_is_a_value_error(arguments):
     with pytest.raises(ValueError, match=r"per_second|burst"):
         Rate(**arguments)
     with pytest.raises(ValueError, match="says"):
         Rate(1, says="loudly")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="status: must be 429 or 503"):
         Rate(1, status=500)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="text: such as '10/s burst=20', not None"):
+    with pytest.raises(TypeError, match="text must be a str such as '10/s burst=20', not None"):
         Rate.read(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("says", ["retry_after", "headers"])
-def test_a_client_that_is_told_waits_and_reads_all(
-    face: Any, backread_mock: Lane, says: Any
-) -> None:
-    m = backread_mock
-    m.clock.virtual()
-    m.rate = Rate(0.5, burst=2, says=says)
-    client = face.client(m, max_concurrency=1)
+def test_a_client_that_is_told_waits_and_reads_all(face, mock, says):
+    mock.rate = Rate(0.5, burst=2, says=says)
+    client = face.client(mock, max_concurrency=1)
     assert len(face.collect(client.users.list(page_size=50))) == 200
-    assert m.calls("users", status=200).count >= 4
+    assert mock.calls("users", status=200).count >= 4
     # What came late waited for its token, two seconds each.
-    assert sum(m.clock.slept) >= 2 * (m.calls("users", status=200).count - 2) - 0.001
+    assert sum(mock.clock.slept) >= 2 * (mock.calls("users", status=200).count - 2) - 0.001
 
 
-def test_a_client_that_is_told_nothing_backs_off(face: Any, backread_mock: Lane) -> None:
-    m = backread_mock
-    m.clock.virtual()
-    m.rate = Rate(1, says="nothing")
-    client = face.client(m, max_concurrency=1, max_retries=20)
+def test_a_client_that_is_told_nothing_backs_off(face, mock):
+    mock.rate = Rate(1, says="nothing")
+    client = face.client(mock, max_concurrency=1, max_retries=20)
     assert len(face.collect(client.users.list(page_size=99))) == 200
-    assert m.statuses()[429] >= 1
+    assert mock.statuses()[429] >= 1
 
 
-def test_what_is_told_is_enough(backread_mock: Lane, by_hand: Any) -> None:
-    m = backread_mock
-    m.clock.virtual()
-    m.rate = Rate(0.2)
-    caller = by_hand(m)
+def test_what_is_told_is_enough(mock, by_hand):
+    mock.rate = Rate(0.2)
+    caller = by_hand(mock)
     assert caller("/external/users").status == 200
     refused = caller("/external/users")
     assert refused.status == 429
-    m.clock.advance(int(refused.headers["retry-after"]) - 0.5)
+    mock.clock.advance(int(refused.headers["retry-after"]) - 0.5)
     assert caller("/external/users").status == 429
-    m.clock.advance(0.5)
+    mock.clock.advance(0.5)
     assert caller("/external/users").status == 200
 
 
-def test_headers_come_with_every_answer(backread_mock: Lane, by_hand: Any) -> None:
-    m = backread_mock
-    m.clock.virtual()
-    m.rate = "2/s burst=2 says=headers"
-    caller = by_hand(m)
+def test_headers_come_with_every_answer(mock, by_hand):
+    mock.rate = "2/s burst=2 says=headers"
+    caller = by_hand(mock)
     answers = [caller("/external/users") for _ in range(3)]
     assert [each.status for each in answers] == [200, 200, 429]
     assert [each.headers["x-ratelimit-remaining"] for each in answers] == ["1", "0", "0"]
@@ -89,7 +77,7 @@ def test_headers_come_with_every_answer(backread_mock: Lane, by_hand: Any) -> No
     assert "retry-after" not in answers[-1].headers
 
 
-def test_a_worker_is_told_when_to_come_back(face: Any, backread_mock: Lane) -> None:
+def test_a_worker_is_told_when_to_come_back(face, backread_mock):
     m = backread_mock
     m.rate = Rate(0.1)
     client = face.client(m, on_rate_limit="raise")
@@ -101,7 +89,7 @@ def test_a_worker_is_told_when_to_come_back(face: Any, backread_mock: Lane) -> N
     face.call(client.users.page)
 
 
-def test_a_text_where_a_number_is_wanted_is_told_so() -> None:
+def test_a_text_where_a_number_is_wanted_is_told_so():
     text: Any = "10/s"
     with pytest.raises(TypeError, match=r"Rate\.read\('10/s'\)"):
         Rate(text)

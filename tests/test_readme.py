@@ -4,8 +4,6 @@ A block is one of five kinds, by its language and content, and each kind has its
 no kind fails. ``42`` in a block stands for a user, so it becomes the id of one in the mock's world.
 """
 
-import ast
-import inspect
 import logging
 import re
 import signal
@@ -17,7 +15,7 @@ from typing import get_args
 import pytest
 
 import backread.errors
-from backread import AsyncClient, Client
+from backread import Client
 from backread.models import Certificate
 from backread.testing import MockServer, World
 from documents import (
@@ -58,14 +56,14 @@ def requests(server: MockServer) -> int:
     return sum(server.counts().values())
 
 
-def test_every_block_has_a_runner() -> None:
+def test_every_block_has_a_runner():
     kinds = {"make", "mock", "shell", "pytest", "python"}
     README.check(kinds | ELSEWHERE)
     assert {block.kind for block in README.blocks} >= kinds
 
 
 @of_kind(README.blocks, "python")
-def test_python(block: Block, server: MockServer, environment: dict[str, str]) -> None:
+def test_python(block, server, environment):
     block.require_imports()
     before = requests(server)
     try:
@@ -79,16 +77,14 @@ def test_python(block: Block, server: MockServer, environment: dict[str, str]) -
 
 
 @of_kind(README.blocks, "pytest")
-def test_pytest(block: Block, environment: dict[str, str], tmp_path: Path) -> None:
+def test_pytest(block, environment, tmp_path):
     outcome = run_tests(tmp_path, environment, [block])[block.module]
     assert not outcome.problems
     assert set(outcome.passed) == set(block.tests)
 
 
 @of_kind(README.blocks, "shell")
-def test_shell(
-    block: Block, server: MockServer, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_shell(block, server, environment, tmp_path):
     before = requests(server)
     for command in for_world(block, server.world).splitlines():
         assert server.secret not in run_shell(command, tmp_path, environment)
@@ -96,7 +92,7 @@ def test_shell(
 
 
 @of_kind(README.blocks, "mock")
-def test_mock(block: Block, environment: dict[str, str], tmp_path: Path) -> None:
+def test_mock(block, environment, tmp_path):
     users = re.search(r"--users (\d+)", block.code)
     assert users is not None
     with subprocess.Popen(
@@ -125,39 +121,30 @@ def test_mock(block: Block, environment: dict[str, str], tmp_path: Path) -> None
 
 @pytest.mark.skipif(not IN_CHECKOUT, reason="the Makefile is not here")
 @of_kind(README.blocks, "make")
-def test_make(block: Block) -> None:
+def test_make(block):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert {command.split()[1] for command in block.code.splitlines()} <= targets
 
 
-def test_the_table_of_arguments_is_the_signature() -> None:
-    documented = {
-        name: ast.literal_eval(cells[0]) for name, cells in README.table("argument").items()
-    }
-    for client in (Client, AsyncClient):
-        parameters = inspect.signature(client).parameters.values()
-        assert documented == {parameter.name: parameter.default for parameter in parameters}
-
-
-def test_the_table_of_errors_names_every_error() -> None:
+def test_the_table_of_errors_names_every_error():
     documented = set(README.table("error")) | {"BackreadError", "TransportError"}
     public = set(backread.errors.__all__) - {"Attempt", "IncompleteWarning"}
     assert documented == public
 
 
-def test_the_table_of_errors_gives_the_exit_codes() -> None:
+def test_the_table_of_errors_gives_the_exit_codes():
     exits = pytest.importorskip("backread.cli.exits")
     for name, cells in README.table("error").items():
         kind = getattr(backread.errors, name)
         assert exits.exit_code(kind.__new__(kind)) == int(cells[-1].rstrip(" |")), name
 
 
-def test_the_table_of_certificates_is_what_this_release_earns() -> None:
+def test_the_table_of_certificates_is_what_this_release_earns():
     assert tuple(README.table("certificate")) == get_args(Certificate)
 
 
-def test_the_tables_of_the_mirror_are_its_tables(server: MockServer, tmp_path: Path) -> None:
+def test_the_tables_of_the_mirror_are_its_tables(server, tmp_path):
     pytest.importorskip("duckdb")
     from backread import Mirror
 

@@ -1,7 +1,5 @@
 """`record`: a service in fakes, that the mock serves as the service served what was real."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -71,7 +69,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("dialect", ["documented", "hostile order=id"])
-def test_no_word_of_the_service_is_in_the_record(tmp_path: Path, dialect: str) -> None:
+def test_no_word_of_the_service_is_in_the_record(tmp_path, dialect):
     world = World(**WORLD)
     with MockServer(world, dialect=dialect, vendor="vendorword") as server:
         made = recorded(server, tmp_path / "record", probe=True)
@@ -92,7 +90,7 @@ def test_no_word_of_the_service_is_in_the_record(tmp_path: Path, dialect: str) -
             assert private not in text
 
 
-def test_words_of_any_kind_are_replaced_at_every_depth(tmp_path: Path) -> None:
+def test_words_of_any_kind_are_replaced_at_every_depth(tmp_path):
     sentinel = "Xq7Sentinel"
     odd: dict[str, Any] = {
         "deep": [{"er": {"and": [sentinel, {"deeper": f"{sentinel}@{sentinel}.com"}]}}],
@@ -126,7 +124,7 @@ def test_words_of_any_kind_are_replaced_at_every_depth(tmp_path: Path) -> None:
     assert "2024-03" not in world_text(made)
 
 
-def test_names_that_stay_are_listed(tmp_path: Path) -> None:
+def test_names_that_stay_are_listed(tmp_path):
     row = user(
         7,
         user_attributes=[{"name": "Anna_Schmidt", "value": "x"}, {"name": "Anna Schmidt"}],
@@ -148,7 +146,7 @@ def test_names_that_stay_are_listed(tmp_path: Path) -> None:
 # --- shapes ---------------------------------------------------------------------------------------
 
 
-def test_types_nulls_gaps_and_order_of_keys_stay(tmp_path: Path) -> None:
+def test_types_nulls_gaps_and_order_of_keys_stay(tmp_path):
     changes: dict[str, Any] = {
         "reference": None,
         "online_at": 1_700_000_000,
@@ -197,13 +195,13 @@ def test_types_nulls_gaps_and_order_of_keys_stay(tmp_path: Path) -> None:
         (" \n", r" \n"),
     ],
 )
-def test_a_text_keeps_its_form(tmp_path: Path, real: str, pattern: str) -> None:
+def test_a_text_keeps_its_form(tmp_path, real, pattern):
     fake = one(tmp_path / "record", reference=real)["reference"]
     assert re.fullmatch(pattern, fake), fake
     assert fake != real or not real.strip()
 
 
-def test_what_was_equal_is_equal(tmp_path: Path) -> None:
+def test_what_was_equal_is_equal(tmp_path):
     ada = {"id": 7, "name": "Ada Lovelace", "email": "ada@acme.com"}
     mine = message(5, sender_type="user", sender=dict(ada), user_id=7, body="To ada@acme.com")
     rows = [
@@ -221,7 +219,7 @@ def test_what_was_equal_is_equal(tmp_path: Path) -> None:
     assert first["name"] != second["name"]
 
 
-def test_ids_keep_their_order_and_times_their_distances(server: MockServer, tmp_path: Path) -> None:
+def test_ids_keep_their_order_and_times_their_distances(server, tmp_path):
     from datetime import datetime
 
     def instants(rows: list[dict[str, Any]]) -> list[datetime]:
@@ -243,9 +241,7 @@ def test_ids_keep_their_order_and_times_their_distances(server: MockServer, tmp_
         assert len(messages) == len(world.message_ids(user_id))
 
 
-def test_no_time_beside_the_rows_tells_by_how_much_theirs_were_moved(
-    server: MockServer, tmp_path: Path
-) -> None:
+def test_no_time_beside_the_rows_tells_by_how_much_theirs_were_moved(server, tmp_path):
     from datetime import UTC, datetime, timedelta
 
     before = datetime.now(UTC)
@@ -271,9 +267,7 @@ def world_text(made: Record) -> str:
     return (made.folder / "world.jsonl").read_text(encoding="utf-8")
 
 
-def test_records_of_one_key_are_alike_and_others_are_not(
-    server: MockServer, tmp_path: Path
-) -> None:
+def test_records_of_one_key_are_alike_and_others_are_not(server, tmp_path):
     texts = [
         world_text(recorded(server, tmp_path / str(number), key=key))
         for number, key in enumerate([KEY, KEY.decode(), b"another key of many bytes", None, None])
@@ -283,9 +277,7 @@ def test_records_of_one_key_are_alike_and_others_are_not(
 
 
 @pytest.mark.parametrize("key", [b"", b"short", "fifteen letters"])
-def test_a_key_that_could_be_guessed_is_refused(
-    server: MockServer, tmp_path: Path, key: bytes
-) -> None:
+def test_a_key_that_could_be_guessed_is_refused(server, tmp_path, key):
     with pytest.raises(ValueError, match="too few") as caught:
         recorded(server, tmp_path / "record", key=key)
     assert not key or str(key) not in str(caught.value)
@@ -330,7 +322,7 @@ def rank(ids: list[Any]) -> list[int]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_mock_serves_a_record_as_the_service_did(tmp_path: Path, dialect: str) -> None:
+def test_the_mock_serves_a_record_as_the_service_did(tmp_path, dialect):
     with MockServer(World(**WORLD), dialect=dialect) as real:
         made = recorded(real, tmp_path / "record", probe=True)
         with real.client() as client:
@@ -349,7 +341,7 @@ def test_the_mock_serves_a_record_as_the_service_did(tmp_path: Path, dialect: st
     assert [each.path for each in moved or [] if each.path != "fields.page.has_more"] == []
 
 
-def test_rows_that_are_added_come_at_the_end_that_grows(tmp_path: Path) -> None:
+def test_rows_that_are_added_come_at_the_end_that_grows(tmp_path):
     with MockServer(World(**WORLD), dialect="order=newest") as server:
         made = recorded(server, tmp_path / "record", probe=True)
     world = made.world()
@@ -361,7 +353,7 @@ def test_rows_that_are_added_come_at_the_end_that_grows(tmp_path: Path) -> None:
 # --- what is kept ---------------------------------------------------------------------------------
 
 
-def test_only_gets_are_sent_and_the_profile_is_one(server: MockServer, tmp_path: Path) -> None:
+def test_only_gets_are_sent_and_the_profile_is_one(server, tmp_path):
     with server.lane() as lane:
         made = recorded(lane, tmp_path / "record", probe=True)
         assert {entry.method for entry in lane.journal} == {"GET"}
@@ -378,7 +370,7 @@ def test_only_gets_are_sent_and_the_profile_is_one(server: MockServer, tmp_path:
     assert repr(made).startswith("<Record ")
 
 
-def test_users_stand_all_over_the_list_or_at_its_start(server: MockServer, tmp_path: Path) -> None:
+def test_users_stand_all_over_the_list_or_at_its_start(server, tmp_path):
     everyone = [row["id"] for row in rows_of(recorded(server, tmp_path / "all", users=None))]
     spread = recorded(server, tmp_path / "spread", users=7)
     ids = [row["id"] for row in rows_of(spread)]
@@ -392,21 +384,21 @@ def test_users_stand_all_over_the_list_or_at_its_start(server: MockServer, tmp_p
     assert (first.about.total_users, first.about.users_certificate) == (None, "uncertified")
 
 
-def test_the_first_messages_of_each_user(server: MockServer, tmp_path: Path) -> None:
+def test_the_first_messages_of_each_user(server, tmp_path):
     made = recorded(server, tmp_path / "record", messages_per_user=3)
     counts = [len(row["messages"]) for row in rows_of(made)]
     world = server.world
     assert counts == [min(3, len(world.message_ids(each))) for each in world.user_ids()]
 
 
-def test_a_user_who_goes_meanwhile_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_a_user_who_goes_meanwhile_is_left_out_and_counted(tmp_path):
     with MockServer(World(users=30, messages_per_user=(1, 2))) as server:
         server.fault(f"messages user={server.world.user_ids()[4]}: status(404)")
         made = recorded(server, tmp_path / "record")
     assert (made.about.users, list(made.about.left_out.values())) == (29, [1])
 
 
-def test_ids_that_are_no_numbers_are_left_out_and_counted(tmp_path: Path, scripted: Any) -> None:
+def test_ids_that_are_no_numbers_are_left_out_and_counted(tmp_path, scripted):
     from probing import Rows
 
     users = [user("a-1"), user(2), user(None), user(-4), user("5")]
@@ -422,7 +414,7 @@ def test_ids_that_are_no_numbers_are_left_out_and_counted(tmp_path: Path, script
 # --- the folder -----------------------------------------------------------------------------------
 
 
-def test_a_failure_leaves_nothing_behind(server: MockServer, tmp_path: Path) -> None:
+def test_a_failure_leaves_nothing_behind(server, tmp_path):
     with Client(server.url, "mock_wrong", server.vendor) as client:
         for probe in (True, False):
             with pytest.raises(AuthenticationError):
@@ -430,16 +422,16 @@ def test_a_failure_leaves_nothing_behind(server: MockServer, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_costs_no_request(server: MockServer, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_costs_no_request(server, tmp_path):
     before = sum(server.counts().values())
     # Too long for the folder beside it that is written in.
-    with pytest.raises(OSError, match=r"n cannot be made: .*; name another folder"):
+    with pytest.raises(OSError, match=r"n cannot be created: .*; name another folder"):
         recorded(server, tmp_path / ("n" * 240), probe=True)
     assert sum(server.counts().values()) == before
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_in_the_middle_keeps_the_record_of_before(tmp_path: Path) -> None:
+def test_a_failure_in_the_middle_keeps_the_record_of_before(tmp_path):
     with MockServer(World(users=30, messages_per_user=(1, 2))) as server:
         made = recorded(server, tmp_path / "record")
         before = world_text(made)
@@ -461,9 +453,7 @@ def refuse_renames(patch: pytest.MonkeyPatch, *endings: str) -> None:
     patch.setattr(Path, "rename", refusing)
 
 
-def test_a_record_that_cannot_take_its_place_leaves_the_one_before(
-    server: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_that_cannot_take_its_place_leaves_the_one_before(server, tmp_path, monkeypatch):
     made = recorded(server, tmp_path / "record", users=2)
     before = world_text(made)
     with monkeypatch.context() as patch:
@@ -474,16 +464,14 @@ def test_a_record_that_cannot_take_its_place_leaves_the_one_before(
     assert [each.name for each in tmp_path.iterdir()] == ["record"]
     with monkeypatch.context() as patch:
         refuse_renames(patch, ".unfinished", ".former")
-        with pytest.raises(OSError, match=r"the one before is in .*; move it back to"):
+        with pytest.raises(OSError, match=r"the previous one is now in .*; move it back to"):
             recorded(server, made.folder, users=3, replace=True)
     [former] = tmp_path.iterdir()
     former.rename(made.folder)
     assert world_text(made) == before
 
 
-def test_what_a_killed_recording_left_is_in_nobodys_way(
-    server: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_recording_left_is_in_nobodys_way(server, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         # A kill, after which nothing is tidied up.
         patch.setattr(shutil, "rmtree", lambda *_, **__: None)
@@ -499,7 +487,7 @@ def test_what_a_killed_recording_left_is_in_nobodys_way(
     assert recorded(server, tmp_path / "record", users=3, replace=True).about.users == 3
 
 
-def test_a_failure_ends_the_long_lists_that_are_being_read(tmp_path: Path) -> None:
+def test_a_failure_ends_the_long_lists_that_are_being_read(tmp_path):
     with MockServer(World(users=8, messages_per_user=(6_000, 6_000))) as server:
         first = server.world.user_ids()[0]
         server.fault("messages: latency(20)")
@@ -510,7 +498,7 @@ def test_a_failure_ends_the_long_lists_that_are_being_read(tmp_path: Path) -> No
         assert server.calls("messages").count < 200
 
 
-def test_only_a_record_gives_way_and_only_when_asked(server: MockServer, tmp_path: Path) -> None:
+def test_only_a_record_gives_way_and_only_when_asked(server, tmp_path):
     folder = tmp_path / "record"
     folder.mkdir()
     recorded(server, folder, users=2)
@@ -529,14 +517,14 @@ def test_only_a_record_gives_way_and_only_when_asked(server: MockServer, tmp_pat
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({}, "holds no record"),
+        ({}, "is not a record"),
         ({"about.json": "no"}, "not JSON"),
         ({"about.json": "[]"}, "no record_version"),
         ({"about.json": '{"record_version": 99}'}, "install a newer backread"),
-        ({"about.json": '{"record_version": 1}'}, "does not fit"),
+        ({"about.json": '{"record_version": 1}'}, "is damaged"),
     ],
 )
-def test_what_is_no_record_says_why(tmp_path: Path, files: dict[str, str], says: str) -> None:
+def test_what_is_no_record_says_why(tmp_path, files, says):
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=says):
@@ -544,16 +532,14 @@ def test_what_is_no_record_says_why(tmp_path: Path, files: dict[str, str], says:
 
 
 @pytest.mark.parametrize("wrong", [{"users": 0}, {"messages_per_user": -1}, {"users": True}])
-def test_wrong_arguments_send_nothing(
-    server: MockServer, tmp_path: Path, wrong: dict[str, Any]
-) -> None:
+def test_wrong_arguments_send_nothing(server, tmp_path, wrong):
     with server.lane() as lane:
         with pytest.raises(ValueError, match=next(iter(wrong))):
             recorded(lane, tmp_path / "record", **wrong)
         assert list(lane.journal) == []
 
 
-def test_another_client_is_refused(server: MockServer, tmp_path: Path) -> None:
+def test_another_client_is_refused(server, tmp_path):
     client: Any = AsyncClient(server.url, server.secret, server.vendor)
     with pytest.raises(TypeError, match="AsyncClient"):
         record(client, tmp_path / "record")

@@ -163,30 +163,26 @@ seeds = st.none() | st.integers(0, 2**32)
 
 @drawn
 @given(rows=json_strategies.pages("users"), seed=seeds)
-def test_users_are_the_same_through_every_face(
-    stage: Stage, rows: list[Object], seed: int | None
-) -> None:
+def test_users_are_the_same_through_every_face(stage, rows, seed):
     check(stage, rows, "users", seed)
 
 
 @drawn
 @given(rows=json_strategies.pages("messages"), seed=seeds)
-def test_messages_are_the_same_through_every_face(
-    stage: Stage, rows: list[Object], seed: int | None
-) -> None:
+def test_messages_are_the_same_through_every_face(stage, rows, seed):
     check(stage, rows, "messages", seed)
 
 
 @drawn
 @given(text=json_strategies.WILD_MOMENTS)
-def test_a_timestamp_is_the_same_through_every_face(stage: Stage, text: str) -> None:
+def test_a_timestamp_is_the_same_through_every_face(stage, text):
     for key in ("users", "messages"):
         pairs = [(n, text if n == "created_at" else v) for n, v in json_strategies.whole_row(key)]
         check(stage, [Object(pairs)], key, None)
 
 
 @pytest.mark.parametrize("key", ["users", "messages"])
-def test_any_value_in_any_field_is_the_same_through_every_face(stage: Stage, key: str) -> None:
+def test_any_value_in_any_field_is_the_same_through_every_face(stage, key):
     whole = json_strategies.whole_row(key)
     for field, _ in whole:
         for value in json_strategies.VALUES:
@@ -197,9 +193,7 @@ def test_any_value_in_any_field_is_the_same_through_every_face(stage: Stage, key
 @drawn
 @given(data=st.data())
 @pytest.mark.parametrize("key", ["users", "messages"])
-def test_broken_rows_are_refused_through_every_face_or_are_what_json_says(
-    stage: Stage, key: str, data: st.DataObject
-) -> None:
+def test_broken_rows_are_refused_through_every_face_or_are_what_json_says(stage, key, data):
     body = data.draw(json_strategies.broken(key))
     faces = Faces.of(stage.play(answer(200, body)), key)
     try:

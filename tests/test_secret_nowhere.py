@@ -1,17 +1,13 @@
 """Where else a secret could end up: on disk, in output, in other processes, in an echo."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
-import os
 import pickle
 import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -19,16 +15,15 @@ import pytest
 
 from backread import BackreadError, Client, DecodeError, StatusError
 from backread.testing import MockServer, World
-from canned import user
-from command_line import COMMAND, SECONDS, Done
-from interpreter import run
+from canned import envelope, user
+from interpreter import SECONDS, environment, run
 from scripted_server import answer
 from shown import told_by, with_locals, without_the_callers_frame
 
 SECRET = "t0p5ecretOfTheService"
 
 
-def test_no_file_of_a_mirror_and_no_progress_holds_it(tmp_path: Path, backread_mock: Any) -> None:
+def test_no_file_of_a_mirror_and_no_progress_holds_it(tmp_path, backread_mock):
     pytest.importorskip("duckdb")
     from backread import Mirror
 
@@ -49,17 +44,21 @@ def test_no_file_of_a_mirror_and_no_progress_holds_it(tmp_path: Path, backread_m
     assert secret not in "\n".join([*told, *map(repr, progress)])
 
 
-def test_no_profile_holds_it(face: Any) -> None:
+def test_no_profile_holds_it(face):
     with MockServer(World(seed=7, users=20)) as server:
         profile = face.call(face.client(server).probe)
         for text in (repr(profile), str(profile), profile.to_json()):
             assert server.secret not in text
 
 
+@pytest.fixture
+def scripted(scripted: Any) -> Any:
+    """As everywhere, with the secret of this file."""
+    return lambda *script: scripted(*script, secret=SECRET)
+
+
 @pytest.mark.parametrize("level", [1, logging.DEBUG, logging.INFO, logging.WARNING])
-def test_no_log_holds_it_at_any_level(
-    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture, level: int
-) -> None:
+def test_no_log_holds_it_at_any_level(face, scripted, caplog, level):
     """Each record whole, with its arguments, and of every logger there is."""
     caplog.set_level(level)
     caplog.set_level(level, "backread")
@@ -67,26 +66,16 @@ def test_no_log_holds_it_at_any_level(
     server = scripted(
         *(answer(503), answer(401, SECRET), answer(302, b"", location), answer(200, SECRET))
     )
-
-    class Place:
-        url, secret, vendor = server.url, SECRET, server.vendor
-
-    client = face.client(Place, max_retries=1)
     for _ in range(3):
-        with pytest.raises(BackreadError):
-            face.call(client.users.get, 42)
-    face.close(client)
+        face.failure(server, BackreadError, max_retries=1)
     for record in caplog.records:
         assert SECRET not in repr(vars(record)) + record.getMessage()
 
 
-def test_no_log_of_a_probe_in_an_outage_holds_it(
-    scripted: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_log_of_a_probe_in_an_outage_holds_it(scripted, caplog):
     caplog.set_level(logging.DEBUG)
     location = {"location": f"https://{SECRET}.example.com/x"}
-    rows = {"limit": 99, "offset": 0, "total": 1, "users": [user(42)]}
-    first = [answer(200, rows)]
+    first = [answer(200, envelope([user(42)]))]
 
     def respond(request: Any) -> bytes:
         if request.path.endswith("/users"):
@@ -122,16 +111,9 @@ ECHOES = {
 
 
 @pytest.mark.parametrize("echo", ECHOES)
-def test_a_service_that_sends_our_headers_back_does_not_get_it_into_an_error(
-    face: Any, scripted: Any, echo: str
-) -> None:
+def test_a_service_that_sends_our_headers_back_does_not_get_it_into_an_error(face, scripted, echo):
     """As one does that shows what it was sent, to which base_url points by mistake."""
-    server = scripted(ECHOES[echo])
-
-    class Place:
-        url, secret, vendor = server.url, SECRET, server.vendor
-
-    client = face.client(Place, max_retries=0)
+    client = face.client(scripted(ECHOES[echo]), max_retries=0)
     listing = client.users.list()
     told = [repr(listing.report)]
     for call in (
@@ -173,40 +155,39 @@ def shows_it(told: str) -> bool:
     return SECRET.lower() in plain or any(core in told for core in cores)
 
 
+def raised(kinds: Any, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """The error of a call, which shows the secret in nothing, nor in the locals of its frames."""
+    try:
+        call(*arguments, **named)
+    except kinds as caught:
+        error = without_the_callers_frame(caught)
+    else:
+        pytest.fail("no error was raised")
+    assert not shows_it(told_by(error) + with_locals(error))
+    return error
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("header", ["x-request-id", "request-id", "location", "x-echo"])
 def test_a_header_that_repeats_it_does_not_get_it_into_an_error(
-    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture, header: str, spelling: str
-) -> None:
+    face, scripted, caplog, header, spelling
+):
     caplog.set_level(logging.DEBUG)
     text = SPELLINGS[spelling]
     assert shows_it(text)
     server = scripted(lambda request: answer(503, b"", {header: f"a {text} b"}))
-
-    class Place:
-        url, secret, vendor = server.url, SECRET, server.vendor
-
-    client = face.client(Place, max_retries=1)
-    with pytest.raises(StatusError) as caught:
-        face.call(client.users.get, 42)
-    error = caught.value
-    without_the_callers_frame(error)
-    assert not shows_it(told_by(error) + with_locals(error) + caplog.text)
+    client = face.client(server, max_retries=1)
+    error = raised(StatusError, face.call, client.users.get, 42)
+    assert not shows_it(caplog.text)
     assert not shows_it(repr(pickle.loads(pickle.dumps(error)).__dict__))
     assert error.headers[header].startswith("a ")
     assert error.headers[header].endswith(" b")
     assert header == "x-echo" or header == "location" or "***" in str(error)
 
 
-def test_a_headers_name_that_repeats_it_does_not_get_it_into_an_error(
-    face: Any, scripted: Any
-) -> None:
-    class Place:
-        url, secret, vendor = scripted(answer(404, b"", {f"x-{SECRET}": "1"})).url, SECRET, "acme"
-
-    with pytest.raises(StatusError) as caught:
-        face.call(face.client(Place).users.get, 42)
-    assert SECRET.lower() not in repr(dict(caught.value.headers)).lower()
+def test_a_headers_name_that_repeats_it_does_not_get_it_into_an_error(face, scripted):
+    error = face.failure(scripted(answer(404, b"", {f"x-{SECRET}": "1"})), StatusError)
+    assert SECRET.lower() not in repr(dict(error.headers)).lower()
 
 
 @pytest.mark.parametrize(
@@ -221,23 +202,12 @@ def test_a_headers_name_that_repeats_it_does_not_get_it_into_an_error(
         f"http://{SECRET}:x/",
     ],
 )
-def test_a_redirect_that_repeats_it_does_not_get_it_into_an_error(
-    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture, location: str
-) -> None:
+def test_a_redirect_that_repeats_it_does_not_get_it_into_an_error(face, scripted, caplog, location):
     caplog.set_level(logging.DEBUG)
     server = scripted(lambda request: answer(302, b"", {"location": location}))
-
-    class Place:
-        url, secret, vendor = server.url, SECRET, server.vendor
-
-    client = face.client(Place, max_retries=0)
-    with pytest.raises(BackreadError) as caught:
-        face.call(client.users.get, 42)
-    with pytest.raises(BackreadError) as walked:
-        face.collect(client.users.list())
-    for error in (caught.value, walked.value):
-        without_the_callers_frame(error)
-        assert not shows_it(told_by(error) + with_locals(error))
+    client = face.client(server, max_retries=0)
+    raised(BackreadError, face.call, client.users.get, 42)
+    raised(BackreadError, face.collect, client.users.list())
     assert not shows_it(caplog.text)
 
 
@@ -262,38 +232,23 @@ MISPLACED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("misplaced", MISPLACED)
 @pytest.mark.parametrize("by_variable", [False, True])
 def test_an_argument_that_repeats_it_does_not_get_it_into_an_error(
-    face: Any, monkeypatch: pytest.MonkeyPatch, misplaced: str, by_variable: bool
-) -> None:
+    face, monkeypatch, misplaced, by_variable
+):
     given: dict[str, Any] = {"base_url": "https://chat.example.com", "vendor": "acme"}
     if by_variable:
         monkeypatch.setenv("BACKREAD_API_SECRET", SECRET)
     else:
         given["api_secret"] = SECRET
     given.update(MISPLACED[misplaced])
-    error: BaseException | None = None
-    try:
-        face.kind(**given)
-    except Exception as caught:
-        error = without_the_callers_frame(caught)
-    assert isinstance(error, (ValueError, TypeError))
-    assert not shows_it(told_by(error) + with_locals(error))
+    raised((ValueError, TypeError), face.kind, **given)
 
 
 @pytest.mark.parametrize(
     "changes", [{SECRET: 1}, {"on_rate_limit": SECRET}, {"proxy": SECRET}], ids=repr
 )
-def test_a_change_that_repeats_it_does_not_get_it_into_an_error(
-    face: Any, scripted: Any, changes: dict[str, Any]
-) -> None:
-    server = scripted()
-    client = face.kind(server.url, SECRET, server.vendor)
-    error: BaseException | None = None
-    try:
-        client.with_options(**changes)
-    except Exception as caught:
-        error = without_the_callers_frame(caught)
-    assert isinstance(error, (ValueError, TypeError))
-    assert not shows_it(told_by(error) + with_locals(error))
+def test_a_change_that_repeats_it_does_not_get_it_into_an_error(face, scripted, changes):
+    client = face.client(scripted())
+    raised((ValueError, TypeError), client.with_options, **changes)
 
 
 @pytest.mark.parametrize(
@@ -307,9 +262,7 @@ def test_a_change_that_repeats_it_does_not_get_it_into_an_error(
         ["sync", f"missing/{SECRET}/x", "--profile", SECRET],
     ],
 )
-def test_the_command_does_not_repeat_it_where_it_is_misplaced(
-    backread: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
+def test_the_command_does_not_repeat_it_where_it_is_misplaced(backread, monkeypatch, arguments):
     monkeypatch.setenv("BACKREAD_API_SECRET", SECRET)
     done = backread(*arguments)
     assert done.code == 2
@@ -317,33 +270,25 @@ def test_the_command_does_not_repeat_it_where_it_is_misplaced(
     assert not shows_it(done.out + done.error)
 
 
-def test_rows_that_hold_our_headers_do_not_get_it_into_a_report(face: Any, scripted: Any) -> None:
+def test_rows_that_hold_our_headers_do_not_get_it_into_a_report(face, scripted):
     server = scripted(lambda request: answer(200, {"users": [sent_back(request), SECRET]}))
-
-    class Place:
-        url, secret, vendor = server.url, SECRET, server.vendor
-
-    listing = face.client(Place, max_retries=0).users.list()
+    listing = face.client(server, max_retries=0).users.list()
     assert face.collect(listing) == []
     assert SECRET not in repr(listing.report)
 
 
-def test_a_traceback_drawn_with_its_locals_does_not_show_it(face: Any, scripted: Any) -> None:
+def test_a_traceback_drawn_with_its_locals_does_not_show_it(face, scripted):
     rich = pytest.importorskip("rich.traceback")
     console = pytest.importorskip("rich.console")
-    server = scripted(lambda request: answer(401))
-    client = face.kind(server.url, SECRET, server.vendor)
-    with pytest.raises(BackreadError) as caught:
-        face.call(client.users.get, 42)
-    face.close(client)
-    error = caught.value
+    client = face.client(scripted(answer(401)))
+    error = raised(BackreadError, face.call, client.users.get, 42)
     drawn = rich.Traceback.from_exception(
         type(error), error, error.__traceback__, show_locals=True, locals_max_string=None
     )
     page = console.Console(width=200, record=True, file=io.StringIO())
     page.print(drawn)
     assert "AuthenticationError" in page.export_text(clear=False)
-    assert SECRET not in page.export_text() + with_locals(error)
+    assert SECRET not in page.export_text()
 
 
 PYTEST = """
@@ -355,26 +300,11 @@ def test_it():
 """
 
 
-def test_a_failing_test_that_shows_its_locals_does_not_show_it(
-    scripted: Any, tmp_path: Path
-) -> None:
-    server = scripted(lambda request: answer(401))
+def test_a_failing_test_that_shows_its_locals_does_not_show_it(scripted, tmp_path):
     (tmp_path / "test_it.py").write_text(PYTEST)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--showlocals", "-vv", "--tb=long", "--full-trace"],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "BACKREAD_BASE_URL": server.url,
-            "BACKREAD_API_SECRET": SECRET,
-            "BACKREAD_VENDOR": server.vendor,
-        },
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert "AuthenticationError" in done.stdout
-    assert SECRET not in done.stdout + done.stderr
+    options = ["--showlocals", "-vv", "--tb=long", "--full-trace", "--rootdir", tmp_path, tmp_path]
+    told = told_by_module("pytest", *options, server=scripted(answer(401)))
+    assert "AuthenticationError" in told
 
 
 CHILDREN = """
@@ -395,7 +325,7 @@ except FileNotFoundError:
 """
 
 
-def test_no_other_process_is_started_and_no_variable_is_set(backread_mock: Any) -> None:
+def test_no_other_process_is_started_and_no_variable_is_set(backread_mock):
     """Another process's arguments and environment are there for all to read."""
     done = run(CHILDREN.replace("42", str(backread_mock.world.user_ids()[0])), backread_mock)
     assert done.stdout.split("\n") == ["[]", "[]", ""], done.stderr
@@ -416,13 +346,8 @@ def test_no_other_process_is_started_and_no_variable_is_set(backread_mock: Any) 
     ],
 )
 def test_a_secret_file_is_read_or_refused_and_never_shown(
-    backread: Callable[..., Done],
-    scripted: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    content: str | bytes,
-    code: int,
-) -> None:
+    backread, scripted, tmp_path, monkeypatch, content, code
+):
     server = scripted(lambda request: answer(200, user(42)))
     monkeypatch.delenv("BACKREAD_API_SECRET")
     file = tmp_path / "secret"
@@ -437,40 +362,30 @@ def test_a_secret_file_is_read_or_refused_and_never_shown(
         assert server.requests == []
 
 
-@pytest.mark.parametrize("name", ["missing", "folder"])
-def test_a_secret_file_that_is_none_is_named(
-    backread: Callable[..., Done], tmp_path: Path, name: str
-) -> None:
-    (tmp_path / "folder").mkdir()
-    done = backread("user", 42, "--secret-file", tmp_path / name)
-    assert done.code == 2
-    assert name in done.line
-
-
 @pytest.mark.parametrize("option", ["--api-secret", "--secret", "--api_secret", "--token"])
 @pytest.mark.parametrize("joined", [True, False])
-def test_a_secret_among_the_arguments_is_refused_and_not_repeated(
-    backread: Callable[..., Done], option: str, joined: bool
-) -> None:
+def test_a_secret_among_the_arguments_is_refused_and_not_repeated(backread, option, joined):
     done = backread("users", *([f"{option}={SECRET}"] if joined else [option, SECRET]))
     assert done.code == 2
     assert SECRET not in done.out + done.error
 
 
-def test_a_fault_of_ours_in_full_does_not_show_it(scripted: Any) -> None:
-    server = scripted(lambda request: answer(500))
+def test_a_fault_of_ours_in_full_does_not_show_it(scripted, monkeypatch):
+    monkeypatch.setenv("BACKREAD_TRACEBACK", "1")
+    server = scripted(answer(500))
+    assert "Traceback" in told_by_module(
+        "backread", "user", "42", "--max-retries", "0", server=server
+    )
+
+
+def told_by_module(*command: Any, server: Any) -> str:
+    """What ``python -m`` writes, none of which is the secret."""
     done = subprocess.run(
-        [*COMMAND, "user", "42", "--max-retries", "0"],
-        env={
-            **os.environ,
-            "BACKREAD_BASE_URL": server.url,
-            "BACKREAD_API_SECRET": SECRET,
-            "BACKREAD_VENDOR": server.vendor,
-            "BACKREAD_TRACEBACK": "1",
-        },
+        [sys.executable, "-m", *map(str, command)],
+        env=environment(server),
         capture_output=True,
         text=True,
         timeout=SECONDS,
     )
-    assert "Traceback" in done.stderr
     assert SECRET not in done.stdout + done.stderr
+    return done.stdout + done.stderr

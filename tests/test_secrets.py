@@ -1,48 +1,40 @@
 """The secret is sent to the service, and shows nowhere else."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import gc
 import logging
-import os
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from backread import AsyncClient, BackreadError, Client, ConfigurationError
 from canned import envelope, paged, user, users
+from interpreter import run
 from scripted_server import HANG_UP, answer
 from shown import everything_public, told_by, with_locals, without_the_callers_frame
 
 SECRET = "t0p5ecretOfTheService"
 
 
-class Place:
-    """A server's address with the secret of this file."""
-
-    def __init__(self, server: Any) -> None:
-        self.url, self.secret, self.vendor = server.url, SECRET, server.vendor
+pytestmark = pytest.mark.usefixtures("no_settings")
 
 
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("BACKREAD_")]:
-        monkeypatch.delenv(name)
+@pytest.fixture
+def scripted(scripted: Any) -> Any:
+    """As everywhere, with the secret of this file."""
+    return lambda *script: scripted(*script, secret=SECRET)
 
 
-def test_it_is_sent(face: Any, scripted: Any) -> None:
+def test_it_is_sent(face, scripted):
     server = scripted(answer(200, user(42)))
-    face.call(face.client(Place(server)).users.get, 42)
+    face.get(server)
     assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
 
 
-def test_nothing_public_shows_it(face: Any, scripted: Any) -> None:
-    client = face.client(Place(scripted(paged(users(120)))), deadline=20)
+def test_nothing_public_shows_it(face, scripted):
+    client = face.client(scripted(paged(users(120))), deadline=20)
     listing = client.users.list()
     page = face.call(client.users.page)
     items = face.collect(listing)
@@ -61,8 +53,8 @@ def test_nothing_public_shows_it(face: Any, scripted: Any) -> None:
         assert SECRET not in everything_public(thing)
 
 
-def test_no_python_object_that_hangs_on_a_client_holds_it(face: Any, scripted: Any) -> None:
-    client = face.client(Place(scripted(paged(users(3)))))
+def test_no_python_object_that_hangs_on_a_client_holds_it(face, scripted):
+    client = face.client(scripted(paged(users(3))))
     face.collect(client.users.list())
     known = [client, client._native, client._options]
     for _ in range(3):
@@ -86,12 +78,10 @@ FAILING = {
 
 
 @pytest.mark.parametrize("name", FAILING)
-def test_no_error_shows_it(
-    face: Any, scripted: Any, caplog: pytest.LogCaptureFixture, name: str
-) -> None:
+def test_no_error_shows_it(face, scripted, caplog, name):
     caplog.set_level(logging.DEBUG)
     server = scripted(lambda request: FAILING[name])
-    client = face.client(Place(server), max_retries=1, deadline=0.9)
+    client = face.client(server, max_retries=1, deadline=0.9)
     with pytest.raises(BackreadError) as caught:
         face.call(client.users.get, 42)
     with pytest.raises(BackreadError) as walked:
@@ -104,24 +94,12 @@ def test_no_error_shows_it(
     assert SECRET not in caplog.text
 
 
-def test_a_service_that_sends_it_back_is_the_only_one_that_shows_it(
-    face: Any, scripted: Any
-) -> None:
+def test_a_service_that_sends_it_back_is_the_only_one_that_shows_it(face, scripted):
     """The body is kept as it came; the message, which ends up in logs, does not repeat it."""
     server = scripted(lambda request: answer(400, request.headers["authorization"]))
-    with pytest.raises(BackreadError) as caught:
-        face.call(face.client(Place(server)).users.get, 42)
-    assert caught.value.body == f"Bearer {SECRET}".encode()  # type: ignore[attr-defined]
-    assert SECRET not in str(caught.value)
-
-
-def refusal(kind: Any, arguments: dict[str, Any]) -> BaseException | None:
-    """The error of making a client."""
-    try:
-        kind(**arguments)
-    except Exception as error:
-        return without_the_callers_frame(error)
-    return None
+    error = face.failure(server, BackreadError)
+    assert error.body == f"Bearer {SECRET}".encode()
+    assert SECRET not in str(error)
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
@@ -146,27 +124,25 @@ def refusal(kind: Any, arguments: dict[str, Any]) -> BaseException | None:
     ],
     ids=repr,
 )
-def test_a_client_that_cannot_be_made_does_not_show_it(kind: Any, arguments: Any) -> None:
-    given = {"base_url": "https://chat.example.com", "vendor": "acme", **arguments}
-    given.setdefault("api_secret", SECRET)
-    error = refusal(kind, given)
-    assert isinstance(error, (ValueError, TypeError, OverflowError))
+def test_a_client_that_cannot_be_made_does_not_show_it(kind, arguments):
+    given = {"base_url": "https://chat.example.com", "vendor": "acme", "api_secret": SECRET}
+    with pytest.raises((ValueError, TypeError, OverflowError)) as caught:
+        kind(**given | arguments)
+    error = without_the_callers_frame(caught.value)
     assert SECRET not in with_locals(error) + told_by(error)
     assert SECRET.encode() not in pickle.dumps((type(error), error.args))
 
 
-def test_a_pickled_client_does_not_hold_it(face: Any, scripted: Any) -> None:
-    client = face.client(Place(scripted()), timeout=3, max_retries=2)
+def test_a_pickled_client_does_not_hold_it(face, scripted):
+    client = face.client(scripted(), timeout=3, max_retries=2)
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         for thing in (client, client.users, client.users.list(), client.messages.all()):
             assert SECRET.encode() not in pickle.dumps(thing, protocol)
 
 
-def test_a_pickled_client_takes_it_from_the_environment(
-    face: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pickled_client_takes_it_from_the_environment(face, scripted, monkeypatch):
     server = scripted(answer(503), answer(200, user(42)))
-    pickled = pickle.dumps(face.client(Place(server), max_retries=0))
+    pickled = pickle.dumps(face.client(server, max_retries=0))
     with pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET"):
         pickle.loads(pickled)
     monkeypatch.setenv("BACKREAD_API_SECRET", "another")
@@ -179,12 +155,10 @@ def test_a_pickled_client_takes_it_from_the_environment(
     face.close(client)
 
 
-def test_a_pickled_listing_is_read_elsewhere(
-    face: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pickled_listing_is_read_elsewhere(face, scripted, monkeypatch):
     server = scripted(paged(users(120)))
     monkeypatch.setenv("BACKREAD_API_SECRET", SECRET)
-    listing = face.client(Place(server)).users.list(page_size=50, max_items=70)
+    listing = face.client(server).users.list(page_size=50, max_items=70)
     face.collect(listing)
     loaded = pickle.loads(pickle.dumps(listing))
     assert loaded.report.requests == 0
@@ -192,8 +166,8 @@ def test_a_pickled_listing_is_read_elsewhere(
     assert [one.query["limit"] for one in server.requests] == ["50", "23", "50", "23"]
 
 
-def test_a_client_whose_proxy_has_a_password_is_not_pickled(face: Any, scripted: Any) -> None:
-    client = face.client(Place(scripted()), proxy="http://ada:hunter2@127.0.0.1:9")
+def test_a_client_whose_proxy_has_a_password_is_not_pickled(face, scripted):
+    client = face.client(scripted(), proxy="http://ada:hunter2@127.0.0.1:9")
     assert "hunter2" not in repr(client)
     with pytest.raises(ConfigurationError, match="proxy") as caught:
         pickle.dumps(client)
@@ -214,32 +188,16 @@ print(client, vars(type(client)), sys.exc_info())
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_no_log_of_the_process_shows_it(scripted: Any, failing: bool) -> None:
-    page = answer(200, envelope([user(1)]))
-    server = scripted(lambda request: answer(403) if failing else page)
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", CHATTY],
-        env={
-            **os.environ,
-            "BACKREAD_BASE_URL": server.url,
-            "BACKREAD_API_SECRET": SECRET,
-            "BACKREAD_VENDOR": "example",
-            "RUST_LOG": "trace",
-            "RUST_BACKTRACE": "full",
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def test_no_log_of_the_process_shows_it(scripted, failing):
+    server = scripted(answer(403) if failing else answer(200, envelope([user(1)])))
+    done = run(CHATTY, server, "-X", "dev", RUST_LOG="trace", RUST_BACKTRACE="full")
     assert done.returncode == 0, done.stderr
     assert len(server.requests) == 1
     assert ("failed" in done.stderr) is failing
     assert SECRET not in done.stdout + done.stderr
 
 
-def test_a_task_that_failed_unseen_does_not_show_it(
-    scripted: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_task_that_failed_unseen_does_not_show_it(scripted, caplog):
     """asyncio's debug mode logs the tasks whose errors nobody took."""
     server = scripted(answer(403))
 

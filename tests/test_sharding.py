@@ -1,17 +1,14 @@
 """``plan`` and ``Shard``: one reading in parts, which together cover what one walk would."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import json
 import multiprocessing
 import os
 import pickle
-import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +17,6 @@ from backread import (
     AsyncClient,
     Client,
     ConfigurationError,
-    IncompleteError,
     Plan,
     RateLimitError,
     Shard,
@@ -28,32 +24,20 @@ from backread import (
     join_reports,
     plan,
 )
-from backread.testing import Dialect, Lane, MockServer, World
-from canned import ids, paged, user, users
+from backread.testing import Lane, MockServer, World
+from canned import ids, paged, users
 from interpreter import check_silent, run
-from scripted_server import answer
+from shards import expected, keys
 
 
 @pytest.fixture
-def lane(backread_server: MockServer) -> Any:
+def lane(backread_server: MockServer) -> Iterator[Lane]:
     with backread_server.lane(world=World(seed=5, users=230, messages_per_user=(0, 130))) as lane:
         yield lane
 
 
-def keys(rows: Any) -> Counter[tuple[int | None, int]]:
-    return Counter((getattr(row, "user_id", None), row.id) for row in rows)
-
-
-def expected(world: World, resource: str) -> Counter[tuple[int | None, int]]:
-    if resource == "users":
-        return Counter((None, user_id) for user_id in world.user_ids())
-    return Counter(
-        (user_id, one) for user_id in world.user_ids() for one in world.message_ids(user_id)
-    )
-
-
 @pytest.mark.parametrize("resource", ["users", "messages"])
-def test_shards_together_are_one_walk(lane: Lane, resource: Any) -> None:
+def test_shards_together_are_one_walk(lane, resource):
     with lane.client() as client:
         shards = plan(client, resource=resource, shards=7)
         listings = [shard.read() for shard in shards]
@@ -82,7 +66,7 @@ def test_shards_together_are_one_walk(lane: Lane, resource: Any) -> None:
     assert report.requests <= one.requests + (0 if resource == "messages" else 7)
 
 
-def test_each_shard_is_of_about_the_same_number_of_users(lane: Lane) -> None:
+def test_each_shard_is_of_about_the_same_number_of_users(lane):
     with lane.client() as client:
         shards = plan(client, shards=7)
         assert [shard.index for shard in shards] == list(range(7))
@@ -96,7 +80,7 @@ def test_each_shard_is_of_about_the_same_number_of_users(lane: Lane) -> None:
         assert len(plan(client, shards=1_000)) == 230
 
 
-def test_a_service_without_users_is_one_shard_without_rows(backread_server: MockServer) -> None:
+def test_a_service_without_users_is_one_shard_without_rows(backread_server):
     with backread_server.lane(world=World(seed=1, users=0)) as lane, lane.client() as client:
         for resource in ("users", "messages"):
             shards = plan(client, resource=resource)  # type: ignore[call-overload]
@@ -105,7 +89,7 @@ def test_a_service_without_users_is_one_shard_without_rows(backread_server: Mock
             assert join_reports(shards, [listing.report]).certificate != "uncertified"
 
 
-def test_a_shard_is_small_and_holds_no_secret(backread_server: MockServer) -> None:
+def test_a_shard_is_small_and_holds_no_secret(backread_server):
     with (
         backread_server.lane(world=World(seed=5, users=2_000)) as lane,
         lane.client() as client,
@@ -123,7 +107,7 @@ def client_secret(lane: Lane) -> bytes:
     return lane.secret.encode()
 
 
-def test_shards_and_plans_travel_by_pickle_and_as_json(lane: Lane) -> None:
+def test_shards_and_plans_travel_by_pickle_and_as_json(lane):
     with lane.client() as client:
         shards = plan(client, shards=3)
     for sent in (pickle.loads(pickle.dumps(shards)), Plan.from_json(shards.to_json())):
@@ -150,20 +134,20 @@ def test_shards_and_plans_travel_by_pickle_and_as_json(lane: Lane) -> None:
         '{"shards": [], "report": {}}',
     ],
 )
-def test_what_is_no_shard_is_refused(lane: Lane, text: str | dict[str, Any]) -> None:
+def test_what_is_no_shard_is_refused(lane, text):
     if not isinstance(text, str):
         with lane.client() as client:
             document = json.loads(plan(client)[0].to_json())
         text = json.dumps(document | text)
-    with pytest.raises(ValueError, match=r"JSON is no shard|hold no ids|Expecting value|format 3"):
+    with pytest.raises(ValueError, match="not a shard"):
         Shard.from_json(text)
-    with pytest.raises(ValueError, match=r"JSON is no plan|Expecting value|JSON is no"):
+    with pytest.raises(ValueError, match=r"not a (plan|shard)"):
         Plan.from_json(text)
-    with pytest.raises(ValueError, match=r"JSON is no WalkReport|Expecting value"):
+    with pytest.raises(ValueError, match="not a WalkReport"):
         WalkReport.from_json(text)
 
 
-def test_rate_and_concurrency_are_shared_out(lane: Lane) -> None:
+def test_rate_and_concurrency_are_shared_out(lane):
     def share(shards: Plan[Any]) -> tuple[float | None, int]:
         [options] = {
             json.dumps(json.loads(shard.to_json())["settings"]["options"]) for shard in shards
@@ -179,7 +163,7 @@ def test_rate_and_concurrency_are_shared_out(lane: Lane) -> None:
         assert share(plan(client, shards=4)) == (None, 4)
 
 
-def test_a_shard_keeps_to_its_part_of_the_rate(lane: Lane) -> None:
+def test_a_shard_keeps_to_its_part_of_the_rate(lane):
     clock = lane.clock
     clock.virtual()
     with lane.client(rate_limit=40) as client:
@@ -201,7 +185,7 @@ def read(shard: Shard[Any]) -> tuple[list[int], WalkReport]:
 
 
 @pytest.mark.parametrize("start", multiprocessing.get_all_start_methods())
-def test_a_pool_of_processes_reads_them(lane: Lane, start: str) -> None:
+def test_a_pool_of_processes_reads_them(lane, start):
     with lane.client() as client:
         shards = plan(client, shards=4, workers=2)
     context = multiprocessing.get_context(start)
@@ -217,9 +201,7 @@ def test_a_pool_of_processes_reads_them(lane: Lane, start: str) -> None:
     assert join_reports(shards, [report for _, report in parts]).certificate == "linked"
 
 
-def test_without_a_secret_a_worker_says_what_to_do(
-    lane: Lane, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_secret_a_worker_says_what_to_do(lane, monkeypatch, tmp_path):
     monkeypatch.delenv("BACKREAD_API_SECRET", raising=False)
     with lane.client() as client:
         shards = plan(client, shards=2)
@@ -235,7 +217,7 @@ def test_without_a_secret_a_worker_says_what_to_do(
             shard.read(secret_file=tmp_path / "other")
 
 
-def test_a_shard_may_be_read_again(lane: Lane) -> None:
+def test_a_shard_may_be_read_again(lane):
     with lane.client(max_retries=0) as client:
         shards = plan(client, shards=3)
         listing = shards[1].read()
@@ -250,143 +232,7 @@ def test_a_shard_may_be_read_again(lane: Lane) -> None:
     assert sorted(once, key=lambda one: one.id) == sorted(again, key=lambda one: one.id)
 
 
-# --- rows that come and go between the plan and its shards ----------------------------------------
-
-
-def test_messages_of_users_that_are_gone_are_no_error(lane: Lane) -> None:
-    with lane.client() as client:
-        shards = plan(client, shards=2)
-        gone = shards[0].user_ids()[3]
-        wanted = expected(lane.world, "messages")
-        wanted = Counter({key: 1 for key in wanted if key[0] != gone})
-        lane.world.remove_user(gone)
-        lane.world.add_users(5)
-        listings = [shard.read() for shard in shards]
-        assert keys(row for listing in listings for row in listing) == wanted
-        report = join_reports(shards, [listing.report for listing in listings])
-    # As in a walk whose users go while it goes on.
-    assert report.certificate == "uncertified"
-    assert report.reason == "shard 0: 1 users were gone when their messages were asked for"
-
-
-def test_users_that_are_gone_are_asked_for_and_no_doubt(lane: Lane) -> None:
-    with lane.client() as client:
-        shards = plan(client, resource="users", shards=2)
-        for user_id in lane.world.user_ids()[10:13]:
-            lane.world.remove_user(user_id)
-        listings = [shard.read() for shard in shards]
-        assert keys(row for listing in listings for row in listing) == expected(lane.world, "users")
-    report = join_reports(shards, [listing.report for listing in listings])
-    # Three of the first shard are gone, and three more of it and the other moved to other pages.
-    assert (report.certificate, report.rows_gone, report.rows_short) == ("linked", 3, 0)
-    assert (report.total_first, report.total_last) == (230, 227)
-
-
-@pytest.mark.parametrize("order", ["oldest", "newest"])
-@pytest.mark.parametrize("seed", range(12))
-def test_each_user_of_the_plan_is_held_or_gone(
-    backread_server: MockServer, order: str, seed: int
-) -> None:
-    """Whatever comes and goes, no planned user that is there is missed, none is given twice."""
-    from random import Random
-
-    random = Random(seed)
-    world = World(seed=seed, users=random.randint(1, 900))
-    dialect = Dialect(order="newest") if order == "newest" else Dialect()
-    with backread_server.lane(world=world, dialect=dialect) as lane, lane.client() as client:
-        shards = plan(client, resource="users", shards=random.randint(1, 6))
-        planned = set(world.user_ids())
-        assert shards.report.certificate != "uncertified"
-        for _ in range(random.choice([0, 1, 5, 300])):
-            if random.random() < 0.5:
-                world.add_users()
-            elif world.total_users:
-                world.remove_user(random.choice(world.user_ids()))
-        before = lane.calls().count
-        listings = [shard.read() for shard in shards]
-        held = [one for listing in listings for one in ids(listing)]
-        spent = lane.calls().count - before
-    report = join_reports(shards, [listing.report for listing in listings])
-    there = planned & set(world.user_ids())
-    assert len(held) == len(set(held)) == report.distinct
-    assert set(held) <= planned
-    pages = sum(-(-shard.users // 99) for shard in shards)
-    assert spent == sum(listing.report.requests for listing in listings)
-    # Lanes may have sent some more when the bound is met.
-    assert spent <= pages + sum(16 + 8 * -(-shard.users // 99) + 8 for shard in shards)
-    if report.certificate == "linked":
-        assert set(held) == there
-    assert (report.rows_short == 0) == (report.certificate != "uncertified")
-    assert len(there - set(held)) <= (report.rows_short or 0)
-
-
-@pytest.mark.parametrize("change", ["150 more", "150 less"])
-def test_users_that_moved_to_other_pages_are_found_there(
-    backread_server: MockServer, change: str
-) -> None:
-    world = World(seed=3, users=700)
-    lane = backread_server.lane(world=world, dialect=Dialect(order="newest"))
-    with lane as m, m.client() as client:
-        shards = plan(client, resource="users", shards=3)
-        planned = set(world.user_ids())
-        if change == "150 more":
-            world.add_users(150)
-        else:
-            for user_id in world.user_ids()[-150:]:
-                world.remove_user(user_id)
-        listings = [shard.read() for shard in shards]
-        held = [one for listing in listings for one in ids(listing)]
-    there = planned & set(world.user_ids())
-    if change == "150 more":
-        assert sorted(held) == sorted(there)
-        assert {listing.report.certificate for listing in listings} == {"linked"}
-        assert m.calls("user").count <= 3 * 4
-    else:
-        # The first shard lost more users than may be asked for; the others found theirs.
-        assert set(held) <= there
-        assert [listing.report.certificate for listing in listings[1:]] == ["linked", "linked"]
-        assert [listing.report.rows_short for listing in listings[1:]] == [0, 0]
-
-
-def test_a_list_that_is_shuffled_each_time_is_read_within_bounds(
-    backread_server: MockServer,
-) -> None:
-    world = World(seed=3, users=600)
-    with (
-        backread_server.lane(world=world, dialect=Dialect(order="shuffled")) as lane,
-        lane.client() as client,
-    ):
-        shards = plan(client, resource="users", shards=2)
-        listing = shards[0].read()
-        list(listing)
-        report = listing.report
-        assert report.certificate == "uncertified"
-        assert report.reason is not None
-        assert report.reason.startswith(f"{report.rows_short} of the plan's ")
-        assert report.proving_requests <= 16 + 8 * 4 + 8
-        with pytest.raises(IncompleteError):
-            list(shards[0].read(strict=True))
-
-
-@pytest.mark.parametrize("bundle", ["documented", "lenient", "hostile"])
-def test_the_habits_of_services(backread_server: MockServer, bundle: str) -> None:
-    world = World(seed=3, users=450, messages_per_user=(0, 20))
-    lane = backread_server.lane(world=world, dialect=bundle)
-    with lane as m, m.client() as client:
-        for resource in ("users", "messages"):
-            shards = plan(client, resource=resource, shards=3)  # type: ignore[call-overload]
-            listings = [shard.read() for shard in shards]
-            read = keys(row for listing in listings for row in listing)
-            report = join_reports(shards, [listing.report for listing in listings])
-            missing = expected(world, resource) - read
-            assert not missing or report.certificate == "uncertified", (resource, report)
-            assert not read - expected(world, resource)
-
-
-# --- what is said of it ---------------------------------------------------------------------------
-
-
-def test_the_weakest_certificate_counts(lane: Lane) -> None:
+def test_the_weakest_certificate_counts(lane):
     with lane.client() as client:
         shards = plan(client, shards=2)
         reports = []
@@ -410,7 +256,7 @@ def test_the_weakest_certificate_counts(lane: Lane) -> None:
         join_reports(shards, [reports[0], WalkReport.from_json(reports[0].to_json())])
 
 
-def test_a_shard_that_was_not_read_proves_nothing(lane: Lane) -> None:
+def test_a_shard_that_was_not_read_proves_nothing(lane):
     with lane.client() as client:
         shards = plan(client, shards=2)
         report = join_reports(shards, [shard.read().report for shard in shards])
@@ -419,38 +265,7 @@ def test_a_shard_that_was_not_read_proves_nothing(lane: Lane) -> None:
     assert report.ended_at is None
 
 
-@pytest.mark.parametrize(
-    ("single", "reason"),
-    [
-        (answer(500), "could not be fetched by id: .* 500"),
-        (answer(200, "<html>"), "could not be fetched by id: .* not JSON"),
-        (answer(200, user(9_999)), "could not be fetched by id: user 100 came as another one"),
-    ],
-    ids=["500", "html", "another user"],
-)
-def test_a_user_that_cannot_be_fetched_by_id_is_the_reason(
-    scripted: Any, single: bytes, reason: str
-) -> None:
-    rows = users(250)
-    gone: set[int] = set()
-
-    def service(request: Any) -> bytes:
-        if request.path.endswith("/users"):
-            return paged([row for row in rows if row["id"] not in gone])(request)
-        return single
-
-    server = scripted(service)
-    with Client(server.url, server.secret, server.vendor, max_retries=0) as client:
-        [first, *_] = plan(client, resource="users", shards=2)
-        gone.add(100)
-        listing = first.read(client)
-        assert 100 not in [row.id for row in listing]
-        assert 9_999 not in [row.id for row in listing]
-    assert listing.report.certificate == "uncertified"
-    assert re.search(reason, listing.report.reason or "")
-
-
-def test_users_without_an_id_cannot_be_planned_and_that_is_said(scripted: Any) -> None:
+def test_users_without_an_id_cannot_be_planned_and_that_is_said(scripted):
     rows = [*users(5), {"id": None, "name": "nobody"}, {"name": "no one"}]
     server = scripted(paged(rows))
     with Client(server.url, server.secret, server.vendor) as client:
@@ -458,13 +273,13 @@ def test_users_without_an_id_cannot_be_planned_and_that_is_said(scripted: Any) -
     assert shards.users == 5
     assert shards.report.certificate == "uncertified"
     assert shards.report.reason is not None
-    assert shards.report.reason.endswith("2 users have no usable id, and no shard can name them")
+    assert shards.report.reason.endswith("2 users have no usable id, so no shard can contain them")
 
 
-def test_wrong_arguments_are_refused_before_anything_is_sent(lane: Lane) -> None:
+def test_wrong_arguments_are_refused_before_anything_is_sent(lane):
     with lane.client() as client:
         for wrong in ({"resource": "chats"}, {"shards": 0}, {"shards": 10_001}, {"workers": 0}):
-            with pytest.raises(ValueError, match=r"is 'users' or 'messages'|must be 1 "):
+            with pytest.raises(ValueError, match=r"must be ('users' or 'messages'|1 )"):
                 plan(client, **wrong)  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="shards must be an int"):
             plan(client, shards=2.5)  # type: ignore[call-overload]
@@ -473,7 +288,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(lane: Lane) -> None
         with pytest.raises(TypeError, match=r"takes a Client or None, not str"):
             shard.read("other")  # type: ignore[arg-type]
     awaited = AsyncClient(lane.url, lane.secret, lane.vendor)
-    with pytest.raises(TypeError, match=r"write await asyncio.to_thread\(plan, client\)"):
+    with pytest.raises(TypeError, match=r"use await asyncio.to_thread\(plan, client\)"):
         plan(awaited)  # type: ignore[call-overload]
     asyncio.run(awaited.aclose())
     proxied = Client(lane.url, lane.secret, lane.vendor, proxy="http://me:word@127.0.0.1:9")
@@ -485,7 +300,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(lane: Lane) -> None
         shard.index = 3  # type: ignore[misc]
 
 
-def test_where_one_awaits_it_goes_as_the_refusal_says(lane: Lane) -> None:
+def test_where_one_awaits_it_goes_as_the_refusal_says(lane):
     async def planned() -> Plan[Any]:
         with lane.client() as client:
             return await asyncio.to_thread(plan, client, shards=3)
@@ -493,7 +308,7 @@ def test_where_one_awaits_it_goes_as_the_refusal_says(lane: Lane) -> None:
     assert len(asyncio.run(planned())) == 3
 
 
-def test_planning_loads_nothing_that_is_not_needed(backread_server: MockServer) -> None:
+def test_planning_loads_nothing_that_is_not_needed(backread_server):
     done = run(
         """
         import sys

@@ -3,8 +3,6 @@
 ``make test-long`` does the same with a million.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -23,7 +21,7 @@ pytestmark = [
 ]
 
 
-def test_a_client_reads_a_hostile_service_for_long_and_holds_no_more_than_before() -> None:
+def test_a_client_reads_a_hostile_service_for_long_and_holds_no_more_than_before():
     run = subprocess.run(
         [sys.executable, str(SOAK), str(REQUESTS)], capture_output=True, text=True, timeout=560
     )

@@ -1,11 +1,8 @@
 """What the sources keep to, beyond what a compiler and cargo-deny look at."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -29,14 +26,14 @@ def rust() -> Iterator[tuple[str, str]]:
             yield name.as_posix(), code
 
 
-def test_what_the_compiler_cannot_check_stands_in_the_named_files() -> None:
+def test_what_the_compiler_cannot_check_stands_in_the_named_files():
     files = dict(rust())
     assert len(files) > 100
     word = re.compile(r"\bunsafe\b|unsafe_code")
     assert {name for name, code in files.items() if word.search(code)} == UNSAFE
 
 
-def test_each_use_of_it_must_give_its_reason() -> None:
+def test_each_use_of_it_must_give_its_reason():
     lints = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["lints"]
     assert lints["rust"]["unsafe_code"] == "deny"
     assert lints["clippy"]["undocumented_unsafe_blocks"] == "deny"
@@ -44,7 +41,22 @@ def test_each_use_of_it_must_give_its_reason() -> None:
 
 
 @pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.parent.name)
-def test_no_script_of_ours_runs_in_a_build(crate: Path) -> None:
+def test_no_script_of_ours_runs_in_a_build(crate):
     package = tomllib.loads(crate.read_text(encoding="utf-8"))["package"]
     # Without the key, cargo runs a build.rs wherever one lies.
     assert package.get("build") is False
+
+
+def test_the_core_has_no_python_names():
+    """Classes and arguments of Python are named in src/py/convert/errors.rs."""
+    words = r"python|pyo3|dataclass|pip install|interpreter|as_dict|=True|=False|=None"
+    classes = r"(?<![A-Za-z])(?!Error\b)[A-Z][A-Za-z]*Error\b"
+    names = "timeout|deadline|rate_limit|outage_patience|max_\\w+|proxy|ca_bundle|strict"
+    found = re.compile(rf"(?i:{words}|\b(?:{names})=(?![{{\d]))")
+    named = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in sorted((ROOT / "src/core").rglob("*.rs"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if found.search(line) or re.search(rf'"[^"]*{classes}', line)
+    ]
+    assert named == []

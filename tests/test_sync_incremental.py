@@ -1,7 +1,5 @@
 """What a run asks for that knows the runs before it: little, and nothing is missed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -55,9 +53,7 @@ def asked(mock: MockServer, user_id: int) -> list[int | None]:
     return [entry.offset for entry in mock.calls("messages", user=user_id)]
 
 
-def test_a_first_run_holds_all_and_proves_it(
-    world: World, client: Client, mirror: Remembered
-) -> None:
+def test_a_first_run_holds_all_and_proves_it(world, client, mirror):
     assert mirror.differs(world) == []
     assert mirror.kinds() == {"whole": USERS}
     assert {row["certificate"] for row in mirror.lists.values()} == {"snapshot", "counted"}
@@ -65,9 +61,7 @@ def test_a_first_run_holds_all_and_proves_it(
     assert rows == {user_id: len(world.message_ids(user_id)) for user_id in world.user_ids()}
 
 
-def test_without_a_change_a_user_costs_one_request(
-    world: World, mock: MockServer, client: Client, mirror: Remembered
-) -> None:
+def test_without_a_change_a_user_costs_one_request(world, mock, client, mirror):
     for _ in range(2):
         mock.forget()
         requests = mirror.run(client)
@@ -82,9 +76,7 @@ def test_without_a_change_a_user_costs_one_request(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_changed_is_not_missed(
-    seed: int, world: World, client: Client, mirror: Remembered
-) -> None:
+def test_what_changed_is_not_missed(seed, world, client, mirror):
     chance = random.Random(seed)
     for _ in range(3):
         for user_id in chance.sample(world.user_ids(), 12):
@@ -111,9 +103,7 @@ def test_what_changed_is_not_missed(
         assert "end" in mirror.kinds()
 
 
-def test_news_of_more_than_a_page_is_read_on_from_the_end(
-    world: World, mock: MockServer, client: Client, mirror: Remembered
-) -> None:
+def test_news_of_more_than_a_page_is_read_on_from_the_end(world, mock, client, mirror):
     user_id = longest(world)
     world.add_messages(user_id, 250)
     mock.forget()
@@ -123,9 +113,7 @@ def test_news_of_more_than_a_page_is_read_on_from_the_end(
     assert len(asked(mock, user_id)) <= 4
 
 
-def test_a_message_that_is_gone_makes_the_list_be_swept(
-    world: World, mock: MockServer, client: Client, mirror: Remembered
-) -> None:
+def test_a_message_that_is_gone_makes_the_list_be_swept(world, mock, client, mirror):
     user_id = longest(world)
     before = world.message_ids(user_id)
     world.remove_message(user_id, before[len(before) // 2])
@@ -141,9 +129,7 @@ def test_a_message_that_is_gone_makes_the_list_be_swept(
     assert mirror.lists[user_id]["kind"] == "end"
 
 
-def test_a_user_who_is_gone_and_one_who_came_back(
-    scripted: Any,
-) -> None:
+def test_a_user_who_is_gone_and_one_who_came_back(scripted):
     there = True
 
     def service(request: Request) -> bytes:
@@ -166,7 +152,7 @@ def test_a_user_who_is_gone_and_one_who_came_back(
 @pytest.mark.parametrize(
     "habits", ["order=ties", "order=shuffled", "order=ties over_limit=clamp max_limit=40"]
 )
-def test_where_nothing_is_in_order_every_list_is_swept(habits: str) -> None:
+def test_where_nothing_is_in_order_every_list_is_swept(habits):
     world = World(seed=7, users=12, messages_per_user=(0, 200))
     with MockServer(world, dialect=f"documented {habits}") as mock, mock.client() as client:
         mirror = Remembered()
@@ -178,7 +164,7 @@ def test_where_nothing_is_in_order_every_list_is_swept(habits: str) -> None:
 
 
 @pytest.mark.parametrize("total", ["null", "low", "high", "capped total_cap=100"])
-def test_a_total_that_is_not_the_lists_proves_no_growing_end(total: str) -> None:
+def test_a_total_that_is_not_the_lists_proves_no_growing_end(total):
     world = World(seed=7, users=12, messages_per_user=(0, 200))
     long = [each for each in world.user_ids() if len(world.message_ids(each)) > 100]
     with MockServer(world, dialect=f"documented total={total}") as mock, mock.client() as client:
@@ -193,7 +179,7 @@ def test_a_total_that_is_not_the_lists_proves_no_growing_end(total: str) -> None
 
 
 @pytest.mark.parametrize("habit", ["over_limit=clamp max_limit=40", "short_pages=some"])
-def test_smaller_pages_are_no_reason_to_read_all_again(habit: str, world: World) -> None:
+def test_smaller_pages_are_no_reason_to_read_all_again(habit, world):
     with MockServer(world, dialect=f"documented {habit}") as mock, mock.client() as client:
         mirror = Remembered()
         mirror.run(client)
@@ -204,23 +190,19 @@ def test_smaller_pages_are_no_reason_to_read_all_again(habit: str, world: World)
         assert mirror.lists[longest(world)]["kind"] == "end"
 
 
-def test_a_list_that_was_swept_long_ago_is_swept_again(
-    world: World, client: Client, mirror: Remembered
-) -> None:
+def test_a_list_that_was_swept_long_ago_is_swept_again(world, client, mirror):
     mirror.run(client, max_staleness=3600.0)
     assert "end" in mirror.kinds()
     mirror.run(client, max_staleness=0.0)
     assert mirror.kinds() == {"whole": USERS}
 
 
-def test_a_full_run_sweeps_every_list(client: Client, mirror: Remembered) -> None:
+def test_a_full_run_sweeps_every_list(client, mirror):
     mirror.run(client, mode="full")
     assert mirror.kinds() == {"whole": USERS}
 
 
-def test_users_with_news_come_first_and_then_those_not_looked_at_for_longest(
-    world: World, mock: MockServer
-) -> None:
+def test_users_with_news_come_first_and_then_those_not_looked_at_for_longest(world, mock):
     mirror = Remembered()
     with mock.client(max_concurrency=1) as client:
         mirror.run(client)
@@ -237,7 +219,7 @@ def test_users_with_news_come_first_and_then_those_not_looked_at_for_longest(
     assert order[6:] == [user_id for user_id in looked_at if user_id not in changed]
 
 
-def test_what_is_known_must_be_readable(client: Client, mirror: Remembered) -> None:
+def test_what_is_known_must_be_readable(client, mirror):
     known = mirror.known()
     known.lists = known.done
     with pytest.raises(ValueError, match=r"cannot be read: .*no column"):

@@ -1,10 +1,7 @@
 """A run that was killed goes on: what is committed is not asked for again. And single rows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -32,7 +29,7 @@ def client(mock: MockServer) -> Iterator[Client]:
         yield client
 
 
-def test_a_killed_run_goes_on_where_it_was(world: World, mock: MockServer, client: Client) -> None:
+def test_a_killed_run_goes_on_where_it_was(world, mock, client):
     at_once = Remembered()
     whole = at_once.run(client)
     chance = random.Random(1)
@@ -52,7 +49,7 @@ def test_a_killed_run_goes_on_where_it_was(world: World, mock: MockServer, clien
     assert mirror.differs(world) == []
 
 
-def test_a_half_read_list_goes_on_at_its_page(scripted: Any) -> None:
+def test_a_half_read_list_goes_on_at_its_page(scripted):
     messages = [
         message(number, created_at=f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z")
         for number in range(1, 1_001)
@@ -92,7 +89,7 @@ def test_a_half_read_list_goes_on_at_its_page(scripted: Any) -> None:
     assert mirror.run(client) == 2
 
 
-def test_the_users_are_not_swept_again(mock: MockServer, client: Client, world: World) -> None:
+def test_the_users_are_not_swept_again(mock, client, world):
     mirror = Remembered()
     while mirror.swept is None:
         mirror.read(client, batches=1)
@@ -102,7 +99,7 @@ def test_the_users_are_not_swept_again(mock: MockServer, client: Client, world: 
     assert mirror.differs(world) == []
 
 
-def test_a_half_swept_list_of_users_goes_on_and_nobody_is_left_out(scripted: Any) -> None:
+def test_a_half_swept_list_of_users_goes_on_and_nobody_is_left_out(scripted):
     everybody = [user(number) for number in range(1, 601)]
     broken = True
 
@@ -129,7 +126,7 @@ def test_a_half_swept_list_of_users_goes_on_and_nobody_is_left_out(scripted: Any
     assert sorted(mirror.lists) == sorted(mirror.users) == list(range(1, 601))
 
 
-def test_a_run_says_how_far_it_has_come(mock: MockServer, client: Client) -> None:
+def test_a_run_says_how_far_it_has_come(mock, client):
     mirror = Remembered()
     run = client._sync_run(mirror.known(), mode="incremental", max_staleness=None)
     nothing_yet = run.progress()
@@ -152,9 +149,7 @@ def test_a_run_says_how_far_it_has_come(mock: MockServer, client: Client) -> Non
     assert (again.progress().lists_done, again.progress().lists_total) == (80, 80)
 
 
-def test_rows_that_were_not_shown_are_asked_for_by_id(
-    mock: MockServer, client: Client, world: World
-) -> None:
+def test_rows_that_were_not_shown_are_asked_for_by_id(mock, client, world):
     [first, second, *_] = [each for each in world.user_ids() if len(world.message_ids(each)) > 1]
     gone, there = world.message_ids(first)[:2]
     world.remove_message(first, gone)
@@ -179,7 +174,7 @@ def test_rows_that_were_not_shown_are_asked_for_by_id(
     assert sorted(mirror.gone, key=str) == sorted([candidates[0], candidates[2]], key=str)
 
 
-def test_what_was_found_before_a_failure_is_given_out(mock: MockServer, world: World) -> None:
+def test_what_was_found_before_a_failure_is_given_out(mock, world):
     chosen = world.user_ids()[:30]
     mock.on("user", user=chosen[-1]).fail(Fault.status(401))
     mirror = Remembered()

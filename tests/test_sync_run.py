@@ -1,7 +1,5 @@
 """What a mirror is given to commit: batches that miss nothing, and an end that is the end."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any
@@ -37,7 +35,7 @@ def client_of(server: Any, **options: Any) -> Client:
 
 
 @pytest.mark.slow
-def test_a_run_that_waits_longer_than_a_batch_lasts_has_not_ended(scripted: Any) -> None:
+def test_a_run_that_waits_longer_than_a_batch_lasts_has_not_ended(scripted):
     """A batch is due after two seconds; one of nothing but a user that is gone comes first."""
 
     def service(request: Request) -> bytes:
@@ -59,7 +57,7 @@ def test_a_run_that_waits_longer_than_a_batch_lasts_has_not_ended(scripted: Any)
     assert certificates == {1: "uncertified", 2: "snapshot"}
 
 
-def test_a_deadline_is_never_taken_for_the_end() -> None:
+def test_a_deadline_is_never_taken_for_the_end():
     """It passes while a batch is being committed; all lists are done, as in a resumed run."""
     world = World(users=12_000)
     remembered = Remembered()
@@ -75,7 +73,7 @@ def test_a_deadline_is_never_taken_for_the_end() -> None:
                 list(given(run))
 
 
-def test_a_record_that_does_not_fit_is_given_with_the_reason(scripted: Any) -> None:
+def test_a_record_that_does_not_fit_is_given_with_the_reason(scripted):
     def service(request: Request) -> bytes:
         if request.path == "/external/users":
             return paged([user(1), user(2, online_at=""), user("x")])(request)
@@ -98,7 +96,7 @@ def test_a_record_that_does_not_fit_is_given_with_the_reason(scripted: Any) -> N
     assert any("$.users[2].id" in reason for reason in column(read, "rejects", "reason"))
 
 
-def test_requests_are_counted_as_the_service_counts_them(scripted: Any) -> None:
+def test_requests_are_counted_as_the_service_counts_them(scripted):
     server = scripted(
         lambda request: (
             paged(users(150))(request)
@@ -112,7 +110,7 @@ def test_requests_are_counted_as_the_service_counts_them(scripted: Any) -> None:
     assert run.users_total == 150
 
 
-def test_batches_are_small_at_first_and_grow_with_what_was_given_out() -> None:
+def test_batches_are_small_at_first_and_grow_with_what_was_given_out():
     world = World(seed=3, users=900, messages_per_user=(60, 60))
     with MockServer(world) as server, server.client() as client:
         read = [column([batch], "messages", "id") for batch in given(run_of(client))]
@@ -124,7 +122,7 @@ def test_batches_are_small_at_first_and_grow_with_what_was_given_out() -> None:
     assert max(sizes) > 2_500
 
 
-def test_the_next_batch_is_read_while_one_is_in_the_reader_s_hands_and_no_more() -> None:
+def test_the_next_batch_is_read_while_one_is_in_the_reader_s_hands_and_no_more():
     world = World(seed=3, users=900, messages_per_user=(60, 60))
     with MockServer(world) as server, server.client(max_concurrency=4) as client:
         run = run_of(client)

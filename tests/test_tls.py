@@ -1,43 +1,32 @@
 """TLS: whose certificates are trusted, what is refused, and what a user is told to do then."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket
 import ssl
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from backread import Client, ConfigurationError, ConnectError
 from canned import user
-from interpreter import environment
-from scripted_server import answer
+from interpreter import check_silent, run
+from scripted_server import Place, answer
 
 # The authority of the tests; the wheel is checked without it.
 pytest.importorskip("trustme")
+
 
 from secure_server import Authority, SecureServer, forged, self_signed
 
 DAY = timedelta(days=1)
 
 
-@pytest.fixture(autouse=True)
-def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+pytestmark = pytest.mark.usefixtures("no_settings")
 
 
 @pytest.fixture(scope="module")
@@ -58,60 +47,50 @@ def serve() -> Iterator[Serve]:
         yield start
 
 
-def refused(face: Any, server: SecureServer, *words: str, **options: Any) -> str:
-    """The message of the error; it names the host, and nothing was tried a second time."""
-    client = face.client(server, timeout=20, **options)
-    with pytest.raises(ConnectError) as caught:
-        face.call(client.users.get, 42)
-    message = str(caught.value)
+def refused(face: Any, server: SecureServer, *words: str, **options: Any) -> None:
+    """The error names the host, and nothing was tried a second time."""
+    error = face.failure(server, ConnectError, timeout=20, **options)
     for word in (*words, server.url.removeprefix("https://"), "/external/users/42"):
-        assert word in message
-    assert server.secret not in message
-    assert len(caught.value.attempts) == 1
-    assert server.requests == []
-    return message
+        assert word in str(error)
+    assert server.secret not in str(error)
+    assert len(error.attempts) == 1
+    assert not server.requests
 
 
-def test_the_certificates_of_ca_bundle_are_trusted(
-    face: Any, serve: Serve, authority: Authority
-) -> None:
-    server = serve(authority.context("localhost"))
-    for ca_bundle in (authority.file, str(authority.file)):
-        client = face.client(server, ca_bundle=ca_bundle, max_retries=0)
-        assert face.call(client.users.get, 42).id == 42
+def trusted(face: Any, server: SecureServer, ca_bundle: Any = None) -> None:
+    assert face.get(server, ca_bundle=ca_bundle, max_retries=0).id == 42
+
+
+@pytest.mark.parametrize("kind", [Path, str])
+def test_the_certificates_of_ca_bundle_are_trusted(face, serve, authority, kind):
+    trusted(face, serve(authority.context("localhost")), kind(authority.file))
+
+
+def test_an_address_may_be_what_a_certificate_names(face, serve, authority):
+    trusted(face, serve(authority.context("127.0.0.1"), host="127.0.0.1"), authority.file)
+
+
+def test_an_intermediate_that_the_server_sends_is_followed_to_its_root(face, serve, authority):
+    trusted(face, serve(authority.context("localhost", intermediate=True)), authority.file)
 
 
 def test_the_certificates_of_ssl_cert_file_are_trusted_besides_those_of_ca_bundle(
-    face: Any,
-    serve: Serve,
-    authority: Authority,
-    another: Authority,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    face, serve, authority, another, monkeypatch
+):
     monkeypatch.setenv("SSL_CERT_FILE", str(another.file))
     for issuer in (authority, another):
-        server = serve(issuer.context("localhost"))
-        client = face.client(server, ca_bundle=authority.file, max_retries=0)
-        assert face.call(client.users.get, 42).id == 42
-    server = serve(authority.context("localhost"))
-    refused(face, server, "ca_bundle", "SSL_CERT_FILE")
+        trusted(face, serve(issuer.context("localhost")), authority.file)
+    refused(face, serve(authority.context("localhost")), "ca_bundle", "SSL_CERT_FILE")
 
 
 def test_the_certificates_of_ssl_cert_dir_are_trusted(
-    face: Any,
-    serve: Serve,
-    authority: Authority,
-    another: Authority,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    face, serve, authority, another, tmp_path, monkeypatch
+):
     (tmp_path / "readme.txt").write_text("no certificate\n")
     folders = [tmp_path / "missing", authority.file.parent, tmp_path, another.file.parent]
     monkeypatch.setenv("SSL_CERT_DIR", os.pathsep.join(map(str, folders)))
     for issuer in (authority, another):
-        server = serve(issuer.context("localhost"))
-        client = face.client(server, max_retries=0)
-        assert face.call(client.users.get, 42).id == 42
+        trusted(face, serve(issuer.context("localhost")))
 
 
 def system_root() -> bytes:
@@ -124,14 +103,8 @@ def system_root() -> bytes:
 @pytest.mark.parametrize("variable", [None, "SSL_CERT_FILE", "SSL_CERT_DIR"])
 @pytest.mark.parametrize("with_bundle", [False, True])
 def test_what_is_added_leaves_the_roots_of_the_system_in_place(
-    serve: Serve,
-    authority: Authority,
-    another: Authority,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    variable: str | None,
-    with_bundle: bool,
-) -> None:
+    serve, authority, another, tmp_path, monkeypatch, variable, with_bundle
+):
     """A root that is known makes a forged certificate a bad signature, not an unknown issuer."""
     server = serve(forged(tmp_path, "localhost", system_root()))
     if variable is not None:
@@ -139,7 +112,7 @@ def test_what_is_added_leaves_the_roots_of_the_system_in_place(
         monkeypatch.setenv(variable, str(added))
     ca_bundle = authority.file if with_bundle else None
     with (
-        Client(server.url, server.secret, server.vendor, ca_bundle=ca_bundle) as client,
+        server.client(ca_bundle=ca_bundle) as client,
         pytest.raises(ConnectError, match="certificate") as caught,
     ):
         client.users.get(42)
@@ -148,45 +121,28 @@ def test_what_is_added_leaves_the_roots_of_the_system_in_place(
     assert len(caught.value.attempts) == 1
 
 
-def test_a_self_signed_certificate_is_refused_until_it_is_trusted(
-    face: Any, serve: Serve, tmp_path: Path
-) -> None:
+def test_a_self_signed_certificate_is_refused_until_it_is_trusted(face, serve, tmp_path):
     context, file = self_signed(tmp_path, "localhost")
     server = serve(context)
-    refused(face, server, "certificate", "ca_bundle=", "SSL_CERT_FILE")
-    client = face.client(server, ca_bundle=file, max_retries=0)
-    assert face.call(client.users.get, 42).id == 42
+    refused(face, server, "certificate", "ca_bundle", "SSL_CERT_FILE")
+    trusted(face, server, file)
 
 
-def test_an_unknown_authority_is_refused_once_with_what_to_do(
-    face: Any, serve: Serve, authority: Authority
-) -> None:
+def test_an_unknown_authority_is_refused_once_with_what_to_do(face, serve, authority):
     server = serve(authority.context("localhost"))
-    refused(face, server, "UnknownIssuer", "authority", "ca_bundle=", "SSL_CERT_FILE")
+    refused(face, server, "UnknownIssuer", "authority", "ca_bundle", "SSL_CERT_FILE")
     assert server.connections == 1
-    with pytest.raises(ConnectError, match="ca_bundle="):
+    with pytest.raises(ConnectError, match="ca_bundle"):
         face.collect(face.client(server).users.list())
     assert server.connections == 2
 
 
-def test_an_intermediate_that_the_server_sends_is_followed_to_its_root(
-    face: Any, serve: Serve, authority: Authority
-) -> None:
-    server = serve(authority.context("localhost", intermediate=True))
-    client = face.client(server, ca_bundle=authority.file, max_retries=0)
-    assert face.call(client.users.get, 42).id == 42
-
-
-def test_an_intermediate_that_the_server_leaves_out_is_named_as_a_reason(
-    face: Any, serve: Serve, authority: Authority
-) -> None:
+def test_an_intermediate_that_the_server_leaves_out_is_named_as_a_reason(face, serve, authority):
     server = serve(authority.context("localhost", intermediate=True, chain=False))
     refused(face, server, "intermediate", ca_bundle=authority.file)
 
 
-def test_a_certificate_out_of_its_time_is_refused(
-    face: Any, serve: Serve, authority: Authority
-) -> None:
+def test_a_certificate_out_of_its_time_is_refused(face, serve, authority):
     now = datetime.now(UTC)
     past = authority.context("localhost", not_before=now - 9 * DAY, not_after=now - DAY)
     refused(face, serve(past), "expired", "clock", ca_bundle=authority.file)
@@ -204,38 +160,23 @@ def test_a_certificate_out_of_its_time_is_refused(
         ("*.example.com", "127.0.0.1"),
     ],
 )
-def test_a_certificate_of_another_host_is_refused(
-    face: Any, serve: Serve, authority: Authority, issued: str, host: str
-) -> None:
+def test_a_certificate_of_another_host_is_refused(face, serve, authority, issued, host):
     server = serve(authority.context(issued), host=host)
     refused(face, server, "certificate", "base_url", ca_bundle=authority.file)
 
 
-def test_an_address_may_be_what_a_certificate_names(
-    face: Any, serve: Serve, authority: Authority
-) -> None:
-    server = serve(authority.context("127.0.0.1"), host="127.0.0.1")
-    client = face.client(server, ca_bundle=authority.file, max_retries=0)
-    assert face.call(client.users.get, 42).id == 42
-
-
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_tls_1_2_and_1_3_are_spoken(
-    face: Any, serve: Serve, authority: Authority, version: ssl.TLSVersion
-) -> None:
+def test_tls_1_2_and_1_3_are_spoken(face, serve, authority, version):
     context = authority.context("localhost")
     context.minimum_version = context.maximum_version = version
     server = serve(context)
-    client = face.client(server, ca_bundle=authority.file, max_retries=0)
-    assert face.call(client.users.get, 42).id == 42
+    trusted(face, server, authority.file)
     assert server.versions == [version.name.replace("_", ".")]
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 @pytest.mark.parametrize("version", ["TLSv1", "TLSv1_1"])
-def test_older_versions_are_refused(
-    face: Any, serve: Serve, authority: Authority, version: str
-) -> None:
+def test_older_versions_are_refused(face, serve, authority, version):
     context = authority.context("localhost")
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
@@ -244,23 +185,21 @@ def test_older_versions_are_refused(
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_server_that_wants_a_client_certificate_is_an_error_that_says_so(
-    face: Any, serve: Serve, authority: Authority, version: ssl.TLSVersion
-) -> None:
+    face, serve, authority, version
+):
     context = authority.context("localhost")
     context.minimum_version = context.maximum_version = version
     authority.trusted_by(context)
     refused(face, serve(context), "client certificate", ca_bundle=authority.file)
 
 
-def test_plain_http_on_the_port_of_https_is_an_error_that_says_so(
-    face: Any, authority: Authority
-) -> None:
-    class Plain:
-        secret, vendor = SecureServer.secret, SecureServer.vendor
-        requests: ClassVar[list[str]] = []
+def test_plain_http_on_the_port_of_https_is_an_error_that_says_so(face):
+    class Plain(Place):
+        requests = ()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        Plain.url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        plain = Plain()
+        plain.url = f"https://127.0.0.1:{listener.getsockname()[1]}"
 
         def serve_one() -> None:
             connection, _ = listener.accept()
@@ -272,55 +211,35 @@ def test_plain_http_on_the_port_of_https_is_an_error_that_says_so(
 
         thread = threading.Thread(target=serve_one)
         thread.start()
-        refused(face, Plain, "does not speak TLS", "base_url")
+        refused(face, plain, "does not speak TLS", "base_url")
         thread.join()
 
 
-def test_https_on_the_port_of_http_is_an_error(
-    face: Any, serve: Serve, authority: Authority
-) -> None:
+def test_https_on_the_port_of_http_is_an_error(face, serve, authority):
     server = serve(authority.context("localhost"))
     server.url = f"http://127.0.0.1:{server.server_port}"
-    with pytest.raises(ConnectError, match="base_url"):
-        face.call(face.client(server, max_retries=0).users.get, 42)
+    face.failure(server, ConnectError, "base_url", max_retries=0)
 
 
 @pytest.mark.parametrize("variable", ["PYTHONHTTPSVERIFY", "CURL_INSECURE", "BACKREAD_VERIFY"])
-def test_nothing_switches_the_check_off(
-    face: Any,
-    serve: Serve,
-    authority: Authority,
-    monkeypatch: pytest.MonkeyPatch,
-    variable: str,
-) -> None:
+def test_nothing_switches_the_check_off(face, serve, authority, monkeypatch, variable):
     monkeypatch.setenv(variable, "0")
     refused(face, serve(authority.context("localhost")), "certificate")
     with pytest.raises(TypeError):
         face.kind("https://localhost", "secret", "example", verify=False)
 
 
-def test_the_keys_of_a_connection_are_written_nowhere(
-    serve: Serve, authority: Authority, tmp_path: Path
-) -> None:
-    """SSLKEYLOGFILE would let whoever reads it decrypt the traffic, the secret in it."""
+def test_the_keys_of_a_connection_are_written_nowhere(serve, authority, tmp_path):
+    """SSLKEYLOGFILE would let its readers decrypt the traffic, the secret in it."""
     server = serve(authority.context("localhost"))
     keys = tmp_path / "keys"
-    code = "from backread import Client; print(Client(ca_bundle={!r}).users.get(42).id)"
-    done = subprocess.run(
-        [sys.executable, "-c", code.format(str(authority.file))],
-        env={**environment(server), "SSLKEYLOGFILE": str(keys)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout.strip() == "42", done.stderr
+    code = f"from backread import Client; Client(ca_bundle={str(authority.file)!r}).users.get(42)"
+    check_silent(run(code, server, SSLKEYLOGFILE=str(keys)))
     assert not keys.exists()
 
 
 @pytest.mark.parametrize("name", ["missing", "folder", "empty", "text", "key"])
-def test_an_ssl_cert_file_that_cannot_be_used_is_named(
-    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_an_ssl_cert_file_that_cannot_be_used_is_named(authority, tmp_path, monkeypatch, name):
     """Left out in silence, it would make a certificate refused that it vouches for."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty").write_bytes(b"")
@@ -334,31 +253,20 @@ def test_an_ssl_cert_file_that_cannot_be_used_is_named(
     assert "PEM" in str(caught.value)
 
 
-def test_variables_that_are_set_to_nothing_are_not_set(
-    face: Any, serve: Serve, authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_that_are_set_to_nothing_are_not_set(face, serve, authority, monkeypatch):
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.setenv(name, "")
-    server = serve(authority.context("localhost"))
-    client = face.client(server, ca_bundle=authority.file, max_retries=0)
-    assert face.call(client.users.get, 42).id == 42
+    trusted(face, serve(authority.context("localhost")), authority.file)
 
 
-def test_certificates_are_nothing_to_plain_http_on_this_machine(
-    face: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificates_are_nothing_to_plain_http_on_this_machine(face, scripted, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
-    server = scripted(answer(200, user(42)))
-    assert face.call(face.client(server).users.get, 42).id == 42
+    assert face.get(scripted(answer(200, user(42)))).id == 42
 
 
-def test_a_bundle_with_other_things_in_it_is_read(
-    face: Any, serve: Serve, authority: Authority, another: Authority, tmp_path: Path
-) -> None:
+def test_a_bundle_with_other_things_in_it_is_read(face, serve, authority, another, tmp_path):
     mixed = tmp_path / "mixed.pem"
     key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
     parts = ["# our own\r\n", another.file.read_text(), key, authority.file.read_text(), "\n\n"]
     mixed.write_text("".join(parts))
-    server = serve(authority.context("localhost"))
-    client = face.client(server, ca_bundle=mixed, max_retries=0)
-    assert face.call(client.users.get, 42).id == 42
+    trusted(face, serve(authority.context("localhost")), mixed)

@@ -1,7 +1,5 @@
 """Spans of OpenTelemetry: one for each operation and each request, where the program traces."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os
@@ -55,9 +53,7 @@ def place(span: ReadableSpan) -> tuple[int, int]:
     return context.trace_id, context.span_id
 
 
-def test_an_operation_is_a_span_with_one_for_each_request(
-    face: Any, scripted: Any, traced: Traced
-) -> None:
+def test_an_operation_is_a_span_with_one_for_each_request(face, scripted, traced):
     server = scripted(answer(503), answer(200, user(42)))
     face.call(face.client(server).users.get, 42)
     first, second, operation = traced.spans
@@ -83,9 +79,7 @@ def test_an_operation_is_a_span_with_one_for_each_request(
         assert request.end_time <= operation.end_time + 1000
 
 
-def test_an_operation_belongs_to_the_span_of_its_caller(
-    face: Any, scripted: Any, traced: Traced
-) -> None:
+def test_an_operation_belongs_to_the_span_of_its_caller(face, scripted, traced):
     client = face.client(scripted(answer(200, user(42)), answer(200, user(43))))
 
     def get(user_id: int) -> Any:
@@ -103,9 +97,7 @@ def test_an_operation_belongs_to_the_span_of_its_caller(
     assert operation.parent.span_id == place(caller)[1]
 
 
-def test_a_walk_is_one_span_with_all_of_its_requests(
-    face: Any, scripted: Any, traced: Traced
-) -> None:
+def test_a_walk_is_one_span_with_all_of_its_requests(face, scripted, traced):
     server = scripted(paged(users(300)))
     face.collect(face.client(server).users.list())
     (operation,) = traced.named("backread users.list")
@@ -116,9 +108,7 @@ def test_a_walk_is_one_span_with_all_of_its_requests(
     }
 
 
-def test_an_arrow_stream_and_a_walk_that_is_broken_off_end_their_spans(
-    face: Any, scripted: Any, traced: Traced
-) -> None:
+def test_an_arrow_stream_and_a_walk_that_is_broken_off_end_their_spans(face, scripted, traced):
     client = face.client(scripted(paged(users(300))))
     face.call(client.users.list().to_arrow)
     assert len(traced.named("backread users.list")) == 1
@@ -126,7 +116,7 @@ def test_an_arrow_stream_and_a_walk_that_is_broken_off_end_their_spans(
     assert len(traced.named("backread users.list")) == 2
 
 
-def test_what_failed_says_so(face: Any, scripted: Any, traced: Traced) -> None:
+def test_what_failed_says_so(face, scripted, traced):
     client = face.client(scripted(HANG_UP, answer(404, b"sentinel")), max_retries=0)
     for expected in ("ConnectError", "NotFoundError"):
         with pytest.raises(BackreadError):
@@ -141,7 +131,7 @@ def test_what_failed_says_so(face: Any, scripted: Any, traced: Traced) -> None:
     assert "sentinel" not in "".join(span.to_json() for span in traced.spans)
 
 
-def test_a_cancelled_call_ends_its_span(scripted: Any, traced: Traced) -> None:
+def test_a_cancelled_call_ends_its_span(scripted, traced):
     server = scripted(lambda request: server.stall())
 
     async def main() -> None:
@@ -154,7 +144,7 @@ def test_a_cancelled_call_ends_its_span(scripted: Any, traced: Traced) -> None:
     assert len(traced.named("backread users.get")) == 1
 
 
-def test_no_span_holds_the_secret(face: Any, scripted: Any, traced: Traced) -> None:
+def test_no_span_holds_the_secret(face, scripted, traced):
     server = scripted(answer(401), answer(200, user(42)))
     client = face.client(server)
     with pytest.raises(BackreadError):
@@ -165,9 +155,7 @@ def test_no_span_holds_the_secret(face: Any, scripted: Any, traced: Traced) -> N
     assert server.secret not in shown
 
 
-def test_the_trace_is_told_to_the_service_only_if_asked_for(
-    face: Any, scripted: Any, traced: Traced
-) -> None:
+def test_the_trace_is_told_to_the_service_only_if_asked_for(face, scripted, traced):
     server = scripted(*[answer(200, user(42))] * 2)
     client = face.client(server)
     face.call(client.users.get, 42)
@@ -182,9 +170,7 @@ def test_the_trace_is_told_to_the_service_only_if_asked_for(
     assert not client.with_options(traceparent=True).with_options(traceparent=False)._traceparent
 
 
-def test_a_client_that_tells_its_trace_pickles(
-    scripted: Any, traced: Traced, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_tells_its_trace_pickles(scripted, traced, monkeypatch):
     server = scripted(answer(200, user(42)))
     monkeypatch.setenv("BACKREAD_API_SECRET", server.secret)
     with Client(server.url, vendor=server.vendor) as client:
@@ -194,9 +180,7 @@ def test_a_client_that_tells_its_trace_pickles(
     assert "traceparent" in server.requests[0].headers
 
 
-def test_without_opentelemetry_a_trace_cannot_be_told(
-    scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_opentelemetry_a_trace_cannot_be_told(scripted, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     server = scripted()
     with (
@@ -206,9 +190,7 @@ def test_without_opentelemetry_a_trace_cannot_be_told(
         client.with_options(traceparent=True)
 
 
-def test_where_nothing_is_recorded_nothing_is_kept(
-    scripted: Any, traced: Traced, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nothing_is_recorded_nothing_is_kept(scripted, traced, monkeypatch):
     from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
     from backread._client import telemetry as _telemetry
@@ -233,9 +215,7 @@ class Hindering(SpanProcessor):
         self.hinder()
 
 
-def test_a_trace_that_fails_fails_no_read(
-    face: Any, scripted: Any, traced: Traced, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trace_that_fails_fails_no_read(face, scripted, traced, monkeypatch):
     raised: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)
     traced.provider.add_span_processor(Hindering(lambda: 1 // 0))
@@ -243,7 +223,7 @@ def test_a_trace_that_fails_fails_no_read(
     assert {type(one.exc_value) for one in raised} == {ZeroDivisionError}
 
 
-def test_a_processor_of_spans_may_read(face: Any, scripted: Any, traced: Traced) -> None:
+def test_a_processor_of_spans_may_read(face, scripted, traced):
     server = scripted(*[answer(200, user(42))] * 9)
     with Client(server.url, server.secret, server.vendor) as other:
         traced.provider.add_span_processor(Hindering(lambda: other.users.get(42)))
@@ -251,15 +231,13 @@ def test_a_processor_of_spans_may_read(face: Any, scripted: Any, traced: Traced)
     assert len(traced.named("backread users.get")) == 1
 
 
-def test_a_program_may_block_opentelemetry(
-    face: Any, scripted: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_may_block_opentelemetry(face, scripted, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     assert face.call(face.client(scripted(answer(200, user(42)))).users.get, 42).id == 42
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_span_is_ended_where_it_began(scripted: Any, traced: Traced) -> None:
+def test_a_span_is_ended_where_it_began(scripted, traced):
     server = scripted(paged(users(300)))
     with Client(server.url, server.secret, server.vendor) as client:
         rows = iter(client.users.list())

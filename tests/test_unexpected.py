@@ -1,15 +1,12 @@
 """What is said of a request that no client should send: what was wanted, and what was nearest."""
 
-from __future__ import annotations
-
 import socket
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from backread.testing import JournalEntry, Lane, MockServer, UnexpectedRequestError
+from backread.testing import JournalEntry, MockServer, UnexpectedRequestError
 
 
 @pytest.mark.backread(unexpected="allow")
@@ -70,13 +67,7 @@ from backread.testing import JournalEntry, Lane, MockServer, UnexpectedRequestEr
         ("/external/users", {"Accept": "*/*"}, ["wanted: the header Accept: application/vnd."]),
     ],
 )
-def test_the_nearest_request_is_named(
-    backread_mock: Lane,
-    by_hand: Any,
-    target: str,
-    changed: dict[str, str],
-    lines: list[str],
-) -> None:
+def test_the_nearest_request_is_named(backread_mock, by_hand, target, changed, lines):
     caller = by_hand(backread_mock)
     assert caller(target, **changed).status >= 400
     error = UnexpectedRequestError(backread_mock.unexpected, backread_mock.vendor)
@@ -105,16 +96,16 @@ def unexpected_text(reason: str, path: str) -> str:
     return str(UnexpectedRequestError((entry,), "acme"))
 
 
-def test_what_carries_no_secret_may_be_of_another_test() -> None:
+def test_what_carries_no_secret_may_be_of_another_test():
     other = "may also come from what another test left running"
     assert other in unexpected_text("unauthorized", "/external/users")
     malformed = unexpected_text("malformed", "")
-    assert "request 1: no HTTP -> 400 (malformed)" in malformed
+    assert "request 1: not HTTP -> 400 (malformed)" in malformed
     assert "wanted: an HTTP request with an absolute path" in malformed
     assert other in malformed
 
 
-def test_what_has_no_path_and_what_is_no_http_is_said() -> None:
+def test_what_has_no_path_and_what_is_no_http_is_said():
     with MockServer() as server:
         head = b"GET users HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
         for sent in (head, b"hello\r\n\r\n"):
@@ -128,12 +119,12 @@ def test_what_has_no_path_and_what_is_no_http_is_said() -> None:
             time.sleep(0.001)
         text = str(UnexpectedRequestError(server.unexpected, server.vendor))
     assert "request 1: GET (no path) -> 404 (unknown_path)" in text
-    assert "request 2: no HTTP -> 400 (malformed)" in text
+    assert "request 2: not HTTP -> 400 (malformed)" in text
     assert text.count("wanted: an HTTP request with an absolute path") == 2
 
 
 @pytest.mark.backread(unexpected="allow")
-def test_many_are_shown_in_part(backread_mock: Lane, by_hand: Any) -> None:
+def test_many_are_shown_in_part(backread_mock, by_hand):
     caller = by_hand(backread_mock)
     for _ in range(13):
         caller("/external")

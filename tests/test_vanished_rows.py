@@ -1,61 +1,41 @@
 """Rows that a later page should have shown and did not: the walk asks for them by id."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
-from backread.testing import Fault, Lane, MockServer, World
-from canned import envelope, ids, users
+from backread.testing import Fault, World
+from canned import audited, envelope, ids, users
 from scripted_server import Request, answer
 
 
-def test_rows_that_a_later_page_should_have_shown_are_asked_for_by_id(
-    face: Any, backread_mock: Lane
-) -> None:
+def test_rows_that_a_later_page_should_have_shown_are_asked_for_by_id(face, backread_mock):
     m = backread_mock
     gone = m.world.user_ids()[96:98]
     m.between_pages("users", after=1).delete(ids=gone)
-    listing = face.client(m).users.list(strict=True)
-    audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok
+    _, report = audited(face, m, strict=True)
     assert {call.user: call.status for call in m.calls("user")} == dict.fromkeys(gone, 404)
-    report = listing.report
     assert (report.certificate, report.rows_gone, report.rows_moved) == ("linked", 2, 0)
     assert report.proving_requests >= 2
     assert report.requests == len(m.journal)
 
 
 @pytest.mark.parametrize("status", [403, 410])
-def test_a_row_that_may_not_be_asked_for_by_id_is_a_doubt_and_no_error(
-    face: Any, backread_mock: Lane, status: int
-) -> None:
+def test_a_row_that_may_not_be_asked_for_by_id_is_a_doubt_and_no_error(face, backread_mock, status):
     m = backread_mock
     m.between_pages("users", after=1).delete(ids=m.world.user_ids()[96:98])
     m.on("user").fail(f"status({status})")
-    listing = face.client(m).users.list()
-    audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok
-    assert listing.report.certificate == "uncertified"
+    _, report = audited(face, m)
+    assert report.certificate == "uncertified"
 
 
-def test_many_rows_that_are_gone_are_not_all_asked_for(
-    face: Any, backread_server: MockServer
-) -> None:
+def test_many_rows_that_are_gone_are_not_all_asked_for(face, backread_server):
     with backread_server.lane(world=World(seed=1, users=800)) as m:
         m.between_pages("users", after=1).delete(ids=m.world.user_ids()[2:98])
-        listing = face.client(m).users.list(strict=True)
-        audit = m.audit(ids(face.collect(listing)))
-    assert audit.ok
+        _, report = audited(face, m, strict=True)
     # The total fell by as many as are no longer shown.
-    report = listing.report
     assert (report.certificate, report.rows_gone, report.total_last) == ("linked", 16, 704)
 
 
-def test_many_rows_that_moved_are_a_doubt_though_not_all_are_asked_for(
-    face: Any, scripted: Any
-) -> None:
+def test_many_rows_that_moved_are_a_doubt_though_not_all_are_asked_for(face, scripted):
     rows = users(400)
     order = list(range(400))
 
@@ -82,9 +62,7 @@ def test_many_rows_that_moved_are_a_doubt_though_not_all_are_asked_for(
 
 
 @pytest.mark.parametrize("body", ["null", "[]", "not json"])
-def test_a_look_up_that_gives_no_row_is_a_doubt_and_no_error(
-    face: Any, backread_mock: Lane, body: str
-) -> None:
+def test_a_look_up_that_gives_no_row_is_a_doubt_and_no_error(face, backread_mock, body):
     m = backread_mock
     m.between_pages("users", after=1).delete(ids=m.world.user_ids()[96:98])
     m.on("user").fail(Fault.status(200, body=body))

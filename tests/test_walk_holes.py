@@ -1,7 +1,5 @@
 """Lists with holes: rows that offsets count and pages do not show, and services that stop early."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -59,24 +57,20 @@ def read(face: Any, scripted: Any, respond: Callable[[Request], Answer]) -> tupl
 
 
 @pytest.mark.parametrize("total", [1_000, 800])
-def test_rows_behind_a_stretch_that_is_left_out_are_read(
-    face: Any, scripted: Any, total: int
-) -> None:
+def test_rows_behind_a_stretch_that_is_left_out_are_read(face, scripted, total):
     held, report = read(face, scripted, service(without(201, 400), total))
     assert held == {*range(1, 201), *range(401, 1_001)}
     assert report.certificate == "uncertified"
 
 
-def test_one_broken_row_costs_no_other(face: Any, scripted: Any) -> None:
+def test_one_broken_row_costs_no_other(face, scripted):
     held, report = read(face, scripted, service(breaking_off(201), 1_000))
     assert held == {*range(1, 1_001)} - {201}
     assert report.certificate == "uncertified"
 
 
 @pytest.mark.parametrize("status", [None, 400, 404, 416, 422])
-def test_a_service_that_stops_before_its_total_proves_no_end(
-    face: Any, scripted: Any, status: int | None
-) -> None:
+def test_a_service_that_stops_before_its_total_proves_no_end(face, scripted, status):
     """As search engines do behind a window of so many rows."""
     respond = service(up_to(300), 1_000, None if status is None else 300, status or 0)
     held, report = read(face, scripted, respond)
@@ -85,7 +79,7 @@ def test_a_service_that_stops_before_its_total_proves_no_end(
     assert "700 short" in report.reason
 
 
-def test_rows_that_differ_in_each_response_are_all_read(face: Any, scripted: Any) -> None:
+def test_rows_that_differ_in_each_response_are_all_read(face, scripted):
     """As those with a signed address."""
     count = itertools.count()
 

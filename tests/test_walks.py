@@ -1,7 +1,5 @@
 """Walks over one list: every row once, and a report that says what is proved."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import pickle
@@ -18,7 +16,7 @@ from scripted_server import answer
 from waiting import wait_for
 
 
-def test_a_list_on_one_page_is_a_snapshot_of_one_request(face: Any, scripted: Any) -> None:
+def test_a_list_on_one_page_is_a_snapshot_of_one_request(face, scripted):
     server = scripted(paged(users(98)))
     began = datetime.now(UTC)
     rows, report = walk(face, server)
@@ -45,9 +43,7 @@ def test_a_list_on_one_page_is_a_snapshot_of_one_request(face: Any, scripted: An
     )
 
 
-def test_a_full_page_is_a_snapshot_once_a_second_request_brings_nothing(
-    face: Any, scripted: Any
-) -> None:
+def test_a_full_page_is_a_snapshot_once_a_second_request_brings_nothing(face, scripted):
     """Its total may be too small; see test_odd_paging."""
     server = scripted(paged(users(99)))
     rows, report = walk(face, server, strict=True)
@@ -57,15 +53,13 @@ def test_a_full_page_is_a_snapshot_once_a_second_request_brings_nothing(
     assert (report.total_last, report.proving_requests) == (99, 0)
 
 
-def test_an_empty_list_is_a_snapshot_too(face: Any, scripted: Any) -> None:
+def test_an_empty_list_is_a_snapshot_too(face, scripted):
     rows, report = walk(face, scripted(paged([])), strict=True)
     assert rows == []
     assert (report.certificate, report.requests) == ("snapshot", 1)
 
 
-def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(
-    face: Any, scripted: Any
-) -> None:
+def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(face, scripted):
     server = scripted(paged(users(250)))
     rows, report = walk(face, server, strict=True)
     assert rows == list(range(1, 251))
@@ -89,7 +83,7 @@ def test_users_on_several_pages_are_linked_by_the_rows_that_pages_share(
     )
 
 
-def test_a_list_without_a_total_is_linked_to_its_end(face: Any, scripted: Any) -> None:
+def test_a_list_without_a_total_is_linked_to_its_end(face, scripted):
     """Nothing follows the last page, and its last rows still stand where they stood."""
     server = scripted(paged(users(250), total=None))
     rows, report = walk(face, server)
@@ -100,17 +94,15 @@ def test_a_list_without_a_total_is_linked_to_its_end(face: Any, scripted: Any) -
     assert (report.certificate, report.reason) == ("linked", None)
 
 
-def test_a_list_without_a_total_whose_pages_come_short_is_uncertified(
-    face: Any, scripted: Any
-) -> None:
+def test_a_list_without_a_total_whose_pages_come_short_is_uncertified(face, scripted):
     rows, report = walk(face, scripted(paged(users(250), sent=20, total=None)))
     assert rows == list(range(1, 251))
     assert report.certificate == "uncertified"
-    assert "250 rows are held" in report.reason
+    assert "250 rows were read" in report.reason
     assert "no total" in report.reason
 
 
-def test_a_report_pickles_and_draws_itself(face: Any, scripted: Any) -> None:
+def test_a_report_pickles_and_draws_itself(face, scripted):
     for sent, certificate, links in (
         (None, "linked", 1),
         (99, "linked", 2),
@@ -129,9 +121,7 @@ def test_a_report_pickles_and_draws_itself(face: Any, scripted: Any) -> None:
     ("count", "pages"),
     [(98, 1), (99, 2), (100, 2), (194, 2), (195, 3), (196, 3), (197, 3), (198, 3), (199, 3)],
 )
-def test_every_row_comes_once_at_the_edges_of_pages(
-    face: Any, scripted: Any, count: int, pages: int
-) -> None:
+def test_every_row_comes_once_at_the_edges_of_pages(face, scripted, count, pages):
     server = scripted(paged(users(count)))
     rows, report = walk(face, server, strict=True)
     assert rows == list(range(1, count + 1))
@@ -139,7 +129,7 @@ def test_every_row_comes_once_at_the_edges_of_pages(
     assert report.repeats == 3 * (pages - 1)
 
 
-def test_strict_raises_at_the_end_where_nothing_is_proved(face: Any, scripted: Any) -> None:
+def test_strict_raises_at_the_end_where_nothing_is_proved(face, scripted):
     server = scripted(paged(users(120), sent=20, total=None))
     listing = face.client(server).users.list(strict=True)
     with pytest.raises(IncompleteError) as caught:
@@ -153,15 +143,13 @@ def test_strict_raises_at_the_end_where_nothing_is_proved(face: Any, scripted: A
     assert pickle.loads(pickle.dumps(caught.value)).report == report
 
 
-def test_strict_gives_all_rows_before_it_raises(face: Any, scripted: Any) -> None:
+def test_strict_gives_all_rows_before_it_raises(face, scripted):
     server = scripted(paged(users(120), sent=20, total=None))
     listing = face.client(server).users.list(strict=True)
     assert ids(face.take(listing, 120)) == list(range(1, 121))
 
 
-def test_strict_is_content_with_a_certificate_and_with_what_was_asked_for(
-    face: Any, scripted: Any
-) -> None:
+def test_strict_is_content_with_a_certificate_and_with_what_was_asked_for(face, scripted):
     for count, certificate in ((99, "snapshot"), (120, "linked")):
         rows, report = walk(face, scripted(paged(users(count))), strict=True)
         assert (len(rows), report.certificate) == (count, certificate)
@@ -171,7 +159,7 @@ def test_strict_is_content_with_a_certificate_and_with_what_was_asked_for(
 
 
 @pytest.mark.parametrize("most", [0, 1, 98, 99, 100, 195, 198, 199])
-def test_max_items_ends_the_walk_and_asks_for_no_more(face: Any, scripted: Any, most: int) -> None:
+def test_max_items_ends_the_walk_and_asks_for_no_more(face, scripted, most):
     """The last page: what is still needed, and the three rows that it shares."""
     server = scripted(paged(users(250)))
     rows, report = walk(face, server, max_items=most)
@@ -190,21 +178,21 @@ def test_max_items_ends_the_walk_and_asks_for_no_more(face: Any, scripted: Any, 
     assert f"max_items={most}" in report.reason
 
 
-def test_max_items_that_leaves_nothing_out_is_no_matter(face: Any, scripted: Any) -> None:
+def test_max_items_that_leaves_nothing_out_is_no_matter(face, scripted):
     for most in (51, 1000, 2**63 - 1):
         rows, report = walk(face, scripted(paged(users(50))), max_items=most)
         assert len(rows) == 50
         assert report.certificate == "snapshot"
 
 
-def test_max_items_holds_where_the_server_sends_more(face: Any, scripted: Any) -> None:
+def test_max_items_holds_where_the_server_sends_more(face, scripted):
     server = scripted(lambda request: answer(200, envelope(users(99), total=500)))
     rows, report = walk(face, server, max_items=7)
     assert rows == [1, 2, 3, 4, 5, 6, 7]
     assert "max_items=7" in report.reason
 
 
-def test_page_size_is_the_limit_of_each_request(face: Any, scripted: Any) -> None:
+def test_page_size_is_the_limit_of_each_request(face, scripted):
     server = scripted(paged(users(20)))
     rows, report = walk(face, server, page_size=7)
     assert rows == list(range(1, 21))
@@ -217,16 +205,16 @@ def test_page_size_is_the_limit_of_each_request(face: Any, scripted: Any) -> Non
     assert (report.pages, report.certificate) == (4, "linked")
 
 
-def test_pages_too_small_to_share_rows_are_not_linked(face: Any, scripted: Any) -> None:
+def test_pages_too_small_to_share_rows_are_not_linked(face, scripted):
     server = scripted(paged(users(5)))
     rows, report = walk(face, server, page_size=2)
     assert rows == [1, 2, 3, 4, 5]
     assert offsets(server) == [0, 2, 4]
     assert (report.certificate, report.links, report.missing_links) == ("uncertified", 0, 2)
-    assert "2 pages share no unchanged rows with those before" in report.reason
+    assert "2 pages share no unchanged rows with the pages before" in report.reason
 
 
-def test_pages_are_as_sent_but_for_repeats(face: Any, scripted: Any) -> None:
+def test_pages_are_as_sent_but_for_repeats(face, scripted):
     first = envelope([user(1), user(2)], limit=2, total=4)
     second = envelope([user(2), user(3)], limit=2, offset=2, total=5)
     third = envelope([user(4)], limit=2, offset=4, total=5)
@@ -242,12 +230,12 @@ def test_pages_are_as_sent_but_for_repeats(face: Any, scripted: Any) -> None:
     assert listing.report.repeats == 1
 
 
-def test_pages_of_dicts(face: Any, scripted: Any) -> None:
+def test_pages_of_dicts(face, scripted):
     pages = face.pages(face.client(scripted(paged(users(3)))).users.list(as_dict=True))
     assert [page.items for page in pages] == [tuple(users(3))]
 
 
-def test_each_iteration_is_a_fresh_walk(face: Any, scripted: Any) -> None:
+def test_each_iteration_is_a_fresh_walk(face, scripted):
     rows = users(3)
     server = scripted(lambda request: paged(rows)(request))
     listing = face.client(server).users.list()
@@ -260,7 +248,7 @@ def test_each_iteration_is_a_fresh_walk(face: Any, scripted: Any) -> None:
     assert ids(face.call(listing.to_list)) == [1, 2, 3, 4]
 
 
-def test_two_walks_over_one_listing_do_not_mix(face: Any, scripted: Any) -> None:
+def test_two_walks_over_one_listing_do_not_mix(face, scripted):
     listing = face.client(scripted(paged(users(250)))).users.list()
     if face.name == "sync":
         pairs = list(zip(listing, listing, strict=True))
@@ -274,7 +262,7 @@ def test_two_walks_over_one_listing_do_not_mix(face: Any, scripted: Any) -> None
     assert [(one.id, other.id) for one, other in pairs] == [(n, n) for n in range(1, 251)]
 
 
-def test_breaking_off_ends_the_requests(face: Any, scripted: Any) -> None:
+def test_breaking_off_ends_the_requests(face, scripted):
     server = scripted(paged(users(10_000)))
     listing = face.client(server).users.list(page_size=10)
     assert ids(face.take(listing, 3)) == [1, 2, 3]
@@ -288,7 +276,7 @@ def test_breaking_off_ends_the_requests(face: Any, scripted: Any) -> None:
     assert len(server.requests) <= sent + 2
 
 
-def test_few_pages_are_fetched_ahead_of_a_slow_reader(face: Any, scripted: Any) -> None:
+def test_few_pages_are_fetched_ahead_of_a_slow_reader(face, scripted):
     server = scripted(paged(users(10_000)))
     listing = face.client(server).users.list(page_size=10)
     most_ahead = 0
@@ -316,7 +304,7 @@ def test_few_pages_are_fetched_ahead_of_a_slow_reader(face: Any, scripted: Any) 
     assert 2 <= most_ahead <= 5
 
 
-def test_the_report_is_live_during_a_walk(face: Any, scripted: Any) -> None:
+def test_the_report_is_live_during_a_walk(face, scripted):
     listing = face.client(scripted(paged(users(300)))).users.list()
     before = listing.report
     assert (before.rows, before.started_at, before.ended_at) == (0, None, None)
@@ -341,7 +329,7 @@ def test_the_report_is_live_during_a_walk(face: Any, scripted: Any) -> None:
     assert listing.report.ended_at is not None
 
 
-def test_messages_are_walked_alike(face: Any, scripted: Any) -> None:
+def test_messages_are_walked_alike(face, scripted):
     rows = [message(one) for one in range(1, 131)]
     server = scripted(paged(rows, key="messages", at_most=50))
     listing = face.client(server).messages.list(42)
@@ -354,14 +342,14 @@ def test_messages_are_walked_alike(face: Any, scripted: Any) -> None:
     assert {one.path for one in server.requests} == {"/external/users/42/messages"}
 
 
-def test_ids_of_any_64_bits_are_told_apart(face: Any, scripted: Any) -> None:
+def test_ids_of_any_64_bits_are_told_apart(face, scripted):
     numbers = [2**63 - 1, 0, -1, -(2**63), 1, 2**62]
     rows, report = walk(face, scripted(paged([user(one) for one in numbers])))
     assert rows == numbers
     assert report.certificate == "snapshot"
 
 
-def test_a_listing_of_the_other_face_is_refused_by_for(scripted: Any) -> None:
+def test_a_listing_of_the_other_face_is_refused_by_for(scripted):
 
     server = scripted(paged(users(3)))
     arguments = (server.url, server.secret, server.vendor)

@@ -12,7 +12,7 @@ import backread
 METADATA = importlib.metadata.metadata("backread")
 
 
-def test_the_package_brings_its_types_and_the_interface() -> None:
+def test_the_package_brings_its_types_and_the_interface():
     package = files("backread")
     assert (package / "py.typed").is_file()
     assert (package / "_backread.pyi").is_file()
@@ -20,7 +20,7 @@ def test_the_package_brings_its_types_and_the_interface() -> None:
     assert document["openapi"].startswith("3.1")
 
 
-def test_nothing_is_required_and_the_extras_are_there() -> None:
+def test_nothing_is_required_and_the_extras_are_there():
     required = importlib.metadata.requires("backread") or []
     assert [line for line in required if "extra ==" not in line] == []
     assert set(METADATA.get_all("Provides-Extra", [])) == {
@@ -33,19 +33,19 @@ def test_nothing_is_required_and_the_extras_are_there() -> None:
     }
 
 
-def test_the_version_is_one() -> None:
+def test_the_version_is_one():
     assert backread.__version__ == METADATA["Version"]
     assert METADATA["Requires-Python"] == ">=3.11"
     assert METADATA["License-Expression"] == "MIT"
 
 
-def test_airflow_finds_the_documentation() -> None:
+def test_airflow_finds_the_documentation():
     """Its page of providers shows this URL."""
     [url] = METADATA.get_all("Project-URL", [])
     assert url.startswith("Documentation, https://")
 
 
-def test_one_wheel_serves_every_python_from_311_on_that_has_a_gil() -> None:
+def test_one_wheel_serves_every_python_from_311_on_that_has_a_gil():
     wheel = importlib.metadata.distribution("backread").read_text("WHEEL")
     assert wheel is not None
     own = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -53,7 +53,7 @@ def test_one_wheel_serves_every_python_from_311_on_that_has_a_gil() -> None:
     assert re.findall(rf"^Tag: ({tag})-", wheel, re.MULTILINE)
 
 
-def test_the_command_and_the_pytest_plugin_are_registered() -> None:
+def test_the_command_and_the_pytest_plugin_are_registered():
     points = importlib.metadata.distribution("backread").entry_points
     assert {(point.group, point.name) for point in points} == {
         ("apache_airflow_provider", "provider_info"),

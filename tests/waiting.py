@@ -1,7 +1,5 @@
 """How long tests wait, on a machine that may have ten other busy processes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -87,7 +87,7 @@ fn messages(pages: Vec<Page>) {
 fn users_to_columns(pages: Vec<Page>) {
     let mut columns = UserColumns::default();
     for row in pages.iter().flat_map(|page| &page.rows) {
-        columns.append(&row.user().expect("a user"));
+        columns.append_row(row).expect("a user");
     }
     black_box(columns.finish().expect("a batch"));
 }
@@ -95,13 +95,7 @@ fn users_to_columns(pages: Vec<Page>) {
 fn messages_to_columns(pages: Vec<Page>) {
     let mut columns = MessageColumns::default();
     for row in pages.iter().flat_map(|page| &page.rows) {
-        match row.flat_message() {
-            Some(message) => columns.append_flat(42, &message).expect("a row"),
-            None => {
-                let message = row.message().expect("a message");
-                columns.append(42, &message).expect("a row");
-            }
-        }
+        columns.append_row(42, row).expect("a message");
     }
     black_box(columns.finish().expect("a batch"));
 }

@@ -1,7 +1,7 @@
-"""The native module: the core client and the mock, as the Python faces call them.
+"""The native module: the core client and the mock, as the Python packages call them.
 
-Not public. Every operation takes ``blocking``: ``True`` waits here (the GIL is released, Ctrl-C
-answers) and gives the value; ``False`` needs a running event loop and gives an awaitable of it.
+Not public. Every operation takes ``blocking``. True waits for the value, without the GIL, and
+Ctrl-C interrupts it. False needs a running event loop, and returns an awaitable of the value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,6 +38,7 @@ __all__ = [
     "__version__",
     "empty_table",
     "messages_table",
+    "one_shot_stream",
     "read_dialect",
     "read_rate",
     "read_rules",
@@ -50,29 +51,39 @@ OPENAPI: str
 
 @final
 class Clock:
-    """The time that a lane of the mock and its clients go by: the machine's until `virtual`.
+    """The clock of a mock's lane and its clients: the system clock until `virtual` is called.
 
-    Virtual time stands still while anything real is under way, such as a request that is being
-    answered, and leaps to the next deadline (the end of a wait, of a held answer, of a timeout)
-    when nothing else can happen: a minute of Retry-After takes milliseconds. A timeout also holds
-    by the machine's time, there five seconds at least, for a server that goes by another clock. In
-    a forked child the clock is real.
+    Virtual time stands still while real work is in progress, such as a request being answered. When
+    nothing else can happen, it jumps to the next deadline (of a wait, a delayed response or a
+    timeout): a minute of Retry-After takes milliseconds. A timeout also applies in real time, after
+    five seconds at least, in case the server uses another clock. In a forked child the clock is
+    real.
     """
 
     def __new__(cls) -> Self: ...
     def virtual(self, start: datetime | None = None) -> None:
-        """Goes by virtual time, which starts at ``start``; by default at 2026-01-01T00:00:00Z.
+        """Switches to virtual time. Waits in progress continue with their remaining time.
 
-        Waits under way go on with what was left of them. TypeError without a time zone.
+        Args:
+            start: The virtual time to start at; None means 2026-01-01T00:00:00Z.
+
+        Raises:
+            TypeError: If ``start`` has no time zone.
         """
 
     def real(self) -> None:
-        """Goes by the machine's time; waits under way go on with what was left of them."""
+        """Switches to the system clock. Waits in progress continue with their remaining time."""
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Moves virtual time on by hand; all that is due then happens, timeouts among it.
+        """Advances virtual time; whatever is then due happens, including timeouts.
 
-        RuntimeError while the clock is real, ValueError for less than 0.
+        Args:
+            seconds: Seconds or a timedelta.
+
+        Raises:
+            RuntimeError: If the clock is real.
+            ValueError: If ``seconds`` is negative.
+            OverflowError: If the time would be too far ahead.
         """
 
     @property
@@ -83,49 +94,19 @@ class Clock:
 
     @property
     def slept(self) -> list[float]:
-        """The waits of the lane's clients between a request and its retry, in seconds, as asked.
+        """The waits of the lane's clients before retries, in seconds; the last 10,000.
 
-        One entry for each Retry-After and each backoff, in the order they began; the last 10,000.
-        A Retry-After of 429 holds all requests of a client, and is one entry. Turns that
-        ``rate_limit=`` spaces out are none.
+        One entry for each Retry-After and each backoff, in the order in which they began. The
+        Retry-After of a 429 holds back all requests of a client, and is one entry. Waits due to
+        ``rate_limit=`` are not included.
         """
 
 @final
 class NativeClient:
     base_url: str
     vendor: str
-    def __new__(
-        cls,
-        *,
-        base_url: str | None,
-        api_secret: str | None,
-        vendor: str | None,
-        timeout: float | None,
-        deadline: float | None,
-        max_retries: int,
-        max_concurrency: int,
-        rate_limit: float | None,
-        on_rate_limit: str,
-        max_response_bytes: int,
-        outage_patience: float | None,
-        proxy: str | None,
-        ca_bundle: str | None,
-        allow_http: bool,
-        user_agent: str | None,
-    ) -> Self: ...
-    def with_options(
-        self,
-        *,
-        timeout: float | None,
-        deadline: float | None,
-        max_retries: int,
-        max_concurrency: int,
-        rate_limit: float | None,
-        on_rate_limit: str,
-        max_response_bytes: int,
-        outage_patience: float | None,
-        traceparent: bool,
-    ) -> NativeClient: ...
+    def __new__(cls, arguments: dict[str, Any]) -> Self: ...
+    def with_options(self, options: dict[str, Any], traceparent: bool) -> NativeClient: ...
     def redacted(self, text: str) -> str: ...
     def on_clock(self, clock: Clock) -> NativeClient: ...
     def user(self, user_id: int, as_dict: bool, blocking: bool) -> Any: ...
@@ -160,14 +141,15 @@ class NativeClient:
 
 @final
 class Walk:
-    """One walk over one list (or over every user's messages), under way.
+    """A walk in progress, over one list or over the messages of all users.
 
-    ``next_page`` gives a `Page` of the rows not given before, ``next_items`` a list of the items of
-    all pages that are ready, ``next_ids`` their ids (None for a row without one); None at the end.
-    ``next_page_of`` gives a page with the user whose messages it holds (None for users). With
-    ``as_dict`` items are the JSON objects as sent. A walk is read by one of these.
-    ``stop`` may be called at any time, from any thread, and again. ``take_error`` gives the error
-    that ended the Arrow stream, once.
+    ``next_page`` returns a `Page` of rows not returned before, ``next_items`` a list of the items
+    of all pages that are ready, ``next_ids`` their ids (None for a row without an id), and
+    ``next_page_of`` a page with the user whose messages it holds (None for users). All return None
+    at the end; use only one of them for a walk. With ``as_dict``, items are the JSON objects as
+    sent. ``stop`` may be called at any time, from any thread, and repeatedly. ``take_error``
+    returns the error that ended the Arrow stream, once. ``arrow_stream`` with ``read_ahead`` reads
+    the first part of the stream before it returns.
     """
 
     report: WalkReport
@@ -177,7 +159,7 @@ class Walk:
     def next_ids(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...
     def take_error(self) -> BaseException | None: ...
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def arrow_stream(self, requested_schema: object | None, read_ahead: bool) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 @type_check_only
@@ -186,12 +168,12 @@ class ArrowStream(Protocol):
 
 @type_check_only
 class SyncKnown(Protocol):
-    """What a mirror hands over: tables as it keeps them, by the names of their columns.
+    """What a mirror already holds, as tables.
 
-    ``lists`` has the columns of a batch's lists but requests and reason, ``done`` the column
-    user_id, ``cursors`` user_id and checkpoint, ``held`` user_id and id (of half-read lists; null
-    for users), ``users`` id, updated_at and online_at once this run's sweep of users is finished.
-    ``profile`` is the JSON of a `ServiceProfile`.
+    Columns: ``lists`` those of a batch's lists except requests and reason; ``done`` user_id;
+    ``cursors`` user_id and checkpoint; ``held`` user_id and id, of partly read lists (user_id is
+    null for users); ``users`` id, updated_at and online_at, once the run has swept the users.
+    ``profile`` is the dict of a `ServiceProfile`.
     """
 
     @property
@@ -205,11 +187,11 @@ class SyncKnown(Protocol):
     @property
     def users(self) -> ArrowStream | None: ...
     @property
-    def profile(self) -> str | None: ...
+    def profile(self) -> dict[str, Any] | None: ...
 
 @final
 class SyncRun:
-    """One run of the mirror's reading: batches to commit, in the order they must be committed."""
+    """The reading of one sync: batches, in the order in which they must be committed."""
 
     requests: int
     users_total: int | None
@@ -219,7 +201,7 @@ class SyncRun:
 
 @final
 class SyncBatch:
-    """Some thousands of rows, or two seconds' worth; each table is an Arrow stream or None."""
+    """Several thousand rows, or those of two seconds; None for a table without rows."""
 
     users: ArrowTable | None
     messages: ArrowTable | None
@@ -231,9 +213,9 @@ class SyncBatch:
 
 @final
 class SyncPace:
-    """How far a run has come; ``pace`` is requests a second over the last few seconds.
+    """The progress of a sync; ``pace`` is requests per second over the last few seconds.
 
-    ``lists_total`` is an estimate until the users are known, None where nothing can be said.
+    ``lists_total`` is an estimate until the users are known, and None if there is none.
     """
 
     requests: int
@@ -250,23 +232,36 @@ class ArrowTable:
     def __arrow_c_schema__(self) -> object: ...
 
 def users_table(items: tuple[Any, ...]) -> ArrowTable:
-    """Users as columns; TypeError for an item that is no `User`."""
+    """Users as columns. Raises TypeError for an item that is not a `User`."""
 
 def messages_table(items: tuple[Any, ...]) -> ArrowTable:
-    """Messages as columns; TypeError for an item that is no `Message`."""
+    """Messages as columns. Raises TypeError for an item that is not a `Message`."""
 
 def empty_table(
     resource: Literal["users", "messages", "lists", "rejects", "cursors", "gone"],
 ) -> ArrowTable: ...
+def one_shot_stream(capsule: object) -> object:
+    """Wraps an Arrow stream so that reading it a second time is an error."""
 
 @final
 class World:
-    """The rows of a faked service: made by counter from the seed, so that they cost no memory.
+    """The rows of a fake service, generated on demand from a seed, so they cost no memory.
 
-    Row i never depends on how many rows there are. ``users`` is the count asked for here,
-    ``messages_per_user`` how many messages each has, or the least and the most, both inclusive. A
-    change shows in the next answer of every server that has this world. KeyError where a row is not
-    there.
+    A row depends on the seed and its number, never on the number of rows. A change shows in the
+    next response of every server that has this world.
+
+    Args:
+        seed: Worlds with equal arguments have equal rows.
+        users: The number of users.
+        messages_per_user: The number of messages of each user, or its minimum and maximum, both
+            inclusive.
+
+    Raises:
+        KeyError: From a method that is given the id of a row that does not exist.
+
+    Example:
+        >>> world = World(seed=7, users=5_000, messages_per_user=(0, 400))
+        >>> world.remove_user(world.user_ids()[0])
     """
 
     def __new__(
@@ -308,11 +303,11 @@ class World:
 
 @final
 class WorldSnapshot:
-    """A world at one instant, made by `World.snapshot`."""
+    """The state of a world, from `World.snapshot`."""
 
 @final
 class NativeMockServer:
-    """A mock server: its texts are in the mock's one grammar, ValueError for what is none."""
+    """A mock server; raises ValueError for a dialect, rate or faults that cannot be parsed."""
 
     def __new__(
         cls,
@@ -353,7 +348,7 @@ _Which: TypeAlias = tuple[str, int | list[int]]
 
 @final
 class NativeLane:
-    """One lane of a mock server; `backread.testing.Lane` says what each method is for.
+    """One lane of a mock server; see `backread.testing.Lane` for its methods.
 
     ``which`` is ("first", n), ("last", n) or ("ids", ids).
     """
@@ -398,13 +393,13 @@ class NativeLane:
     def forget(self) -> None: ...
 
 def read_dialect(text: str) -> tuple[str, dict[str, str], bool]:
-    """The shortest text, every switch with its word, and whether all answers conform."""
+    """A dialect's shortest text, each switch with its value, and whether responses conform."""
 
 def read_rate(text: str) -> tuple[str, float, int, str, int]:
-    """The text in full, requests a second, burst, what answers say of the wait, and the status."""
+    """A rate's full text, requests per second, burst, how responses tell the wait, and status."""
 
 def read_rules(text: str) -> list[str]:
-    """The rules that a text holds, each in its shortest form."""
+    """The rules in a text, each in its shortest form."""
 
 def redacted(text: str, secret: str) -> str:
-    """The text with stars where it repeats the secret, also in base64 or with escapes."""
+    """The text with the secret redacted, also in base64 or with escapes."""

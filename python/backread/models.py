@@ -1,7 +1,7 @@
 """Frozen dataclasses of the service's objects: users, messages, pages, and the report of a walk.
 
-The order of the fields is a contract: the native module builds each class by position. Add new
-fields at the end, here and in the native module.
+The fields that the API documents are also in the table of `src/core/schema.rs`, by name; a class
+whose fields differ from the table makes `Client` raise TypeError.
 
 ``None`` means that the service sent null or left the field out: the API does not say which fields
 may be null, so all except ``id`` may be. ``extra`` has undocumented fields, as sent. Timestamps are
@@ -11,7 +11,7 @@ All of them compare, copy, pickle, hash and work with `dataclasses.asdict`; hash
 dictionaries in them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
@@ -166,10 +166,6 @@ class Page(Generic[T_co]):
     resource: Literal["users", "messages"] | None = field(default=None, compare=False, repr=False)
 
     def __iter__(self) -> Iterator[T_co]:
-        from backread._client.frames import refuse_rows
-
-        if not self._holds_dicts():
-            refuse_rows(self)
         return iter(self.items)
 
     def __len__(self) -> int:
@@ -183,14 +179,7 @@ class Page(Generic[T_co]):
         return self.items[position]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as columns; each call gives a new stream.
-
-        Raises TypeError for ``polars.from_arrow(page)``, which would make a single struct column,
-        and for ``polars.scan_arrow_c_stream(page)``, which would be empty at its second collect.
-        """
-        from backread._client.frames import refuse_misread
-
-        refuse_misread(self)
+        """The rows as columns; each call gives a new stream, which can be read once."""
         return self._table().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
@@ -320,21 +309,35 @@ class WalkReport:
     unread_users: tuple[int, ...] = ()
     unreadable_rows: int = 0
 
-    def to_json(self) -> str:
-        """The report as JSON, times in ISO 8601; `from_json` reads it."""
-        from backread._client.report_json import report_to_json
+    def to_dict(self) -> dict[str, Any]:
+        """The report as a dict of JSON values, times in ISO 8601, for `from_dict`."""
+        from backread._files.dataclass_json import to_json_value
 
-        return report_to_json(self)
+        document: dict[str, Any] = to_json_value(self)
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "WalkReport":
+        """The report that `to_dict` of this or an earlier release made.
+
+        Unknown keys are ignored. Raises ValueError, with the path of the key, for anything else.
+        """
+        from backread._files.dataclass_json import dataclass_from_json
+
+        return dataclass_from_json(cls, document, "WalkReport")
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        import json
+
+        return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "WalkReport":
-        """The report that `to_json` of this or an earlier release wrote.
+        """The report in the JSON text of `to_json`; ValueError as for `from_dict`."""
+        from backread._files.json import parse_json
 
-        Raises ValueError for anything else.
-        """
-        from backread._client.report_json import report_from_json
-
-        return report_from_json(cls, text)
+        return cls.from_dict(parse_json(text, "WalkReport"))
 
     def _repr_html_(self) -> str:
         from backread._display.reports import report_html

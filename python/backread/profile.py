@@ -7,12 +7,12 @@ or row value, so it can be shared. ``None`` means not measured; `ServiceProfile.
 from __future__ import annotations
 
 import json
-import types
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from datetime import UTC, datetime
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import datetime
+from typing import Any
 
+from backread._files.dataclass_json import dataclass_from_json, to_json_value, value_of_key
 from backread._files.json import parse_json
 from backread._profile.changes import Difference, changes
 from backread._profile.findings import (
@@ -78,25 +78,23 @@ class ServiceProfile:
     fields: dict[str, dict[str, FieldProfile]] = field(hash=False)
     notes: dict[str, str] = field(hash=False)
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """The profile as JSON text for `from_json`; ``indent`` in spaces."""
-        record = asdict(self)
-        instant = self.measured_at.astimezone(UTC)
-        record["measured_at"] = instant.isoformat().replace("+00:00", "Z")
-        return json.dumps({"profile_version": PROFILE_VERSION, **record}, indent=indent)
+    def to_dict(self) -> dict[str, Any]:
+        """The profile as a dict of JSON values for `from_dict`, with its ``profile_version``."""
+        record = to_json_value(self)
+        record["measured_at"] = record["measured_at"].replace("+00:00", "Z")
+        return {"profile_version": PROFILE_VERSION, **record}
 
     @classmethod
-    def from_json(cls, text: str) -> ServiceProfile:
-        """The profile that `to_json` of this or an earlier release wrote.
+    def from_dict(cls, record: Mapping[str, Any]) -> ServiceProfile:
+        """The profile that `to_dict` of this or an earlier release made.
 
-        Unknown keys are ignored. Raises ValueError if the text is not a profile, or is one of a
-        newer version.
+        Unknown keys are ignored.
+
+        Raises:
+            ValueError: The dict is not a profile, or one of a newer version; the message has the
+                path of the key.
         """
-        try:
-            record = parse_json(text)
-        except ValueError as error:
-            raise ValueError(f"not a service profile: it is not JSON ({error})") from None
-        version = record.get("profile_version") if isinstance(record, dict) else None
+        version = value_of_key(record, "profile_version")
         if not isinstance(version, int) or isinstance(version, bool):
             raise ValueError("not a service profile: it has no profile_version")
         if version > PROFILE_VERSION:
@@ -104,8 +102,16 @@ class ServiceProfile:
                 f"the service profile has version {version}, and this backread reads up to "
                 f"{PROFILE_VERSION}; install a newer backread, or probe again"
             )
-        profile: ServiceProfile = _read(cls, record, "$")
-        return profile
+        return dataclass_from_json(cls, record, "service profile")
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """`to_dict` as JSON text; ``indent`` in spaces."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    @classmethod
+    def from_json(cls, text: str) -> ServiceProfile:
+        """The profile in the JSON text of `to_json`. Raises ValueError as `from_dict` does."""
+        return cls.from_dict(parse_json(text, "service profile"))
 
     def differs(self, other: ServiceProfile) -> list[str]:
         """The paths of findings that differ from the other profile's, sorted.
@@ -174,75 +180,6 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{path}.{name}", held)
     else:
         yield path, value
-
-
-# --- reading --------------------------------------------------------------------------------------
-
-
-def _read(kind: Any, value: Any, path: str) -> Any:
-    """Converts a JSON value to a field's declared type; ValueError names the path."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return value
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in inner:
-            return None
-        [kind] = [each for each in inner if each is not type(None)]
-        return _read(kind, value, path)
-    if origin is Literal:
-        if value in inner:
-            return value
-    elif origin is tuple:
-        if isinstance(value, list):
-            return tuple(_read(inner[0], each, f"{path}[{at}]") for at, each in enumerate(value))
-    elif origin is dict:
-        if isinstance(value, dict):
-            return {
-                _key(inner[0], name, path): _read(inner[1], held, f"{path}.{name}")
-                for name, held in value.items()
-            }
-    elif is_dataclass(kind):
-        if isinstance(value, dict):
-            return _object(kind, value, path)
-    elif kind is datetime:
-        return _instant(value, path)
-    elif kind is float:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
-    elif type(value) is kind:
-        return value
-    raise ValueError(f"not a service profile: {path} is {type(value).__name__}, which does not fit")
-
-
-def _object(kind: Any, value: Mapping[str, Any], path: str) -> Any:
-    hints = get_type_hints(kind)
-    missing = [each.name for each in fields(kind) if each.name not in value]
-    if missing:
-        raise ValueError(f"not a service profile: {path} has no {', '.join(missing)}")
-    return kind(
-        **{
-            each.name: _read(hints[each.name], value[each.name], f"{path}.{each.name}")
-            for each in fields(kind)
-        }
-    )
-
-
-def _key(kind: Any, name: str, path: str) -> Any:
-    if kind is not int:
-        return name
-    if not name.isdecimal():
-        raise ValueError(f"not a service profile: {path} has the key {name!r:.40}, not a number")
-    return int(name)
-
-
-def _instant(value: Any, path: str) -> datetime:
-    try:
-        instant = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"not a service profile: {path} is not a timestamp") from None
-    if instant.tzinfo is None:
-        raise ValueError(f"not a service profile: {path} has no time zone")
-    return instant.astimezone(UTC)
 
 
 # As for the records of backread.models.

@@ -1,4 +1,4 @@
-//! When virtual time leaps: a thread looks, as long as a leap may come, whether anything happens.
+//! When virtual time leaps: while a leap is possible, a thread checks whether anything happens.
 
 use std::sync::{Arc, MutexGuard};
 use std::thread;
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::switch::{Kind, State, Switch};
 
-// How long nothing must have happened, by the machine's time.
+// How long nothing must have happened, in real time.
 const TICK: Duration = Duration::from_millis(1);
 const STILL_TICKS: u32 = 1;
-// Longer where something fails by it: who is at work may have been kept from the processor.
+// Longer if something fails at the deadline: a thread with work to do may not have been scheduled.
 const STILL_TICKS_BEFORE_A_LIMIT: u32 = 5;
 
 impl Switch {
-    /// Has somebody look whether to leap, if nobody does and a leap may come.
+    /// Starts a thread that checks whether to leap, if none runs and a leap is possible.
     pub fn watch(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         if state.watched || state.next().is_none() {
             return;
@@ -22,12 +22,12 @@ impl Switch {
         let changes = state.changes;
         drop(state);
         let switch = Arc::clone(self);
-        // A thread, for a task would be at the mercy of its runtime; it lives for some ticks.
+        // A thread, because a task depends on its runtime; it lives for a few ticks.
         let watcher = thread::Builder::new()
             .name("backread-clock".to_owned())
-            .spawn(move || switch.look_until_nothing_is_awaited(changes));
+            .spawn(move || switch.leap_until_idle(changes));
         if watcher.is_err() {
-            // Where no thread is to be had, a leap too early is better than none.
+            // If no thread can be started, leaping too early is better than never.
             let mut state = self.state();
             state.watched = false;
             if let Some((deadline, _)) = state.next() {
@@ -36,7 +36,7 @@ impl Switch {
         }
     }
 
-    fn look_until_nothing_is_awaited(&self, mut seen: u64) {
+    fn leap_until_idle(&self, mut seen: u64) {
         let mut still = 0;
         loop {
             thread::sleep(TICK);
@@ -61,8 +61,9 @@ impl Switch {
 }
 
 fn still_ticks(kind: Kind) -> u32 {
-    match kind.is_limit() {
-        true => STILL_TICKS_BEFORE_A_LIMIT,
-        false => STILL_TICKS,
+    if kind.is_limit() {
+        STILL_TICKS_BEFORE_A_LIMIT
+    } else {
+        STILL_TICKS
     }
 }

@@ -1,12 +1,13 @@
-//! The time that the client and the mock go by: the machine's, or a virtual one.
+//! The clock of the client and the mock: real time, or virtual time.
 //!
-//! Virtual time stands still while anything real is under way, and leaps to the next deadline when
-//! nothing else can happen: when no call of a client is at work, each exchange that is under way
-//! waits for an answer that is held back, and nothing has changed for a moment. So a Retry-After of
-//! a minute takes milliseconds, a stalled answer makes a timeout fire in as many, and an exchange
-//! that gets on never times out because somebody else waits.
+//! Virtual time stops while anything real is in progress, and leaps to the next deadline when nothing
+//! else can happen: no call of a client is running code, the mock delays the response to every
+//! exchange in progress, and nothing has changed for a moment. So a Retry-After of a minute takes
+//! milliseconds, a stalled response triggers its timeout as quickly, and an exchange that makes
+//! progress never times out because of another's wait.
 //!
-//! `mod.rs` is what others use, `switch.rs` the time and who waits for it, `leap.rs` when it leaps.
+//! `mod.rs` is the interface, `switch.rs` holds the time and its waiters, `leap.rs` decides when to
+//! leap.
 
 mod leap;
 mod switch;
@@ -27,60 +28,60 @@ use self::switch::{Kind, Registered, Switch};
 // 2026-01-01T00:00:00Z
 const VIRTUAL_START: Duration = Duration::from_secs(1_767_225_600);
 
-// Ten years: an instant can hold it, and nobody waits for more.
+// Ten years: an `Instant` can represent it, and no real wait is longer.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// A time to go by; clones go by the same. The default is the machine's, and cannot be switched.
+/// A clock; clones show the same time. The default shows real time and cannot be switched.
 ///
-/// In a forked child a clock that can be switched is the machine's time as well: nobody there
-/// would move it.
+/// In a forked child, a switchable clock shows real time: no thread there would advance it.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Option<Arc<Switch>>);
 
-/// A call under way; see `Clock::call`.
+/// A call in progress; see `Clock::call`.
 #[derive(Debug)]
 pub struct Call<'a>(#[allow(dead_code)] Option<Registered<'a>>);
 
-/// What was to be done in time was not.
+/// The time limit passed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the time is up")]
 pub struct Elapsed;
 
-/// Why a clock was not moved by hand.
+/// Why a clock could not be advanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MoveError {
-    #[error("this clock shows the machine's time, which cannot be moved; make it virtual first")]
+    #[error("this clock shows real time, which cannot be moved; make it virtual first")]
     Real,
     #[error("a clock cannot hold a time so far ahead")]
     TooFar,
 }
 
-/// What the wall shows where virtual time starts unless told: 2026-01-01T00:00:00Z.
+/// The default date and time at which virtual time starts: 2026-01-01T00:00:00Z.
 pub fn virtual_start() -> SystemTime {
     SystemTime::UNIX_EPOCH + VIRTUAL_START
 }
 
 impl Clock {
-    /// The machine's time, at no cost; it cannot be switched.
+    /// Real time, at no cost; it cannot be switched.
     pub fn real() -> Self {
         Self(None)
     }
 
-    /// The machine's time until it is made virtual.
+    /// Real time until it is made virtual.
     pub fn switchable() -> Self {
         Self(Some(Arc::new(Switch::new())))
     }
 
-    /// Virtual time from here on: the wall shows `start` and time passes by leaps alone.
+    /// Switches to virtual time, which starts at `start` and advances only by leaps.
     ///
-    /// Waits under way go on with what was left of them. No effect on a clock that cannot be switched.
+    /// Waits in progress continue with their remaining time. Does nothing if the clock cannot be
+    /// switched.
     pub fn make_virtual(&self, start: SystemTime) {
         if let Some(switch) = self.switch() {
             switch.make_virtual(start);
         }
     }
 
-    /// The machine's time from here on; waits under way go on with what was left of them.
+    /// Switches to real time; waits in progress continue with their remaining time.
     pub fn make_real(&self) {
         if let Some(switch) = self.switch() {
             switch.make_real();
@@ -91,7 +92,7 @@ impl Clock {
         self.switch().is_some_and(|switch| switch.is_virtual())
     }
 
-    /// Never earlier than before, also where the clock was switched in between.
+    /// The monotonic time: never earlier than before, even if the clock was switched in between.
     pub fn now(&self) -> Instant {
         self.switch()
             .map_or_else(Instant::now, |switch| switch.now())
@@ -103,8 +104,8 @@ impl Clock {
             .map_or_else(SystemTime::now, |switch| switch.wall())
     }
 
-    /// A call of a client's is under way until this is dropped: it is at work while it neither
-    /// sleeps nor waits for an answer or within a bound, and time does not leap meanwhile.
+    /// Registers a client's call until the guard is dropped. Time does not leap while a call runs
+    /// code, that is, while it neither sleeps nor waits for a response or within a limit.
     pub fn call(&self) -> Call<'_> {
         Call(
             self.switch()
@@ -112,13 +113,13 @@ impl Clock {
         )
     }
 
-    /// A wait of a client's own between two requests; recorded in `slept` when it begins.
+    /// A client's wait between two requests; recorded in `slept` when it begins.
     pub async fn sleep(&self, length: Duration) {
         self.record(length);
         self.sleep_until(self.after(length)).await;
     }
 
-    /// As `sleep`, and not recorded: many may wait for one instant, which one of them was asked for.
+    /// The same as `sleep`, but not recorded: many calls may share the wait that one of them caused.
     pub async fn sleep_until(&self, end: Instant) {
         match self.switch() {
             None => time::sleep_until(end).await,
@@ -126,13 +127,13 @@ impl Clock {
         }
     }
 
-    /// One request under way, and the time that it may take.
+    /// Runs one exchange with a server, within a time limit.
     ///
-    /// A server that does not go by this clock may be slow: a `limit` also holds by the machine's
-    /// time, where it is five seconds at least.
+    /// A server that does not use this clock may be slow, so the limit also applies in real time,
+    /// where it is at least five seconds.
     ///
     /// # Errors
-    /// `Elapsed` where the limit passed; the future is dropped.
+    /// `Elapsed` if the limit passed; the future is dropped.
     pub async fn exchange<F: Future>(
         &self,
         limit: Option<Duration>,
@@ -153,11 +154,11 @@ impl Clock {
         }
     }
 
-    /// A wait for something else than time or an answer, such as another call's end, that ends at
+    /// Waits for something other than time or a response, such as the end of another call, until
     /// `end` at the latest.
     ///
     /// # Errors
-    /// `Elapsed` where the end came first; the future is dropped.
+    /// `Elapsed` if `end` came first; the future is dropped.
     pub async fn wait_for<F: Future>(
         &self,
         wait: F,
@@ -170,7 +171,7 @@ impl Clock {
             };
         };
         let mut wait = pin!(wait);
-        // What need not be waited for is no wait, however long the processor is elsewhere.
+        // Something that is ready now is no wait, even if this thread is not scheduled for a while.
         let first = future::poll_fn(|context| Poll::Ready(wait.as_mut().poll(context))).await;
         if let Poll::Ready(output) = first {
             return Ok(output);
@@ -184,7 +185,7 @@ impl Clock {
         }
     }
 
-    /// The mock holds an answer back; without a length for ever, until it is dropped. Not recorded.
+    /// Delays a response of the mock; without a length until the future is dropped. Not recorded.
     pub async fn hold(&self, length: Option<Duration>) {
         match (self.switch(), length) {
             (None, None) => future::pending().await,
@@ -196,22 +197,22 @@ impl Clock {
         }
     }
 
-    /// Moves virtual time by hand; all that is due then wakes.
+    /// Advances virtual time and wakes all waits that are then due.
     ///
     /// # Errors
-    /// Where it shows the machine's time, and where no instant is so far ahead.
+    /// `Real` if the clock shows real time, `TooFar` if it cannot represent the new time.
     pub fn advance(&self, length: Duration) -> Result<(), MoveError> {
         self.switch().ok_or(MoveError::Real)?.advance(length)
     }
 
-    /// Notes a wait that begins, without waiting.
+    /// Records the start of a wait, without waiting.
     pub fn record(&self, length: Duration) {
         if let Some(switch) = self.switch() {
             switch.record(length);
         }
     }
 
-    /// The waits recorded, as they were asked for, in the order they began; the last 10,000.
+    /// The last 10,000 recorded waits with their requested lengths, in the order of their start.
     pub fn slept(&self) -> Vec<Duration> {
         self.switch().map_or_else(Vec::new, |switch| switch.slept())
     }

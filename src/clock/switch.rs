@@ -1,4 +1,4 @@
-//! A time that can be switched between the machine's and a virtual one, and who waits for it.
+//! A time that can be switched between real and virtual, and its waiters.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future;
@@ -11,30 +11,30 @@ use tokio::time::{Instant, sleep_until};
 use super::MoveError;
 
 const MOST_SLEPT: usize = 10_000;
-// What a limit allows by the machine's time at least: an answer that gets on takes less, also where
-// the processor is busy.
+// The shortest real time that a limit allows: a response that makes progress takes less, even on a
+// busy machine.
 const LEAST_REAL_LIMIT: Duration = Duration::from_secs(5);
 
-// 9999-12-31T23:59:59Z, the last second that a datetime of Python can hold.
+// 9999-12-31T23:59:59Z, the last second that a Python datetime can represent.
 const LAST_WALL: Duration = Duration::from_secs(253_402_300_799);
 
-/// What somebody waits for.
+/// What a waiter waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing: a client is at work, but for the waits and exchanges within the call.
+    /// Nothing: a client's call, which runs code except during its waits and exchanges.
     Call,
-    /// Time alone.
+    /// Time.
     Wait,
-    /// An answer, from the moment that it is asked for.
+    /// A response, from the moment of the request.
     Exchange,
-    /// Time alone, with an answer held back meanwhile.
+    /// Time, while the mock delays a response.
     Hold,
-    /// Something else, and no longer than this.
+    /// Something else, up to a deadline.
     Limit,
 }
 
 impl Kind {
-    /// Whether something fails when its deadline comes.
+    /// Whether something fails at its deadline.
     pub fn is_limit(self) -> bool {
         matches!(self, Self::Exchange | Self::Limit)
     }
@@ -42,9 +42,9 @@ impl Kind {
 
 #[derive(Debug)]
 enum Time {
-    /// Shows `shown` at the machine's `at`, and goes on with it.
+    /// Shows `shown` at the real time `at`, and advances with real time.
     Real { shown: Instant, at: Instant },
-    /// Shows `now`; the wall showed `start` at `started`.
+    /// Shows `now`; the date and time at `started` were `start`.
     Virtual {
         now: Instant,
         started: Instant,
@@ -58,7 +58,7 @@ struct Waiter {
     wake: Arc<Notify>,
 }
 
-/// Those with the same deadline are told apart by a number.
+/// With a number that distinguishes equal deadlines.
 type Deadline = (Instant, u64);
 
 #[derive(Debug)]
@@ -66,16 +66,17 @@ pub struct State {
     time: Time,
     waiting: BTreeMap<Deadline, Waiter>,
     calls: usize,
-    /// Of those calls: waits, exchanges and limits.
+    /// How many waits, exchanges and limits these calls are in.
     pauses: usize,
     exchanges: usize,
     holds: usize,
-    /// Of those holds: whose exchange was given up, which the other side has yet to see.
+    /// How many of the holds belong to an exchange that the client gave up and the mock has not
+    /// noticed yet.
     orphans: usize,
     number: u64,
-    /// Counts all that happens: two looks that find the same show that nothing has.
+    /// Counts all events: if two checks find the same number, nothing happened in between.
     pub changes: u64,
-    /// A thread looks whether to leap.
+    /// Whether a thread checks for leaps.
     pub watched: bool,
     slept: VecDeque<Duration>,
 }
@@ -88,11 +89,11 @@ impl State {
         }
     }
 
-    /// What the wall shows at a moment of virtual time; the machine's time now where it is real.
+    /// The date and time at a moment of virtual time; in real time, the current one.
     fn wall(&self, at: Instant) -> SystemTime {
         match &self.time {
             Time::Real { .. } => SystemTime::now(),
-            // Past what the wall can show it stands still.
+            // It stops at the last representable time.
             Time::Virtual { started, start, .. } => {
                 let last = SystemTime::UNIX_EPOCH + LAST_WALL;
                 let wall = start.checked_add(at - *started);
@@ -101,9 +102,8 @@ impl State {
         }
     }
 
-    /// The deadline to leap to when nothing else happens, and whose it is; none while somebody is
-    /// at work: a call that does not wait, an exchange whose answer is not held back, or one whose
-    /// deadline has come.
+    /// The deadline to leap to if nothing else happens, with its kind. `None` while a call is not
+    /// waiting, while a response in progress is not delayed, or if a deadline is already due.
     pub fn next(&self) -> Option<(Instant, Kind)> {
         let Time::Virtual { now, .. } = self.time else {
             return None;
@@ -115,7 +115,7 @@ impl State {
         (*deadline > now).then_some((*deadline, waiter.kind))
     }
 
-    /// Moves virtual time on and wakes what is due.
+    /// Advances virtual time and wakes what is due.
     pub fn leap(&mut self, to: Instant) {
         if let Time::Virtual { now, .. } = &mut self.time {
             *now = to.max(*now);
@@ -128,7 +128,7 @@ impl State {
 
     fn enter(&mut self, kind: Kind) {
         if kind == Kind::Exchange {
-            // More holds than exchanges cannot belong to the one that begins only now.
+            // Holds beyond the number of exchanges cannot belong to the one that begins now.
             self.orphans = self.orphans.max(self.holds.saturating_sub(self.exchanges));
         }
         self.count(kind, |count| *count += 1);
@@ -192,7 +192,7 @@ impl Switch {
         }
     }
 
-    /// False in a forked child, where the lock may be held by a thread that is not there.
+    /// False in a forked child, where a thread that no longer exists may hold the lock.
     pub fn is_of_this_process(&self) -> bool {
         self.process == std::process::id()
     }
@@ -258,8 +258,7 @@ impl Switch {
         self.state().slept.iter().copied().collect()
     }
 
-    /// Somebody waits from now until the guard is dropped; `real_limit` bounds it by the machine's
-    /// time as well.
+    /// Registers a waiter until the guard is dropped; `real_limit` also limits it in real time.
     pub fn register(
         self: &Arc<Self>,
         kind: Kind,
@@ -288,7 +287,7 @@ impl Switch {
     }
 }
 
-/// Somebody who waits; no longer so when dropped.
+/// A registered waiter, until dropped.
 #[derive(Debug)]
 pub struct Registered<'a> {
     switch: &'a Arc<Switch>,
@@ -298,15 +297,15 @@ pub struct Registered<'a> {
     wake: Arc<Notify>,
 }
 
-/// What a look at the clock says to one who waits.
+/// What the clock tells a waiter.
 enum Look {
     Due,
-    /// Look again when woken, and then at the latest.
+    /// Check again when woken, or at this time.
     Later(Option<Instant>),
 }
 
 impl Registered<'_> {
-    /// Until the deadline; for ever without one.
+    /// Waits until the deadline; forever without one.
     pub async fn due(&self) {
         let Some((deadline, _)) = self.deadline else {
             return future::pending().await;
@@ -328,18 +327,22 @@ impl Registered<'_> {
         match &state.time {
             Time::Real { shown, at } => {
                 let end = *at + deadline.saturating_duration_since(*shown);
-                match end <= Instant::now() {
-                    true => Look::Due,
-                    false => Look::Later(Some(end)),
+                if end <= Instant::now() {
+                    Look::Due
+                } else {
+                    Look::Later(Some(end))
                 }
             }
             Time::Virtual { now, .. } if deadline <= *now => Look::Due,
             Time::Virtual { .. } => match self.real_end {
-                // While the other side goes by this clock as well, the machine's time says nothing.
-                Some(end) if end <= Instant::now() => match state.holds > state.orphans {
-                    true => Look::Later(Instant::now().checked_add(LEAST_REAL_LIMIT)),
-                    false => Look::Due,
-                },
+                Some(end) if end <= Instant::now() => {
+                    // While the server uses this clock too, real time means nothing.
+                    if state.holds > state.orphans {
+                        Look::Later(Instant::now().checked_add(LEAST_REAL_LIMIT))
+                    } else {
+                        Look::Due
+                    }
+                }
                 end => Look::Later(end),
             },
         }

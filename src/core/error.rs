@@ -5,11 +5,12 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::Serialize;
 
 use super::report::WalkReport;
 
 /// One request that was sent, and how it ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Attempt {
     /// The HTTP status, if a response came.
     pub status: Option<u16>,
@@ -27,11 +28,11 @@ pub struct StatusFailure {
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
     pub request_id: Option<String>,
-    /// The wait that `Retry-After` or `X-RateLimit-Reset` asked for.
+    /// The wait stated by `Retry-After` or `X-RateLimit-Reset`.
     pub retry_after: Option<Duration>,
 }
 
-/// What went wrong; each becomes one exception class in Python.
+/// What went wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ErrorKind {
     /// The interface forbids this argument; nothing was sent.
@@ -66,15 +67,11 @@ pub enum ErrorKind {
     Closed,
     /// The background reader stopped without reporting a result: a bug in backread.
     Aborted,
-    /// The interpreter is shutting down, and its runtime has ended.
-    Exiting,
     /// The walk was started by another process, before a fork.
     OtherProcess,
 }
 
-const PROXY_ADVICE: &str = "the proxy wants a user name and password, or others than it was given; \
-                            give them in proxy= or HTTPS_PROXY, as in \
-                            http://user:password@host:port";
+const PROXY_PASSWORD: &str = "the proxy requires a user name and password, or rejected those given";
 
 /// How a response differs from the documented shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,15 +178,26 @@ impl fmt::Display for Error {
         }
         if let Some(patience) = self.patience {
             let seconds = patience.as_secs_f64();
-            write!(
-                formatter,
-                "; its outage_patience= of {seconds} s is used up: raise it to wait longer"
-            )?;
+            write!(formatter, "; its outage_patience of {seconds} s is used up")?;
         }
         match self.attempts.len() {
             0 => Ok(()),
             1 => formatter.write_str(" (after 1 attempt)"),
             count => write!(formatter, " (after {count} attempts)"),
+        }
+    }
+}
+
+impl ErrorKind {
+    /// What went wrong, without any part of a response, for logs and traces.
+    pub fn without_content(&self) -> String {
+        match self {
+            // Path and reason may come from the service, as the snippet does.
+            Self::Decode { misfit, .. } => match misfit {
+                Misfit::NotJson => "the answer is not JSON".to_owned(),
+                _ => "the answer does not have the documented shape".to_owned(),
+            },
+            kind => kind.to_string(),
         }
     }
 }
@@ -208,21 +216,20 @@ impl fmt::Display for ErrorKind {
             Self::ProxyPassword => {
                 write!(
                     formatter,
-                    "the proxy refused the connection with 407: {PROXY_ADVICE}"
+                    "the proxy refused the connection with 407: {PROXY_PASSWORD}"
                 )
             }
             Self::Timeout(timeout) => write!(
                 formatter,
-                "no whole answer within {} s; raise timeout= if the service is this slow",
+                "no complete answer within {} s",
                 timeout.as_secs_f64()
             ),
             Self::TruncatedBody(reason) => {
-                write!(formatter, "the answer's body is not whole: {reason}")
+                write!(formatter, "the answer's body is incomplete: {reason}")
             }
             Self::ResponseTooLarge { limit } => write!(
                 formatter,
-                "the answer is larger than {limit} bytes once decoded; raise max_response_bytes= or \
-                 ask for smaller pages"
+                "the answer is larger than {limit} bytes once decoded"
             ),
             Self::Transport(reason) => formatter.write_str(reason),
             Self::DeadlineExceeded {
@@ -230,8 +237,7 @@ impl fmt::Display for ErrorKind {
                 wait: Some(wait),
             } => write!(
                 formatter,
-                "the next attempt would have to wait {:.3} s, past the deadline of {} s; raise \
-                 deadline= or call again later",
+                "the next attempt would have to wait {:.3} s, past the deadline of {} s",
                 wait.as_secs_f64(),
                 deadline.as_secs_f64()
             ),
@@ -240,7 +246,7 @@ impl fmt::Display for ErrorKind {
                 wait: None,
             } => write!(
                 formatter,
-                "not finished within the deadline of {} s; raise deadline= to allow more",
+                "not finished within the deadline of {} s",
                 deadline.as_secs_f64()
             ),
             Self::Decode {
@@ -256,31 +262,28 @@ impl fmt::Display for ErrorKind {
                 ),
                 Misfit::Envelope => write!(
                     formatter,
-                    "the answer is not what the interface says at {path}: {reason}, near \
+                    "the answer does not have the documented shape at {path}: {reason}, near \
                      {snippet:?}; check base_url and vendor"
                 ),
                 Misfit::Field => write!(
                     formatter,
-                    "the answer is not what the interface says at {path}: {reason}, near \
-                     {snippet:?}; as_dict=True gives rows as they were sent"
+                    "the answer does not have the documented shape at {path}: {reason}, near \
+                     {snippet:?}"
                 ),
             },
             Self::Status(failure) => failure.fmt(formatter),
             Self::Incomplete(report) => write!(
                 formatter,
-                "the list is not proved complete: {}; read it again, or without strict=True",
+                "the list is not proved complete: {}",
                 report.reason.as_deref().unwrap_or("no reason is known")
             ),
             Self::Closed => formatter.write_str("this client is closed; make a new one"),
             Self::Aborted => formatter.write_str(
-                "reading stopped before its end through a fault of backread; please report it, and \
+                "reading stopped before its end, which is a bug in backread; please report it, and \
                  read again",
             ),
-            Self::Exiting => {
-                formatter.write_str("the interpreter is exiting; read before its exit handlers run")
-            }
             Self::OtherProcess => formatter.write_str(
-                "this walk was begun before a fork, in another process; iterate the listing again",
+                "this read was started before a fork, in another process; start a new one",
             ),
         }
     }
@@ -290,15 +293,15 @@ impl fmt::Display for StatusFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the service answered {}", self.status)?;
         let advice = match self.status {
-            400 | 422 => "it did not take the request's arguments; its body says what it minds",
-            401 => "it did not take the secret; check api_secret or BACKREAD_API_SECRET",
+            400 | 422 => "it rejected the arguments; see the response body",
+            401 => "it rejected the secret; check api_secret or BACKREAD_API_SECRET",
             403 => "the secret may not read this",
             404 => "there is no such user or message, or base_url is not the service's",
             406 => "it does not know the media type; check vendor or BACKREAD_VENDOR",
-            407 => PROXY_ADVICE,
-            429 => "it asks for fewer requests; call again later or set rate_limit=",
+            407 => PROXY_PASSWORD,
+            429 => "it asks for fewer requests",
             300..=399 => "a redirect that is not followed; check base_url",
-            503 => "it is down or asks for fewer requests; call again later or set rate_limit=",
+            503 => "it is down or asks for fewer requests",
             500..=599 => "it failed; call again later",
             _ => "its body may say why",
         };

@@ -72,8 +72,14 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Takes them from a user's row; malformed fields count as missing.
+    /// Takes them from a user's row; in a row that cannot be read they are missing.
     pub fn of(row: &Row) -> Self {
+        if let Some((_, user)) = row.scanned_user() {
+            return Self {
+                updated_at: user.updated_at,
+                online_at: user.online_at,
+            };
+        }
         let hints = row.user().map(|user| Self {
             updated_at: user.updated_at,
             online_at: user.online_at,
@@ -98,7 +104,7 @@ impl ListedUser {
 }
 
 /// The id for requesting a user's messages; none unless it is a whole number, 0 or more.
-pub fn askable(row: &Row) -> Option<Natural> {
+pub fn requestable_id(row: &Row) -> Option<Natural> {
     Natural::new("id", row.id?).ok()
 }
 

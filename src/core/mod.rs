@@ -1,12 +1,14 @@
-//! The client. It compiles and is tested without Python.
+//! The client. It compiles and is tested without any bindings.
 //!
 //! Imports only point down, from the last layer to the first:
-//! 1. `timestamp`, `process`: values and per-process state;
-//! 2. `error`, `api`, `decode`: the four requests, errors, and decoding of responses;
-//! 3. `config`, `budget`, `retry`, `pace`, `outage`, `observer`, `redact`: how a request is sent;
+//! 1. `schema`, `timestamp`, `process`: the fields of the service's objects, values and per-process
+//!    state;
+//! 2. `api`, `report`, `error`, `decode`: the four requests, what was proved, errors, decoding;
+//! 3. `list_state`, `probe_request`, `config`, `budget`, `retry`, `pace`, `outage`, `observer`,
+//!    `redact`: what is remembered of a list, and how a request is sent;
 //! 4. `wire`: the only place that names reqwest;
 //! 5. `client`: one request with its attempts;
-//! 6. `walk`: lists, and all messages; `report` and `prefetch` below it;
+//! 6. `prefetch`, `walk`: lists, and all messages;
 //! 7. `arrow`, `probe`, `sync`.
 
 pub mod api;
@@ -27,6 +29,7 @@ pub mod process;
 pub mod redact;
 pub mod report;
 pub mod retry;
+pub mod schema;
 pub mod sync;
 pub mod timestamp;
 pub mod walk;

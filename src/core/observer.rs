@@ -6,10 +6,10 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::error::{ErrorKind, Misfit};
+use super::error::ErrorKind;
 
 // The most attempts buffered; beyond that, the oldest are dropped and counted.
-const MOST_KEPT: usize = 10_000;
+const MOST_BUFFERED: usize = 10_000;
 
 /// One completed attempt.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +19,8 @@ pub struct Observed {
     /// 1 for the first attempt of a request.
     pub number: usize,
     pub status: Option<u16>,
-    /// What went wrong, if no usable response came.
-    pub error: Option<Trouble>,
+    /// What went wrong, unless the status says it all.
+    pub error: Option<ErrorKind>,
     pub began: SystemTime,
     pub seconds_taken: f64,
     /// How long the client waited before this attempt.
@@ -31,7 +31,7 @@ pub struct Observed {
     pub outages: Vec<OutageNote>,
 }
 
-/// What an attempt told of an outage.
+/// What an attempt showed about an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutageNote {
     /// An outage began, this long before the attempt.
@@ -40,52 +40,17 @@ pub enum OutageNote {
     Ended { lasted: Duration },
 }
 
-/// An error as logs and traces may show it, without any part of a body.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Trouble {
-    /// The class of `backread.errors` to raise if retries do not help.
-    pub class: &'static str,
-    pub text: String,
-}
-
-impl Trouble {
-    /// `None` if the status says it all.
-    pub fn of(kind: &ErrorKind) -> Option<Self> {
-        let class = match kind {
-            ErrorKind::Status(_) => return None,
-            ErrorKind::Connect(_) | ErrorKind::Insecure(_) | ErrorKind::ProxyPassword => {
-                "ConnectError"
-            }
-            ErrorKind::Timeout(_) => "RequestTimeoutError",
-            ErrorKind::TruncatedBody(_) => "TruncatedBodyError",
-            ErrorKind::ResponseTooLarge { .. } => "ResponseTooLargeError",
-            ErrorKind::DeadlineExceeded { .. } => "DeadlineExceededError",
-            ErrorKind::Decode { .. } => "DecodeError",
-            _ => "TransportError",
-        };
-        let text = match kind {
-            // Path and reason may come from the service, as the snippet does.
-            ErrorKind::Decode { misfit, .. } => match misfit {
-                Misfit::NotJson => "the answer is not JSON".to_owned(),
-                _ => "the answer is not what the interface says".to_owned(),
-            },
-            kind => kind.to_string(),
-        };
-        Some(Self { class, text })
-    }
-}
-
 /// Buffers the attempts of one operation until they are taken. Requests never wait for that.
 #[derive(Default)]
 pub struct Observer {
-    kept: Mutex<Kept>,
+    buffer: Mutex<Buffer>,
     /// Called to wake the reader when a request is to be retried, since that may take a while.
-    bell: Mutex<Option<Box<dyn Fn() + Send>>>,
+    wake: Mutex<Option<Box<dyn Fn() + Send>>>,
     trace: Vec<(&'static str, String)>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Buffer {
     attempts: VecDeque<Observed>,
     left_out: u64,
 }
@@ -111,30 +76,30 @@ impl Observer {
 
     pub fn put(&self, attempt: Observed) {
         let urgent = attempt.again_in.is_some() || !attempt.outages.is_empty();
-        let mut kept = self.kept();
-        if kept.attempts.len() == MOST_KEPT {
-            kept.attempts.pop_front();
-            kept.left_out += 1;
+        let mut buffer = self.buffer();
+        if buffer.attempts.len() == MOST_BUFFERED {
+            buffer.attempts.pop_front();
+            buffer.left_out += 1;
         }
-        kept.attempts.push_back(attempt);
-        drop(kept);
-        if urgent && let Some(ring) = &*lock(&self.bell) {
-            ring();
+        buffer.attempts.push_back(attempt);
+        drop(buffer);
+        if urgent && let Some(wake) = &*lock(&self.wake) {
+            wake();
         }
     }
 
     /// The attempts since the last call, and how many earlier ones were dropped.
     pub fn take(&self) -> (Vec<Observed>, u64) {
-        let kept = mem::take(&mut *self.kept());
-        (kept.attempts.into(), kept.left_out)
+        let buffer = mem::take(&mut *self.buffer());
+        (buffer.attempts.into(), buffer.left_out)
     }
 
-    pub fn ring_with(&self, bell: impl Fn() + Send + 'static) {
-        *lock(&self.bell) = Some(Box::new(bell));
+    pub fn wake_with(&self, wake: impl Fn() + Send + 'static) {
+        *lock(&self.wake) = Some(Box::new(wake));
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        lock(&self.kept)
+    fn buffer(&self) -> MutexGuard<'_, Buffer> {
+        lock(&self.buffer)
     }
 }
 
@@ -147,9 +112,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_looks_at_is_bounded_and_counted() {
+    fn untaken_attempts_are_bounded_and_counted() {
         let observer = Observer::default();
-        for number in 1..=MOST_KEPT + 3 {
+        for number in 1..=MOST_BUFFERED + 3 {
             observer.put(Observed {
                 request: "/external/users".to_owned(),
                 number,
@@ -163,7 +128,7 @@ mod tests {
             });
         }
         let (attempts, left_out) = observer.take();
-        assert_eq!((attempts.len(), left_out), (MOST_KEPT, 3));
+        assert_eq!((attempts.len(), left_out), (MOST_BUFFERED, 3));
         assert_eq!(attempts.first().map(|attempt| attempt.number), Some(4));
         assert_eq!(observer.take(), (Vec::new(), 0));
     }

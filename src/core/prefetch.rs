@@ -1,19 +1,45 @@
-//! Work that runs ahead of its reader by a bounded number of items.
+//! Streams of items whose work runs ahead of its reader by a bounded number of them.
+//!
+//! All reading goes through [`Prefetch`]: it alone spawns the work, bounds and cancels it, and
+//! passes on its errors. The work puts its items into a [`Sink`]: the stream's [`Outlet`], or an
+//! adapter in front of it. [`gathered`] combines the items of one stream into the larger ones of
+//! another.
 
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
 
 use super::error::{Error, ErrorKind};
 
 // Items prefetched by default, not counting the one being made and the one being read.
 const AHEAD: usize = 1;
 
-/// Where the prefetching task puts its items; it waits while the reader is behind.
+/// Where work puts its items, one after the other.
+pub trait Sink<T>: Send + Sync {
+    /// Waits while the reader is behind. False if there is no reader any more, so the work may end.
+    fn put(&self, item: T) -> impl Future<Output = bool> + Send;
+}
+
+/// Converts items on their way to a sink.
+#[derive(Debug)]
+pub struct Mapped<'a, S, F> {
+    pub sink: &'a S,
+    pub convert: F,
+}
+
+impl<T: Send, U: Send, S: Sink<U>, F: Fn(T) -> U + Send + Sync> Sink<T> for Mapped<'_, S, F> {
+    fn put(&self, item: T) -> impl Future<Output = bool> + Send {
+        self.sink.put((self.convert)(item))
+    }
+}
+
+/// Where the prefetching task puts its items.
 pub struct Outlet<T>(mpsc::Sender<Item<T>>);
 
 // The end is explicit: a task that stops without one has failed, and must not look complete.
@@ -23,22 +49,77 @@ enum Item<T> {
     End,
 }
 
-impl<T> Clone for Outlet<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
+impl<T: Send> Sink<T> for Outlet<T> {
+    async fn put(&self, item: T) -> bool {
+        self.0.send(Item::Made(item)).await.is_ok()
     }
 }
 
-impl<T> Outlet<T> {
-    /// False if there is no reader any more, so the work may end.
-    pub async fn put(&self, item: T) -> bool {
-        self.0.send(Item::Made(item)).await.is_ok()
-    }
+/// Combines items into larger ones.
+pub trait Gather<T>: Send + 'static {
+    type Gathered: Send + 'static;
 
-    /// Waits until there is room for an item; false if there is no reader any more.
-    pub async fn room(&self) -> bool {
-        self.0.reserve().await.is_ok()
+    fn take(&mut self, item: T) -> Result<(), Error>;
+
+    fn is_empty(&self) -> bool;
+
+    /// Whether what was gathered is to be passed on.
+    fn is_full(&self) -> bool;
+
+    /// What was gathered since the last call.
+    fn finish(&mut self) -> Result<Self::Gathered, Error>;
+}
+
+/// The items of a stream, combined in a task that works on at most one ahead of the reader. What
+/// was gathered is passed on once it is full or `most_age` old, and before an error.
+pub fn gathered<T: Send + 'static, G: Gather<T>>(
+    source: impl AsRef<Prefetch<T>> + Send + 'static,
+    mut gather: G,
+    most_age: Option<Duration>,
+) -> Prefetch<G::Gathered> {
+    Prefetch::new(move |outlet: Outlet<G::Gathered>| async move {
+        // Gather only once there is room: a killed reader loses what was gathered ahead.
+        while outlet.0.reserve().await.is_ok() {
+            let ended = fill(source.as_ref(), &mut gather, most_age).await;
+            if !gather.is_empty() {
+                outlet.put(gather.finish()?).await;
+            }
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Gathers until it is time to pass on; also returns how the source ended, if it did.
+async fn fill<T: Send + 'static>(
+    source: &Prefetch<T>,
+    gather: &mut impl Gather<T>,
+    most_age: Option<Duration>,
+) -> Option<Result<(), Error>> {
+    let mut due: Option<Instant> = None;
+    while !gather.is_full() {
+        let next = match due {
+            None => source.next().await,
+            Some(due) => match timeout_at(due, source.next()).await {
+                Ok(next) => next,
+                Err(_) => return None,
+            },
+        };
+        let taken = match next {
+            Ok(Some(item)) => gather.take(item),
+            Ok(None) => return Some(Ok(())),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = taken {
+            return Some(Err(error));
+        }
+        if due.is_none() && !gather.is_empty() {
+            due = most_age.and_then(|age| Instant::now().checked_add(age));
+        }
     }
+    None
 }
 
 type Work<T> = Box<dyn FnOnce(Outlet<T>) -> BoxFuture<'static, Result<(), Error>> + Send>;
@@ -60,6 +141,12 @@ pub struct Prefetch<T> {
     process: u32,
 }
 
+impl<T> AsRef<Self> for Prefetch<T> {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl<T> fmt::Debug for Prefetch<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -77,7 +164,7 @@ impl<T: Send + 'static> Prefetch<T> {
         Self::with_room(AHEAD, work)
     }
 
-    /// A prefetch whose task may run this many items ahead of the reader.
+    /// A prefetch whose work may run this many items ahead of the reader.
     pub fn with_room<F>(ahead: usize, work: impl FnOnce(Outlet<T>) -> F + Send + 'static) -> Self
     where
         F: Future<Output = Result<(), Error>> + Send + 'static,
@@ -110,36 +197,49 @@ impl<T: Send + 'static> Prefetch<T> {
         {
             *state = State::Running(self.begin(work));
         }
-        let mut made = Vec::new();
-        if let State::Running(receiver) = &mut *state {
-            let mut received = Vec::new();
-            receiver.recv_many(&mut received, most).await;
-            let silent = received.is_empty();
-            let mut last = None;
-            for item in received {
-                match item {
-                    Item::Made(item) => made.push(item),
-                    Item::Failed(error) => last = Some(State::Failed(error)),
-                    Item::End => last = Some(State::Ended),
+        let made = match &mut *state {
+            State::Running(receiver) => {
+                let (made, last) = self.receive(receiver, most).await;
+                if let Some(last) = last {
+                    *state = last;
                 }
+                made
             }
-            if silent {
-                last = Some(match self.stopped.load(Ordering::Acquire) {
-                    true => State::Ended,
-                    false => State::Failed(Error::new(ErrorKind::Aborted)),
-                });
-            }
-            if let Some(last) = last {
-                *state = last;
-            }
-        }
-        if made.is_empty() && matches!(*state, State::Failed(_)) {
-            let failed = std::mem::replace(&mut *state, State::Ended);
-            if let State::Failed(error) = failed {
-                return Err(error);
-            }
+            _ => Vec::new(),
+        };
+        if made.is_empty()
+            && matches!(*state, State::Failed(_))
+            && let State::Failed(error) = std::mem::replace(&mut *state, State::Ended)
+        {
+            return Err(error);
         }
         Ok(made)
+    }
+
+    /// Waits for items; also returns the state after them, if they were the last.
+    async fn receive(
+        &self,
+        receiver: &mut mpsc::Receiver<Item<T>>,
+        most: usize,
+    ) -> (Vec<T>, Option<State<T>>) {
+        let mut received = Vec::new();
+        receiver.recv_many(&mut received, most).await;
+        if received.is_empty() {
+            let stopped = self.stopped.load(Ordering::Acquire);
+            let aborted = || State::Failed(Error::new(ErrorKind::Aborted));
+            let last = if stopped { State::Ended } else { aborted() };
+            return (Vec::new(), Some(last));
+        }
+        let mut made = Vec::with_capacity(received.len());
+        let mut last = None;
+        for item in received {
+            match item {
+                Item::Made(item) => made.push(item),
+                Item::Failed(error) => last = Some(State::Failed(error)),
+                Item::End => last = Some(State::Ended),
+            }
+        }
+        (made, last)
     }
 
     fn begin(&self, work: Work<T>) -> mpsc::Receiver<Item<T>> {
@@ -160,9 +260,10 @@ impl<T: Send + 'static> Prefetch<T> {
 impl<T> Prefetch<T> {
     /// Fails in a forked child: it has neither the work nor the threads that hold the locks.
     pub fn check_process(&self) -> Result<(), Error> {
-        match self.process == std::process::id() {
-            true => Ok(()),
-            false => Err(Error::new(ErrorKind::OtherProcess)),
+        if self.process == std::process::id() {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::OtherProcess))
         }
     }
 
@@ -234,5 +335,56 @@ mod tests {
         go.send(()).unwrap();
         assert_eq!(prefetch.next().await, Ok(Some(7)));
         assert_eq!(prefetch.next().await, Ok(None));
+    }
+
+    /// Sums up numbers, three at a time.
+    #[derive(Default)]
+    struct Threes(Vec<u64>);
+
+    impl Gather<u64> for Threes {
+        type Gathered = u64;
+
+        fn take(&mut self, item: u64) -> Result<(), Error> {
+            self.0.push(item);
+            Ok(())
+        }
+
+        fn is_empty(&self) -> bool {
+            self.0.is_empty()
+        }
+
+        fn is_full(&self) -> bool {
+            self.0.len() >= 3
+        }
+
+        fn finish(&mut self) -> Result<u64, Error> {
+            Ok(self.0.drain(..).sum())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_gathered_before_an_error_comes_before_it() {
+        let numbers = Prefetch::new(|outlet: Outlet<u64>| async move {
+            for number in 1..=5 {
+                outlet.put(number).await;
+            }
+            Err(Error::new(ErrorKind::Aborted))
+        });
+        let sums = gathered(numbers, Threes::default(), None);
+        assert_eq!(sums.next().await, Ok(Some(6)));
+        assert_eq!(sums.next().await, Ok(Some(9)));
+        assert_eq!(sums.next().await.unwrap_err().kind, ErrorKind::Aborted);
+        assert_eq!(sums.next().await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn what_was_gathered_is_passed_on_once_it_is_old() {
+        let numbers = Prefetch::new(|outlet: Outlet<u64>| async move {
+            outlet.put(7).await;
+            std::future::pending::<Result<(), Error>>().await
+        });
+        let age = Some(std::time::Duration::from_millis(1));
+        let sums = gathered(numbers, Threes::default(), age);
+        assert_eq!(sums.next().await, Ok(Some(7)));
     }
 }

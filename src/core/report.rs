@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::timestamp::Timestamp;
 
 /// What is proved about a list that was read, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Certificate {
     /// Nothing is proved; the report's reason says why.
     Uncertified,
@@ -49,8 +50,9 @@ impl fmt::Display for Certificate {
     }
 }
 
-/// The report of one walk; live while the walk runs, final once `ended_at` is set.
-#[derive(Debug, Clone, PartialEq)]
+/// The report of one walk; live while the walk runs, final once `ended_at` is set. Serialized
+/// without its instants, for which each format has its own type.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WalkReport {
     pub requests: u64,
     pub pages: u64,
@@ -62,7 +64,9 @@ pub struct WalkReport {
     pub sweeps: u64,
     pub repaired_text: u64,
     pub certificate: Certificate,
+    #[serde(skip)]
     pub started_at: Option<Timestamp>,
+    #[serde(skip)]
     pub ended_at: Option<Timestamp>,
     /// Why the list is uncertified, in words; `None` once it is certified.
     pub reason: Option<String>,
@@ -71,6 +75,7 @@ pub struct WalkReport {
     pub uncertified_users: Vec<i64>,
     /// Users whose list could not be read, or not to its end; they are also uncertified.
     pub unread_users: Vec<i64>,
+    #[serde(flatten)]
     pub evidence: Evidence,
     /// How long the service was down while the walk ran.
     pub outage_seconds: f64,

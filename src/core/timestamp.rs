@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::clock::Clock;
 
-// The range of Python's datetime: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.
+// The years 1 to 9999: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.
 const EARLIEST: i64 = -62_135_596_800_000_000;
 const LATEST: i64 = 253_402_300_799_999_999;
 

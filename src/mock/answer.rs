@@ -9,7 +9,7 @@ use hyper::header::ACCEPT;
 use hyper::{HeaderMap, Method, Uri};
 
 use super::dialect::{Dialect, Order, PastEnd, ShortPages, Strict, Total};
-use super::journal::{Asked, Entry, Served};
+use super::journal::{Entry, PageArguments, Served};
 use super::lane::Lane;
 use super::page;
 use super::query::{read_page, refuse_query};
@@ -28,7 +28,7 @@ use crate::mock::http::exchange::{Answer, Call, Sent};
 struct Request {
     target: Target,
     /// For lists, the page.
-    asked: Option<Asked>,
+    asked: Option<PageArguments>,
     key: RequestKey,
     attempt: u64,
     mutation: RowMutation,
@@ -95,14 +95,14 @@ impl Lane {
             }
             (None, Some(Change::ContentType(_)) | None) => self.look_up(&request),
         };
-        let whole = served.is_some() && delivery.is_whole(answer.body.len() as u64);
+        let whole = served.is_some() && delivery.is_whole(answer.body.length() as u64);
         // If sending takes time, the client may disconnect before it is done.
         let (now, later) = (whole && !delivery.is_late(), whole && delivery.is_late());
         if let Some(served) = &mut served {
             served.whole = now;
         }
         let faults = delivery.rules.clone();
-        let mut answer = answer.in_manner(delivery, &self.clock);
+        let mut answer = answer.delivered(delivery, &self.clock);
         self.counters.count(target.route(), answer.status);
         let number = self.journal.add(Entry {
             page: asked,
@@ -185,7 +185,7 @@ impl Lane {
         target: Target,
         known: bool,
         dialect: &Dialect,
-    ) -> Result<Option<Asked>, Refusal> {
+    ) -> Result<Option<PageArguments>, Refusal> {
         if target == Target::Unknown {
             return Err(Refusal::unknown_path(call.uri.path()));
         }
@@ -234,7 +234,7 @@ impl Lane {
         (answer, None)
     }
 
-    fn list(&self, request: &Request, asked: Asked, view: View) -> Result<Reply, Refusal> {
+    fn list(&self, request: &Request, asked: PageArguments, view: View) -> Result<Reply, Refusal> {
         let Request {
             key,
             attempt,
@@ -282,12 +282,12 @@ impl Lane {
         let total = match dialect.total {
             Total::Exact => Some(rows),
             Total::Stale => Some(page::total(&self.before(), user).unwrap_or(rows)),
-            Total::Capped => Some(rows.min(dialect.total_cap)),
+            Total::Capped => Some(rows.min(dialect.total_cap.get())),
             Total::Null => None,
             Total::Low => Some(rows.saturating_sub(1 + rows / 10)),
             Total::High => Some(rows + 1 + rows / 10),
         };
-        let sent = Asked {
+        let sent = PageArguments {
             offset,
             limit: asked.limit,
         };

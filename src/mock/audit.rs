@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use thiserror::Error;
 
 use super::journal::{Entry, Served};
@@ -15,7 +16,7 @@ pub enum List {
 }
 
 /// A row that existed from the first request until now, and that the reader lacks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lost {
     pub id: u64,
     /// The number of the request that lost it; `None` if no request covered its place.
@@ -25,7 +26,7 @@ pub struct Lost {
 }
 
 /// A row that the reader has more than once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Repeated {
     pub id: u64,
     pub times: u64,
@@ -34,7 +35,7 @@ pub struct Repeated {
 }
 
 /// A reader's rows compared with the rows that existed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
     /// In the order of the world.
     pub missing: Vec<Lost>,
@@ -49,10 +50,10 @@ pub struct Audit {
 /// Why an audit is impossible.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum AuditError {
-    #[error("there was no user {user_id} at any time")]
+    #[error("user {user_id} never existed")]
     NoUser { user_id: u64 },
     #[error(
-        "the journal holds only the last {kept} requests, and an audit needs all: start the server \
+        "the journal has only the last {kept} requests, and an audit needs all: start the server \
          with a larger journal=, or call forget() before the list is read"
     )]
     Forgotten { kept: usize },
@@ -160,7 +161,9 @@ fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
         let number = page.number;
         return lost(
             Some(number),
-            format!("request {number} was answered with it, and the reader does not hold it"),
+            format!(
+                "the response to request {number} contained it, but the reader does not have it"
+            ),
         );
     }
     if let Some(page) = pages.iter().find(|page| page.holds(list, id)) {
@@ -168,7 +171,7 @@ fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
         return lost(
             Some(number),
             format!(
-                "the answer to request {number} did not come whole, and its place was not asked for again"
+                "the response to request {number} was incomplete, and its position was not requested again"
             ),
         );
     }
@@ -181,7 +184,7 @@ fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
             Some((earlier, stood)) if place < page.served.first => {
                 let (number, from) = (page.number, page.served.first);
                 let why = format!(
-                    "it stood at place {stood} when request {} read the places below {}, and at place {place} when request {number} went on from {from}",
+                    "it was at position {stood} when request {} read the positions below {}, and at position {place} when request {number} continued from {from}",
                     earlier.number,
                     earlier.served.end(),
                 );
@@ -192,8 +195,8 @@ fn explain(list: List, id: u64, pages: &[Page]) -> Lost {
         }
     }
     let why = match pages.iter().rev().find_map(|page| page.place(list, id)) {
-        Some(place) => format!("no request asked for its place, {place}"),
-        None => "no request asked for this list".to_owned(),
+        Some(place) => format!("no request covered its position, {place}"),
+        None => "this list was not requested".to_owned(),
     };
     lost(None, why)
 }

@@ -21,8 +21,8 @@ use super::responder::Responder;
 use crate::mock::faults::delivery::Ending;
 use crate::mock::http::body::Body;
 use crate::mock::http::exchange::{Answer, Call, Sending};
-use crate::mock::http::heads::Heads;
-use crate::mock::http::socket::{Cue, Exit, Wire};
+use crate::mock::http::head_timeout::Heads;
+use crate::mock::http::socket::{CloseSignal, Exit, Wire};
 
 /// The longest head, in bytes, as in Node.js (`--max-http-header-size`).
 const LONGEST_HEAD: usize = 16 * 1024;
@@ -35,20 +35,20 @@ enum Reply {
 }
 
 /// Answers the requests of a connection until either side closes it.
-pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
+pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>) {
     let _ = stream.set_nodelay(true);
-    let cue = Arc::new(Cue::default());
+    let signal = Arc::new(CloseSignal::default());
     let heads = Arc::new(Heads::new());
     let stale = AtomicBool::new(false);
     let answer = service_fn(|request: Request<Incoming>| {
         let answering = heads.answering();
-        if stale.load(Ordering::Relaxed) && !cue.is_planned() {
-            cue.plan(Exit::Close);
-            cue.reach();
+        if stale.load(Ordering::Relaxed) && !signal.is_planned() {
+            signal.plan(Exit::Close);
+            signal.reach();
         }
         let reply = match responder.admin() {
             // A request on a connection that is about to be closed is not even read.
-            _ if cue.is_planned() => Reply::Never,
+            _ if signal.is_planned() => Reply::Never,
             Some(admin) if is_admin(request.uri().path()) => {
                 Reply::Later(Box::pin(Arc::clone(admin).answer(request)))
             }
@@ -58,7 +58,7 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
                 headers: request.headers(),
             })),
         };
-        let (cue, stale) = (&cue, &stale);
+        let (signal, stale) = (&signal, &stale);
         async move {
             let mut answer = match reply {
                 Reply::Now(answer) => answer,
@@ -69,18 +69,18 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
             let body = match answer.sending.take() {
                 None => Body::whole(body),
                 Some(sending) => {
-                    let sending = Box::pin(send(body, *sending, cue, stale));
+                    let sending = Box::pin(send(body, *sending, signal, stale));
                     sending.await
                 }
             };
-            Ok::<_, Infallible>(respond(answer, body.ending(answering)))
+            Ok::<_, Infallible>(respond(answer, body.until_sent(answering)))
         }
     });
     let mut connection = http1::Builder::new()
         .auto_date_header(false)
         .max_buf_size(LONGEST_HEAD)
         .serve_connection(
-            Wire::new(stream, Arc::clone(&cue), Arc::clone(&heads)),
+            Wire::new(stream, Arc::clone(&signal), Arc::clone(&heads)),
             answer,
         );
     let mut head_due = pin!(sleep(Duration::ZERO));
@@ -88,7 +88,7 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
         if let Poll::Ready(ended) = Pin::new(&mut connection).poll(context) {
             return Poll::Ready(Some(ended));
         }
-        if cue.due().is_some() {
+        if signal.due().is_some() {
             return Poll::Ready(None);
         }
         let Some(due) = heads.due() else {
@@ -99,7 +99,7 @@ pub async fn converse<R: Responder>(stream: TcpStream, responder: Arc<R>) {
         }
         head_due.as_mut().poll(context).map(|()| None)
     });
-    match (ended.await, cue.due()) {
+    match (ended.await, signal.due()) {
         (None, Some(exit)) => connection.into_parts().io.leave(exit).await,
         // Any other failure was caused by the client, and there is no one left to tell.
         (Some(Err(error)), _) if error.is_parse() => responder.malformed(),
@@ -115,7 +115,7 @@ async fn send(
         clock,
         sent,
     }: Sending,
-    cue: &Arc<Cue>,
+    signal: &Arc<CloseSignal>,
     stale: &AtomicBool,
 ) -> Body {
     if !delivery.delay.is_zero() {
@@ -129,11 +129,11 @@ async fn send(
     };
     let body = match (exit, delivery.ending) {
         (Some((after_bytes, exit)), _) => {
-            cue.plan(exit);
+            signal.plan(exit);
             match after_bytes {
-                Some(bytes) => Body::cut(chunks, bytes, cue),
+                Some(bytes) => Body::cut(chunks, bytes, signal),
                 None => {
-                    cue.reach();
+                    signal.reach();
                     pending().await
                 }
             }
@@ -145,7 +145,7 @@ async fn send(
         }
     };
     match delivery.drip {
-        Some(drip) => body.dripping(drip.bytes, drip.pause, clock).telling(sent),
+        Some(drip) => body.dripping(drip.bytes, drip.pause, clock).notifying(sent),
         None => {
             if let Some(sent) = sent {
                 sent.sent();

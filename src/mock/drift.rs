@@ -51,13 +51,13 @@ impl Drift {
     pub fn new(route: &str, user: Option<u64>, after: u64, change: Change) -> Result<Self, String> {
         let route = match route {
             "users" if user.is_some() => {
-                return Err("user: the list of users is nobody's; leave it out".into());
+                return Err("user: the list of users takes none; leave it out".into());
             }
             "users" => Route::Users,
             "messages" => Route::Messages,
             _ => {
                 return Err(format!(
-                    "route: only the lists users and messages have pages, not {route:?}"
+                    "route: must be users or messages, the lists with pages, not {route:?}"
                 ));
             }
         };
@@ -73,7 +73,7 @@ impl Drift {
         if rows > MOST_ROWS {
             // The change happens while a response is being prepared, and all lanes wait for it.
             return Err(format!(
-                "rows: {MOST_ROWS} at most between two pages, not {rows}"
+                "rows: at most {MOST_ROWS} can change between two pages, not {rows}"
             ));
         }
         if matches!(&change, Change::Edit(_, fields) if fields.contains_key("id")) {
@@ -145,7 +145,7 @@ impl Drifts {
 }
 
 impl fmt::Display for Drift {
-    /// As it is written in Python.
+    /// As Python source.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,

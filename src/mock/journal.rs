@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use hyper::Method;
+use jiff::Timestamp;
+use serde::Serialize;
 
 use super::routes::Target;
 use super::world::View;
@@ -28,7 +30,7 @@ pub struct Entry {
     pub path: String,
     pub target: Target,
     /// The page arguments of a list; `None` for single items and malformed requests.
-    pub page: Option<Asked>,
+    pub page: Option<PageArguments>,
     /// The number of this request for the same item or page, from 1; 0 if malformed.
     pub attempt: u64,
     pub status: u16,
@@ -40,9 +42,51 @@ pub struct Entry {
     pub served: Option<Served>,
 }
 
+/// An entry as the inspector and Python show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description<'entry> {
+    number: u64,
+    /// In UTC, as in RFC 3339.
+    at: String,
+    method: &'entry str,
+    path: &'entry str,
+    route: &'static str,
+    user: Option<u64>,
+    message: Option<u64>,
+    offset: Option<u64>,
+    limit: Option<u64>,
+    attempt: u64,
+    status: u16,
+    rows: Option<u64>,
+    faults: Vec<&'entry str>,
+    unexpected: Option<&'static str>,
+}
+
+impl Entry {
+    #[must_use]
+    pub fn describe(&self) -> Description<'_> {
+        Description {
+            number: self.number,
+            at: Timestamp::try_from(self.at).unwrap_or_default().to_string(),
+            method: self.method.as_str(),
+            path: &self.path,
+            route: self.target.route().name(),
+            user: self.target.user(),
+            message: self.target.message(),
+            offset: self.page.map(|page| page.offset),
+            limit: self.page.map(|page| page.limit),
+            attempt: self.attempt,
+            status: self.status,
+            rows: self.served.as_ref().map(|served| served.rows),
+            faults: self.faults.iter().map(AsRef::as_ref).collect(),
+            unexpected: self.unexpected,
+        }
+    }
+}
+
 /// The arguments of a list, as applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct PageArguments {
     pub offset: u64,
     pub limit: u64,
 }

@@ -25,12 +25,12 @@ pub struct Parts {
     pub secret: String,
     pub vendor: String,
     pub world: Arc<World>,
-    pub habits: Habits,
+    pub options: LaneOptions,
 }
 
 /// How a lane answers at first; everything except the journal's length can be changed later.
 #[derive(Clone, Debug)]
-pub struct Habits {
+pub struct LaneOptions {
     /// The seed for all randomness in the lane; `None` for the world's seed.
     pub seed: Option<u64>,
     pub dialect: Dialect,
@@ -40,7 +40,7 @@ pub struct Habits {
     pub journal: usize,
 }
 
-impl Default for Habits {
+impl Default for LaneOptions {
     fn default() -> Self {
         Self {
             seed: None,
@@ -81,11 +81,11 @@ impl Lane {
             secret,
             vendor,
             world,
-            habits,
+            options,
         } = parts;
         let clock = Clock::switchable();
         let rules = Rules::default();
-        for rule in habits.rules {
+        for rule in options.rules {
             rules.add(rule);
         }
         Self {
@@ -93,15 +93,15 @@ impl Lane {
             secret,
             media_type: media_type(&vendor),
             before: ArcSwap::from_pointee(world.view()),
-            seed: habits.seed.unwrap_or(world.seed()),
+            seed: options.seed.unwrap_or(world.seed()),
             world,
-            dialect: ArcSwap::from_pointee(habits.dialect),
-            bucket: Mutex::new(habits.rate.map(|rate| Bucket::new(rate, clock.now()))),
+            dialect: ArcSwap::from_pointee(options.dialect),
+            bucket: Mutex::new(options.rate.map(|rate| Bucket::new(rate, clock.now()))),
             attempts: Attempts::default(),
             rules,
             drifts: Drifts::default(),
             clock,
-            journal: Journal::new(habits.journal),
+            journal: Journal::new(options.journal),
             counters: Counters::default(),
         }
     }

@@ -23,6 +23,7 @@ pub mod routes;
 mod secret;
 pub mod server;
 pub mod service;
+mod switch;
 #[cfg(test)]
 mod tests;
 pub mod world;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::dialect::Order;
-use super::journal::{Asked, Served};
+use super::journal::{PageArguments, Served};
 use super::refusal::Refusal;
 use super::world::{View, text};
 use crate::mock::chunks::Chunks;
@@ -23,7 +23,7 @@ pub fn total(view: &View, user: Option<u64>) -> Option<u64> {
 pub fn body(
     served: &Served,
     user: Option<u64>,
-    asked: Asked,
+    asked: PageArguments,
     total: Option<u64>,
     mutation: &RowMutation,
 ) -> Chunks {
@@ -93,7 +93,9 @@ fn rows(served: &Served, user: Option<u64>, mutation: &RowMutation) -> Vec<u8> {
 pub fn user(view: &View, sent: u64, mutation: &RowMutation) -> Result<Bytes, Refusal> {
     let mut out = Vec::new();
     match mutation.own_id(sent) {
-        Some(user_id) if view.write_user(user_id, &mut out) => Ok(bent(Kind::User, out, mutation)),
+        Some(user_id) if view.write_user(user_id, &mut out) => {
+            Ok(mutated(Kind::User, out, mutation))
+        }
         _ => Err(Refusal::unknown_user(sent)),
     }
 }
@@ -115,13 +117,13 @@ pub fn message(
     let mut out = Vec::new();
     match mutation.own_id(sent) {
         Some(message_id) if view.write_message(user_id, message_id, &mut out) => {
-            Ok(bent(Kind::Message, out, mutation))
+            Ok(mutated(Kind::Message, out, mutation))
         }
         _ => Err(Refusal::unknown_message(sent_user, sent)),
     }
 }
 
-fn bent(kind: Kind, row: Vec<u8>, mutation: &RowMutation) -> Bytes {
+fn mutated(kind: Kind, row: Vec<u8>, mutation: &RowMutation) -> Bytes {
     if mutation.dialect.keeps_rows() {
         Bytes::from(row)
     } else {

@@ -3,7 +3,7 @@
 use hyper::Uri;
 
 use super::dialect::{Dialect, OverLimit, Strict};
-use super::journal::Asked;
+use super::journal::PageArguments;
 use super::refusal::Refusal;
 use super::routes::{MAX_LIMIT, plain_integer};
 
@@ -12,7 +12,7 @@ use super::routes::{MAX_LIMIT, plain_integer};
 /// # Errors
 /// A refusal with status 422 for an unknown, repeated or out-of-range argument, if the dialect is
 /// that strict.
-pub fn read_page(uri: &Uri, dialect: &Dialect) -> Result<Asked, Refusal> {
+pub fn read_page(uri: &Uri, dialect: &Dialect) -> Result<PageArguments, Refusal> {
     let strict = dialect.strict == Strict::Yes;
     let (mut offset, mut limit) = (None, None);
     for (name, value) in url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes()) {
@@ -29,9 +29,9 @@ pub fn read_page(uri: &Uri, dialect: &Dialect) -> Result<Asked, Refusal> {
             return Err(Refusal::repeated_argument(&name));
         }
     }
-    Ok(Asked {
+    Ok(PageArguments {
         offset: offset.unwrap_or(0),
-        limit: limit.unwrap_or_else(|| dialect.default_limit.min(dialect.max_limit)),
+        limit: limit.unwrap_or_else(|| dialect.default_limit.get().min(dialect.max_limit.get())),
     })
 }
 
@@ -48,7 +48,7 @@ pub fn refuse_query(uri: &Uri) -> Result<(), Refusal> {
 
 /// The limit to apply; `None` for an invalid one that is ignored.
 fn read_limit(value: &str, dialect: &Dialect) -> Result<Option<u64>, Refusal> {
-    let most = dialect.max_limit;
+    let most = dialect.max_limit.get();
     let refusal = |limit: Option<u64>| {
         let rule = match most {
             MAX_LIMIT => "limit must be an integer greater than 0 and lower than 100".to_owned(),

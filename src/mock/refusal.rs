@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use hyper::StatusCode;
 use serde_json::json;
 
 /// A response that is not data.
@@ -43,10 +44,10 @@ impl Refusal {
 
     pub fn unknown_path(path: &str) -> Self {
         let message = format!(
-            "there is nothing at {}; the paths are /external/users, /external/users/USER_ID, \
+            "unknown path {}; the paths are /external/users, /external/users/USER_ID, \
              /external/users/USER_ID/messages and /external/users/USER_ID/messages/MESSAGE_ID, \
              with plain integers for the ids",
-            Shown(path)
+            Excerpt(path)
         );
         Self::new(404, "unknown_path", message)
     }
@@ -55,7 +56,7 @@ impl Refusal {
         Self::new(
             405,
             "wrong_method",
-            format!("only GET is answered, not {}", Shown(method)),
+            format!("only GET is supported, not {}", Excerpt(method)),
         )
     }
 
@@ -71,14 +72,14 @@ impl Refusal {
     }
 
     pub fn invalid_argument(code: &'static str, rule: &str, value: &str) -> Self {
-        Self::new(422, code, format!("{rule}, not {}", Shown(value)))
+        Self::new(422, code, format!("{rule}, not {}", Excerpt(value)))
     }
 
     pub fn unknown_argument(name: &str, rule: &str) -> Self {
         Self::new(
             422,
             "unknown_argument",
-            format!("unknown argument {}; {rule}", Shown(name)),
+            format!("unknown argument {}; {rule}", Excerpt(name)),
         )
     }
 
@@ -86,7 +87,7 @@ impl Refusal {
         Self::new(
             422,
             "repeated_argument",
-            format!("{} was given more than once", Shown(name)),
+            format!("{} was given more than once", Excerpt(name)),
         )
     }
 
@@ -105,16 +106,15 @@ impl Refusal {
     }
 
     pub fn rate_limited(status: u16) -> Self {
-        let message = "too many requests came with this secret; wait, then ask again".to_owned();
+        let message = "too many requests with this secret; wait, then try again".to_owned();
         Self::new(status, "rate_limited", message)
     }
 
     /// The response of a fault without a given body.
-    pub fn by_fault(status: u16, reason: Option<&str>) -> Self {
-        let message = format!(
-            "{}: a fault rule asked for it",
-            reason.unwrap_or("no answer")
-        );
+    pub fn by_fault(status: u16) -> Self {
+        let reason = StatusCode::from_u16(status).ok();
+        let reason = reason.and_then(|status| status.canonical_reason());
+        let message = format!("{}: set by a fault rule", reason.unwrap_or("fault"));
         Self::new(status, "fault", message)
     }
 
@@ -133,9 +133,9 @@ impl Refusal {
 }
 
 /// A quoted part of the request, truncated if it is long.
-struct Shown<'text>(&'text str);
+struct Excerpt<'text>(&'text str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONGEST: usize = 60;
         let more = if self.0.chars().nth(LONGEST).is_some() {

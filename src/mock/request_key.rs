@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use super::journal::Asked;
+use super::journal::PageArguments;
 use super::routes::{Route, Target};
 use super::world::draw::blend;
 
@@ -38,7 +38,7 @@ pub enum Purpose {
 impl RequestKey {
     /// The key of a request for `target`, with its page if it is a list.
     #[must_use]
-    pub fn new(target: Target, asked: Option<Asked>) -> Self {
+    pub fn new(target: Target, asked: Option<PageArguments>) -> Self {
         Self {
             route: target.route(),
             user: target.user().unwrap_or(0),

@@ -11,9 +11,9 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use super::admin::{Admin, gate, refuse};
-use super::connection::converse;
-use super::lane::{Habits, Lane, Parts};
+use super::admin::{Admin, access, refuse};
+use super::connection::serve_connection;
+use super::lane::{Lane, LaneOptions, Parts};
 use super::responder::Responder;
 use super::secret;
 use super::service::{DEFAULT_VENDOR, Service};
@@ -33,7 +33,7 @@ pub enum StartError {
     },
     #[error(
         "cannot listen on {host}:{port}: {}; choose another port, or 0 for a free one",
-        words(source)
+        message(source)
     )]
     Listen {
         host: String,
@@ -42,12 +42,12 @@ pub enum StartError {
     },
     #[error("cannot start the mock's thread: {0}")]
     Thread(io::Error),
-    #[error("the system gives no random bytes for a secret: {0}")]
+    #[error("the system provided no random bytes for a secret: {0}")]
     Secret(io::Error),
 }
 
 /// An I/O error's text without the error number, which Python adds itself.
-fn words(error: &io::Error) -> String {
+fn message(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
@@ -64,7 +64,7 @@ pub struct Options {
     /// `None` for [`DEFAULT_VENDOR`].
     pub vendor: Option<String>,
     /// How the main lane answers at first.
-    pub habits: Habits,
+    pub lane: LaneOptions,
 }
 
 impl Default for Options {
@@ -74,7 +74,7 @@ impl Default for Options {
             port: 0,
             secret: None,
             vendor: None,
-            habits: Habits::default(),
+            lane: LaneOptions::default(),
         }
     }
 }
@@ -103,7 +103,7 @@ struct Front {
 
 impl Responder for Front {
     fn answer(&self, call: Call<'_>) -> Answer {
-        match gate::check_host(call.headers) {
+        match access::check_host(call.headers) {
             Ok(()) => self.service.answer(call),
             Err(problem) => refuse(&problem),
         }
@@ -130,7 +130,7 @@ impl MockServer {
             port,
             secret,
             vendor,
-            habits,
+            lane,
         } = options;
         let vendor = vendor.unwrap_or_else(|| DEFAULT_VENDOR.into());
         check_word("vendor", &vendor, |byte| {
@@ -156,7 +156,7 @@ impl MockServer {
             secret,
             vendor: vendor.clone(),
             world,
-            habits,
+            options: lane,
         });
         let service = Arc::new(Service::new(vendor, Arc::new(main)));
         let admin = Admin::new(Arc::clone(&service), url(address)).map_err(no_random_bytes)?;
@@ -199,12 +199,6 @@ impl MockServer {
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.address.port()
-    }
-
-    /// The secret that requests must carry.
-    #[must_use]
-    pub fn secret(&self) -> &str {
-        self.service().main().secret()
     }
 
     /// The vendor word of the media type.
@@ -321,7 +315,7 @@ async fn accept(listener: &tokio::net::TcpListener, front: &Arc<Front>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(converse(stream, Arc::clone(front)));
+                tokio::spawn(serve_connection(stream, Arc::clone(front)));
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }

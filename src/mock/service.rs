@@ -10,7 +10,7 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::header::AUTHORIZATION;
 
-use super::lane::{Habits, Lane, Parts, media_type};
+use super::lane::{Lane, LaneOptions, Parts, media_type};
 use super::query::refuse_query;
 use super::refusal::Refusal;
 use super::routes::Target;
@@ -89,7 +89,7 @@ impl Service {
         &self,
         name: Option<String>,
         world: Option<Arc<World>>,
-        habits: Habits,
+        options: LaneOptions,
     ) -> Result<Arc<Lane>, String> {
         let number = self.numbered.fetch_add(1, Ordering::Relaxed) + 1;
         let name = name.unwrap_or_else(|| format!("lane-{number}"));
@@ -103,7 +103,7 @@ impl Service {
             name,
             vendor: self.vendor.clone(),
             world: world.unwrap_or_else(|| Arc::new(self.main.world().fork())),
-            habits,
+            options,
         }));
         self.change(|lanes| {
             if lanes.values().any(|open| open.name() == lane.name()) {

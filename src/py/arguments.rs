@@ -1,17 +1,18 @@
-//! What Python gives, checked: whole numbers, and the options made of them.
+//! Parses arguments from Python: whole numbers, and the options of a client.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyBool, PyInt, PyString};
+use pyo3::types::{PyAny, PyBool, PyDict, PyInt};
+use pythonize::Depythonizer;
+use serde::Deserialize;
 
 use super::convert::errors::to_python;
 use crate::core::api::{Limit, Natural};
-use crate::core::config::{self, Options};
 use crate::core::error::Error;
 use crate::core::redact;
 use crate::core::walk::WalkSettings;
 
-/// A whole number from Python; one too large for any service is out of range, not an overflow.
+/// A whole number from Python, extracted late so that errors can name the argument.
 pub struct Whole<'py>(pub Bound<'py, PyAny>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Whole<'py> {
@@ -23,8 +24,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Whole<'py> {
 }
 
 impl Whole<'_> {
-    /// The number, or how it is refused when it does not fit.
-    fn integer(&self, py: Python<'_>, name: &str, refuse: fn(String) -> Error) -> PyResult<i64> {
+    fn integer(&self, py: Python<'_>, name: &str) -> PyResult<i64> {
         if !self.0.is_instance_of::<PyInt>() || self.0.is_instance_of::<PyBool>() {
             let given = self.0.get_type().name()?;
             let message = format!("{name} must be an int, not {given}; nothing was sent");
@@ -33,39 +33,46 @@ impl Whole<'_> {
         self.0.extract().map_err(|error: PyErr| {
             if error.is_instance_of::<PyOverflowError>(py) {
                 let message = format!("{name} must fit 64 bits; nothing was sent");
-                return to_python(py, &refuse(message));
+                return to_python(py, &Error::invalid_argument(message));
             }
             error
         })
     }
 
-    pub fn count<T: TryFrom<i64>>(&self, py: Python<'_>, name: &str) -> PyResult<T> {
-        let value = self.integer(py, name, Error::configuration::<String>)?;
-        config::count(name, value).map_err(|error| to_python(py, &error))
-    }
-
     pub fn natural(&self, py: Python<'_>, name: &str) -> PyResult<Natural> {
-        Natural::new(name, self.integer(py, name, Error::invalid_argument)?)
-            .map_err(|error| to_python(py, &error))
+        Natural::new(name, self.integer(py, name)?).map_err(|error| to_python(py, &error))
     }
 
     pub fn limit(&self, py: Python<'_>, name: &str) -> PyResult<Limit> {
-        Limit::new(name, self.integer(py, name, Error::invalid_argument)?)
-            .map_err(|error| to_python(py, &error))
+        Limit::new(name, self.integer(py, name)?).map_err(|error| to_python(py, &error))
     }
 }
 
-/// A text from Python, in the form that will hold it.
-pub fn text<T: for<'a> From<&'a str>>(
-    py: Python<'_>,
-    name: &str,
-    given: Option<Bound<'_, PyString>>,
-) -> PyResult<Option<T>> {
-    // The codec's own error would carry the text that it could not encode.
-    given
-        .map(|text| text.to_str().map(T::from))
-        .transpose()
-        .map_err(|_| to_python(py, &config::no_text(name)))
+/// The fields of a core struct, checked, from a dict with their names as keys. An error's text hides
+/// the secret.
+pub fn from_dict<'py, T: Deserialize<'py>>(
+    given: &Bound<'py, PyDict>,
+    secret: &str,
+) -> PyResult<T> {
+    let py = given.py();
+    serde_path_to_error::deserialize(&mut Depythonizer::from_object(given)).map_err(|error| {
+        let name = error.path().to_string();
+        let text = error.inner().to_string();
+        let cause = PyErr::from(error.into_inner());
+        if cause.is_instance_of::<PyTypeError>(py) {
+            return PyTypeError::new_err(format!("{name}: {text}"));
+        }
+        let problem = if cause.is_instance_of::<PyUnicodeEncodeError>(py) {
+            // This error holds the text that it could not encode, so it must not be shown.
+            "has half of a character (a lone surrogate); pass the whole text".to_owned()
+        } else if cause.is_instance_of::<PyOverflowError>(py) {
+            "must fit 64 bits".to_owned()
+        } else {
+            text
+        };
+        let message = redact::redacted(&format!("{name} {problem}"), secret);
+        to_python(py, &Error::configuration(message))
+    })
 }
 
 /// The text with stars where it repeats the secret.
@@ -88,37 +95,5 @@ pub fn walk_settings(
             Some(most) => Some(most.natural(py, "max_items")?.get()),
         },
         ..WalkSettings::WHOLE
-    })
-}
-
-#[allow(clippy::too_many_arguments)]
-pub fn options(
-    py: Python<'_>,
-    timeout: Option<f64>,
-    deadline: Option<f64>,
-    max_retries: Whole<'_>,
-    max_concurrency: Whole<'_>,
-    rate_limit: Option<f64>,
-    on_rate_limit: &str,
-    max_response_bytes: Whole<'_>,
-    outage_patience: Option<f64>,
-) -> PyResult<Options> {
-    let length = |name: &str, seconds: Option<f64>| {
-        seconds
-            .map(|seconds| config::duration(name, seconds))
-            .transpose()
-            .map_err(|error| to_python(py, &error))
-    };
-    Ok(Options {
-        timeout: length("timeout", timeout)?,
-        deadline: length("deadline", deadline)?,
-        max_retries: max_retries.count(py, "max_retries")?,
-        max_concurrency: max_concurrency.count(py, "max_concurrency")?,
-        rate_limit,
-        on_rate_limit: config::on_rate_limit(on_rate_limit)
-            .map_err(|error| to_python(py, &error))?,
-        max_response_bytes: max_response_bytes.count(py, "max_response_bytes")?,
-        outage_patience: config::patience("outage_patience", outage_patience)
-            .map_err(|error| to_python(py, &error))?,
     })
 }

@@ -1,5 +1,6 @@
 //! Record batches handed over through the Arrow C stream interface.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
@@ -10,8 +11,6 @@ use pyo3::types::PyCapsule;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use super::convert;
-use super::convert::errors::is_ours;
-use super::keyboard_interrupt::raise_on_return;
 use super::runtime::block_anywhere;
 use super::telemetry::CallObserver;
 use crate::core::api::Resource;
@@ -19,6 +18,11 @@ use crate::core::arrow::batches::{batches, schema};
 use crate::core::arrow::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
 use crate::core::prefetch::Prefetch;
 use crate::core::walk::{SharedReport, Walk};
+
+/// Bytes of record batches. Larger lists are read while the consumer takes them.
+const READ_AHEAD: usize = 32 << 20;
+const ALREADY_READ: &str = "this Arrow stream was already read, and can be read only once; take a \
+     new stream from its source, for example with polars.LazyFrame(x) or pyarrow.table(x)";
 
 /// Makes what streams need; see `super::prepare`.
 pub fn prepare(py: Python<'_>) {
@@ -29,18 +33,58 @@ pub fn prepare(py: Python<'_>) {
     py.get_type::<PySchema>();
 }
 
-/// Any reader of batches as the capsule that Arrow's consumers take.
+/// Exports a reader of batches as an Arrow C stream; reading that a second time is an error.
 pub fn stream<'py>(
     py: Python<'py>,
     batches: impl RecordBatchReader + Send + 'static,
     requested_schema: Option<Bound<'py, PyCapsule>>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
+    let batches = OneShot {
+        batches,
+        ended: false,
+    };
     let reader = Bound::new(py, PyRecordBatchReader::new(Box::new(batches)))?;
     let capsule = reader.call_method1("__arrow_c_stream__", (requested_schema,))?;
     Ok(capsule.cast_into::<PyCapsule>()?)
 }
 
-/// A schema as the capsule that Arrow's consumers take.
+/// Wraps another producer's stream so that reading it a second time is an error.
+#[pyfunction]
+pub fn one_shot_stream<'py>(
+    py: Python<'py>,
+    capsule: &Bound<'py, PyCapsule>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let reader = PyRecordBatchReader::from_arrow_pycapsule(capsule)?;
+    stream(py, reader.into_reader()?, None)
+}
+
+/// A reader that fails when it is read after its end. An Arrow stream is otherwise empty then, which
+/// a consumer that keeps it cannot tell from a list without rows.
+struct OneShot<R> {
+    batches: R,
+    ended: bool,
+}
+
+impl<R: RecordBatchReader> Iterator for OneShot<R> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return Some(Err(ArrowError::ExternalError(ALREADY_READ.into())));
+        }
+        let next = self.batches.next();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+impl<R: RecordBatchReader> RecordBatchReader for OneShot<R> {
+    fn schema(&self) -> SchemaRef {
+        self.batches.schema()
+    }
+}
+
+/// Exports a schema as an Arrow C schema.
 pub fn schema_capsule(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
     Bound::new(py, PySchema::new(schema))?.call_method0("__arrow_c_schema__")
 }
@@ -48,6 +92,7 @@ pub fn schema_capsule(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, P
 /// A walk as record batches; it waits for them without the GIL.
 pub struct Batches {
     prefetch: Arc<Prefetch<RecordBatch>>,
+    read_ahead: VecDeque<RecordBatch>,
     report: SharedReport,
     resource: Resource,
     failed: Arc<Mutex<Option<PyErr>>>,
@@ -65,6 +110,7 @@ impl Batches {
         Self {
             report: walk.report.clone(),
             prefetch: Arc::new(batches(walk, resource)),
+            read_ahead: VecDeque::new(),
             resource,
             failed,
             observer,
@@ -72,74 +118,74 @@ impl Batches {
         }
     }
 
-    fn gather(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let prefetch = Arc::clone(&self.prefetch);
-        let gathered = block_anywhere(&self.observer, async move { prefetch.next().await });
-        gathered.map_err(|error| {
-            // Before an interrupt is raised again, which the first Python code to run would meet.
-            let text = error.to_string();
-            Python::attach(|py| {
-                if let Err(error) = raised_by_handler(py, &error) {
-                    error.write_unraisable(py, None);
-                }
-            });
-            self.fail(error, text)
-        })
+    /// Reads the first batches, up to `READ_AHEAD` bytes, before a consumer has the stream.
+    ///
+    /// A stream reports an error to its consumer as text only, and the consumer raises an error of
+    /// its own. What fails here, or is interrupted by Ctrl-C, reaches the caller unchanged.
+    pub fn read_ahead(&mut self, py: Python<'_>) -> PyResult<()> {
+        let mut bytes = 0;
+        while bytes < READ_AHEAD
+            && let Some(batch) = self.receive(py)?
+        {
+            bytes += batch.get_array_memory_size();
+            self.read_ahead.push_back(batch);
+        }
+        Ok(())
     }
 
-    /// Keeps what ended the stream, of which Arrow carries the text alone.
-    fn fail(&self, error: PyErr, text: String) -> ArrowError {
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-        ArrowError::ExternalError(text.into())
+    fn receive(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        if self.ended {
+            return Ok(None);
+        }
+        let prefetch = Arc::clone(&self.prefetch);
+        let received = block_anywhere(&self.observer, async move { prefetch.next().await });
+        self.ended = !matches!(received, Ok(Some(_)));
+        if self.ended {
+            self.observer.end(py, None);
+        }
+        if matches!(received, Ok(None)) {
+            self.warn(py)?;
+        }
+        received
     }
 
     /// Warns of lists that could not be read, once all others were.
-    fn warn(&self) -> Result<(), ArrowError> {
+    fn warn(&self, py: Python<'_>) -> PyResult<()> {
         let report = self.report.get();
-        if report.unread_users.is_empty() {
-            return Ok(());
-        }
-        let warned = Python::attach(|py| {
+        if !report.unread_users.is_empty() {
             let report = convert::report(py, &report)?;
-            let listing = py.import("backread._client.listing")?;
-            listing
-                .call_method1("warn_of_unread", (report,))
-                .map(|_| ())
-        });
-        warned.map_err(|error| {
-            let text = error.to_string();
-            self.fail(error, text)
-        })
+            py.import("backread._client.listing")?
+                .call_method1("warn_of_unread", (report,))?;
+        }
+        Ok(())
     }
-}
 
-/// What is no error of ours was raised by the handler of a signal, and stops more than this stream.
-fn raised_by_handler(py: Python<'_>, error: &PyErr) -> PyResult<()> {
-    if !is_ours(py, error)?
-        && !raise_on_return(py, error.clone_ref(py))?
-        && error.is_instance_of::<PyKeyboardInterrupt>(py)
-    {
-        py.import("_thread")?.call_method0("interrupt_main")?;
+    /// Keeps what ended the stream for `take_error`, and sets Ctrl-C again for the consumer's caller.
+    fn fail(&self, py: Python<'_>, error: PyErr) -> ArrowError {
+        // Before the interrupt, which the first Python code to run would raise.
+        let text = error.to_string();
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            let module = py.import("_thread");
+            if let Err(failure) = module.and_then(|module| module.call_method0("interrupt_main")) {
+                failure.write_unraisable(py, None);
+            }
+        }
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        ArrowError::ExternalError(text.into())
     }
-    Ok(())
 }
 
 impl Iterator for Batches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
+        if let Some(batch) = self.read_ahead.pop_front() {
+            return Some(Ok(batch));
         }
-        let gathered = self.gather();
-        self.ended = !matches!(gathered, Ok(Some(_)));
-        if self.ended {
-            Python::attach(|py| self.observer.end(py, None));
-        }
-        match gathered {
-            Ok(None) => self.warn().err().map(Err),
-            gathered => gathered.transpose(),
-        }
+        Python::attach(|py| {
+            let received = self.receive(py).map_err(|error| self.fail(py, error));
+            received.transpose()
+        })
     }
 }
 

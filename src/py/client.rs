@@ -1,13 +1,11 @@
-//! The native client: each operation stands here once, for both faces.
-
-use std::path::PathBuf;
+//! The native client: each operation once, for the sync and the async API.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyBytes, PyString};
+use pyo3::types::{PyAny, PyBytes, PyDict};
 use ring::hmac;
 use secrecy::ExposeSecret;
 
-use super::arguments::{Whole, options, text, walk_settings};
+use super::arguments::{Whole, from_dict, walk_settings};
 use super::convert::errors::to_python;
 use super::convert::{page, single};
 use super::prepare;
@@ -20,7 +18,6 @@ use crate::core::api::{List, Natural, Resource};
 use crate::core::client::Client;
 use crate::core::config::Settings;
 use crate::core::probe::ProbeSettings;
-use crate::core::redact::redacted;
 use crate::core::walk::Walk;
 use crate::core::walk::all_messages::all_messages;
 use crate::core::walk::crawl::Users;
@@ -30,9 +27,9 @@ use crate::py::testing::clock::Clock;
 #[pyclass(frozen, module = "backread._backread")]
 pub struct NativeClient {
     client: Client,
-    /// Requests say which trace they belong to.
+    /// Whether requests tell the service which trace they belong to.
     traceparent: bool,
-    // After the client, whose connections it closes.
+    // Dropped after the client, because it closes the client's connections.
     _settled: SettledWhenDropped,
 }
 
@@ -46,97 +43,29 @@ impl From<Client> for NativeClient {
     }
 }
 
-#[allow(clippy::too_many_arguments)]
 #[pymethods]
 impl NativeClient {
     #[new]
-    #[pyo3(signature = (*, base_url, api_secret, vendor, timeout, deadline, max_retries,
-        max_concurrency, rate_limit, on_rate_limit, max_response_bytes, outage_patience, proxy,
-        ca_bundle, allow_http, user_agent))]
-    fn new(
-        py: Python<'_>,
-        base_url: Option<Bound<'_, PyString>>,
-        api_secret: Option<Bound<'_, PyString>>,
-        vendor: Option<Bound<'_, PyString>>,
-        timeout: Option<f64>,
-        deadline: Option<f64>,
-        max_retries: Whole<'_>,
-        max_concurrency: Whole<'_>,
-        rate_limit: Option<f64>,
-        on_rate_limit: &str,
-        max_response_bytes: Whole<'_>,
-        outage_patience: Option<f64>,
-        proxy: Option<Bound<'_, PyString>>,
-        ca_bundle: Option<PathBuf>,
-        allow_http: bool,
-        user_agent: Option<Bound<'_, PyString>>,
-    ) -> PyResult<Self> {
-        let settings = Settings {
-            base_url: text(py, "base_url", base_url)?,
-            api_secret: text(py, "api_secret", api_secret)?,
-            vendor: text(py, "vendor", vendor)?,
-            proxy: text(py, "proxy", proxy)?,
-            ca_bundle,
-            allow_http,
-            user_agent: text(py, "user_agent", user_agent)?,
-        };
+    fn new(py: Python<'_>, arguments: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let settings: Settings = from_dict(arguments, "")?;
         let secret = settings.api_secret.as_ref();
-        let on_rate_limit = redacted(
-            on_rate_limit,
-            secret.map_or("", ExposeSecret::expose_secret),
-        );
-        let options = options(
-            py,
-            timeout,
-            deadline,
-            max_retries,
-            max_concurrency,
-            rate_limit,
-            &on_rate_limit,
-            max_response_bytes,
-            outage_patience,
-        )?;
+        let options = from_dict(arguments, secret.map_or("", ExposeSecret::expose_secret))?;
         prepare(py)?;
         Client::new(settings, options)
             .map(Self::from)
             .map_err(|error| to_python(py, &error))
     }
 
-    #[pyo3(signature = (*, timeout, deadline, max_retries, max_concurrency, rate_limit,
-        on_rate_limit, max_response_bytes, outage_patience, traceparent))]
-    fn with_options(
-        &self,
-        py: Python<'_>,
-        timeout: Option<f64>,
-        deadline: Option<f64>,
-        max_retries: Whole<'_>,
-        max_concurrency: Whole<'_>,
-        rate_limit: Option<f64>,
-        on_rate_limit: &str,
-        max_response_bytes: Whole<'_>,
-        outage_patience: Option<f64>,
-        traceparent: bool,
-    ) -> PyResult<Self> {
-        let options = options(
-            py,
-            timeout,
-            deadline,
-            max_retries,
-            max_concurrency,
-            rate_limit,
-            &self.redacted(on_rate_limit),
-            max_response_bytes,
-            outage_patience,
-        )?;
-        let client = self.client.with_options(options);
-        let client = client.map_err(|error| to_python(py, &error))?;
+    fn with_options(&self, options: &Bound<'_, PyDict>, traceparent: bool) -> PyResult<Self> {
+        let secret = self.client.origin().api_secret.expose_secret();
+        let options = from_dict(options, secret)?;
         Ok(Self {
             traceparent,
-            ..client.into()
+            ..self.client.with_options(options).into()
         })
     }
 
-    /// The text with stars where it repeats the secret.
+    /// The text, redacted where it repeats the secret.
     fn redacted(&self, text: &str) -> String {
         self.client.redactor().redact(text)
     }
@@ -272,7 +201,7 @@ impl NativeClient {
         Ok(NativeWalk::new(walk, Resource::Messages, observer))
     }
 
-    /// The messages of users that a plan names; those who are gone are counted, and no error.
+    /// The messages of a plan's users; users that are gone are counted and are not an error.
     fn walk_planned_messages(
         &self,
         py: Python<'_>,
@@ -287,7 +216,7 @@ impl NativeClient {
         Ok(NativeWalk::new(walk, Resource::Messages, observer))
     }
 
-    /// The users that a plan names, the first of whom stood at that offset.
+    /// The users of a plan, the first of whom was at that offset.
     fn walk_planned_users(
         &self,
         py: Python<'_>,
@@ -321,7 +250,7 @@ impl NativeClient {
     fn ask_rows(&self, py: Python<'_>, candidates: &Bound<'_, PyAny>) -> PyResult<NativeSyncRun> {
         let observer = self.observer(py, "mirror.sync")?;
         let client = observer.client(&self.client);
-        NativeSyncRun::ask(client, observer, candidates)
+        NativeSyncRun::fetch_rows(client, observer, candidates)
     }
 
     fn probe(
@@ -340,7 +269,7 @@ impl NativeClient {
         probe::profile(py, client, &observer, settings, blocking)
     }
 
-    /// A key that only the secret gives: HMAC-SHA256 of ``label``, so each use has its own.
+    /// A key derived from the secret: HMAC-SHA256 of ``label``, which differs for each use.
     fn derived_key<'py>(&self, py: Python<'py>, label: &[u8]) -> Bound<'py, PyBytes> {
         let secret = self.client.origin().api_secret.expose_secret();
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
@@ -359,7 +288,7 @@ impl NativeClient {
 }
 
 impl NativeClient {
-    /// Who looks on at an operation of that name, which begins now.
+    /// Observes an operation of that name, which begins now.
     fn observer(&self, py: Python<'_>, name: &str) -> PyResult<CallObserver> {
         CallObserver::begin(py, name, &self.client, self.traceparent)
     }

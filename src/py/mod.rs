@@ -1,11 +1,10 @@
-//! The bindings for CPython: calls into the core and the mock, and the conversion of what they give.
+//! The bindings for CPython: calls into the core and the mock, and the conversion of their results.
 
 mod arguments;
 mod arrow;
 mod client;
 mod convert;
 mod fork_safe_once;
-mod keyboard_interrupt;
 mod probe;
 mod rows_table;
 mod runtime;
@@ -20,10 +19,10 @@ use pyo3::sync::PyOnceLock;
 
 use self::fork_safe_once::once;
 
-/// Of the interpreter that has imported this module; each interpreter of a process has its own.
+/// `sys` of the interpreter that imported this module; each interpreter has a separate one.
 static SYS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
-/// What is kept of Python belongs to one interpreter; in another it would crash.
+/// Cached Python objects belong to one interpreter; using them in another would crash.
 fn check_interpreter(py: Python<'_>) -> PyResult<()> {
     let sys = py.import("sys")?;
     if once(py, &SYS, || Ok(sys.clone().unbind()))?.is(&sys) {
@@ -48,14 +47,15 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::ArrowTable>()?;
     module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow::one_shot_stream, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::messages_table, module)?)?;
     testing::register(module)?;
     runtime::end_at_exit(module.py())
 }
 
-/// What the first calls need is imported and made beforehand, with the first client: a child that is
-/// forked while another thread imports or makes it would wait for that thread, which it has not.
+/// Imports and creates whatever the first calls need, when the first client is made. Otherwise a child
+/// forked while another thread is doing so would wait for a thread that it does not have.
 fn prepare(py: Python<'_>) -> PyResult<()> {
     arrow::prepare(py);
     runtime::prepare(py);

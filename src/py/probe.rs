@@ -1,13 +1,14 @@
-//! What the probe found, as JSON text: `backread.profile` reads it.
+//! Runs the probe; `backread.profile` reads its result.
 
 use pyo3::prelude::*;
+use pythonize::pythonize;
 
-use super::runtime::run;
+use super::runtime::run_seldom;
 use super::telemetry::CallObserver;
 use crate::core::client::Client;
-use crate::core::error::{Error, ErrorKind};
 use crate::core::probe::{ProbeSettings, probe};
 
+/// The profile as a dict.
 pub fn profile(
     py: Python<'_>,
     client: Client,
@@ -15,13 +16,10 @@ pub fn profile(
     settings: ProbeSettings,
     blocking: bool,
 ) -> PyResult<Py<PyAny>> {
-    let measure = async move {
-        let profile = probe(&client, settings).await?;
-        serde_json::to_string(&profile).map_err(|_| Error::new(ErrorKind::Aborted))
-    };
+    let measure = async move { probe(&client, settings).await };
     let ends = observer.clone();
-    run(py, blocking, observer, measure, move |py, json| {
+    run_seldom(py, blocking, observer, measure, move |py, profile| {
         ends.end(py, None);
-        Ok(json.into_pyobject(py)?.into_any().unbind())
+        Ok(pythonize(py, &profile)?.unbind())
     })
 }

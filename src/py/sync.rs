@@ -1,4 +1,4 @@
-//! A run of the mirror's reading, batch by batch, and what it is handed beforehand.
+//! One run of a sync, batch by batch, and the state it starts from.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
+use pythonize::depythonize;
 use roaring::RoaringTreemap;
 
 use super::arrow::ArrowTable;
@@ -17,7 +18,7 @@ use super::telemetry::CallObserver;
 use crate::core::arrow::columns::Rows;
 use crate::core::client::Client;
 use crate::core::report::WalkReport;
-use crate::core::sync::{Batch, HalfRead, Known, Mode, Progress, RowKey, SyncRun, largest_page};
+use crate::core::sync::{Batch, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, SyncRun};
 
 #[pyclass(frozen, name = "SyncRun", module = "backread._backread")]
 pub struct NativeSyncRun {
@@ -53,8 +54,8 @@ impl NativeSyncRun {
         })
     }
 
-    /// Asks for rows by the columns `resource`, `user_id` and `id`.
-    pub fn ask(
+    /// Fetches rows by id, named by the columns `resource`, `user_id` and `id`.
+    pub fn fetch_rows(
         client: Client,
         observer: CallObserver,
         candidates: &Bound<'_, PyAny>,
@@ -69,28 +70,28 @@ impl NativeSyncRun {
             }));
         }
         Ok(Self {
-            run: Arc::new(SyncRun::ask(client, keys)),
+            run: Arc::new(SyncRun::fetch(client, keys)),
             observer,
         })
     }
 }
 
-/// All batches of an object with an Arrow stream; nothing of it is None.
+/// All batches of an Arrow stream; empty for None.
 fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     if table.is_none() {
         return Ok(Vec::new());
     }
     let reader = table.extract::<PyRecordBatchReader>()?.into_reader()?;
     let read = |reader: Box<dyn RecordBatchReader + Send>| reader.collect::<Result<Vec<_>, _>>();
-    // Whoever makes the stream may need the GIL in another thread.
+    // The producer of the stream may need the GIL in another thread.
     table.py().detach(|| read(reader)).map_err(misfit)
 }
 
 fn misfit(error: ArrowError) -> PyErr {
-    PyValueError::new_err(format!("what is known of a mirror cannot be read: {error}"))
+    PyValueError::new_err(format!("the mirror's tables cannot be read: {error}"))
 }
 
-/// What the mirror's tables hold, from the attributes of an object; any of them may be None.
+/// The content of the mirror's tables, from the attributes of an object; each may be None.
 fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
     let mut known = Known::default();
     for batch in batches(&given.getattr("lists")?)? {
@@ -138,8 +139,10 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
         }
         known.users = Some(listed);
     }
-    let profile: Option<String> = given.getattr("profile")?.extract()?;
-    known.largest_page = profile.as_deref().and_then(largest_page);
+    // A profile that another version wrote may not fit, and is then not used.
+    known.largest_page = depythonize::<MeasuredPages>(&given.getattr("profile")?)
+        .ok()
+        .and_then(|pages| pages.largest());
     Ok(known)
 }
 
@@ -185,7 +188,7 @@ impl NativeSyncRun {
     }
 }
 
-/// How far a run has come, and how fast it goes now.
+/// The progress and current speed of a run.
 #[pyclass(frozen, module = "backread._backread")]
 pub struct SyncPace(Progress);
 
@@ -222,7 +225,7 @@ impl SyncPace {
     }
 }
 
-/// What belongs into one transaction; a table without rows is None.
+/// The content of one transaction; a table without rows is None.
 #[pyclass(frozen, module = "backread._backread")]
 pub struct SyncBatch {
     #[pyo3(get)]

@@ -1,5 +1,5 @@
-//! Logs and traces: `backread._client.telemetry` makes them of the attempts that an operation took, on the
-//! thread of whoever waits for it. No request waits for them, and none needs the GIL for them.
+//! Logs and traces: `backread._client.telemetry` makes them from an operation's attempts, on the thread
+//! that waits for the operation. Requests neither wait for them nor need the GIL.
 
 use std::cell::Cell;
 use std::process;
@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule, PyTuple};
 
+use super::convert::errors::class_name;
 use super::fork_safe_once::{name, once};
 use crate::core::client::Client;
 use crate::core::observer::{Observed, Observer, OutageNote};
@@ -19,11 +20,11 @@ static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 static OBSERVING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 thread_local! {
-    /// This thread runs handlers of logs: what those read is not logged, or there were no end.
+    /// This thread is in a log handler. Reads by the handler are not logged, which would never end.
     static TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Who looks on at an operation; often nobody.
+/// Observes an operation; empty if the program uses neither logs nor traces.
 #[derive(Clone, Default)]
 pub struct CallObserver(Option<Arc<Looking>>);
 
@@ -35,7 +36,7 @@ struct Looking {
 }
 
 impl CallObserver {
-    /// `traced` says to the service which trace its requests belong to.
+    /// With `traced`, requests tell the service which trace they belong to.
     pub fn begin(py: Python<'_>, name: &str, client: &Client, traced: bool) -> PyResult<Self> {
         let observing = match TELLING.get() {
             true => None,
@@ -55,7 +56,7 @@ impl CallObserver {
             Ok(Some((operation, headers)))
         };
         let begun = match telling(begin) {
-            // A read does not fail because of a trace.
+            // Tracing errors must not fail a read.
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 error.write_unraisable(py, None);
                 None
@@ -77,7 +78,7 @@ impl CallObserver {
         }))))
     }
 
-    /// The client that an operation is to use, so that its attempts are seen.
+    /// The client for the operation to use, so that its attempts are observed.
     pub fn client(&self, client: &Client) -> Client {
         match &self.0 {
             Some(looking) => client.observed(Arc::clone(&looking.observer)),
@@ -85,7 +86,7 @@ impl CallObserver {
         }
     }
 
-    /// Tells of the attempts since the last time; the error is what stops a program, such as Ctrl-C.
+    /// Reports the attempts since the last call; fails only with what stops a program, such as Ctrl-C.
     pub fn tell(&self, py: Python<'_>) -> PyResult<()> {
         match &self.0 {
             Some(looking) => looking.tell(py),
@@ -93,7 +94,7 @@ impl CallObserver {
         }
     }
 
-    /// The operation has ended; only the first time counts.
+    /// Reports the end of the operation; later calls are ignored.
     pub fn end(&self, py: Python<'_>, error: Option<&PyErr>) {
         if let Some(looking) = &self.0 {
             let error = error.map(|error| error.value(py));
@@ -107,7 +108,7 @@ impl CallObserver {
         }
     }
 
-    /// What an operation gave, after its attempts were told.
+    /// Converts an operation's outcome, after reporting its attempts.
     pub fn deliver<T, R>(
         &self,
         py: Python<'_>,
@@ -120,11 +121,11 @@ impl CallObserver {
             .inspect_err(|error| self.end(py, Some(error)))
     }
 
-    /// Has `remind` called when there is something to tell while nobody would ask for long.
+    /// Has `remind` called when a retry or an outage should be reported before the operation ends.
     pub fn remind_with(&self, remind: impl Fn(Self) + Send + 'static) {
         if let Some(looking) = &self.0 {
             let held: Weak<Looking> = Arc::downgrade(looking);
-            looking.observer.ring_with(move || {
+            looking.observer.wake_with(move || {
                 if let Some(looking) = held.upgrade() {
                     remind(Self(Some(looking)));
                 }
@@ -135,7 +136,7 @@ impl CallObserver {
 
 impl Looking {
     fn tell(&self, py: Python<'_>) -> PyResult<()> {
-        // In a forked child what was seen is the parent's to tell, and a lock may be held for good.
+        // In a forked child the attempts are the parent's, and a lock may be held forever.
         if self.process != process::id() {
             return Ok(());
         }
@@ -152,7 +153,7 @@ impl Looking {
             Ok(())
         });
         match told {
-            // A read does not fail because of a log.
+            // Logging errors must not fail a read.
             Err(error) if error.is_instance_of::<PyException>(py) => {
                 error.write_unraisable(py, Some(self.operation.bind(py)));
                 Ok(())
@@ -177,7 +178,7 @@ fn telling<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// `backread._client.telemetry`, once the program uses logs or traces: who imports neither pays for neither.
+/// `backread._client.telemetry`, if the program has imported logging or OpenTelemetry.
 fn observing(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     if let Some(observing) = OBSERVING.get(py) {
         return Ok(Some(observing.bind(py)));
@@ -216,7 +217,7 @@ fn shown<'py>(py: Python<'py>, attempt: &Observed) -> PyResult<Bound<'py, PyTupl
         &attempt.request,
         attempt.number,
         attempt.status,
-        error.map(|error| (error.class, &error.text)),
+        error.map(|kind| (class_name(kind), kind.without_content())),
         began.as_secs_f64(),
         attempt.seconds_taken,
         attempt.seconds_waited,

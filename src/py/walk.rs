@@ -1,4 +1,4 @@
-//! A walk as both faces read it: by its items, page by page, or as an Arrow stream.
+//! A walk as both APIs read it: by item, by page, or as an Arrow stream.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +15,12 @@ use crate::core::api::Resource;
 use crate::core::arrow::batches::schema;
 use crate::core::walk::{Walk, WalkedPage};
 
-// Pages that are taken from the walk at once.
+// Pages taken from the walk at once.
 const AT_ONCE: usize = 32;
-// Items are made without the GIL let go: other threads wait for so many, or for one page's.
+// Items are created without releasing the GIL: other threads wait for this many, or for one page's.
 const MOST_ROWS: usize = 2_048;
 
-/// Pages that were taken from the walk, and whose items are yet to be made.
+/// Pages taken from the walk whose items are not created yet.
 #[derive(Default)]
 struct Ready(Mutex<VecDeque<WalkedPage>>);
 
@@ -29,7 +29,7 @@ impl Ready {
         self.lock().extend(pages);
     }
 
-    /// None if there are none.
+    /// The next pages; empty if there are none.
     fn take(&self) -> Vec<WalkedPage> {
         let mut ready = self.lock();
         let (mut taken, mut rows) = (Vec::new(), 0);
@@ -52,9 +52,9 @@ pub struct NativeWalk {
     walk: Arc<Walk>,
     resource: Resource,
     ready: Arc<Ready>,
-    /// What is raised once the items before it were given.
+    /// An error to raise once the items before it have been returned.
     pending: Arc<Mutex<Option<PyErr>>>,
-    /// What ended an Arrow stream, whose reader is told no more than a text.
+    /// The error that ended an Arrow stream, whose reader gets only its text.
     failed: Arc<Mutex<Option<PyErr>>>,
     observer: CallObserver,
 }
@@ -85,7 +85,7 @@ impl NativeWalk {
         })
     }
 
-    // Before any lock: in a forked child its holder may be a thread that is not there.
+    // Call before locking: in a forked child, the thread that holds the lock may not exist.
     fn check_process(&self, py: Python<'_>) -> PyResult<()> {
         let checked = self.walk.prefetch.check_process();
         checked.map_err(|error| to_python(py, &error))
@@ -139,10 +139,10 @@ impl NativeWalk {
                 .iter()
                 .flat_map(|page| page.rows.iter().map(|row| row.id))
                 .collect();
-            match pages.is_empty() {
-                true => Ok(py.None()),
-                false => Ok(ids.into_pyobject(py)?.unbind()),
+            if pages.is_empty() {
+                return Ok(py.None());
             }
+            Ok(ids.into_pyobject(py)?.unbind())
         })
     }
 
@@ -180,18 +180,22 @@ impl NativeWalk {
         schema_capsule(py, schema(self.resource))
     }
 
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
+    /// The rest of the walk; `read_ahead` reads the first part of it before returning.
+    fn arrow_stream<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
+        read_ahead: bool,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let batches = Batches::new(
+        let mut batches = Batches::new(
             Arc::clone(&self.walk),
             self.resource,
             Arc::clone(&self.failed),
             self.observer.clone(),
         );
+        if read_ahead {
+            batches.read_ahead(py)?;
+        }
         stream(py, batches, requested_schema)
     }
 }

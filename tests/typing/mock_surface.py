@@ -46,12 +46,9 @@ def the_mock() -> None:
     assert_type(World(messages_per_user=30), World)
     World(user=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     MockServer(prot=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    assert_type(world.seed, int)
-    assert_type(world.users, int)
-    assert_type(world.messages_per_user, tuple[int, int])
-    assert_type(world.total_users, int)
-    assert_type(world.total_messages, int)
-    assert_type(world.user_ids(), list[int])
+    assert_type((world.seed, world.users), tuple[int, int])
+    assert_type((world.messages_per_user, world.total_users), tuple[tuple[int, int], int])
+    assert_type((world.total_messages, world.user_ids()), tuple[int, list[int]])
     assert_type(world.message_ids(42), list[int])
     assert_type(world.user(42), UserDict)
     assert_type(world.message(42, 7), MessageDict)
@@ -64,22 +61,15 @@ def the_mock() -> None:
     assert_type(world.fingerprint(), str)
     with MockServer(world, host="127.0.0.1", port=0, secret=None, vendor=None) as server:
         assert_type(server, MockServer)
-        assert_type(server.url, str)
-        assert_type(server.port, int)
-        assert_type(server.secret, str)
-        assert_type(server.vendor, str)
-        assert_type(server.world, World)
-        assert_type(server.client(), Client)
+        assert_type((server.url, server.port, server.secret), tuple[str, int, str])
+        assert_type((server.vendor, server.world, server.client()), tuple[str, World, Client])
         assert_type(server.client(timeout=1, max_retries=0, user_agent="tests"), Client)
         assert_type(server.async_client(deadline=timedelta(seconds=5)), AsyncClient)
-        assert_type(server.counts(), dict[str, int])
-        assert_type(server.statuses(), dict[int, int])
+        assert_type((server.counts(), server.statuses()), tuple[dict[str, int], dict[int, int]])
     server.stop()
     MockServer(dialect="hostile", faults="any: reset()", rate="5/s", journal=100).close()
     MockServer(dialect=Dialect.lenient(), faults=["any: reset()"], rate=Rate(5))
-    assert_type(server.admin_token, str)
-    assert_type(server.inspector_url, str)
-    assert_type(server.lane(), Lane)
+    assert_type((server.admin_token, server.inspector_url, server.lane()), tuple[str, str, Lane])
     with server.lane(
         world, name="one", dialect="hostile", faults="user: reset()", rate="5/s", seed=3
     ) as one:
@@ -89,17 +79,13 @@ def the_mock() -> None:
     snapshot = world.snapshot()
     assert_type(snapshot, WorldSnapshot)
     world.restore(snapshot)
-    assert_type(world.copy(), World)
-    assert_type(world.to_jsonl(), str)
+    assert_type((world.copy(), world.to_jsonl()), tuple[World, str])
     world.to_jsonl(Path("world.jsonl"))
     assert_type(World.from_jsonl("world.jsonl"), World)
 
 
 def a_lane(lane: Lane) -> None:
-    assert_type(lane.name, str)
-    assert_type(lane.seed, int)
-    assert_type(lane.world, World)
-    assert_type(lane.clock, Clock)
+    assert_type((lane.name, lane.seed, lane.world, lane.clock), tuple[str, int, World, Clock])
     assert_type(lane.dialect, Dialect)
     lane.dialect = "hostile order=newest"
     lane.dialect = Dialect.hostile()
@@ -110,8 +96,7 @@ def a_lane(lane: Lane) -> None:
     lane.faults = "users: reset()"
     lane.faults = ["users: reset()"]
     lane.faults = None
-    assert_type(lane.fired, tuple[int, ...])
-    assert_type(lane.waiting, int)
+    assert_type((lane.fired, lane.waiting), tuple[tuple[int, ...], int])
     lane.fault("users: status(503) x2")
     lane.fault(["users: status(503) x2", "user: reset()"])
     lane.clear_faults()
@@ -132,15 +117,12 @@ def a_lane(lane: Lane) -> None:
     assert_type(audit.missing[0].why, str)
     assert_type(audit.repeated, tuple[RepeatedRow, ...])
     assert_type(audit.repeated[0].requests, tuple[JournalEntry, ...])
-    assert_type(audit.unexpected, tuple[int, ...])
-    assert_type(audit.expected, int)
+    assert_type((audit.unexpected, audit.expected), tuple[tuple[int, ...], int])
     assert_type(lane.calls("users", offset=3, status=200)[0], JournalEntry)
     assert_type(lane.calls()[1:], list[JournalEntry])
     assert_type(lane.journal, tuple[JournalEntry, ...])
-    assert_type(lane.unexpected, tuple[JournalEntry, ...])
-    assert_type(lane.counts(), dict[str, int])
-    assert_type(lane.statuses(), dict[int, int])
-    assert_type(lane.client(), Client)
+    assert_type((lane.unexpected, lane.counts()), tuple[tuple[JournalEntry, ...], dict[str, int]])
+    assert_type((lane.statuses(), lane.client()), tuple[dict[int, int], Client])
     assert_type(lane.async_client(max_retries=0), AsyncClient)
     lane.forget()
     lane.close()
@@ -148,13 +130,11 @@ def a_lane(lane: Lane) -> None:
 
 
 def an_entry(entry: JournalEntry) -> None:
-    assert_type(entry.number, int)
-    assert_type(entry.at, datetime)
+    assert_type((entry.number, entry.at), tuple[int, datetime])
     assert_type([entry.method, entry.path, entry.route], list[str])
     assert_type([entry.user, entry.message, entry.offset, entry.limit], list[int | None])
     assert_type([entry.attempt, entry.status], list[int])
-    assert_type(entry.rows, int | None)
-    assert_type(entry.faults, tuple[str, ...])
+    assert_type((entry.rows, entry.faults), tuple[int | None, tuple[str, ...]])
     assert_type(entry.unexpected, str | None)
 
 
@@ -163,9 +143,7 @@ def a_clock(clock: Clock) -> None:
     clock.virtual(datetime(2026, 1, 1, tzinfo=UTC))
     clock.advance(3)
     clock.advance(timedelta(seconds=3))
-    assert_type(clock.is_virtual, bool)
-    assert_type(clock.now, datetime)
-    assert_type(clock.slept, list[float])
+    assert_type((clock.is_virtual, clock.now, clock.slept), tuple[bool, datetime, list[float]])
     clock.real()
 
 
@@ -188,14 +166,11 @@ def faults_dialects_and_rates() -> None:
     assert_type(faults[0].text, str)
     dialect = Dialect("hostile", strict=False, order="newest", max_limit=10, short_pages=True)
     assert_type(dialect.with_(total="null", ids="text"), Dialect)
-    assert_type(dialect.strict, bool)
-    assert_type(dialect.max_limit, int)
-    assert_type(dialect.conforms, bool)
+    assert_type((dialect.strict, dialect.max_limit, dialect.conforms), tuple[bool, int, bool])
     assert [Dialect.documented(), Dialect.lenient(), Dialect.hostile()]
     rate = Rate(10, burst=20, says="headers")
     assert_type(Rate.read("10/s"), Rate)
-    assert_type(rate.per_second, float)
-    assert_type(rate.burst, int)
+    assert_type((rate.per_second, rate.burst), tuple[float, int])
 
 
 def the_service(client: Client, folder: Path) -> None:
@@ -212,17 +187,13 @@ def the_service(client: Client, folder: Path) -> None:
     assert_type(made, Record)
     assert_type(Record("record/").folder, Path)
     assert_type(made.about, About)
-    assert_type(made.about.recorded_at, datetime)
-    assert_type(made.about.certificates, dict[str, int])
+    assert_type((made.about.recorded_at, made.about.certificates), tuple[datetime, dict[str, int]])
     assert_type(made.about.kept_names, tuple[str, ...])
-    assert_type(made.profile, ServiceProfile | None)
-    assert_type(made.learned, Learned | None)
-    assert_type(made.dialect, Dialect)
-    assert_type(made.world(), World)
+    assert_type((made.profile, made.learned), tuple[ServiceProfile | None, Learned | None])
+    assert_type((made.dialect, made.world()), tuple[Dialect, World])
     profile = client.probe()
     learned = learn(profile, total_users=5)
-    assert_type(learned.dialect, Dialect)
-    assert_type(learned.left_out, dict[str, str])
+    assert_type((learned.dialect, learned.left_out), tuple[Dialect, dict[str, str]])
     assert_type(Dialect.from_profile(profile), Dialect)
     found = profile.differences(profile)
     assert_type(found, list[Difference])

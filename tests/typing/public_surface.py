@@ -24,39 +24,27 @@ from backread import (
     DeadlineExceededError,
     DecodeError,
     IncompleteError,
-    LandingError,
     Listing,
     Message,
-    Mirror,
     MirrorError,
     NotFoundError,
     OperatorSender,
     OtherSender,
     Page,
     PermissionDeniedError,
-    Plan,
     RateLimitError,
     RequestTimeoutError,
     ResponseTooLargeError,
     ServerError,
-    ServiceProfile,
-    Shard,
     StatusError,
-    SyncReport,
     TransportError,
     TruncatedBodyError,
     User,
     UserAttribute,
     UserSender,
     WalkReport,
-    join_reports,
-    landing,
-    plan,
-    progress,
 )
-from backread.mirror import Conversation, MirrorTable, SyncProgress
 from backread.models import Certificate
-from backread.profile import FieldProfile, Follows, LimitAnswer, ListOrder, ListProfile, PastEnd
 from backread.typed_dicts import (
     MessageDict,
     OperatorSenderDict,
@@ -100,8 +88,7 @@ def construction() -> None:
         traceparent=True,
     )
     assert_type(changed, Client)
-    assert_type(changed.base_url, str)
-    assert_type(changed.vendor, str)
+    assert_type((changed.base_url, changed.vendor), tuple[str, str])
     assert_type(AsyncClient().with_options(timeout=1.5), AsyncClient)
     changed.close()
     with Client() as client:
@@ -196,8 +183,7 @@ def sync_listing(listing: Listing[User]) -> None:
         assert_type(page, Page[User])
     iterator: Iterator[User] = iter(listing)
     assert_type(next(iterator), User)
-    assert_type(listing.to_list(), list[User])
-    assert_type(listing.report, WalkReport)
+    assert_type((listing.to_list(), listing.report), tuple[list[User], WalkReport])
     assert_type(listing.__arrow_c_stream__(), object)
     listing.__arrow_c_stream__(requested_schema=None)
     listing.to_arrow()
@@ -219,8 +205,7 @@ async def async_listing(listing: AsyncListing[Message]) -> None:
     iterator: AsyncIterator[Message] = aiter(listing)
     assert_type(await anext(iterator), Message)
     assert_type(await listing.to_list(), list[Message])
-    assert_type(listing.report, WalkReport)
-    assert_type(listing.__arrow_c_stream__(), object)
+    assert_type((listing.report, listing.__arrow_c_stream__()), tuple[WalkReport, object])
     await listing.to_arrow()
     await listing.to_polars()
     await listing.to_pandas()
@@ -228,17 +213,14 @@ async def async_listing(listing: AsyncListing[Message]) -> None:
 
 
 def a_page(page: Page[User]) -> None:
-    assert_type(page.limit, int | None)
-    assert_type(page.offset, int | None)
-    assert_type(page.total, int | None)
+    assert_type((page.limit, page.offset, page.total), tuple[int | None, int | None, int | None])
     assert_type(page.items, tuple[User, ...])
     assert_type(page[0], User)
     assert_type(page[:2], tuple[User, ...])
     assert_type(len(page), int)
     assert_type([user.id for user in page], list[int])
     assert_type(page.resource, Literal["users", "messages"] | None)
-    assert_type(page.__arrow_c_stream__(), object)
-    assert_type(page.__arrow_c_schema__(), object)
+    assert_type((page.__arrow_c_stream__(), page.__arrow_c_schema__()), tuple[object, object])
     page.to_arrow()
     page.to_polars()
     page.to_pandas()
@@ -248,49 +230,33 @@ def a_page(page: Page[User]) -> None:
 
 
 def a_user(user: User) -> None:
-    assert_type(user.id, int)
-    assert_type(user.name, str | None)
-    assert_type(user.email, str | None)
-    assert_type(user.reference, str | None)
-    assert_type(user.created_at, datetime | None)
-    assert_type(user.updated_at, datetime | None)
-    assert_type(user.online_at, datetime | None)
+    assert_type((user.id, user.name, user.email), tuple[int, str | None, str | None])
+    assert_type((user.reference, user.created_at), tuple[str | None, datetime | None])
+    assert_type((user.updated_at, user.online_at), tuple[datetime | None, datetime | None])
     assert_type(user.last_url, str | None)
     assert_type(user.user_attributes, tuple[UserAttribute, ...] | None)
     assert_type(user.extra, dict[str, Any])
     for attribute in user.user_attributes or ():
-        assert_type(attribute.name, str | None)
-        assert_type(attribute.value, str | None)
+        assert_type((attribute.name, attribute.value), tuple[str | None, str | None])
         assert_type(attribute.extra, dict[str, Any])
 
 
 def a_message(message: Message) -> None:
-    assert_type(message.id, int)
-    assert_type(message.user_id, int)
-    assert_type(message.body, str | None)
-    assert_type(message.read_by_user, bool | None)
-    assert_type(message.read_by_operator, bool | None)
-    assert_type(message.created_at, datetime | None)
-    assert_type(message.file_url, str | None)
-    assert_type(message.auto_invitation, bool | None)
-    assert_type(message.sender_type, str | None)
+    assert_type((message.id, message.user_id, message.body), tuple[int, int, str | None])
+    assert_type((message.read_by_user, message.read_by_operator), tuple[bool | None, bool | None])
+    assert_type((message.created_at, message.file_url), tuple[datetime | None, str | None])
+    assert_type((message.auto_invitation, message.sender_type), tuple[bool | None, str | None])
     assert_type(message.extra, dict[str, Any])
     match message.sender:
         case UserSender() as sender:
-            assert_type(sender.id, int)
-            assert_type(sender.name, str | None)
-            assert_type(sender.email, str | None)
+            assert_type((sender.id, sender.name, sender.email), tuple[int, str | None, str | None])
             assert_type(sender.extra, dict[str, Any])
         case OperatorSender() as sender:
-            assert_type(sender.id, int)
-            assert_type(sender.forename, str | None)
-            assert_type(sender.surname, str | None)
-            assert_type(sender.email, str | None)
-            assert_type(sender.picture_thumb_url, str | None)
-            assert_type(sender.extra, dict[str, Any])
+            assert_type((sender.id, sender.forename), tuple[int, str | None])
+            assert_type((sender.surname, sender.email), tuple[str | None, str | None])
+            assert_type((sender.picture_thumb_url, sender.extra), tuple[str | None, dict[str, Any]])
         case OtherSender() as sender:
-            assert_type(sender.id, int | None)
-            assert_type(sender.sender_type, str | None)
+            assert_type((sender.id, sender.sender_type), tuple[int | None, str | None])
             assert_type(sender.extra, dict[str, Any])
         case nobody:
             assert_type(nobody, None)
@@ -316,15 +282,12 @@ def a_report(report: WalkReport) -> None:
         *report.lists_by_certificate.values(),
     ]
     assert counts
-    assert_type(report.total_first, int | None)
-    assert_type(report.total_last, int | None)
+    assert_type((report.total_first, report.total_last), tuple[int | None, int | None])
     assert_type(report.rows_short, int | None)
     certificate: Certificate = report.certificate
     assert certificate == "snapshot"
-    assert_type(report.started_at, datetime | None)
-    assert_type(report.ended_at, datetime | None)
-    assert_type(report.reason, str | None)
-    assert_type(report.lists_by_certificate, dict[str, int])
+    assert_type((report.started_at, report.ended_at), tuple[datetime | None, datetime | None])
+    assert_type((report.reason, report.lists_by_certificate), tuple[str | None, dict[str, int]])
     assert_type(report.uncertified_users, tuple[int, ...])
 
 
@@ -354,10 +317,8 @@ def failures(client: Client) -> None:
         ServerError,
     ) as error:
         status: StatusError = error
-        assert_type(status.status_code, int)
-        assert_type(status.headers, dict[str, str])
-        assert_type(status.body, bytes)
-        assert_type(status.request_id, str | None)
+        assert_type((status.status_code, status.headers), tuple[int, dict[str, str]])
+        assert_type((status.body, status.request_id), tuple[bytes, str | None])
     except (
         ConnectError,
         RequestTimeoutError,
@@ -367,8 +328,7 @@ def failures(client: Client) -> None:
         transport: TransportError = error
         assert_type(transport.attempts, tuple[Attempt, ...])
     except DecodeError as error:
-        assert_type(error.path, str)
-        assert_type(error.snippet, str)
+        assert_type((error.path, error.snippet), tuple[str, str])
     except IncompleteError as error:
         assert_type(error.report, WalkReport)
     except DeadlineExceededError as error:
@@ -376,10 +336,8 @@ def failures(client: Client) -> None:
     except (ConfigurationError, MirrorError) as error:
         base: BackreadError = error
         for attempt in base.attempts:
-            assert_type(attempt.status, int | None)
-            assert_type(attempt.error, str | None)
-            assert_type(attempt.seconds_taken, float)
-            assert_type(attempt.seconds_waited, float)
+            assert_type((attempt.status, attempt.error), tuple[int | None, str | None])
+            assert_type((attempt.seconds_taken, attempt.seconds_waited), tuple[float, float])
 
 
 def built_in_bases(
@@ -393,124 +351,3 @@ def built_in_bases(
     one_attempt: TimeoutError = timeout
     whole_call: TimeoutError = deadline
     assert [value, connection, one_attempt, whole_call]
-
-
-def the_mirror(client: Client) -> None:
-    mirror = Mirror("chats/")
-    assert_type(Mirror(Path("chats")).folder, Path)
-    assert_type(mirror.sync(client), SyncReport)
-    assert_type(mirror.sync(client, mode="full", on_progress=print), SyncReport)
-    assert_type(mirror.sync(client, moved=True), SyncReport)
-    assert_type(mirror.sync(client, max_staleness=timedelta(days=7)), SyncReport)
-    assert_type(mirror.sync(client, max_staleness=None, profile=client.probe()), SyncReport)
-    assert_type(mirror.profile, ServiceProfile | None)
-    assert_type(
-        mirror.sync(client, mode="incremental", on_progress=told, progress=True), SyncReport
-    )
-    mirror.sql("SELECT count(*) FROM messages")
-    mirror.sql("FROM messages WHERE user_id = ?", [42])
-    mirror.sql("FROM messages WHERE user_id = $user", {"user": 42}, unrestricted=True)
-    table = mirror.table("messages")
-    assert_type(table, MirrorTable)
-    assert_type(table.columns, list[str])
-    assert_type(table.num_rows, int)
-    assert_type(table.__arrow_c_stream__(), object)
-    assert_type(table.__arrow_c_schema__(), object)
-    table.to_arrow()
-    table.to_polars()
-    table.scan_polars()
-    table.to_pandas(dtype_backend="pyarrow")
-    conversation = mirror.conversation(42)
-    assert_type(conversation, Conversation)
-    assert_type(conversation.user, User)
-    assert_type([message.id for message in conversation], list[int])
-    assert_type(conversation[0], Message)
-    assert_type(conversation[-20:], Conversation)
-
-
-async def shown(client: Client, awaited: AsyncClient) -> None:
-    assert_type(progress(client.users.list()), Listing[User])
-    assert_type(progress(client.messages.all()), Listing[Message])
-    assert_type(progress(client.users.list(as_dict=True)), Listing[UserDict])
-    assert_type(progress(awaited.messages.all()), AsyncListing[Message])
-    assert_type(await progress(awaited.users.list()).to_list(), list[User])
-
-
-def told(state: SyncProgress) -> None:
-    assert_type(state.users, int)
-    assert_type(state.users_total, int | None)
-    assert_type(state.messages, int)
-    assert_type(state.requests, int)
-    assert_type(state.seconds, float)
-
-
-def a_sync_report(report: SyncReport) -> None:
-    assert_type(report.run_id, int)
-    assert_type(report.resumed, bool)
-    assert_type(report.seconds, float)
-    assert_type(report.started_at, datetime)
-    assert_type(report.ended_at, datetime)
-    assert_type(report.lists_by_certificate, dict[str, int])
-    assert_type(report.uncertified_users, tuple[int, ...])
-
-
-def a_plan(client: Client) -> None:
-    messages = plan(client)
-    assert_type(messages, Plan[Message])
-    assert_type(messages[0], Shard[Message])
-    assert_type(messages[0].read(), Listing[Message])
-    assert_type(plan(client, resource="messages", shards=4, workers=2), Plan[Message])
-    users = plan(client, resource="users", strict=True)
-    assert_type(users[0].read(secret_file="secret").to_list(), list[User])
-    report = join_reports(users, [shard.read().report for shard in users])
-    assert_type(report, WalkReport)
-    assert_type(WalkReport.from_json(report.to_json()), WalkReport)
-
-
-def a_landing(client: Client) -> None:
-    shards = plan(client)
-    run_id = landing.begin("landed", shards)
-    assert_type(run_id, str)
-    shard = landing.load_shard("landed", run_id, 0)
-    landed = [landing.land("landed", shard, on_progress=lambda rows: print(rows))]
-    assert_type(landed, list[landing.Landed])
-    run = landing.commit("landed", run_id, landed)
-    assert_type(run, landing.Committed)
-    assert_type(landing.runs(Path("landed")), list[landing.Committed])
-    try:
-        landing.load_plan("landed", run_id)
-    except LandingError as error:
-        assert_type(error.attempts, tuple[Attempt, ...])
-
-
-def a_probe(client: Client) -> None:
-    assert_type(client.probe(), ServiceProfile)
-    assert_type(client.probe(max_requests=60, sample=4), ServiceProfile)
-
-
-async def an_async_probe(client: AsyncClient) -> None:
-    assert_type(await client.probe(), ServiceProfile)
-    assert_type(await client.probe(max_requests=60, sample=4), ServiceProfile)
-
-
-def a_profile(profile: ServiceProfile) -> None:
-    assert_type(profile.backread, str)
-    assert_type(profile.measured_at, datetime)
-    assert_type(profile.requests, int)
-    assert_type(profile.default_page, int | None)
-    assert_type(profile.largest_page, int | None)
-    assert_type(profile.limit_zero, LimitAnswer | None)
-    assert_type(profile.limit_hundred, LimitAnswer | None)
-    assert_type(profile.users, ListProfile)
-    assert_type(profile.messages.order, ListOrder | None)
-    assert_type(profile.messages.past_end, PastEnd | None)
-    assert_type(profile.messages.total_exact, bool | None)
-    assert_type(profile.message_ids_unique, bool | None)
-    assert_type(profile.sender_types, tuple[str, ...] | None)
-    assert_type(profile.updated_at_follows, Follows | None)
-    assert_type(profile.http.statuses, dict[int, int])
-    assert_type(profile.fields["user"]["id"], FieldProfile)
-    assert_type(profile.notes, dict[str, str])
-    assert_type(profile.to_json(indent=2), str)
-    assert_type(ServiceProfile.from_json("{}"), ServiceProfile)
-    assert_type(profile.differs(profile), list[str])

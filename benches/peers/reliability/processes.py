@@ -42,8 +42,8 @@ def callers(face: Any, settings: Settings) -> Callable[[], Outcome]:
     return lambda: loop.run_until_complete(get())
 
 
-def in_child(call: Callable[[], Outcome], seconds: float = 5.0) -> Outcome:
-    """What the call gives in a forked child; that it hangs, if it takes longer."""
+def in_child(call: Callable[[], Outcome]) -> Outcome:
+    """What the call gives in a forked child; that it hangs, if it takes five seconds."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -51,7 +51,7 @@ def in_child(call: Callable[[], Outcome], seconds: float = 5.0) -> Outcome:
             os.write(writer, json.dumps(call()).encode())
         os._exit(0)
     os.close(writer)
-    timer = threading.Timer(seconds, os.kill, (child, 9))
+    timer = threading.Timer(5.0, os.kill, (child, 9))
     timer.start()
     with os.fdopen(reader, "rb") as pipe:
         said = pipe.read()

@@ -58,7 +58,7 @@ def test_no_user_is_lost_while_the_list_moves(backread_mock: Lane, backread_clie
     assert audit.ok
     assert audit.expected == 145
     # Those who went before their messages were read are all that is in doubt.
-    assert report.doubt == "5 users were gone when their messages were asked for"
+    assert report.doubt == "5 users were gone when their messages were requested"
 
 
 @pytest.mark.backread(

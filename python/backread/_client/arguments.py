@@ -3,64 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    import os
-    from datetime import timedelta
     from types import FunctionType
-
-    Duration: TypeAlias = float | timedelta
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST = 2**63 - 1
 """Ids, offsets and counts are stored as signed 64-bit integers."""
-
-
-class SharedOptions(TypedDict, total=False):
-    """The options that may differ between clients sharing connections; see `Client` for each."""
-
-    timeout: Duration | None
-    deadline: Duration | None
-    max_retries: int
-    max_concurrency: int
-    rate_limit: float | None
-    on_rate_limit: Literal["wait", "raise"]
-    max_response_bytes: int
-    outage_patience: Duration
-
-
-class ChangedOptions(SharedOptions, total=False):
-    """The arguments of `Client.with_options`."""
-
-    traceparent: bool
-
-
-class ClientOptions(SharedOptions, total=False):
-    """The keyword options of `Client` and `AsyncClient`; see `Client` for each."""
-
-    proxy: str | None
-    ca_bundle: str | os.PathLike[str] | None
-    allow_http: bool
-    user_agent: str | None
-
-
-def seconds(name: str, duration: Duration | None) -> float | None:
-    """The duration in seconds, from a number of seconds or a timedelta; None stays None."""
-    if duration is None:
-        return None
-    total_seconds = getattr(duration, "total_seconds", None)
-    if total_seconds is not None:
-        return float(total_seconds())
-    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
-        given = type(duration).__name__
-        # Traceback tools print local variables, and this may be a misplaced secret.
-        del duration, total_seconds
-        raise TypeError(f"{name} must be seconds (int or float) or a timedelta, not {given}")
-    return float(duration)
 
 
 def whole(name: str, number: Any, least: int, most: int) -> int:
@@ -133,14 +86,22 @@ def known_options(call: F) -> F:
 
 def _names(known: tuple[str, ...], given: tuple[Any, ...], options: dict[str, Any]) -> list[str]:
     """The names of the options, with the secret redacted in them."""
-    from backread._client.secret import without_secret
+    from backread._client.secret import redact_secret
 
     secret = {**dict(zip(known, given, strict=False)), **options}.get("api_secret")
-    return [without_secret(each, secret) for each in options]
+    return [redact_secret(each, secret) for each in options]
 
 
-def refuse_options(call: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raises TypeError for an unknown name in ``given``, with the nearest known one."""
+def refuse_options(
+    call: str,
+    given: Iterable[str],
+    known: Collection[str],
+    elsewhere: Mapping[str, str] | None = None,
+) -> None:
+    """Raises TypeError for an unknown name in ``given``, with the nearest known one.
+
+    ``elsewhere`` has the hint for names that are set in another way.
+    """
     for name in given:
         if name in known:
             continue
@@ -148,4 +109,5 @@ def refuse_options(call: str, given: Iterable[str], known: Collection[str]) -> N
 
         nearest = get_close_matches(name, known, n=1)
         hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(sorted(known))}"
+        hint = (elsewhere or {}).get(name, hint)
         raise TypeError(f"{call}() has no option {name}; {hint}")

@@ -3,33 +3,59 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, Self
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from backread._backread import NativeClient, __version__
-from backread._client.arguments import (
+from backread._client.arguments import known_options, refuse_options
+from backread._client.messages import AsyncMessages, Messages
+from backread._client.options import (
+    ARGUMENTS,
     ChangedOptions,
     ClientOptions,
+    Service,
     SharedOptions,
-    known_options,
-    refuse_options,
-    seconds,
 )
-from backread._client.messages import AsyncMessages, Messages
 from backread._client.probe import MOST_REQUESTS, SAMPLE, probe_arguments
-from backread._client.secret import SECRET_VARIABLE, without_secret
+from backread._client.secret import SECRET_VARIABLE, redact_secret
 from backread._client.users import AsyncUsers, Users
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Unpack
 
     from backread._backread import ArrowStream, Clock, SyncKnown, SyncRun
-    from backread._client.arguments import Duration
+    from backread._client.option_kinds import Duration
     from backread.profile import ServiceProfile
 
 __all__ = ["AsyncClient", "Client", "__version__"]
 
 WITHHELD = "withheld: it holds a password"
+
+DEFAULTS = {name: option.default for name, option in ARGUMENTS.items()}
+
+F = TypeVar("F", bound="Callable[..., None]")
+
+
+def _sets_up(declaration: F) -> F:
+    """Turns an ``__init__`` that only declares its arguments into one that calls ``_set_up``.
+
+    It passes them as one dict, which is deleted if the call fails: traceback tools print local
+    variables, and one of these is the secret.
+    """
+    check = known_options(declaration)
+    names = tuple(Service.__annotations__)
+
+    @wraps(declaration)
+    def init(self: _BaseClient, *args: Any, **options: Any) -> None:
+        try:
+            check(self, *args, **options)
+            self._set_up({**DEFAULTS, **dict(zip(names, args, strict=False)), **options})
+        finally:
+            del args, options
+
+    return cast("F", init)
 
 
 class _BaseClient:
@@ -41,7 +67,7 @@ class _BaseClient:
     _options: dict[str, Any]
     _traceparent: bool
 
-    @known_options
+    @_sets_up
     def __init__(
         self,
         base_url: str | None = None,
@@ -54,40 +80,32 @@ class _BaseClient:
         max_concurrency: int = 16,
         rate_limit: float | None = None,
         on_rate_limit: Literal["wait", "raise"] = "wait",
-        max_response_bytes: int = 64 * 1024 * 1024,
+        max_response_bytes: int = 67_108_864,
         outage_patience: Duration = 60.0,
         proxy: str | None = None,
         ca_bundle: str | os.PathLike[str] | None = None,
         allow_http: bool = False,
         user_agent: str | None = None,
-    ) -> None:
-        self._traceparent = False
+    ) -> None: ...
+
+    def _set_up(self, arguments: dict[str, Any]) -> None:
         try:
-            self._options = {
-                "timeout": seconds("timeout", timeout),
-                "deadline": seconds("deadline", deadline),
-                "max_retries": max_retries,
-                "max_concurrency": max_concurrency,
-                "rate_limit": rate_limit,
-                "on_rate_limit": on_rate_limit,
-                "max_response_bytes": max_response_bytes,
-                "outage_patience": seconds("outage_patience", outage_patience),
-                "proxy": WITHHELD if isinstance(proxy, str) and "@" in proxy else proxy,
-                "ca_bundle": None if ca_bundle is None else _file("ca_bundle", ca_bundle),
-                "allow_http": allow_http,
-                "user_agent": user_agent,
-            }
-            self._native = NativeClient(
-                base_url=_given_or_set(base_url, "BACKREAD_BASE_URL"),
-                api_secret=_given_or_set(api_secret, SECRET_VARIABLE),
-                vendor=_given_or_set(vendor, "BACKREAD_VENDOR"),
-                **{**self._options, "proxy": proxy},
-            )
+            for name, option in ARGUMENTS.items():
+                arguments[name] = option.kind.check(name, arguments[name])
+            self._traceparent = False
+            self._options = {name: arguments[name] for name in ClientOptions.__annotations__}
+            if "@" in (arguments["proxy"] or ""):
+                self._options["proxy"] = WITHHELD
+            for name in Service.__annotations__:
+                if arguments[name] is None:
+                    arguments[name] = os.environ.get(f"BACKREAD_{name.upper()}")
+            if arguments["ca_bundle"] is not None:
+                # A file's name may be bytes that are no text.
+                arguments["ca_bundle"] = os.fsencode(arguments["ca_bundle"])
+            self._native = NativeClient(arguments)
         finally:
             # Traceback tools print local variables, and any of these may be a misplaced secret.
-            del base_url, api_secret, vendor, timeout, deadline, max_retries, max_concurrency
-            del rate_limit, on_rate_limit, max_response_bytes, outage_patience, proxy, ca_bundle
-            del allow_http, user_agent
+            del arguments
 
     @classmethod
     def _on_clock(
@@ -106,7 +124,7 @@ class _BaseClient:
         try:
             client = cls(base_url, api_secret, vendor, **options)
         finally:
-            # As in `__init__`.
+            # As in `_set_up`.
             del api_secret, base_url, options
         client._native = client._native.on_clock(clock)
         return client
@@ -125,15 +143,21 @@ class _BaseClient:
         """A client with these options changed, sharing connections and rate control with this one.
 
         Changing max_concurrency or rate_limit gives the new client separate rate control, which
-        starts without what this client has learned and ignores its waits.
+        starts without what this client has learned and ignores its waits. Closing either client, or
+        leaving its ``with`` block, closes both.
 
-        Takes timeout, deadline, max_retries, max_concurrency, rate_limit, on_rate_limit,
-        max_response_bytes and outage_patience. ``traceparent=True`` propagates the OpenTelemetry
-        trace to the service (W3C Trace Context); off by default.
+        Args:
+            changes: Any of the options of `Client` from timeout to outage_patience; those of the
+                connections need a new client. ``traceparent=True`` propagates the OpenTelemetry
+                trace to the service (W3C Trace Context); off by default.
 
-        Raises TypeError for any other option, since connection settings need a new client, and
-        ConfigurationError for an invalid value or for traceparent without the package
-        opentelemetry-api. Closing either client, or leaving its ``with`` block, closes both.
+        Raises:
+            TypeError: For any other option.
+            ConfigurationError: If a value is invalid, or for traceparent if the package
+                opentelemetry-api is not installed.
+
+        Example:
+            >>> patient = client.with_options(timeout=120, deadline=timedelta(hours=1))
         """
         changeable = ChangedOptions.__optional_keys__
         options: dict[str, Any] = {}
@@ -145,24 +169,21 @@ class _BaseClient:
                     f"connections of this one; make a new {type(self).__name__}"
                 )
             if not changes.keys() <= changeable:
-                given = [self._native.redacted(without_secret(each)) for each in changes]
+                given = [self._native.redacted(redact_secret(each)) for each in changes]
                 refuse_options("with_options", given, changeable)
             options.update(self._options, **changes)
             traceparent = bool(options.pop("traceparent", self._traceparent))
             if traceparent:
                 _need_opentelemetry()
-            for name in ("timeout", "deadline", "outage_patience"):
-                options[name] = seconds(name, options[name])
+            for name in SharedOptions.__annotations__:
+                options[name] = ARGUMENTS[name].kind.check(name, options[name])
             client = object.__new__(type(self))
             client._options = options
             client._traceparent = traceparent
-            client._native = self._native.with_options(
-                traceparent=traceparent,
-                **{name: options[name] for name in SharedOptions.__optional_keys__},
-            )
+            client._native = self._native.with_options(options, traceparent)
             return client
         finally:
-            # As in `__init__`.
+            # As in `_set_up`.
             del changes, options
 
     def _close(self) -> None:
@@ -195,29 +216,43 @@ class _BaseClient:
 class Client(_BaseClient):
     """Synchronous client for users and messages; thread-safe.
 
-    - ``base_url``, ``api_secret``, ``vendor``: the service's URL, the API Secret Key and the vendor
-      word. ``None`` reads ``BACKREAD_BASE_URL``, ``BACKREAD_API_SECRET``, ``BACKREAD_VENDOR``.
-    - ``timeout``: for one attempt; ``deadline``: for a whole call with its retries, waits and
-      pages. Seconds or a timedelta; ``None`` for no limit.
-    - ``max_retries``: the maximum number of retries of a request after transient failures.
-    - ``max_concurrency``: requests in flight; ``rate_limit``: requests per second, ``None`` to
-      adapt to what the service can take.
-    - ``on_rate_limit``: ``"wait"`` obeys Retry-After up to the deadline; ``"raise"`` raises
-      `RateLimitError` at the first 429.
-    - ``max_response_bytes``: the largest decoded body, in bytes.
-    - ``outage_patience``: how long a call waits while the whole service is down (connection errors,
-      502, 503, 504). Meanwhile one request at a time probes the service, without using up retries.
-      Seconds or a timedelta; 0 disables it. A sync waits for 600 seconds unless this is changed
-      from 60; a mock's client does not wait unless it is changed or the clock is virtual.
-    - ``proxy``: the URL of an http or https proxy; ``None`` uses the environment's proxies.
-      ``ca_bundle``: a PEM file of CA certificates to trust in addition to the system's and those of
-      ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. ``user_agent``: replaces the default User-Agent.
-    - ``allow_http``: allows plain http to other machines and through a proxy on another machine,
-      which would see the secret. Loopback is always allowed.
+    Durations are seconds or a ``timedelta``.
 
-    Raises `ConfigurationError` for a missing or malformed argument; nothing is sent. Pickles
-    without the secret, which is read from ``BACKREAD_API_SECRET`` on unpickling. Use it in a
-    ``with`` block, or call `close`.
+    Args:
+        base_url: The service's URL; ``None`` means the value of ``BACKREAD_BASE_URL``.
+        api_secret: The API Secret Key; ``None`` means the value of ``BACKREAD_API_SECRET``.
+        vendor: The vendor word in the service's media type, ``application/vnd.VENDOR.v1+json``;
+            ``None`` means the value of ``BACKREAD_VENDOR``.
+        timeout: Seconds that one attempt may take; ``None`` means no limit.
+        deadline: Seconds that a whole call may take, with its retries, waits and pages; ``None``
+            means no limit.
+        max_retries: The most retries of a request after transient failures.
+        max_concurrency: The most requests in flight.
+        rate_limit: The most requests per second; ``None`` means as many as the service can take.
+        on_rate_limit: What to do on a 429: ``wait`` obeys Retry-After up to the deadline, ``raise``
+            raises ``RateLimitError`` at once.
+        max_response_bytes: The largest response in bytes, decompressed.
+        outage_patience: Seconds to wait while the whole service is down (0: do not wait); a sync
+            waits 600 unless this is changed.
+        proxy: The URL of an http or https proxy, with its user name and password if it needs them;
+            ``None`` means the environment's: ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY``,
+            ``NO_PROXY``.
+        ca_bundle: A PEM file of CA certificates to trust in addition to the system's.
+        allow_http: Allows plain http to other machines and to proxies on other machines, which
+            shows the secret on the way; loopback is always allowed.
+        user_agent: The User-Agent header; ``None`` means ``backread/VERSION``.
+
+    Raises:
+        ConfigurationError: If an argument is missing or malformed, before anything is sent.
+        TypeError: If an argument has another type, or there is no such argument.
+
+    Use it in a ``with`` block, or call `close`. It pickles without the secret, which is read from
+    ``BACKREAD_API_SECRET`` on unpickling.
+
+    Example:
+        >>> with Client() as client:  # BACKREAD_BASE_URL, BACKREAD_API_SECRET, BACKREAD_VENDOR
+        ...     for user in client.users.list():
+        ...         print(user.name)
     """
 
     __slots__ = ()
@@ -235,20 +270,25 @@ class Client(_BaseClient):
     def probe(self, *, max_requests: int = MOST_REQUESTS, sample: int = SAMPLE) -> ServiceProfile:
         """Measures service behaviour that the API does not specify, as a `ServiceProfile`.
 
-        Sends at most ``max_requests`` GETs including retries, one at a time; 30 to 50 are usual.
-        Some are unlike those of any other call: a list without ``limit``, and with 0 and 100; one
-        with a made-up secret, to the same address; one with another ``Accept``; ids of users and
-        messages that do not exist. ``sample`` is the number of users whose messages are examined.
-        A 429 is obeyed; rate limit, timeout and deadline apply as to all reads.
+        Sends one GET at a time, usually 30 to 50. Some are unlike those of any other call: a list
+        without ``limit``, and with 0 and 100; one with a made-up secret, to the same address; one
+        with another ``Accept``; ids of users and messages that do not exist. A 429 is obeyed; rate
+        limit, timeout and deadline apply as to all reads.
 
-        Raises the errors of `backread.errors` if the service cannot be read at all (such as with a
-        wrong secret); a single failed measurement is ``None`` in the profile, with the reason in
-        its notes. Raises ValueError for a number out of bounds.
+        A single failed measurement is ``None`` in the profile, with the reason in its notes.
+
+        Args:
+            max_requests: The most requests, including retries.
+            sample: The number of users whose messages are examined.
+
+        Raises:
+            BackreadError: If the service cannot be read at all, such as with a wrong secret.
+            ValueError: If a number is out of bounds.
         """
         from backread.profile import ServiceProfile
 
         arguments = probe_arguments(max_requests, sample)
-        return ServiceProfile.from_json(self._native.probe(*arguments, True))
+        return ServiceProfile.from_dict(self._native.probe(*arguments, True))
 
     def close(self) -> None:
         """Closes this client and all that share its connections (from `with_options`, ``copy``).
@@ -286,6 +326,10 @@ class AsyncClient(_BaseClient):
 
     Takes the arguments of `Client`, raises the same errors and behaves the same. Cancelling a task
     ends its request. Use it in an ``async with`` block, or await `aclose`.
+
+    Example:
+        >>> async with AsyncClient() as client:
+        ...     user = await client.users.get(42)
     """
 
     __slots__ = ()
@@ -307,7 +351,7 @@ class AsyncClient(_BaseClient):
         from backread.profile import ServiceProfile
 
         arguments = probe_arguments(max_requests, sample)
-        return ServiceProfile.from_json(await self._native.probe(*arguments, False))
+        return ServiceProfile.from_dict(await self._native.probe(*arguments, False))
 
     async def aclose(self) -> None:
         """Closes this client and all that share its connections (from `with_options`, ``copy``).
@@ -327,20 +371,6 @@ class AsyncClient(_BaseClient):
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
-
-
-def _file(name: str, path: str | os.PathLike[str]) -> str:
-    from backread._files.paths import local_path
-    from backread.errors import ConfigurationError
-
-    try:
-        return str(local_path(path, "copy it to this machine"))
-    except ValueError as error:
-        raise ConfigurationError(f"{name}: {error}") from None
-
-
-def _given_or_set(argument: str | None, variable: str) -> str | None:
-    return os.environ.get(variable) if argument is None else argument
 
 
 def _need_opentelemetry() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 if TYPE_CHECKING:
@@ -19,10 +17,9 @@ __all__ = [
     "arrow_table",
     "check_dtype_backend",
     "no_array",
+    "one_shot",
     "pandas_frame",
     "polars_frame",
-    "refuse_misread",
-    "refuse_rows",
     "require",
 ]
 
@@ -62,55 +59,11 @@ def check_dtype_backend(dtype_backend: object) -> None:
         raise ValueError(f"dtype_backend is 'pyarrow' or None, not {dtype_backend!r}")
 
 
-def refuse_misread(source: object) -> None:
-    """Raises TypeError for the polars functions that would misread the stream.
+def one_shot(stream: object) -> object:
+    """Wraps another package's stream so that a second read of it is an error instead of empty."""
+    from backread._backread import one_shot_stream
 
-    ``polars.from_arrow`` makes a single struct column. ``polars.scan_arrow_c_stream`` keeps one
-    stream, so a second collect silently gets the rest of it, or nothing. These functions call the
-    same method as ``polars.DataFrame``, so only the caller tells them apart. An explicit
-    ``polars.Series`` is allowed.
-    """
-    frame = sys._getframe(1).f_back
-    if _asked_by(frame, "polars", "from_arrow"):
-        raise TypeError(
-            f"polars.from_arrow(x) makes a {type(source).__name__} one column of structs; "
-            f"write polars.DataFrame(x) or {_own(source, 'to_polars')}"
-        )
-    if _asked_by(frame, "polars", "scan_arrow_c_stream"):
-        lazily = "x.scan_polars()" if hasattr(source, "scan_polars") else "polars.LazyFrame(x)"
-        raise TypeError(
-            f"polars.scan_arrow_c_stream(x) reads a {type(source).__name__} once, and has no rows "
-            f"when it is collected again; write {lazily}"
-        )
-
-
-def refuse_rows(source: object) -> None:
-    """Raises TypeError if Spark or pandas iterates, since neither makes columns from models.
-
-    Spark finds no types in them, and ``pandas.Series`` stores them as objects; it does not look for
-    ``__array__`` first if the length is unknown.
-    """
-    frame = sys._getframe(1).f_back
-    if _asked_by(frame, "pandas", "__init__"):
-        raise TypeError(
-            f"pandas.Series(x) makes objects of the rows of a {type(source).__name__}; write "
-            "x.to_pandas(), or x.to_list() for the objects"
-        )
-    if _asked_by(frame, "pyspark", "createDataFrame"):
-        raise TypeError(
-            f"spark.createDataFrame(x) finds no types in the rows of a {type(source).__name__}; "
-            "write spark.createDataFrame(x.to_arrow())"
-        )
-
-
-def _asked_by(frame: FrameType | None, package: str, function: str) -> bool:
-    """Whether that package's function is the caller, and not a function of that name elsewhere."""
-    # The frame is None if a thread of another language calls.
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{package}."):
-        if frame.f_code.co_name == function:
-            return True
-        frame = frame.f_back
-    return False
+    return one_shot_stream(stream)
 
 
 def no_array(source: object) -> Callable[..., NoReturn]:

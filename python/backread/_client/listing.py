@@ -16,8 +16,6 @@ from backread._client.frames import (
     no_array,
     pandas_frame,
     polars_frame,
-    refuse_misread,
-    refuse_rows,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ Frame = TypeVar("Frame")
 class _BaseListing(Generic[T_co]):
     """The state and Arrow interface that both kinds of listing share."""
 
-    __slots__ = ("_as_dict", "_original", "_start", "_title", "_walk")
+    __slots__ = ("_as_dict", "_is_planned", "_original", "_start", "_title", "_walk")
 
     def __init__(self, title: str, start: Callable[[], Walk], as_dict: bool) -> None:
         self._title = title
@@ -46,6 +44,9 @@ class _BaseListing(Generic[T_co]):
         self._walk: Walk | None = None
         # The listing whose progress this one displays: both have the same report.
         self._original: _BaseListing[T_co] | None = None
+        # A query engine requests the schema before the rows. DuckDB does, and checks for Ctrl-C
+        # itself; it may stop after a few rows, so it gets them as they arrive.
+        self._is_planned = False
 
     @property
     def report(self) -> WalkReport:
@@ -60,15 +61,14 @@ class _BaseListing(Generic[T_co]):
 
         Libraries that read Arrow accept a listing directly: ``polars.DataFrame(listing)``,
         ``pyarrow.table(listing)``, ``pandas.DataFrame.from_arrow(listing)``. The columns are the
-        documented fields, typed, regardless of ``as_dict``. Reading it blocks. Raises TypeError for
-        ``polars.from_arrow(listing)``, which would make a single struct column, and for
-        ``polars.scan_arrow_c_stream(listing)``, which would be empty at its second collect.
+        documented fields, typed, regardless of ``as_dict``. Reading the stream blocks, and reading
+        it a second time is an error.
         """
-        refuse_misread(self)
-        return self._begin().__arrow_c_stream__(requested_schema)
+        return self._begin().arrow_stream(requested_schema, not self._is_planned)
 
     def __arrow_c_schema__(self) -> object:
         """The schema of the stream; sends no request."""
+        self._is_planned = True
         return self._start().__arrow_c_schema__()
 
     @property
@@ -107,16 +107,19 @@ class Listing(_BaseListing[T_co]):
     returned once, and ``report`` says afterwards what was proved. Nothing is sent until the first
     item is requested. Ending an iteration early ends its requests.
 
-    Iterating raises the errors of `backread.errors`: those of single requests, after the retries;
-    `DeadlineExceededError` if the walk passes the client's ``deadline``; `IncompleteError` at the
-    end of a walk with ``strict=True`` that could not prove completeness.
+    Raises:
+        DeadlineExceededError: The walk passed the client's ``deadline``.
+        IncompleteError: A walk with ``strict=True`` ended and could not prove completeness.
+        BackreadError: A request failed, after its retries.
+
+    Example:
+        ``listing = client.users.list()``; ``for user in listing: ...``;
+        ``listing.report.certificate`` is then, for example, ``"linked"``.
     """
 
     __slots__ = ()
 
     def __iter__(self) -> Iterator[T_co]:
-        if not self._as_dict:
-            refuse_rows(self)
         with closing(self._batches()) as batches:
             for items in batches:
                 yield from items
@@ -154,18 +157,23 @@ class Listing(_BaseListing[T_co]):
         return list(chain.from_iterable(self._batches()))
 
     def to_arrow(self) -> pyarrow.Table:
-        """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
+        """All rows as a ``pyarrow.Table``. Raises ImportError if pyarrow is not installed."""
         return ArrowSource(self).read(arrow_table)
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
+        """All rows as a ``polars.DataFrame``. Raises ImportError if polars is not installed."""
         return ArrowSource(self).read(polars_frame)
 
     def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
-        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
+        """All rows as a ``pandas.DataFrame``.
 
-        ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
-        it, numbers and flags with nulls become floats and objects. ValueError for anything else.
+        Args:
+            dtype_backend: ``"pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``);
+                without it, numbers and flags with nulls become floats and objects.
+
+        Raises:
+            ImportError: pandas or pyarrow is not installed.
+            ValueError: ``dtype_backend`` is neither ``"pyarrow"`` nor None.
         """
         check_dtype_backend(dtype_backend)
         convert = partial(pandas_frame, dtype_backend=dtype_backend)
@@ -214,18 +222,23 @@ class AsyncListing(_BaseListing[T_co]):
         return collected
 
     async def to_arrow(self) -> pyarrow.Table:
-        """All rows as a ``pyarrow.Table``; ImportError where pyarrow is not installed."""
+        """All rows as a ``pyarrow.Table``. Raises ImportError if pyarrow is not installed."""
         return await ArrowSource(self).read_in_thread(arrow_table)
 
     async def to_polars(self) -> polars.DataFrame:
-        """All rows as a ``polars.DataFrame``; ImportError where polars is not installed."""
+        """All rows as a ``polars.DataFrame``. Raises ImportError if polars is not installed."""
         return await ArrowSource(self).read_in_thread(polars_frame)
 
     async def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
-        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
+        """All rows as a ``pandas.DataFrame``.
 
-        ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
-        it, numbers and flags with nulls become floats and objects. ValueError for anything else.
+        Args:
+            dtype_backend: ``"pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``);
+                without it, numbers and flags with nulls become floats and objects.
+
+        Raises:
+            ImportError: pandas or pyarrow is not installed.
+            ValueError: ``dtype_backend`` is neither ``"pyarrow"`` nor None.
         """
         check_dtype_backend(dtype_backend)
         convert = partial(pandas_frame, dtype_backend=dtype_backend)
@@ -245,7 +258,7 @@ class ArrowSource:
         # A cancelled conversion may reach this line after stop() found no walk to end.
         if self._stopped:
             walk.stop()
-        return walk.__arrow_c_stream__(requested_schema)
+        return walk.arrow_stream(requested_schema, True)
 
     def __arrow_c_schema__(self) -> object:
         return self._listing.__arrow_c_schema__()
@@ -294,8 +307,8 @@ def warn_of_unread(report: WalkReport) -> None:
     more = f" and {len(unread) - NAMED} more" if len(unread) > NAMED else ""
     lists = "1 list" if len(unread) == 1 else f"{len(unread)} lists"
     warnings.warn(
-        f"{lists} of messages could not be read: of user {shown}{more}; all others were. Read it "
-        "again later; strict=True raises IncompleteError instead",
+        f"{lists} of messages could not be read, of user {shown}{more}; all other lists were read. "
+        "Read again later, or raise IncompleteError instead with strict=True",
         IncompleteWarning,
         stacklevel=4,
     )

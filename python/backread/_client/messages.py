@@ -94,13 +94,24 @@ class Messages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """All messages of one user, as a `Listing` that is fetched while you iterate.
+        """All messages of one user.
 
-        Nothing is sent yet. ``as_dict`` gives the JSON objects as sent. ``strict`` raises
-        `IncompleteError` at the end of a walk that could not prove completeness. ``page_size`` is
-        the ``limit`` of each request, 1 to 99 rows. ``max_items`` ends the walk after that number
-        of items; a walk that leaves rows out proves nothing. Raises ValueError for a number out of
-        bounds.
+        Args:
+            user_id: The user whose messages are listed.
+            as_dict: Return the JSON objects as sent instead of models.
+            strict: Raise `IncompleteError` at the end of a walk that could not prove completeness.
+            page_size: The ``limit`` of each request, 1 to 99 rows.
+            max_items: End the walk after this number of items; such a walk proves nothing if it
+                leaves rows out.
+
+        Returns:
+            A `Listing`, which is fetched while you iterate; this call sends nothing.
+
+        Raises:
+            ValueError: A number is out of bounds.
+
+        Example:
+            ``for message in client.messages.list(42): print(message.body)``
         """
         return Listing(*self._list(user_id, strict, page_size, max_items), as_dict)
 
@@ -143,13 +154,29 @@ class Messages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """All messages of all users, as a `Listing`; the users' lists are read concurrently.
+        """All messages of all users; the users' lists are read concurrently.
 
-        ``users`` are user ids; by default the list of users is read first. The messages of one user
-        keep the order of their list; different users' messages come in no particular order, and
-        each `Message` has its ``user_id``. The report has the weakest certificate of the lists, the
-        number of lists by certificate, and the users whose list is uncertified. The other
-        arguments and errors are those of `list`.
+        The messages of one user keep the order of their list; different users' messages come in no
+        particular order, and each `Message` has its ``user_id``. The report has the weakest
+        certificate of the lists, the number of lists by certificate, and the users whose list is
+        uncertified.
+
+        Args:
+            users: User ids; by default the list of users is read first.
+            as_dict: Return the JSON objects as sent instead of models.
+            strict: Raise `IncompleteError` at the end of a walk that could not prove completeness.
+            page_size: The ``limit`` of each request, 1 to 99 rows.
+            max_items: End the walk after this number of items; such a walk proves nothing if it
+                leaves rows out.
+
+        Returns:
+            A `Listing`, which is fetched while you iterate; this call sends nothing.
+
+        Raises:
+            ValueError: A number is out of bounds.
+
+        Example:
+            ``polars.DataFrame(client.messages.all(users=[42, 43]))``
         """
         return Listing(*self._all(users, strict, page_size, max_items), as_dict)
 
@@ -168,9 +195,15 @@ class Messages(_BaseMessages):
     def page(self, user_id: int, offset: int = 0, limit: int = 99, *, as_dict: bool = False) -> Any:
         """One page of a user's messages, from one request and its retries.
 
-        ``offset`` is a position in rows, 0 or more; ``limit`` a number of rows, 1 to 99; ValueError
-        for other numbers, and nothing is sent. ``as_dict`` gives the envelope as sent. Raises the
-        errors of `backread.errors`.
+        Args:
+            user_id: The user whose messages are read.
+            offset: The position of the first row, 0 or more.
+            limit: The number of rows, 1 to 99.
+            as_dict: Return the whole response as sent instead of a `Page` of models.
+
+        Raises:
+            ValueError: A number is out of bounds; nothing is sent.
+            BackreadError: The request failed.
         """
         return self._client._native.messages_page(
             identifier("user_id", user_id),
@@ -187,10 +220,17 @@ class Messages(_BaseMessages):
     @overload
     def get(self, user_id: int, message_id: int, *, as_dict: bool) -> Message | MessageDict: ...
     def get(self, user_id: int, message_id: int, *, as_dict: bool = False) -> Any:
-        """One message of one user; ``as_dict`` gives the JSON object as sent.
+        """One message of one user.
 
-        Raises `NotFoundError` if there is no such message, ValueError for a negative id (nothing is
-        sent), and the other errors of `backread.errors`.
+        Args:
+            user_id: The user whose message it is.
+            message_id: The id of the message.
+            as_dict: Return the JSON object as sent instead of a model.
+
+        Raises:
+            NotFoundError: There is no such message.
+            ValueError: An id is negative; nothing is sent.
+            BackreadError: The request failed in another way.
         """
         return self._client._native.message(
             identifier("user_id", user_id), identifier("message_id", message_id), as_dict, True

@@ -7,12 +7,12 @@ import os
 from backread._files.paths import local_path, shown
 from backread.errors import ConfigurationError
 
-__all__ = ["SECRET_VARIABLE", "secret_in", "without_secret"]
+__all__ = ["SECRET_VARIABLE", "read_secret_file", "redact_secret"]
 
 SECRET_VARIABLE = "BACKREAD_API_SECRET"
 
 
-def without_secret(text: str, secret: object = None) -> str:
+def redact_secret(text: str, secret: object = None) -> str:
     """The text with the secret redacted; by default the secret in the environment."""
     known = secret if secret and isinstance(secret, str) else os.environ.get(SECRET_VARIABLE)
     if not known:
@@ -23,10 +23,15 @@ def without_secret(text: str, secret: object = None) -> str:
     return redacted(*(each.encode("utf-8", "replace").decode() for each in (text, known)))
 
 
-def secret_in(file: str | os.PathLike[str], option: str = "secret_file") -> str:
-    """The file's text, stripped; ``option`` is its name in error messages.
+def read_secret_file(file: str | os.PathLike[str], option: str = "secret_file") -> str:
+    """The file's text, stripped.
 
-    Raises `ConfigurationError` if the file cannot be read, is not text, or is empty.
+    Args:
+        file: A file that holds the API secret and nothing else.
+        option: The name of the option for the file, for error messages.
+
+    Raises:
+        ConfigurationError: If the file cannot be read, is not text, or is empty.
     """
     try:
         path = local_path(file, "copy it to this machine")
@@ -37,8 +42,8 @@ def secret_in(file: str | os.PathLike[str], option: str = "secret_file") -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigurationError(
-            f"{option} {shown(path)} cannot be read: {reason}; name a file that holds the API "
-            "secret alone"
+            f"{option} {shown(path)} cannot be read: {reason}; name a file that holds only "
+            "the API secret"
         ) from None
     if not secret:
         raise ConfigurationError(f"{option} {shown(path)} is empty; put the API secret in it")

@@ -27,17 +27,18 @@ if TYPE_CHECKING:
         float | None,
         list[tuple[bool, float]],
     ]
-    """request, number, status, (class of error, text), began, seconds taken, waited, again in,
-    outages: (True, seconds it had lasted) where one was found, (False, its length) where it ended.
+    """path, attempt number, status, (class of error, text), start, seconds taken, seconds waited,
+    seconds until the retry, outages: (True, seconds so far) if one began, (False, length) if it
+    ended.
     """
 
 LOGGER = logging.getLogger("backread.http")
 NANOSECONDS = 1_000_000_000
-# Statuses that may mean an outage, which is logged once for the whole service, not per request.
+# Statuses that may mean an outage, which is logged once per service, not per request.
 DOWN = {502, 503, 504}
 SOON = 1.0
-"""Seconds: a retry this soon after is not logged until it is clear whether it is an outage."""
-OUTAGE_BEGAN = "%s has stopped answering, %.1f s ago: requests wait, and one at a time probes"
+"""Failures retried within this many seconds are logged once an outage is ruled out."""
+OUTAGE_BEGAN = "%s has stopped answering (%.1f s ago); requests wait while one at a time probes it"
 OUTAGE_ENDED = "%s answers again, after an outage of %.1f s"
 
 
@@ -72,8 +73,8 @@ class Operation:
     __slots__ = (
         "_base_url",
         "_failing_since",
-        "_held",
         "_in_outage",
+        "_pending",
         "_process",
         "span",
         "trace_headers",
@@ -92,13 +93,13 @@ class Operation:
         self._in_outage = False
         # The time of the first failure of what may be an outage, and its attempt until logged.
         self._failing_since: float | None = None
-        self._held: Attempt | None = None
+        self._pending: Attempt | None = None
 
     def tell(self, attempts: list[Attempt], left_out: int) -> None:
         """Logs and traces the requests since the last call."""
         if left_out:
             LOGGER.info(
-                "%d requests are not logged: they ended faster than anybody looked", left_out
+                "%d requests are not logged: too many ended between two log flushes", left_out
             )
         failed = None
         for attempt in attempts:
@@ -114,7 +115,7 @@ class Operation:
     def end(self, error: BaseException | None) -> None:
         """Ends the span, with the class of the error; later calls do nothing."""
         if self._process == os.getpid():
-            self._log_held(logging.INFO)
+            self._log_pending(logging.INFO)
         span, self.span = self.span, None
         # After a fork, the parent process ends the span.
         if span is None or self._process != os.getpid():
@@ -128,14 +129,14 @@ class Operation:
 
     def __del__(self) -> None:
         # The operation was cancelled or abandoned.
-        if getattr(self, "span", None) is not None or getattr(self, "_held", None) is not None:
+        if getattr(self, "span", None) is not None or getattr(self, "_pending", None) is not None:
             self.end(None)
 
     def _log(self, attempt: Attempt) -> None:
         _, _, status, error, began, taken, _, again_in, outages = attempt
         for is_new, length in outages:
             self._in_outage, self._failing_since = is_new, None
-            self._log_held(logging.DEBUG)
+            self._log_pending(logging.DEBUG)
             LOGGER.info(OUTAGE_BEGAN if is_new else OUTAGE_ENDED, self._base_url, length)
         is_down = status in DOWN or (error is not None and error[0] == "ConnectError")
         level = logging.DEBUG if again_in is None else logging.INFO
@@ -145,18 +146,18 @@ class Operation:
             else:
                 self._failing_since = began + taken
                 if again_in < SOON:
-                    self._held = attempt
+                    self._pending = attempt
                     return
         elif self._failing_since is not None and began >= self._failing_since:
             # A request sent after the failure had another outcome: there is no outage.
             self._failing_since = None
-            self._log_held(logging.INFO)
+            self._log_pending(logging.INFO)
         self._log_attempt(attempt, level)
 
-    def _log_held(self, level: int) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            self._log_attempt(held, level)
+    def _log_pending(self, level: int) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            self._log_attempt(pending, level)
 
     def _log_attempt(self, attempt: Attempt, level: int) -> None:
         request, number, status, error, began, taken, waited, again_in, _ = attempt
@@ -167,7 +168,7 @@ class Operation:
             outcome = f"{outcome}, {error[1]}".removeprefix(", ")
         message, arguments = "GET %s: %s in %.3f s (attempt %d)", [request, outcome, taken, number]
         if again_in is not None:
-            message, arguments = f"{message}, once more in %.3f s", [*arguments, again_in]
+            message, arguments = f"{message}, retry in %.3f s", [*arguments, again_in]
         record = LOGGER.makeRecord(
             LOGGER.name, level, __file__, 0, message, tuple(arguments), None, "request"
         )

@@ -76,12 +76,23 @@ class Users(_BaseUsers):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Any:
-        """All users, as a `Listing` that is fetched while you iterate; nothing is sent yet.
+        """All users.
 
-        ``as_dict`` gives the JSON objects as sent. ``strict`` raises `IncompleteError` at the end
-        of a walk that could not prove completeness. ``page_size`` is the ``limit`` of each request,
-        1 to 99 rows. ``max_items`` ends the walk after that number of items; a walk that leaves
-        rows out proves nothing. Raises ValueError for a number out of bounds.
+        Args:
+            as_dict: Return the JSON objects as sent instead of models.
+            strict: Raise `IncompleteError` at the end of a walk that could not prove completeness.
+            page_size: The ``limit`` of each request, 1 to 99 rows.
+            max_items: End the walk after this number of items; such a walk proves nothing if it
+                leaves rows out.
+
+        Returns:
+            A `Listing`, which is fetched while you iterate; this call sends nothing.
+
+        Raises:
+            ValueError: A number is out of bounds.
+
+        Example:
+            ``frame = client.users.list().to_pandas()``
         """
         return Listing(*self._list(strict, page_size, max_items), as_dict)
 
@@ -96,9 +107,14 @@ class Users(_BaseUsers):
     def page(self, offset: int = 0, limit: int = 99, *, as_dict: bool = False) -> Any:
         """One page of users, from one request and its retries.
 
-        ``offset`` is a position in rows, 0 or more; ``limit`` a number of rows, 1 to 99; ValueError
-        for other numbers, and nothing is sent. ``as_dict`` gives the envelope as sent. Raises the
-        errors of `backread.errors`.
+        Args:
+            offset: The position of the first row, 0 or more.
+            limit: The number of rows, 1 to 99.
+            as_dict: Return the whole response as sent instead of a `Page` of models.
+
+        Raises:
+            ValueError: A number is out of bounds; nothing is sent.
+            BackreadError: The request failed.
         """
         return self._client._native.users_page(
             page_offset(offset), page_limit("limit", limit), as_dict, True
@@ -111,10 +127,16 @@ class Users(_BaseUsers):
     @overload
     def get(self, user_id: int, *, as_dict: bool) -> User | UserDict: ...
     def get(self, user_id: int, *, as_dict: bool = False) -> Any:
-        """The user with this id; ``as_dict`` gives the JSON object as sent.
+        """The user with this id.
 
-        Raises `NotFoundError` if there is no such user, ValueError for a negative id (nothing is
-        sent), and the other errors of `backread.errors`.
+        Args:
+            user_id: The id of the user.
+            as_dict: Return the JSON object as sent instead of a model.
+
+        Raises:
+            NotFoundError: There is no such user.
+            ValueError: The id is negative; nothing is sent.
+            BackreadError: The request failed in another way.
         """
         return self._client._native.user(identifier("user_id", user_id), as_dict, True)
 

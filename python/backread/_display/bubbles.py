@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from backread._display.markup import Html, followed, link, safe, shortened, tall
+from backread._display.markup import Html, is_safe_link, link, needs_scrolling, safe, shortened
 from backread._display.records import sender_name
-from backread._display.style import TALK
-from backread._display.words import amount, line, unseen
+from backread._display.style import CHAT
+from backread._display.words import amount, is_invisible, line
 
 if TYPE_CHECKING:
     from backread.mirror.conversation import Conversation
     from backread.models import Message
 
-__all__ = ["LONGEST_TALK", "conversation_html"]
+__all__ = ["conversation_html"]
 
-LONGEST_TALK = 200
-"""So many messages are drawn, the last of a longer conversation."""
+LONGEST_CONVERSATION = 200
+"""The number of messages shown; a longer conversation shows its last ones."""
 
 LONGEST_BODY = 4_000
 """A bubble shows this many characters."""
@@ -29,20 +29,20 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 def conversation_html(conversation: Conversation) -> str:
-    """The talk as bubbles, times in UTC; no picture is fetched, and nothing else."""
+    """The conversation as bubbles, with times in UTC; fetches nothing."""
     user, messages = conversation.user, conversation.messages
     name = ""
-    if not unseen(user.name or ""):
+    if not is_invisible(user.name or ""):
         name = f"<b><bdi>{safe(shortened(user.name or '', LONGEST_NAME))}</bdi></b> "
     facts = [f"user {user.id}", amount(len(messages), "message"), *_span(messages), "times in UTC"]
     parts = [
         f'<div class="br-head">{name}<span class="br-quiet">{safe(" · ".join(facts))}</span></div>'
     ]
-    cut = max(0, len(messages) - LONGEST_TALK)
+    cut = max(0, len(messages) - LONGEST_CONVERSATION)
     if cut:
         parts.append(
             f'<div class="br-note"><span class="br-quiet">{amount(cut, "earlier message")} not '
-            f"drawn: slices draw any part, as in conversation[:{LONGEST_TALK}], and "
+            f"drawn: slices draw any part, as in conversation[:{LONGEST_CONVERSATION}], and "
             "print(conversation) writes all</span></div>"
         )
     day = None
@@ -60,7 +60,7 @@ def conversation_html(conversation: Conversation) -> str:
         before = speaker
     label = f"Conversation with user {user.id}"
     return (
-        f'<div class="backread br-talk" role="region" aria-label="{label}">{TALK}'
+        f'<div class="backread br-chat" role="region" aria-label="{label}">{CHAT}'
         f"{''.join(parts)}</div>"
     )
 
@@ -77,10 +77,14 @@ def _message(
     who = f'<div class="br-who"><bdi>{safe(name)}</bdi>{kind}</div>' if named else ""
     body = message.body or ""
     content = ""
-    if not unseen(body):
+    if not is_invisible(body):
         shown = body[:LONGEST_BODY]
-        # What scrolls is reached by keys as well.
-        place = ' class="br-body br-tall" tabindex="0"' if tall(shown) else ' class="br-body"'
+        # Scrollable text must be reachable by keyboard.
+        place = (
+            ' class="br-body br-tall" tabindex="0"'
+            if needs_scrolling(shown)
+            else ' class="br-body"'
+        )
         content = f'<div{place} dir="auto">{safe(shown)}</div>'
     elif body:
         content = f'<span class="br-quiet">{amount(len(body), "character")}, none to be seen</span>'
@@ -116,13 +120,13 @@ def _side(message: Message) -> str:
 
 def _name(message: Message) -> str:
     names = (sender_name(message.sender), message.sender_type or "")
-    name = next((each for each in names if not unseen(each)), "unknown")
+    name = next((each for each in names if not is_invisible(each)), "unknown")
     return shortened(name, LONGEST_NAME)
 
 
 def _file(address: str) -> Html:
-    """The file by its name and host where it may be followed, else its address as text."""
-    if not followed(address):
+    """A link with the file's name and host if the address is safe, else the address as text."""
+    if not is_safe_link(address):
         return Html(f"File: {link(shortened(address, 500))}")
     parts = urlsplit(address)
     name = line(unquote(parts.path).rstrip("/").rpartition("/")[2]) or "file"

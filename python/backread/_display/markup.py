@@ -1,4 +1,4 @@
-"""HTML out of values: the only place where text becomes markup, and all of it is escaped."""
+"""Values as HTML; all text is escaped here."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = [
     "filled",
     "link",
     "named_fields",
+    "needs_scrolling",
     "safe",
     "sheet",
     "shortened",
     "table_rows",
-    "tall",
     "text_of",
 ]
 
-# As an RFC has it, and as browsers read it: no blanks, controls or marks that they repair.
+# Without blanks, controls or marks, which browsers would repair (WHATWG URL).
 _ADDRESS = re.compile(
     r"https?://[^\s\x00-\x20\x7f-\x9f\u200b-\u206f\ufeff\"'<>\\^`{|}]+", re.IGNORECASE
 )
@@ -37,26 +37,26 @@ MOST_CHARACTERS = 1_500
 MOST_LINES = 25
 LONGEST_WORD = 20
 LONGEST_TEXT = 20_000
-"""So much of one value is shown; whole, a page with some hundred large ones would not open."""
+"""The longest text shown of one value, so that a page of a hundred large ones still opens."""
 
 
 class Html(str):
-    """Markup that stands as it is; any other text is escaped."""
+    """Markup that is not escaped again."""
 
     __slots__ = ()
 
 
 def safe(text: str) -> Html:
-    """Text as markup that shows it, and does nothing else."""
+    """Text as escaped markup."""
     return Html(escape(visible(text)))
 
 
 def link(address: str, label: str | None = None) -> Html:
-    """A link where an address is plain http or https, else its text alone.
+    """A link if the address is plain http or https, else its text.
 
-    Without a ``label`` it says the address. It tells the other side nothing of the notebook.
+    The link sends no referrer. Its text is ``label``, by default the address.
     """
-    if not followed(address):
+    if not is_safe_link(address):
         return Html(f"<bdi>{safe(address)}</bdi>")
     return Html(
         f'<a href="{escape(address)}" title="{escape(address)}" target="_blank" '
@@ -64,8 +64,8 @@ def link(address: str, label: str | None = None) -> Html:
     )
 
 
-def followed(address: str) -> bool:
-    """Whether an address may be a link: nothing in it that is read in two ways, no password."""
+def is_safe_link(address: str) -> bool:
+    """Whether an address may be a link: unambiguous and without a password."""
     if not _ADDRESS.fullmatch(address):
         return False
     try:
@@ -84,12 +84,12 @@ def named_fields(record: Any) -> list[tuple[str, Any]]:
 
 
 def filled(value: Any) -> bool:
-    """Whether a value says anything."""
+    """Whether a value is neither None nor empty."""
     return value is not None and value != {} and value != ()
 
 
 def text_of(value: Any) -> str:
-    """A value in words: times in UTC, yes and no, the parts of what has parts."""
+    """A value as text: times in UTC, booleans as yes and no, containers by their parts."""
     match value:
         case bool():
             return "yes" if value else "no"
@@ -105,47 +105,47 @@ def text_of(value: Any) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """At most so many characters."""
+    """The text, cut to at most ``longest`` characters."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def counted(text: str) -> str:
-    """At most LONGEST_TEXT characters, and how many more there are."""
+    """The text, cut to LONGEST_TEXT characters, with the number of those left out."""
     if len(text) <= LONGEST_TEXT:
         return text
     return f"{text[:LONGEST_TEXT]}… {amount(len(text) - LONGEST_TEXT, 'more character')}"
 
 
-def tall(text: str) -> bool:
-    """Whether it would push all else out of sight, and so has to scroll within its own place."""
+def needs_scrolling(text: str) -> bool:
+    """Whether the text is so long that it gets its own scroll area."""
     return len(text) > MOST_CHARACTERS or text.count("\n") > MOST_LINES
 
 
 def cell(value: Any) -> Html:
-    """What stands in a cell; a dash where there is nothing."""
+    """The content of a cell; a dash for None."""
     if isinstance(value, Html):
         return value
     return Html("&ndash;") if value is None else safe(text_of(value))
 
 
 def table_rows(rows: Iterable[tuple[str, Any]]) -> Html:
-    """A line for each name and value; text that is tall scrolls."""
+    """A table row for each name and value; long text scrolls."""
     return Html("".join(f"<tr>{_name(name)}{_held(value)}</tr>" for name, value in rows))
 
 
 def _name(name: str) -> str:
-    # Names of a service's own choice may be of any length; others are not broken within a word.
+    # The service's own names may be of any length; other names are not broken within a word.
     words = max(map(len, name.split()), default=0) <= LONGEST_WORD
     kind = ' class="br-words"' if words else ""
     return f'<th scope="row"{kind}>{safe(name)}</th>'
 
 
 def _held(value: Any) -> str:
-    # What is markup already was made of an address.
+    # Html is a link, which is never cut.
     if value is not None and not isinstance(value, Html):
         value = counted(text_of(value))
-    if isinstance(value, str) and not isinstance(value, Html) and tall(value):
-        # What scrolls is reached by keys as well.
+    if isinstance(value, str) and not isinstance(value, Html) and needs_scrolling(value):
+        # Scrollable text must be reachable by keyboard.
         return f'<td><div class="br-tall" dir="auto" tabindex="0">{safe(value)}</div></td>'
     return f'<td dir="auto">{cell(value)}</td>'
 

@@ -1,4 +1,4 @@
-"""How far something has come, as a line with a bar."""
+"""Progress as a line with a bar."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def progress_html(label: str, fraction: float | None, parts: Iterable[str], *, l
     if live:
         state = "" if fraction is None else f' value="{fraction:.4f}"'
         bar = f'<progress max="1"{state} aria-label="{safe(label)}"></progress>'
-    said = " · ".join(parts)
+    text = " · ".join(parts)
     return (
         f'<div class="backread br-progress">{BAR}<b>{safe(label)}</b> {bar}'
-        f"<span>{safe(said)}</span></div>"
+        f"<span>{safe(text)}</span></div>"
     )

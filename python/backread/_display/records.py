@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 LONGEST_CELL = 160
-"""A cell of a table of rows shows this many characters."""
+"""The characters shown in a cell of a table of rows."""
 
 LONGEST_LINE = 32
-"""One of up to this many stands in one line."""
+"""A value of up to this many characters stays on one line."""
 
 
 def user_html(user: User) -> str:
-    """One user as a table of the fields; the custom properties are rows of their own."""
+    """One user as a table of the fields; the custom properties are separate rows."""
     rows: list[tuple[str, Any]] = []
     for name, value in named_fields(user):
         if name == "user_attributes" and value:
@@ -53,7 +53,7 @@ def user_html(user: User) -> str:
 
 
 def message_html(message: Message) -> str:
-    """One message as a table of its fields; the sender's fields are rows of their own."""
+    """One message as a table of its fields; the sender's fields are separate rows."""
     rows: list[tuple[str, Any]] = []
     for name, value in named_fields(message):
         if name == "sender" and value is not None:

@@ -1,4 +1,4 @@
-"""Reports and listings: what was proved stands first, and each field below it."""
+"""Reports and listings: the certificate first, then every field."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["listing_html", "report_html", "sync_report_html"]
 
 MOST_IDS = 10
-"""So many ids stand for a longer row of them."""
+"""The number of ids shown of a longer list."""
 
 MEANINGS = {
-    "snapshot": "one response held the whole list",
-    "counted": "as many rows are held as a later response counted",
-    "linked": "each page shares rows with the next: what was there and stayed in its place is held",
+    "snapshot": "one response contained the whole list",
+    "counted": "as many rows were read as a later response counted",
+    "linked": "each page shares rows with the next: every row that stayed in its place was read",
 }
 
 READING = {
@@ -83,7 +83,7 @@ def sync_report_html(report: SyncReport) -> str:
     if report.rejects:
         rows.append(("rejects", f"{report.rejects:,}: see the table rejects"))
     if report.error:
-        rows.append(("stopped before by", report.error))
+        rows.append(("earlier error", report.error))
     return _drawn(
         f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{changed}</tbody></table>"
@@ -94,8 +94,8 @@ def sync_report_html(report: SyncReport) -> str:
 def listing_html(kind: str, title: str, report: WalkReport | None) -> str:
     """What a listing lists and how it is read, or what its latest walk proved so far.
 
-    ``kind`` is ``Listing`` or ``AsyncListing``, ``report`` is None before the first walk. Nothing
-    is asked of the service to show it.
+    ``kind`` is ``Listing`` or ``AsyncListing``, ``report`` is None before the first walk. Sends no
+    request.
     """
     item = title.partition(" ")[0].removesuffix("s") or "item"
     ways = " ".join(f"<code>{safe(way.format(item=item))}</code>" for way in READING[kind])
@@ -103,11 +103,11 @@ def listing_html(kind: str, title: str, report: WalkReport | None) -> str:
     if report is None:
         caption += '<span class="br-mark br-open">not read yet</span>'
         rows: list[tuple[str, Any]] = [("read it with", Html(ways))]
-        note = "Nothing is asked of the service before it is read."
+        note = "No request is sent until it is read."
     else:
         caption += _mark(report)
         rows = [*_walked(report), ("read it with", Html(ways))]
-        note = "What is shown is the report of its latest walk; each reading is a walk of its own."
+        note = "This is the report of its latest walk; each reading is a new walk."
     rows.append(("", Html(f'<span class="br-quiet">{note}</span>')))
     return _drawn(sheet(Html(caption), rows))
 
@@ -149,7 +149,7 @@ def _meaning(report: WalkReport) -> str | None:
 
 
 def _mark(report: WalkReport) -> Html:
-    """The certificate as it is seen at a glance, by word, sign and colour."""
+    """The certificate as a badge."""
     if report.started_at is None:
         return Html('<span class="br-mark br-open">not read yet</span>')
     if report.ended_at is None:

@@ -1,13 +1,12 @@
-"""The style that goes with what is drawn: no rule reaches beyond an element of class ``backread``.
+"""The style of the HTML: no rule reaches beyond an element of class ``backread``.
 
-Colours are those around, and tints that are seen through, so that text is readable on light and on
-dark without knowing which it is. The class stands twice in selectors that must win over a
-notebook's own rules for tables.
+Colours are inherited, with translucent tints, so that text is readable in light and dark themes.
+Selectors repeat the class where they must win over a notebook's own rules for tables.
 """
 
 from __future__ import annotations
 
-__all__ = ["BAR", "TABLES", "TALK"]
+__all__ = ["BAR", "CHAT", "TABLES"]
 
 _BASE = """
 .backread{color:inherit;font-family:inherit;line-height:1.45;max-width:100%;\
@@ -44,8 +43,8 @@ padding:0 .6em;white-space:nowrap}}
 padding:0 .3em;white-space:nowrap}}
 </style>"""
 
-TALK = f"""<style>{_BASE}
-.backread.br-talk{{max-width:46em}}
+CHAT = f"""<style>{_BASE}
+.backread.br-chat{{max-width:46em}}
 .backread .br-head{{border-bottom:1px solid rgba(128,128,128,.3);padding:.2em 0 .4em}}
 .backread .br-day,.backread .br-note{{margin:.7em 0 .3em;text-align:center}}
 .backread .br-message{{align-items:flex-start;display:flex;flex-direction:column;margin:.3em 0}}

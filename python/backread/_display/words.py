@@ -1,4 +1,4 @@
-"""Numbers, times and text in words: what a page and a terminal show alike."""
+"""Numbers, times and text, formatted for notebooks and terminals."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-__all__ = ["amount", "counts", "duration", "line", "moment", "plain", "unseen", "visible"]
+__all__ = ["amount", "counts", "duration", "is_invisible", "line", "moment", "plain", "visible"]
 
-# Characters that steer a terminal, shown as the pictures that Unicode has of them.
+# Terminal control characters, shown as Unicode's control pictures.
 _PICTURES: dict[int, int | str | None] = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},
     0x7F: 0x2421,
     **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
 }
-# Text between these is shown in another order, and so may be what follows them on the line.
-_TURNS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_PLAIN = _PICTURES | {0x2028: "\n", 0x2029: "\n"} | dict.fromkeys(_TURNS)
+# Bidirectional controls, which reorder the text that follows them on the line.
+_BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_PLAIN = _PICTURES | {0x2028: "\n", 0x2029: "\n"} | dict.fromkeys(_BIDI)
 
-# Blanks, and what Unicode has fonts leave out where they do not know it.
+# Blanks, and characters that Unicode calls default ignorable.
 _UNSEEN = re.compile(
     r"[\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]*"
@@ -26,17 +26,17 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Text whose control characters show as pictures, but for tabs and ends of lines."""
+    """Text with control characters as pictures, except tabs and line ends."""
     return text.replace("\r\n", "\n").translate(_PICTURES)
 
 
-def unseen(text: str) -> bool:
-    """Whether nothing of it can be seen: it is empty, blank, or of characters without a shape."""
+def is_invisible(text: str) -> bool:
+    """Whether the text is empty, blank, or has only invisible characters."""
     return _UNSEEN.fullmatch(visible(text)) is not None
 
 
 def plain(text: str) -> str:
-    """Text for a terminal: as `visible`, and without characters that turn its direction."""
+    """Text for a terminal: as `visible`, and without bidirectional controls."""
     return text.replace("\r\n", "\n").translate(_PLAIN)
 
 
@@ -70,7 +70,7 @@ def duration(seconds: float) -> str:
 
 def moment(time: datetime) -> str:
     """``2024-03-05 09:31:07.042 UTC``; a fraction of zero is left out."""
-    told = time.astimezone(UTC) if time.tzinfo else time
-    timespec = "milliseconds" if told.microsecond else "seconds"
-    text = told.replace(tzinfo=None).isoformat(sep=" ", timespec=timespec)
+    utc = time.astimezone(UTC) if time.tzinfo else time
+    timespec = "milliseconds" if utc.microsecond else "seconds"
+    text = utc.replace(tzinfo=None).isoformat(sep=" ", timespec=timespec)
     return f"{text} UTC" if time.tzinfo else text

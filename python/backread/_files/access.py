@@ -1,9 +1,9 @@
-"""Files that are as private as the folder they are in.
+"""Creates and opens files that are as private as the folder they are in.
 
-A folder made here is 0700 and its files 0600. In a folder that someone else made, a new file takes
-the folder's mode & 0666 and its group; a file that takes another's place keeps that one's. Modes
-are set with chmod: the umask belongs to the whole process. Root gives what it makes to the owner
-of the folder. Windows has none of this: there access is inherited from the folder.
+New folders get the mode 0700, their files 0600. In an existing folder, a new file gets the folder's
+mode & 0666 and its group; a file that replaces another keeps that one's. Modes are set with chmod,
+because changing the umask would affect the whole process. Root gives new files to the folder's
+owner. On Windows, access is inherited from the folder.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = [
     "read_file",
 ]
 
-# Windows has no such flags; the last keeps a named pipe from blocking the call.
+# Windows lacks these flags; O_NONBLOCK prevents a named pipe from blocking open().
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 BINARY = getattr(os, "O_BINARY", 0)
 
 
 class RefusedFileError(PermissionError):
-    """A file or folder is unsafe to use; the text says why, and what to do."""
+    """A file or folder is unsafe to use; the message says why and what to do."""
 
     def __init__(self, why: str) -> None:
         super().__init__(errno.EPERM, why)
@@ -55,7 +55,7 @@ class RefusedFileError(PermissionError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may use a file: its mode, group and owner; None leaves the group and owner."""
+    """A file's mode, and its owner and group; None leaves these unchanged."""
 
     mode: int
     owner: tuple[int, int] | None
@@ -65,9 +65,9 @@ class Access:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder and those above it where they are missing, for this user alone.
+    """Creates the folder and missing parents, private to this user.
 
-    `RefusedFileError` for one that `check_folder` refuses.
+    Raises `RefusedFileError` for an existing folder that `check_folder` refuses.
     """
     try:
         folder.mkdir(0o700)
@@ -84,26 +84,26 @@ def make_folder(folder: Path) -> None:
 
 
 def make_folder_above(folder: Path) -> None:
-    """Makes the folder where it is missing; one that is there may be anyone's."""
+    """Creates the folder if it is missing; an existing one is not checked."""
     if not folder.is_dir():
         make_folder(folder)
 
 
 def make_subfolder(folder: Path, *, keep: int = 0o2777) -> None:
-    """Makes a folder of ours with the mode (as far as in ``keep``) and group of the one above."""
+    """Creates a folder with its parent's group and those bits of its mode that are in ``keep``."""
     try:
         folder.mkdir(0o700)
     except FileExistsError:
         if not stat.S_ISDIR(folder.lstat().st_mode):
             raise RefusedFileError(
-                f"{folder} is a symbolic link or a file, where backread has a folder; remove it"
+                f"{folder} is a symbolic link or a file, where backread needs a folder; remove it"
             ) from None
         return
     give_folder(folder, folder.parent, keep=keep)
 
 
 def give_folder(folder: Path, like: Path, *, keep: int = 0o2777) -> None:
-    """Gives a folder that was just made the mode (as far as in ``keep``) and group of another."""
+    """Gives a new folder another's group and those bits of its mode that are in ``keep``."""
     if os.name == "nt":
         return
     keep_for_owner(folder)
@@ -117,9 +117,9 @@ def give_folder(folder: Path, like: Path, *, keep: int = 0o2777) -> None:
 
 
 def check_folder(folder: Path, *, shared: bool = False) -> None:
-    """`RefusedFileError` for a folder in which others could put files in the place of ours.
+    """Raises `RefusedFileError` for a folder in which other users could replace our files.
 
-    ``shared`` allows one such as /tmp, in which others may add files but not replace ours.
+    ``shared`` allows folders with the sticky bit, such as /tmp: others may only add files.
     """
     if os.name == "nt":
         return
@@ -129,8 +129,8 @@ def check_folder(folder: Path, *, shared: bool = False) -> None:
     mode, user = stat.S_IMODE(found.st_mode), os.geteuid()
     if mode & stat.S_IWOTH and not (shared and mode & stat.S_ISVTX):
         raise RefusedFileError(
-            f"every user of this machine may write to {folder} (mode {mode:04o}); take that right "
-            "away (chmod o-w), or name a new folder in it"
+            f"every user of this machine may write to {folder} (mode {mode:04o}); remove that "
+            "permission (chmod o-w), or choose a new folder in it"
         )
     if user in (0, found.st_uid) or found.st_uid == 0:
         return
@@ -138,12 +138,12 @@ def check_folder(folder: Path, *, shared: bool = False) -> None:
         return
     raise RefusedFileError(
         f"{folder} belongs to another user (uid {found.st_uid}), and no group of this process may "
-        "write to it; name a folder of your own, or have its owner share it with a group"
+        "write to it; choose one of your own folders, or ask the owner to share it with a group"
     )
 
 
 def keep_for_owner(folder: Path) -> None:
-    """Gives us all rights in a folder that we just made: a umask may have taken some away."""
+    """Restores the owner's rights to a new folder, which the umask may have removed."""
     if os.name != "nt" and folder.lstat().st_mode & 0o700 != 0o700:
         folder.chmod(0o700)
 
@@ -152,9 +152,9 @@ def keep_for_owner(folder: Path) -> None:
 
 
 def create(path: Path, *, like: Path | None = None) -> IO[bytes]:
-    """A new file, opened for writing, with the access of ``like`` if that is there.
+    """Creates a file and opens it for reading and writing, with the access of ``like``, if any.
 
-    FileExistsError where there is anything of that name.
+    Raises FileExistsError if the path exists.
     """
     descriptor = create_private(path)
     try:
@@ -170,9 +170,9 @@ def create(path: Path, *, like: Path | None = None) -> IO[bytes]:
 
 
 def open_or_create(path: Path) -> IO[bytes]:
-    """A file of ours for reading and writing, made where there is none.
+    """Opens a file for reading and writing; creates it if it is missing.
 
-    `RefusedFileError` where it is a symbolic link, or no file at all.
+    Raises `RefusedFileError` unless it is a regular file.
     """
     while True:
         try:
@@ -184,13 +184,13 @@ def open_or_create(path: Path) -> IO[bytes]:
 
 
 def read_file(path: Path) -> bytes:
-    """What a file of ours holds; `RefusedFileError` where it is a symbolic link or no file."""
+    """The content of a file; raises `RefusedFileError` unless it is a regular file."""
     with os.fdopen(_open(path, os.O_RDONLY), "rb") as file:
         return file.read()
 
 
 def give_like_folder(path: Path, folder: Path) -> None:
-    """Gives a file that another library made the access of a new file in the folder."""
+    """Gives a file that another library created the access of a new file in the folder."""
     descriptor = _open(path, os.O_RDWR)
     try:
         give(descriptor, _access_in(folder))
@@ -199,13 +199,13 @@ def give_like_folder(path: Path, folder: Path) -> None:
 
 
 def flush_file(path: Path) -> None:
-    """Waits until the file's bytes are on the disk."""
+    """Flushes the file to the disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def flush_directory(directory: Path) -> None:
-    """Waits until the directory's entries are on the disk; Windows has no such call."""
+    """Flushes the directory's entries to the disk; does nothing on Windows, which cannot."""
     if os.name == "nt":
         return
     descriptor = os.open(directory, os.O_RDONLY)
@@ -219,7 +219,7 @@ def flush_directory(directory: Path) -> None:
 
 
 def access_of(target: Path) -> Access:
-    """The access of what is at this path, or of a new file there; refuses all but plain files."""
+    """The access of the regular file at this path, or of a new file if there is none."""
     try:
         found = target.lstat()
     except FileNotFoundError:
@@ -229,15 +229,15 @@ def access_of(target: Path) -> Access:
     _refuse_special(target, found)
     if os.name != "nt" and found.st_uid != os.geteuid() and _is_open(target.parent.stat()):
         raise RefusedFileError(
-            f"{target} belongs to another user, in a folder to which everyone may write; name "
-            "another file"
+            f"{target} belongs to another user, and every user may write to its folder; "
+            "choose another file"
         )
     return Access(stat.S_IMODE(found.st_mode) & 0o777, _owner(found))
 
 
 def _access_in(folder: Path) -> Access:
     found = folder.stat()
-    # Where everyone may add files, as in /tmp, the folder says nothing about ours.
+    # The mode of a world-writable folder such as /tmp says nothing about the access to a file.
     if _is_open(found):
         return Access(0o600, None)
     return Access(stat.S_IMODE(found.st_mode) & 0o666 | 0o600, _owner(found))
@@ -255,17 +255,17 @@ def give(descriptor: int, access: Access) -> None:
     """Gives an open file or folder its mode and group."""
     if os.name == "nt":
         return
-    mode, held = access.mode, os.fstat(descriptor)
-    # Only root can give files away; it leaves none behind that the folder's owner cannot remove.
+    mode, found = access.mode, os.fstat(descriptor)
+    # Only root can change the owner; the folder's owner must be able to remove the file.
     wanted = None
     if access.owner is not None:
         user, group = access.owner
-        wanted = (user if os.geteuid() == 0 else held.st_uid, group)
-    if wanted is not None and wanted != _owner(held):
+        wanted = (user if os.geteuid() == 0 else found.st_uid, group)
+    if wanted is not None and wanted != _owner(found):
         try:
             os.fchown(descriptor, *wanted)
         except OSError:
-            # The group that it has is not the one that the mode was meant for.
+            # The group bits were meant for the other group.
             mode &= ~0o070
     if stat.S_IMODE(os.fstat(descriptor).st_mode) == mode:
         return
@@ -274,13 +274,13 @@ def give(descriptor: int, access: Access) -> None:
     except OSError:
         if os.fstat(descriptor).st_mode & 0o066 & ~mode:
             raise RefusedFileError(
-                "the file system keeps no permissions, so that others could read the files; "
-                "choose a folder on another one"
+                "the file system does not support permissions, so others could read the files; "
+                "choose a folder on another file system"
             ) from None
 
 
 def create_private(path: Path) -> int:
-    """A new file for this user alone; FileExistsError where there is anything of that name."""
+    """Creates a file private to this user; raises FileExistsError if the path exists."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINK | BINARY, 0o600)
 
 
@@ -300,7 +300,7 @@ def _open(path: Path, flags: int) -> int:
 
 
 def check_file(path: Path) -> None:
-    """`RefusedFileError` where there is anything but a plain file of ours to write to."""
+    """Raises `RefusedFileError` if the path exists and is unsafe to write to."""
     with suppress(FileNotFoundError):
         found = path.lstat()
         _refuse_special(path, found)
@@ -308,7 +308,7 @@ def check_file(path: Path) -> None:
 
 
 def _refuse_linked(path: Path, found: os.stat_result) -> None:
-    # The owner of a folder can put a second name of our files there, but not a copy.
+    # The owner of the folder could have linked another of our files there.
     if os.name != "nt" and found.st_nlink > 1 and path.parent.stat().st_uid != os.geteuid():
         raise RefusedFileError(
             f"{path} is a hard link, and the folder belongs to another user; remove it"
@@ -318,7 +318,8 @@ def _refuse_linked(path: Path, found: os.stat_result) -> None:
 def _refuse_special(path: Path, found: os.stat_result) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise RefusedFileError(
-            f"{path} is a symbolic link, which is not followed; remove it, or name the file itself"
+            f"{path} is a symbolic link, which is not followed; remove it, or use the path of the "
+            "file"
         )
     if not stat.S_ISREG(found.st_mode):
-        raise RefusedFileError(f"{path} is not a regular file; name another")
+        raise RefusedFileError(f"{path} is not a regular file; choose another")

@@ -1,6 +1,7 @@
-"""Unfinished files and folders: under a random name, and locked by their process.
+"""Temporary files and folders, renamed to their target when complete.
 
-The lock tells the next process whether their process was killed, and so whether to remove them.
+The writing process locks them. Unlocked ones were left by a killed process, so the next removes
+them.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ __all__ = [
 
 UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{16}\.unfinished", re.DOTALL)
 LONGEST_STEM = 50
-"""So many characters of a name are in its unfinished one, which must stay below 255 bytes."""
+"""How much of the name is in the temporary one: file names are limited to 255 bytes."""
 
 
 class Unfinished:
     """A private file under a temporary name, which is renamed to its target when complete.
 
-    As a context manager it is renamed at the end of the block, or removed after an error. First
-    removes what a killed process left of the same file.
+    As a context manager it is renamed at the end of the block, or removed after an error. Creating
+    it removes those that killed processes left for the same target.
     """
 
     def __init__(self, target: Path) -> None:
@@ -59,11 +60,11 @@ class Unfinished:
             self.file = os.fdopen(create_private(self.path), "w+b")
             if _lock(self.file.fileno()) and os.fstat(self.file.fileno()).st_nlink:
                 return
-            # Another process took it for a killed one's, in the moment before it was locked.
+            # Another process removed it before it was locked, as one of a killed process.
             self.file.close()
 
     def place(self) -> None:
-        """Puts it in the place of what was there, on the disk."""
+        """Flushes it to the disk and renames it to the target, replacing an existing file."""
         self._finish()
         if os.name == "nt":
             self.file.close()
@@ -73,7 +74,7 @@ class Unfinished:
         flush_directory(self._target.parent)
 
     def place_new(self) -> bool:
-        """Puts it in its place, on the disk; False, with nothing done, where something is there."""
+        """Like `place`, but removes the file and returns False if the target exists."""
         self._finish()
         self._done = True
         try:
@@ -82,7 +83,7 @@ class Unfinished:
             return False
         finally:
             self.file.close()
-            # Without its lock it may be taken for a killed process's, and be gone by now.
+            # Once unlocked, another process may have removed it as one of a killed process.
             self.path.unlink(missing_ok=True)
         flush_directory(self._target.parent)
         return True
@@ -99,7 +100,7 @@ class Unfinished:
 
     def _finish(self) -> None:
         self.file.flush()
-        # Only now: what it replaces may be a file that even its owner cannot write to.
+        # Last, since the target's mode may forbid writing even to its owner.
         give(self.file.fileno(), access_of(self._target))
         os.fsync(self.file.fileno())
 
@@ -115,15 +116,15 @@ class Unfinished:
 
 
 def unfinished_name(name: str) -> str:
-    """A random name for what will be called ``name``; readers of folders pass over it."""
+    """A random temporary name for ``name``; hidden, so that readers of the folder ignore it."""
     return f".{name[:LONGEST_STEM]}.{secrets.token_hex(8)}.unfinished"
 
 
 @contextmanager
 def private_folder(directory: Path, name: str) -> Iterator[Path]:
-    """A folder for this user alone, gone at the end of the block unless it was renamed.
+    """A folder private to this user, removed at the end of the block unless it was renamed.
 
-    What killed processes left under that name is removed first.
+    Those that killed processes left for the same name are removed first.
     """
     folder, descriptor = _make_private(directory, name)
     try:
@@ -135,15 +136,15 @@ def private_folder(directory: Path, name: str) -> Iterator[Path]:
 
 
 def scratch_folder() -> Path:
-    """A folder of this process in the system's one for temporary files, removed at its end."""
+    """This process's folder for temporary files, removed when the process exits."""
     process = os.getpid()
-    held = _scratch.get(process)
-    if held is None:
-        made, _ = _make_private(Path(tempfile.gettempdir()), "backread")
-        # Another thread may have been first. A forked child has a folder of its own.
-        held = _scratch.setdefault(process, made)
-        atexit.register(_remove_scratch, process, made)
-    return held
+    folder = _scratch.get(process)
+    if folder is None:
+        created, _ = _make_private(Path(tempfile.gettempdir()), "backread")
+        # Another thread may have been first. A forked child gets a separate folder.
+        folder = _scratch.setdefault(process, created)
+        atexit.register(_remove_scratch, process, created)
+    return folder
 
 
 _scratch: dict[int, Path] = {}
@@ -155,7 +156,7 @@ def _remove_scratch(process: int, folder: Path) -> None:
 
 
 def _make_private(directory: Path, name: str) -> tuple[Path, int | None]:
-    """The folder, and what holds its lock."""
+    """The folder, and the file descriptor that holds its lock."""
     remove_leftovers(directory, name)
     while True:
         folder = directory / unfinished_name(name)
@@ -163,7 +164,7 @@ def _make_private(directory: Path, name: str) -> tuple[Path, int | None]:
         keep_for_owner(folder)
         if os.name == "nt":
             return folder, None
-        # As with files, it may be taken for a killed process's until it is locked.
+        # As with files, another process may remove it before it is locked.
         with suppress(FileNotFoundError):
             descriptor = os.open(folder, os.O_RDONLY)
             if _lock(descriptor) and os.fstat(descriptor).st_nlink:
@@ -172,9 +173,9 @@ def _make_private(directory: Path, name: str) -> tuple[Path, int | None]:
 
 
 def remove_leftovers(directory: Path, name: str | None = None) -> None:
-    """Removes what killed processes left unfinished here, of that name or of any.
+    """Removes the temporary files and folders of killed processes, for one name or for all.
 
-    What a running process has locked stays, and so does what cannot be removed.
+    Those locked by a running process stay, and errors are ignored.
     """
     stem = None if name is None else name[:LONGEST_STEM]
     with suppress(OSError), os.scandir(directory) as entries:
@@ -189,7 +190,7 @@ def _remove_leftover(path: Path) -> None:
     found = path.lstat()
     is_folder = stat.S_ISDIR(found.st_mode)
     if os.name == "nt":
-        # A file that is open cannot be removed there, but a folder can be emptied under a process.
+        # Open files cannot be removed there, but a folder in use could be emptied.
         if not is_folder:
             path.unlink()
         return
@@ -200,7 +201,7 @@ def _remove_leftover(path: Path) -> None:
         return
     descriptor = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | NO_LINK)
     try:
-        if not _lock(descriptor, quietly=False):
+        if not _lock(descriptor, if_unsupported=False):
             return
         if is_folder:
             shutil.rmtree(path, ignore_errors=True)
@@ -212,22 +213,22 @@ def _remove_leftover(path: Path) -> None:
 
 if sys.platform == "win32":
 
-    def _lock(descriptor: int, *, quietly: bool = True) -> bool:
-        # What is open cannot be removed there, so that it needs no lock.
-        return quietly
+    def _lock(descriptor: int, *, if_unsupported: bool = True) -> bool:
+        # Open files cannot be removed there, so they need no lock.
+        return if_unsupported
 
 else:
     import fcntl
 
-    def _lock(descriptor: int, *, quietly: bool = True) -> bool:
-        """Marks it as that of a running process; False where it is another's.
+    def _lock(descriptor: int, *, if_unsupported: bool = True) -> bool:
+        """Locks it; False if another process has the lock.
 
-        Where the file system keeps no locks, ``quietly`` counts it as ours.
+        Returns ``if_unsupported`` if the file system has no locks.
         """
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         except OSError:
-            return quietly
+            return if_unsupported
         return True

@@ -1,4 +1,4 @@
-"""What a later probe found otherwise, less what the size of its sample explains."""
+"""Differences between two probes, except those that sampling explains."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "changes"]
 
 CHANCE = 0.001
-"""What is likelier than this to show in one sample and not in the other is no difference."""
+"""The significance level: a difference likelier than this by chance is not reported."""
 
 FEWER = 4
-"""Of so many rows at least one has a sender of a kind, or a property."""
+"""One row in this many is assumed to have a sender of a given kind, or a custom property."""
 
 GROUPS = {"users", "messages", "refusals", "http"}
-"""Their parts are findings of their own."""
+"""Their fields are separate findings."""
 
-# Sets of names: only what came is certain, for a sample may lack what is rare.
+# Sets of names: only additions count, since a sample may lack rare ones.
 GROWING = {"sender_types", "http.rate_limit_headers"}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One finding that was ``was`` and is ``now``; `ServiceProfile.differences` gives them.
+    """One finding that changed from ``was`` to ``now``, from `ServiceProfile.differences`.
 
-    ``path`` names the finding (``"users.order"``), ``note`` says more in words, where there is
-    more to say. ``str()`` is the line that ``backread probe --against`` prints.
+    ``path`` names the finding (``"users.order"``), ``note`` explains it in words, if
+    needed. ``str()`` is the line that ``backread probe --against`` prints.
     """
 
     path: str
@@ -43,8 +43,8 @@ class Difference:
     note: str | None = None
 
     def __str__(self) -> str:
-        said = f"{self.path}: was {finding(self.was)}, is {finding(self.now)}"
-        return f"{said} ({self.note})" if self.note else said
+        text = f"{self.path}: was {finding(self.was)}, is {finding(self.now)}"
+        return f"{text} ({self.note})" if self.note else text
 
 
 # As for the records of backread.models.
@@ -52,7 +52,7 @@ Difference.__setattr__ = _refuse_assignment  # type: ignore[method-assign]
 
 
 def changes(earlier: ServiceProfile, later: ServiceProfile) -> Iterator[Difference]:
-    """One for each finding that was measured in the earlier profile and is not the same now."""
+    """One for each finding that the earlier probe measured and that is different now."""
     leaves = [leaf for leaf in earlier.differs(later) if not leaf.startswith("fields.")]
     for path in sorted({_finding(leaf) for leaf in leaves}):
         yield from _compare(path, earlier, later)
@@ -87,7 +87,7 @@ def _all_fields(earlier: ServiceProfile, later: ServiceProfile) -> Iterator[Diff
     for kind in sorted(earlier.fields.keys() | later.fields.keys()):
         was, now = earlier.fields.get(kind), later.fields.get(kind)
         if was is None or now is None:
-            # A sample without such an object says nothing; senders of a new type are told as such.
+            # A sample without such an object proves nothing; sender types are a separate finding.
             continue
         counts = _objects(earlier, kind), _objects(later, kind)
         for name in sorted(was.keys() | now.keys()):
@@ -104,7 +104,7 @@ def _field(
             yield Difference(path, _types(was), None, "gone")
     elif was is not None and now is not None:
         new = set(now.types) - set(was.types)
-        # Where it was null throughout, its type is not known.
+        # The type of a field that was always null is unknown.
         if new and was.types:
             yield Difference(f"{path}.types", was.types, now.types)
         for share in ("null_share", "missing_share"):
@@ -118,19 +118,19 @@ def _types(found: FieldProfile) -> tuple[str, ...]:
 
 
 def _objects(profile: ServiceProfile, kind: str) -> int:
-    """About so many objects of a kind were looked at."""
+    """The approximate number of objects of this kind in the sample."""
     if kind == "page":
         return profile.http.statuses.get(200, 0) // 2
     if kind in ("user", "message"):
         return profile.users.rows if kind == "user" else profile.messages.rows
     if kind == "user_attribute":
         return profile.users.rows // FEWER
-    # The others are of many kinds, and each has fields of its own.
+    # Other senders are of many kinds, each with different fields.
     return 0 if kind == "other_sender" else profile.messages.rows // FEWER
 
 
 def _by_chance(before: float, rows_before: int, after: float, rows_after: int) -> bool:
-    """Whether one of two samples may lack by chance what a share of the other has."""
+    """Whether one sample may lack by chance what a share of the other one has."""
     if before > 0 and after > 0:
         return True
     share, rows = (before, rows_after) if before > 0 else (after, rows_before)

@@ -26,7 +26,7 @@ Shape: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class AnswerProfile:
-    """One answer: its status and media type, and the shape of its body if it is no success.
+    """One answer: its status and media type, and the shape of its body if it is an error.
 
     ``shape`` is ``None`` for a success, and where the body is not JSON.
     """
@@ -38,10 +38,10 @@ class AnswerProfile:
 
 @dataclass(frozen=True, slots=True)
 class LimitAnswer:
-    """What a ``limit`` outside of 1 to 99 got.
+    """The answer to a ``limit`` outside of 1 to 99.
 
     ``treatment``: ``"refused"`` (a status from 400 to 499), ``"clamped"`` (to the nearest limit
-    that is allowed), ``"ignored"`` (the default page came), ``"applied"`` (as asked), ``"other"``.
+    that is allowed), ``"ignored"`` (the default page), ``"applied"`` (as requested), ``"other"``.
     ``applied`` is the limit of the answer, in rows.
     """
 
@@ -61,7 +61,7 @@ class ListOrder:
 
 @dataclass(frozen=True, slots=True)
 class PastEnd:
-    """What an offset past the last row gets: no rows, a status from 400 to 499, earlier rows."""
+    """The answer to an offset past the last row: no rows, a status of 400 to 499, earlier rows."""
 
     gives: Literal["empty", "error", "earlier_rows"]
     status: int
@@ -69,9 +69,9 @@ class PastEnd:
 
 @dataclass(frozen=True, slots=True)
 class ListProfile:
-    """The habits of one kind of list.
+    """The behaviour of one kind of list.
 
-    - ``rows``: distinct rows that the findings rest on.
+    - ``rows``: the number of distinct rows examined.
     - ``stable``: a page that is requested twice has its rows in the same order.
     - ``total_exact``: ``total`` is the number of rows; ``total_error``: how many more it says.
     - ``short_pages``: a page held fewer rows than it could.
@@ -100,7 +100,7 @@ class Follows:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """What requests get that cannot be answered; each was sent once."""
+    """The answers to invalid requests; each was sent once."""
 
     wrong_secret: AnswerProfile | None
     other_accept: AnswerProfile | None
@@ -111,7 +111,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class HttpProfile:
-    """What the service's HTTP is like.
+    """The HTTP behaviour of the service.
 
     - ``compression``: the content coding of a page, ``"none"`` without one.
     - ``validators``: those of ``etag`` and ``last-modified`` that a page came with;
@@ -133,7 +133,7 @@ class HttpProfile:
 class FieldProfile:
     """One field over the sample: JSON types seen but null, and how often it was null or missing.
 
-    Shares are from 0 to 1. ``documented``: the interface names the field.
+    Shares are from 0 to 1. ``documented``: the API documents the field.
     """
 
     documented: bool

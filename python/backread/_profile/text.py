@@ -1,4 +1,4 @@
-"""A service's profile in words: one line for each finding."""
+"""A service profile as text, one line per finding."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from backread.profile import ServiceProfile
 
 NO_ORDER = "the rows are in the order of none of their fields"
-"""The note of a list whose order was looked for; any other says why it was not."""
+"""The note of a list without an order; any other note says why none was measured."""
 
 
 def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
-    """Each finding in words."""
+    """The name and text of each finding."""
     http = profile.http
     rows: list[tuple[str, str | None]] = [
         ("measured at", f"{profile.measured_at:%Y-%m-%d %H:%M:%S} UTC"),
@@ -68,12 +68,12 @@ def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
     ]
     for kind, seen in profile.fields.items():
         rows += [(f"{kind}.{name}", _field(found)) for name, found in seen.items()]
-    said = [(name, "not measured" if value is None else value) for name, value in rows]
-    return said + [(f"note: {path}", reason) for path, reason in profile.notes.items()]
+    measured = [(name, "not measured" if value is None else value) for name, value in rows]
+    return measured + [(f"note: {path}", reason) for path, reason in profile.notes.items()]
 
 
 def finding(value: object) -> str:
-    """One finding in words, whatever it is."""
+    """One finding of any type as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, LimitAnswer):
@@ -150,5 +150,5 @@ def _field(found: FieldProfile) -> str:
     if found.missing_share:
         parts.append(f"missing {found.missing_share:.1%}")
     if not found.documented:
-        parts.append("not in the interface")
+        parts.append("undocumented")
     return ", ".join(parts)

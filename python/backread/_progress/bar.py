@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from backread._client.listing import AsyncListing, Listing
 from backread._display.words import duration
-from backread._progress.output import State, Surface, find_surface
+from backread._progress.output import ProgressOutput, State, find_output
 from backread._progress.text import sync_parts, walk_parts
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ SECONDS_BETWEEN = 0.2
 SECONDS_STILL = 600.0
 """A walk without progress for this long is no longer drawn: its reader may have abandoned it."""
 
-_drawings: weakref.WeakSet[_Drawing] = weakref.WeakSet()
-"""Active drawings. They end before the interpreter exits: no thread may hold stderr then."""
+_displays: weakref.WeakSet[_Display] = weakref.WeakSet()
+"""Active displays. They end before the interpreter exits: no thread may hold stderr then."""
 
 
 @overload
@@ -45,13 +45,16 @@ def progress(listing: Listing[T] | AsyncListing[T]) -> Listing[T] | AsyncListing
 
     The bar is below the cell in a notebook, a line on stderr in a terminal, and not shown elsewhere
     (stderr is a file or a pipe); no other package is needed. It works with everything that reads a
-    listing: ``for``, ``async for``, ``to_polars()``, ``polars.DataFrame(...)``. Requests and errors
-    are unchanged; nothing is sent until the first item is requested. The original
-    ``listing.report`` also reports this reading. The bar has no length if the service sends no
-    ``total``, and for ``messages.all()``.
+    listing. Requests and errors are unchanged; nothing is sent until the first item is requested.
+    The original ``listing.report`` also reports this reading. The bar has no length if the service
+    sends no ``total``, and for ``messages.all()``. For a sync, use
+    ``mirror.sync(client, progress=True)``.
 
-    For a sync, use ``mirror.sync(client, progress=True)``. Raises TypeError for anything but a
-    `Listing` or an `AsyncListing`.
+    Raises:
+        TypeError: ``listing`` is neither a `Listing` nor an `AsyncListing`.
+
+    Example:
+        ``for user in progress(client.users.list()): ...``
     """
     if not isinstance(listing, Listing | AsyncListing):
         raise TypeError(
@@ -68,29 +71,29 @@ def progress(listing: Listing[T] | AsyncListing[T]) -> Listing[T] | AsyncListing
 
 @contextmanager
 def shown_sync(
-    tell: Callable[[SyncProgress], object] | None,
+    callback: Callable[[SyncProgress], object] | None,
 ) -> Generator[Callable[[SyncProgress], object] | None, None, None]:
-    """The callback for each commit of a sync whose progress is shown; it also calls ``tell``."""
-    surface = find_surface()
-    if surface is None:
-        yield tell
+    """A callback that shows progress and calls ``callback``, or ``callback`` if none is shown."""
+    output = find_output()
+    if output is None:
+        yield callback
         return
     latest: list[SyncProgress] = []
 
     def show(now: SyncProgress) -> None:
         latest[:] = [now]
-        surface.show(_sync_state(now))
-        if tell is not None:
-            tell(now)
+        output.show(_sync_state(now))
+        if callback is not None:
+            callback(now)
 
-    surface.show(State("starting"))
+    output.show(State("starting"))
     try:
         yield show
     except BaseException as error:
         parts = tuple(sync_parts(latest[-1])) if latest else ()
-        surface.end(State("sync stopped", (*parts, type(error).__name__)))
+        output.end(State("sync stopped", (*parts, type(error).__name__)))
         raise
-    surface.end(State("synced", tuple(sync_parts(latest[-1])) if latest else ()))
+    output.end(State("synced", tuple(sync_parts(latest[-1])) if latest else ()))
 
 
 def _sync_state(now: SyncProgress) -> State:
@@ -112,7 +115,7 @@ class _ShownWalk:
     def __init__(self, start: Callable[[], Walk], title: str) -> None:
         self._walk = start()
         self._title = title
-        self._drawing: _Drawing | None = None
+        self._display: _Display | None = None
         self._begun = False
 
     @property
@@ -137,15 +140,15 @@ class _ShownWalk:
 
     def stop(self) -> None:
         self._walk.stop()
-        if self._drawing is not None:
-            self._drawing.end()
+        if self._display is not None:
+            self._display.end()
 
     def take_error(self) -> BaseException | None:
         return self._walk.take_error()
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+    def arrow_stream(self, requested_schema: object | None, read_ahead: bool) -> object:
         self._begin()
-        return self._walk.__arrow_c_stream__(requested_schema)
+        return self._walk.arrow_stream(requested_schema, read_ahead)
 
     def __arrow_c_schema__(self) -> object:
         return self._walk.__arrow_c_schema__()
@@ -154,28 +157,28 @@ class _ShownWalk:
         if self._begun:
             return
         self._begun = True
-        if (surface := find_surface()) is not None:
-            self._drawing = _Drawing(self._walk, self._title, surface)
+        if (output := find_output()) is not None:
+            self._display = _Display(self._walk, self._title, output)
 
 
-class _Drawing:
+class _Display:
     """Draws a walk's progress from a separate thread while the walk is read.
 
     polars and pyarrow read an Arrow stream in one call, and the service may be slow.
     """
 
-    def __init__(self, walk: Walk, title: str, surface: Surface) -> None:
+    def __init__(self, walk: Walk, title: str, output: ProgressOutput) -> None:
         self._walk = walk
         self._title = title
         # A walk over many lists sums the totals of those it has reached, so the end is unknown.
         self._one_list = title == "users" or title.startswith("messages of user ")
-        self._surface = surface
+        self._output = output
         self._began = monotonic()
-        self._left = threading.Event()
+        self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._ended = False
-        surface.show(self._state())
-        _drawings.add(self)
+        output.show(self._state())
+        _displays.add(self)
         # The context tells the notebook which cell the output belongs to.
         self._thread = threading.Thread(
             target=copy_context().run, args=(self._draw,), name="backread-progress", daemon=True
@@ -184,20 +187,20 @@ class _Drawing:
 
     def end(self) -> None:
         """Draws the last state, once."""
-        self._left.set()
+        self._stopping.set()
         with self._lock:
             if not self._ended:
                 self._ended = True
-                self._surface.end(self._last())
+                self._output.end(self._last())
 
     def join(self) -> None:
-        """Ends the drawing and waits for its thread."""
+        """Ends the display and waits for its thread."""
         self.end()
         self._thread.join()
 
     def _draw(self) -> None:
         requests, moved = 0, monotonic()
-        while not self._left.wait(SECONDS_BETWEEN):
+        while not self._stopping.wait(SECONDS_BETWEEN):
             report = self._walk.report
             if report.requests != requests:
                 requests, moved = report.requests, monotonic()
@@ -205,7 +208,7 @@ class _Drawing:
                 break
             with self._lock:
                 if not self._ended:
-                    self._surface.show(self._state())
+                    self._output.show(self._state())
         self.end()
 
     def _state(self) -> State:
@@ -226,5 +229,5 @@ class _Drawing:
 
 @atexit.register
 def _end_all() -> None:
-    for drawing in list(_drawings):
-        drawing.join()
+    for display in list(_displays):
+        display.join()

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from backread._progress.text import fitting
 
-__all__ = ["State", "Surface", "find_surface"]
+__all__ = ["ProgressOutput", "State", "find_output"]
 
 WIDEST_BAR = 24
 NARROWEST_LINE = 60
@@ -27,20 +27,20 @@ class State:
     fraction: float | None = None
 
 
-class Surface(Protocol):
+class ProgressOutput(Protocol):
     """Shows progress; each call replaces the previous output."""
 
     def show(self, now: State) -> None: ...
     def end(self, now: State) -> None: ...
 
 
-def find_surface() -> Surface | None:
+def find_output() -> ProgressOutput | None:
     """The notebook if this runs in one, else the terminal if stderr is one, else None."""
     if _in_notebook():
         return _Notebook()
     try:
         terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # stderr is None or closed
         return None
     return _Terminal() if terminal else None
 
@@ -101,16 +101,16 @@ class _Terminal:
 def _terminal_line(now: State) -> str:
     # Leaves the last column free, because some terminals wrap after writing to it.
     room = shutil.get_terminal_size().columns - 1
-    rich = _encodes("█░·")
+    unicode = _encodes("█░·")
     head = now.label
     if now.fraction is not None:
         if room >= NARROWEST_LINE:
             full = round(now.fraction * WIDEST_BAR)
-            filled, empty = "█░" if rich else "#."
+            filled, empty = "█░" if unicode else "#."
             head += f" {filled * full}{empty * (WIDEST_BAR - full)}"
         head += f" {now.fraction:.0%}"
-    said = fitting(list(now.parts), room - len(head) - 2, " · " if rich else ", ")
-    return f"{head}  {said}".rstrip()[:room]
+    details = fitting(list(now.parts), room - len(head) - 2, " · " if unicode else ", ")
+    return f"{head}  {details}".rstrip()[:room]
 
 
 def _encodes(text: str) -> bool:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from backread.mirror.report import SyncProgress
     from backread.models import WalkReport
 
-__all__ = ["brief", "describe", "fitting", "sync_parts", "walk_parts"]
+__all__ = ["describe", "fitting", "sync_parts", "walk_parts"]
 
 
 def describe(now: SyncProgress) -> str:
@@ -34,13 +34,8 @@ def describe(now: SyncProgress) -> str:
     )
 
 
-def brief(now: SyncProgress, room: int, separator: str) -> str:
-    """The same in at most ``room`` characters: the least important parts are dropped first."""
-    return fitting(sync_parts(now), room, separator)
-
-
 def sync_parts(now: SyncProgress) -> list[str]:
-    """The same in short, in parts."""
+    """The progress of a sync in short parts, for a terminal or a notebook."""
     reading = now.phase == "reading"
     done, total, kind = (
         (now.users, now.users_total, "users")

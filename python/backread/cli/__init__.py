@@ -15,7 +15,7 @@ def main() -> None:
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
-        # While modules are imported; once they are, `run` answers it.
+        # During imports; after them, `run` handles it.
         from backread.cli.stderr import say
 
         say("stopped by Ctrl-C")

@@ -1,4 +1,4 @@
-"""The application: its commands, and what surrounds each of them."""
+"""The application and its commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ __all__ = ["app", "run"]
 
 app = typer.Typer(
     name="backread",
-    help="Reads every user and every message of a chat widget's service, and never writes to it.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -38,7 +37,7 @@ app = typer.Typer(
 for _command in (users, user, messages, message, sync, report, probe, demo):
     app.command()(_command)
 
-# The mock serves by itself; what it can be made of has commands of its own.
+# `backread mock` serves; `mock record` and `mock learn` are subcommands.
 _mock = typer.Typer(callback=mock, invoke_without_command=True)
 _mock.command()(record)
 _mock.command()(learn)
@@ -59,39 +58,39 @@ def start(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version, and end."
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
     """Reads every user and every message of a chat widget's service, and never writes to it.
 
     The service is named by BACKREAD_BASE_URL, BACKREAD_API_SECRET and BACKREAD_VENDOR. Data goes to
-    stdout, all else to stderr.
+    stdout, everything else to stderr.
     """
     if context.invoked_subcommand is None:
         sys.stdout.write(f"{context.get_help()}\n")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command line and gives its exit code; writes at most one line about a failure."""
+    """Runs one command line and returns its exit code; a failure writes at most one line."""
     if sys.stderr is None:
-        # Closed by the caller (2>&-): what would be said there has no reader.
+        # Closed by the caller (2>&-).
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         say(
-            "stdout is closed, so that its output has no place to go; send it to a file or to "
+            "stdout is closed, so the output cannot be written; redirect it to a file or to "
             "/dev/null"
         )
         return USAGE
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Names and messages come in every script, and a terminal may know only one.
+        # Rows may have any script; a terminal may support only one.
         sys.stdout.reconfigure(errors="replace")
     command = typer.main.get_command(app)
     try:
-        # Not command.main(): it answers Ctrl-C and a closed pipe in its own way.
+        # Not command.main(), which handles Ctrl-C and a closed pipe differently.
         given = list(sys.argv[1:] if arguments is None else arguments)
         with warnings.catch_warnings(), said_outages():
-            # The command says it itself.
+            # The commands report unread lists themselves.
             warnings.simplefilter("ignore", IncompleteWarning)
             with command.make_context("backread", given) as context:
                 command.invoke(context)
@@ -107,7 +106,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    # What is still buffered would fail once more when the interpreter closes stdout.
+    # Buffered output would fail again when the interpreter closes stdout.
     try:
         sys.stdout.flush()
     except (OSError, ValueError):

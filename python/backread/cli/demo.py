@@ -1,4 +1,4 @@
-"""``demo``: all of it at work against the mock, in a folder that one can look into afterwards."""
+"""``demo``: syncs a mirror of the mock twice and queries it."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ QUERIES = (
 def demo(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="[FOLDER]", parser=folder_to_write, help="Where the mirror goes."),
+        typer.Argument(metavar="FOLDER", parser=folder_to_write, help="The mirror's folder."),
     ] = Path("chats"),
 ) -> None:
-    """Starts the mock, mirrors it, changes it, mirrors it again, and asks three questions."""
+    """Mirrors the mock, changes it, and runs queries."""
     from backread.mirror import Mirror
     from backread.testing import MockServer, World
 
@@ -72,22 +72,22 @@ def demo(
     world = World(seed=SEED, users=USERS, messages_per_user=(0, LONGEST))
     mirror = Mirror(folder)
     with MockServer(world) as server:
-        _say(
+        _print(
             f"The mock serves {world.total_users:,} users and {world.total_messages:,} messages "
             f"at {server.url}"
         )
-        _say(f"\nFirst sync into {folder}")
-        _tell_run(_sync(mirror, server), server)
-        _say(f"\nThe world changes: {_change(world)}")
-        _say("\nSecond sync")
-        _tell_run(_sync(mirror, server), server)
+        _print(f"\nFirst sync into {folder}")
+        _print_run(_sync(mirror, server), server)
+        _print(f"\nThe data changes: {_change(world)}")
+        _print("\nSecond sync")
+        _print_run(_sync(mirror, server), server)
     for question, query in QUERIES:
-        _say(f"\n{question}")
+        _print(f"\n{question}")
         relation = mirror.sql(query)
         print_table(relation.columns, relation.fetchall(), sys.stdout)
-    _say(
-        f"\nThe mirror stays in {folder}; read it with Mirror({str(folder)!r}).sql(...), "
-        f"see its runs with: backread report {folder}"
+    _print(
+        f"\nThe mirror is in {folder}; query it with Mirror({str(folder)!r}).sql(...), "
+        f"list its runs with: backread report {folder}"
     )
 
 
@@ -96,15 +96,15 @@ def _prepare(folder: Path) -> None:
         _remove_mirror(folder)
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UnusableArgumentError(
-            f"{folder} is there already and no demo made it; name another: backread demo FOLDER"
+            f"{folder} exists and was not created by a demo; name another: backread demo FOLDER"
         )
     make_folder(folder)
     with Unfinished(folder / DEMO_MARKER) as marker:
-        marker.file.write(b"made by backread demo, which may remove it\n")
+        marker.file.write(b"created by backread demo, which may remove it\n")
 
 
 def _remove_mirror(folder: Path) -> None:
-    # What a user put beside it stays.
+    # Only its own files: the user may have added others.
     for name in OWN_NAMES:
         path = folder / name
         if path.is_dir():
@@ -114,14 +114,14 @@ def _remove_mirror(folder: Path) -> None:
 
 
 def _sync(mirror: Mirror, server: MockServer) -> SyncReport:
-    with server.client() as client, progress() as tell:
-        return mirror.sync(client, on_progress=tell)
+    with server.client() as client, progress() as on_progress:
+        return mirror.sync(client, on_progress=on_progress)
 
 
-def _tell_run(done: SyncReport, server: MockServer) -> None:
+def _print_run(done: SyncReport, server: MockServer) -> None:
     rows = done.users + done.messages
-    _say(f"  {summary(done)}")
-    _say(
+    _print(f"  {summary(done)}")
+    _print(
         f"  {rows:,} rows in {done.seconds:.2f} s, {rows / max(done.seconds, 1e-9):,.0f} a second; "
         f"the mock has answered {sum(server.counts().values()):,} requests so far"
     )
@@ -135,10 +135,10 @@ def _change(world: World) -> str:
         world.add_messages(user_id, 4)
     for user_id in old[:3]:
         world.edit_user(user_id, name=f"Renamed {user_id}")
-    came = world.total_messages - before
-    return f"{len(users)} users and {came} messages come, 3 users are renamed"
+    added = world.total_messages - before
+    return f"{len(users)} users and {added} messages are added, 3 users are renamed"
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(plain_lines(line) + "\n")
     sys.stdout.flush()

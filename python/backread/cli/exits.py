@@ -1,18 +1,18 @@
-"""How the command ends: an exit code, and for a failure one line on stderr that says what to do.
+"""The exit codes, and the line on stderr that says what failed and what to do.
 
 =====  ========================================================================================
-0      done
-1      a package is not installed, or a fault of backread's own
+0      success
+1      a package is not installed, or a bug in backread
 2      usage or configuration: an option, an argument, a missing secret, a file, a taken port
 3      the service has no such user or message
 4      the service refused the secret, or the secret may not read this
-5      the network or the service failed, also after the retries, or the deadline passed
-6      the answer cannot be read, a strict walk proved nothing, or the messages of some users
+5      the network or the service failed, even after the retries, or the deadline passed
+6      a response cannot be decoded, a strict walk proved nothing, or the messages of some users
        could not be read
-7      the mirror's folder, or a landing's, cannot be used as it is
-8      a probe found the service otherwise than a stored profile says
+7      the folder of a mirror or a landing cannot be used
+8      a probe found differences from a stored profile
 130    Ctrl-C
-141    whoever read the output closed it (``| head``)
+141    the reader closed the pipe (``| head``)
 =====  ========================================================================================
 """
 
@@ -24,6 +24,7 @@ import re
 import traceback
 from collections.abc import Sequence
 
+from backread._client.options import ARGUMENTS
 from backread.cli.stderr import say, say_lines
 from backread.errors import (
     AuthenticationError,
@@ -35,17 +36,12 @@ from backread.errors import (
     MirrorError,
     NotFoundError,
     PermissionDeniedError,
-    RateLimitError,
-    ResponseTooLargeError,
 )
 
 __all__ = [
-    "CLOSED_PIPE",
     "FAULT",
-    "INCOMPLETE",
     "INTERRUPTED",
     "MIRROR",
-    "MOVED",
     "NOT_FOUND",
     "REFUSED",
     "SERVICE",
@@ -70,28 +66,18 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 
 OPTIONS = {
-    "base_url": "--base-url",
-    "api_secret": "--secret-file",
-    "vendor": "--vendor",
-    "timeout": "--timeout",
-    "deadline": "--deadline",
-    "max_retries": "--max-retries",
-    "max_concurrency": "--max-concurrency",
-    "rate_limit": "--rate-limit",
-    "outage_patience": "--outage-patience",
-    "proxy": "--proxy",
-    "ca_bundle": "--ca-bundle",
-    "max_response_bytes": "--max-response-bytes",
-    "allow_http": "--allow-http",
+    name: "--secret-file" if name == "api_secret" else "--" + name.replace("_", "-")
+    for name, option in ARGUMENTS.items()
+    if option.on_command_line
 }
-"""What the errors of the package call an argument, and the option of the command for it."""
+"""The option of the command for each argument that an error's text may name."""
 
 TRACEBACK_VARIABLE = "BACKREAD_TRACEBACK"
 
 NAMED = 20
-"""Users that a line names."""
+"""The most users named in one line."""
 
-# The first class that fits decides, so the narrower ones stand above their bases.
+# The first matching class decides, so subclasses come before their bases.
 CODES: tuple[tuple[type[Exception], int], ...] = (
     (ConfigurationError, USAGE),
     (NotFoundError, NOT_FOUND),
@@ -109,15 +95,15 @@ CODES: tuple[tuple[type[Exception], int], ...] = (
 
 
 class UnusableArgumentError(Exception):
-    """The command cannot do what it was asked; the text says what to change."""
+    """Arguments that cannot be used; the message says what to change."""
 
 
 class ServiceMovedError(Exception):
-    """A service is not as a profile of it says."""
+    """The service differs from its stored profile."""
 
 
 class UnreadListsError(Exception):
-    """All was read but the messages of some users; ``then`` says what may be done about it."""
+    """The messages of some users could not be read; ``then`` says what to do."""
 
     def __init__(self, users: Sequence[int], then: str) -> None:
         named = ", ".join(map(str, users[:NAMED]))
@@ -127,12 +113,12 @@ class UnreadListsError(Exception):
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code for what ended a command."""
+    """The exit code for the exception that ended a command."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, BrokenPipeError) and not isinstance(error, BackreadError):
         return CLOSED_PIPE
-    # Typer's own exceptions, which moved between its versions, carry their code.
+    # Typer's exceptions have their own code; their classes moved between its versions.
     code = getattr(error, "exit_code", None)
     if isinstance(code, int):
         return code
@@ -146,12 +132,12 @@ def exit_code(error: BaseException) -> int:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a write failed for want of room: on the disk, in a quota, in one file."""
+    """Whether a write failed for lack of space: on the disk, in a quota, or in one file."""
     return error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None))
 
 
 def say_failure(error: BaseException) -> None:
-    """Writes the line for what ended a command; nothing for a closed pipe or an ordinary end."""
+    """Writes the line for a failure; nothing for a closed pipe or success."""
     code = exit_code(error)
     if code in (0, CLOSED_PIPE):
         return
@@ -165,14 +151,14 @@ def _text(error: BaseException, code: int) -> str:
         return str(error) or "stopped by Ctrl-C"
     describe = getattr(error, "format_message", None)
     if describe is not None:
-        return f"{str(describe()).rstrip('.')}; --help shows what there is"
-    told = (ConfigurationError, AuthenticationError, RateLimitError, ResponseTooLargeError)
-    if isinstance(error, told):
-        return f"{error}{_options_for(str(error))}"
-    if code == REFUSED:
+        return f"{str(describe()).rstrip('.')}; see --help"
+    if isinstance(error, PermissionDeniedError):
         return f"{error}; check BACKREAD_API_SECRET or --secret-file"
+    # The path in the text of the other two may contain an argument's name.
+    if isinstance(error, BackreadError) and not isinstance(error, MirrorError | LandingError):
+        return f"{error}{_options_for(str(error))}"
     if isinstance(error, OSError) and not isinstance(error, BackreadError) and is_full(error):
-        # Files are named where they are written, so what is left without a name is stdout.
+        # Errors about files have a filename by now, so an error without one is about stdout.
         return (
             f"{error.filename or 'stdout'} cannot be written: {error.strerror}; free some space, "
             "or write elsewhere"
@@ -192,8 +178,8 @@ def _text(error: BaseException, code: int) -> str:
     if known and str(error):
         return str(error)
     return (
-        f"a fault of its own: {type(error).__name__}: {error}; please report it with what "
-        f"{TRACEBACK_VARIABLE}=1 shows"
+        f"bug in backread: {type(error).__name__}: {error}; please report it with the output of "
+        f"{TRACEBACK_VARIABLE}=1"
     )
 
 

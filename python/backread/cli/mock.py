@@ -1,4 +1,4 @@
-"""``mock``: the service, faked, on a port of this machine until it is stopped."""
+"""``mock``: serves a fake of the service on a local port until it is stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._client.secret import secret_in
+from backread._client.secret import read_secret_file
 from backread._files.unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import cannot_be_written, to_read, to_write
@@ -23,25 +23,26 @@ from backread.cli.stderr import say
 if TYPE_CHECKING:
     from backread.testing import World
 
-__all__ = ["mock", "parse_range"]
+__all__ = ["mock"]
 
 
 def mock(
     context: typer.Context,
     users: Annotated[
-        int | None, typer.Option("--users", min=0, help="How many users.", show_default="100")
+        int | None, typer.Option("--users", min=0, help="Number of users.", show_default="100")
     ] = None,
     messages: Annotated[
         str | None,
         typer.Option(
             "--messages",
             metavar="MIN:MAX",
-            help="How many messages a user has: a range, or a number.",
+            help="Messages per user: a range, or a number.",
             show_default="0:40",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Which world.", show_default="0")
+        int | None,
+        typer.Option("--seed", min=0, help="Seed of the generated rows.", show_default="0"),
     ] = None,
     world: Annotated[
         Path | None,
@@ -49,7 +50,7 @@ def mock(
             "--world",
             metavar="FILE",
             parser=to_read,
-            help="The world, in JSON lines: one user a line.",
+            help="Rows as JSON lines, one user per line.",
         ),
     ] = None,
     record: Annotated[
@@ -58,7 +59,7 @@ def mock(
             "--record",
             metavar="FOLDER",
             parser=to_read,
-            help="The world and the habits of `mock record`.",
+            help="Rows and behaviour recorded by `mock record`.",
         ),
     ] = None,
     dialect: Annotated[
@@ -66,8 +67,8 @@ def mock(
         typer.Option(
             "--dialect",
             metavar="TEXT",
-            help="documented, lenient or hostile, and switches: 'hostile order=newest'.",
-            show_default="documented, or what the record has",
+            help="A bundle (documented, lenient, hostile) and switches: 'hostile order=newest'.",
+            show_default="documented, or that of the record",
         ),
     ] = None,
     fault: Annotated[
@@ -75,15 +76,15 @@ def mock(
         typer.Option(
             "--fault",
             metavar="TEXT",
-            help="What goes wrong: 'users offset=99: status(429, retry_after=1) x2'. Repeatable.",
+            help="A fault: 'users offset=99: status(429, retry_after=1) x2'. Repeatable.",
         ),
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option("--rate", metavar="TEXT", help="Requests that are answered: '10/s burst=20'."),
+        typer.Option("--rate", metavar="TEXT", help="A rate limit: '10/s burst=20'."),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Where; 0 takes a free one.")
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")
     ] = 0,
     secret_file: Annotated[
         Path | None,
@@ -101,15 +102,15 @@ def mock(
             "--port-file",
             metavar="FILE",
             parser=to_write,
-            help="Written with the port once it can be reached.",
+            help="A file to write the port to once the server accepts requests.",
         ),
     ] = None,
 ) -> None:
-    """Serves a fake of the service on loopback until Ctrl-C, and prints how to reach it.
+    """Serves a fake of the service until Ctrl-C.
 
-    The lines on stdout are for a shell: they set the variables that the other commands read. The
-    address on stderr is for a browser: a page that shows what is asked, and changes what is
-    answered.
+    It listens on loopback and prints how to reach it. The lines on stdout are for a shell: they set
+    the variables that the other commands read. The URL on stderr is for a browser: a page that
+    shows the requests and changes the responses.
     """
     if context.invoked_subcommand is not None:
         _refuse_options(context)
@@ -123,7 +124,7 @@ def mock(
             record, {"--world": world, "--users": users, "--messages": messages, "--seed": seed}
         )
         dialect = learned if dialect is None else dialect
-    secret = None if secret_file is None else secret_in(secret_file, "--secret-file")
+    secret = None if secret_file is None else read_secret_file(secret_file, "--secret-file")
     stopped = Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -140,13 +141,13 @@ def mock(
         ):
             sys.stdout.write(
                 f"export BACKREAD_BASE_URL={quote(server.url)}\n"
-                # A secret of a file may hold what a shell would run.
+                # A secret from a file may contain shell syntax.
                 f"export BACKREAD_API_SECRET={quote(server.secret)}\n"
                 f"export BACKREAD_VENDOR={quote(server.vendor)}\n"
             )
             sys.stdout.flush()
             say(f"the inspector is at {server.inspector_url}")
-            # Last: whoever waits for the file finds the lines above written.
+            # Last, so that a program that waits for the file can read the lines above.
             write_port()
             # Waiting in slices, because a signal does not end a wait on Windows.
             while not stopped.wait(0.5):
@@ -159,7 +160,7 @@ def mock(
 def _endings() -> list[signal.Signals]:
     """The signals that end the command."""
     endings = [signal.SIGINT, signal.SIGTERM]
-    # A closed terminal; Windows has no such signal, and nohup has it ignored.
+    # Sent when the terminal closes; Windows lacks it, and nohup ignores it.
     hang_up = getattr(signal, "SIGHUP", None)
     if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
         endings.append(hang_up)
@@ -169,7 +170,7 @@ def _endings() -> list[signal.Signals]:
 def _world(
     file: Path | None, *, users: int | None, messages: str | None, seed: int | None
 ) -> World:
-    """The world of a file, or a made one."""
+    """The world of a file, or a generated one."""
     from backread.testing import World
 
     if file is None:
@@ -187,7 +188,7 @@ def _world(
             f"--world {file} cannot be read: {error.strerror}; name a file of JSON lines"
         ) from None
     except ValueError as error:
-        raise UnusableArgumentError(f"--world holds no world: {error}") from None
+        raise UnusableArgumentError(f"--world is not a world: {error}") from None
 
 
 def _recorded(folder: Path, beside: Mapping[str, object]) -> tuple[World, str]:
@@ -207,12 +208,12 @@ def _recorded(folder: Path, beside: Mapping[str, object]) -> tuple[World, str]:
 def _refuse_beside(what: str, made: Mapping[str, object]) -> None:
     if given := [name for name, value in made.items() if value is not None]:
         raise UnusableArgumentError(
-            f"{what} holds users and messages of its own: leave out {', '.join(given)}"
+            f"{what} already has users and messages: leave out {', '.join(given)}"
         )
 
 
 def _refuse_options(context: typer.Context) -> None:
-    """What stands before the name of another command is not for that one."""
+    """Refuses options before the name of a subcommand, which would ignore them."""
     for name in context.params:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -235,9 +236,9 @@ def parse_range(text: str) -> tuple[int, int]:
 
 @contextmanager
 def _written_at_last(path: Path | None, text: str) -> Iterator[Callable[[], None]]:
-    """What puts a file in its place, whole; it is gone at the end of the block.
+    """Yields a function that writes the file atomically; the file is removed at the end.
 
-    `UnusableArgumentError` where it cannot be written, before anything else is.
+    Raises UnusableArgumentError, before anything else happens, if the file cannot be written.
     """
     if path is None:
         yield lambda: None

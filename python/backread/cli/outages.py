@@ -1,4 +1,4 @@
-"""What the command says while the whole service is down."""
+"""Reports outages of the whole service on stderr."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Outages(logging.Handler):
 
 @contextmanager
 def said_outages() -> Iterator[None]:
-    """Says on stderr when the service stops answering, and when it answers again."""
+    """Writes a line when the service stops answering, and when it answers again."""
     logger = logging.getLogger("backread.http")
     handler, level = _Outages(), logger.level
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""What goes to stdout or into a file: JSON lines, a table, CSV, Parquet."""
+"""Writes rows to stdout or a file: JSON lines, a table, CSV, Parquet."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ __all__ = [
 ]
 
 BYTE_ORDER_MARK = "\ufeff"
-"""By which Excel knows UTF-8."""
+"""Tells Excel that a file is UTF-8."""
 
 Row = Callable[[Any], list[object]]
-"""Makes cells of an object as sent; the user is that of a message."""
+"""Makes the cells of one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Csv:
     """How CSV is written."""
 
     raw: bool = False
-    """With texts as they are, formulas too."""
+    """Writes texts unchanged, even if a spreadsheet takes them for formulas."""
     excel: bool = False
-    """With a byte order mark."""
+    """Begins with a byte order mark."""
 
 
 class Format(StrEnum):
@@ -76,25 +76,25 @@ FOREIGN = {
     *(".xlsx", ".xls", ".ods", ".gz", ".zip", ".zst", ".bz2", ".xz", ".tsv", ".feather", ".arrow"),
     *(".avro", ".orc", ".db", ".duckdb", ".sqlite", ".xml", ".html", ".pdf", ".yaml", ".yml"),
 }
-"""What other programs would take a file of this name for."""
+"""Suffixes of formats that backread does not write."""
 
 
 def format_of(given: Format | None, output: Path | None) -> Format:
-    """The format that is asked for, or that the name of the file means; JSON lines otherwise.
+    """The requested format, else the one of the file's suffix, else JSON lines.
 
-    `UnusableArgumentError` where the two differ.
+    Raises `UnusableArgumentError` if the two differ.
     """
     suffix = "" if output is None else output.suffix.lower()
     meant = SUFFIXES.get(suffix)
     if given is None and suffix in FOREIGN:
         raise UnusableArgumentError(
-            f"no format that backread writes is called {suffix}; name --output with one of "
-            f"{', '.join(SUFFIXES)}, or say --format"
+            f"backread does not write {suffix} files; name --output with one of "
+            f"{', '.join(SUFFIXES)}, or add --format"
         )
     if given is not None and meant is not None and given is not meant:
         raise UnusableArgumentError(
             f"--format {given} and the name of --output {output} do not agree; leave --format out, "
-            f"or name a file without {output.suffix if output else ''}"
+            f"or use a file name without {output.suffix if output else ''}"
         )
     return given or meant or Format.JSON
 
@@ -111,11 +111,11 @@ def write_listing(
     output: Path | None,
     columns: Sequence[str],
     row: Row,
-    csv_options: Csv = Csv(),
+    csv_options: Csv,
     *,
     users_named: bool = False,
 ) -> None:
-    """All rows of the listing in the shape that was asked, in bounded memory.
+    """Writes all rows of the listing in this format, in bounded memory.
 
     With ``users_named`` a message's JSON has its user in front of what was sent. Progress goes to
     stderr if that is a terminal, unless the rows go to the terminal while they are read.
@@ -143,18 +143,18 @@ def write_listing(
 
 
 def _say_what_is_missing(listing: Listing[Any], as_sent: int = 0) -> None:
-    """What could be read is written by now, ``as_sent`` rows of it without an integer id."""
+    """Reports missing rows; ``as_sent`` rows without an integer id were written as sent."""
     report = listing.report
     left_out = report.unreadable_rows - as_sent
     if left_out > 0:
         rows = "1 row is" if left_out == 1 else f"{left_out:,} rows are"
         say(f"{rows} left out: {report.reason}")
     if report.unread_users:
-        raise UnreadListsError(report.unread_users, "all others were; ask again later")
+        raise UnreadListsError(report.unread_users, "all other lists were read; try again later")
 
 
 def _write_json(listing: Listing[Any], stream: IO[bytes], users_named: bool) -> int:
-    """How many of the rows have no integer id: those are written as they were sent, too."""
+    """Returns the number of rows without an integer id, which are also written as sent."""
     as_sent = 0
     for user_id, page in listing._pages_of():
         as_sent += sum(not _has_id(item) for item in page.items)
@@ -170,7 +170,7 @@ def _has_id(item: object) -> bool:
 
 
 class _Lines:
-    """Rows of CSV that end in LF, as lines of a pipe do."""
+    """Collects CSV rows, with LF line ends."""
 
     def __init__(self) -> None:
         self._rows: list[str] = []
@@ -206,7 +206,7 @@ def _write_csv(
     text = _Lines()
     if options.excel:
         text.write(BYTE_ORDER_MARK)
-    # Cells with a character of the line's end are quoted, and only those: so with a lone CR too.
+    # csv quotes cells that contain a character of the line terminator; a lone CR needs it too.
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
     for _, page in listing._pages_of():
@@ -229,7 +229,7 @@ def _write_table(
         for _, page in listing._pages_of():
             for item in page.items:
                 rows.append(row(item))
-        # A column without a value in any row says nothing and takes room.
+        # Columns without any value are left out.
         shown = [columns[at] for at in rows.used]
         if stream is sys.stdout.buffer and sys.stdout.isatty():
             print_table(shown, rows, sys.stdout)
@@ -238,7 +238,7 @@ def _write_table(
         try:
             print_table(shown, rows, text)
         finally:
-            # Or the stream would be closed with it.
+            # Otherwise closing the wrapper would close the stream.
             text.detach()
 
 
@@ -252,7 +252,7 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
         connection = connect(None)
 
         def copy(source: ArrowSource) -> None:
-            # The capsule itself: DuckDB asks an object for several streams, each of them a walk.
+            # A capsule: DuckDB would request several streams of an object, each of them a walk.
             connection.register("rows_read", source.__arrow_c_stream__())
             connection.execute(
                 f"COPY (FROM rows_read) TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
@@ -271,11 +271,11 @@ def _write_parquet(listing: Listing[Any], stream: IO[bytes]) -> None:
 def _read_beside(
     source: ArrowSource, copy: Callable[[ArrowSource], None], interrupt: Callable[[], None]
 ) -> None:
-    # In a thread of its own: DuckDB in the main one holds Ctrl-C up until the next page has come.
+    # In a separate thread: in the main thread, DuckDB would delay Ctrl-C until the next page.
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(source.read, copy)
         try:
-            # In slices, because Ctrl-C does not end a wait on Windows.
+            # With a timeout, because Ctrl-C does not end a wait on Windows.
             while not wait([reading], 0.2).done:
                 pass
         except BaseException:
@@ -287,7 +287,7 @@ def _read_beside(
 
 @contextmanager
 def _duckdb_errors(folder: Path) -> Iterator[None]:
-    """What DuckDB could not write, as one line that says what to do."""
+    """Turns DuckDB's write errors into one line that says what to do."""
     from backread.mirror.engine import load_duckdb
 
     duckdb = load_duckdb()
@@ -302,7 +302,7 @@ def _duckdb_errors(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _destination(output: Path | None) -> Iterator[IO[bytes]]:
-    """stdout, or a file that takes its name only when all of it is written."""
+    """stdout, or a file that gets its name only once it is complete."""
     if output is None:
         sys.stdout.flush()
         yield sys.stdout.buffer
@@ -312,7 +312,7 @@ def _destination(output: Path | None) -> Iterator[IO[bytes]]:
         with Unfinished(output) as unfinished:
             yield unfinished.file
     except OSError as error:
-        # The network's errors are of this kind too, and say themselves what to do.
+        # Network errors are also OSErrors; their messages say what to do.
         if isinstance(error, BackreadError):
             raise
         raise cannot_be_written("--output", output, error) from None

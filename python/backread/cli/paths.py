@@ -1,4 +1,4 @@
-"""How the paths on a command line are read: ``~`` is the home folder, and URIs are refused."""
+"""Parses paths of the command line: ``~`` is the home folder, and URIs are rejected."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ __all__ = ["cannot_be_written", "folder_to_write", "to_read", "to_write"]
 
 def _reader(instead: str) -> Callable[[str], Path]:
     def path(text: str) -> Path:
+        if text == "-":
+            raise typer.BadParameter("name a file, not -; output goes to stdout by default")
         try:
             return local_path(text, instead)
         except ValueError as error:

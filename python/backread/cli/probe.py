@@ -1,4 +1,4 @@
-"""``probe``: what the interface leaves open, measured."""
+"""``probe``: measures undocumented behaviour of the service."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ def probe(
         ProfileFormat, typer.Option("--format", help="A table, or the profile as JSON.")
     ] = ProfileFormat.TABLE,
     sample: Annotated[
-        int, typer.Option("--sample", min=0, metavar="NUMBER", help="Users to read messages of.")
+        int,
+        typer.Option("--sample", min=0, metavar="NUMBER", help="How many users' messages to read."),
     ] = SAMPLE,
     max_requests: Annotated[
         int,
         typer.Option(
-            "--max-requests", min=1, metavar="NUMBER", help="Requests at the most, retries counted."
+            "--max-requests", min=1, metavar="NUMBER", help="The most requests, including retries."
         ),
     ] = MOST_REQUESTS,
     against: Annotated[
@@ -53,17 +54,23 @@ def probe(
             "--against",
             metavar="PATH",
             parser=to_read,
-            help="A profile as JSON, or a record: print what is not as it says, and exit with 8.",
+            help="A profile or a record: print the differences, and exit with 8 if there are any.",
         ),
     ] = None,
     save: Annotated[
         Path | None,
         typer.Option(
-            "--save", metavar="FILE", parser=to_write, help="Write the profile here too, as JSON."
+            "--save",
+            metavar="FILE",
+            parser=to_write,
+            help="Also write the profile here, as JSON.",
         ),
     ] = None,
 ) -> None:
-    """Measures what the interface leaves open; the result has no data, address or secret in it."""
+    """Measures undocumented behaviour of the service.
+
+    The result contains no data, address or secret.
+    """
     earlier = None if against is None else read_profile(against)
     with connection.client() as client:
         say(
@@ -85,16 +92,16 @@ def probe(
         sys.stdout.write(escaped(json.dumps(found, indent=2, ensure_ascii=False)) + "\n")
     else:
         sys.stdout.writelines(f"{plain(str(each))}\n" for each in differences)
-    # In a record, that time is moved, like all others.
+    # A recording shifts all times, this one too.
     recorded = against is not None and against.is_dir()
     measured = "" if recorded else f", measured on {earlier.measured_at:%Y-%m-%d}"
     if differences:
         count = f"{len(differences)} finding{'' if len(differences) == 1 else 's'}"
         raise ServiceMovedError(
-            f"the service is not as {against} says{measured}: {count} above; where "
-            "that is meant to be so, probe again and keep the new profile"
+            f"the service differs from {against}{measured}: {count} above; if this is "
+            "intended, probe again and store the new profile"
         )
-    say(f"the service is as {against} says{measured}", named=False)
+    say(f"the service matches {against}{measured}", named=False)
 
 
 def _save(profile: ServiceProfile, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""``users``, ``user``, ``messages``, ``message``: the four reads of the interface."""
+"""``users``, ``user``, ``messages``, ``message``: the four reads."""
 
 from __future__ import annotations
 
@@ -19,29 +19,36 @@ FormatOption = Annotated[
     Format | None,
     typer.Option(
         "--format",
-        help="JSON lines with what the service sent, or columns.",
-        show_default="as the name of --output ends, else json",
+        help="JSON lines as the service sent them, or columns.",
+        show_default="the suffix of --output, else json",
     ),
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option("--limit", min=1, metavar="NUMBER", help="At most so many rows."),
+    typer.Option("--limit", min=1, metavar="NUMBER", help="The most rows to read."),
 ]
 OutputOption = Annotated[
     Path | None,
     typer.Option(
-        "--output", metavar="FILE", parser=to_write, help="Write here, whole or not at all."
+        "--output",
+        metavar="FILE",
+        parser=to_write,
+        help="Write here, completely or not at all.",
     ),
 ]
 RawOption = Annotated[
     bool,
-    typer.Option("--raw-csv", help="CSV with texts as they are, formulas too."),
+    typer.Option("--raw-csv", help="CSV with unchanged texts, even spreadsheet formulas."),
 ]
 ExcelOption = Annotated[
     bool, typer.Option("--excel", help="CSV that Excel opens as UTF-8, with a byte order mark.")
 ]
-UserId = Annotated[int, typer.Argument(min=0, metavar="USER_ID", show_default=False)]
-MessageId = Annotated[int, typer.Argument(min=0, metavar="MESSAGE_ID", show_default=False)]
+UserId = Annotated[
+    int, typer.Argument(min=0, metavar="USER_ID", show_default=False, help="The user's id.")
+]
+MessageId = Annotated[
+    int, typer.Argument(min=0, metavar="MESSAGE_ID", show_default=False, help="The message's id.")
+]
 
 
 @with_connection
@@ -72,7 +79,8 @@ def user(connection: Connection, user_id: UserId) -> None:
 def messages(
     connection: Connection,
     user_id: Annotated[
-        int | None, typer.Argument(min=0, metavar="[USER_ID]", show_default=False)
+        int | None,
+        typer.Argument(min=0, metavar="USER_ID", show_default=False, help="The user's id."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="The messages of every user.")] = False,
     shape: FormatOption = None,
@@ -81,12 +89,12 @@ def messages(
     raw_csv: RawOption = False,
     excel: ExcelOption = False,
 ) -> None:
-    """Lists the messages of one user, oldest or newest first as the service has them.
+    """Lists the messages of one user, or of every user.
 
-    With --all those of every user, each with its user_id.
+    The order is the service's. With --all, each message has its user_id.
     """
     if every == (user_id is not None):
-        raise UnusableArgumentError("name one user id, or ask for every user's messages with --all")
+        raise UnusableArgumentError("give either a user id or --all")
     chosen = format_of(shape, output)
     options = _csv_options(chosen, raw_csv, excel)
     as_dict = chosen is Format.JSON
@@ -110,5 +118,5 @@ def message(connection: Connection, user_id: UserId, message_id: MessageId) -> N
 def _csv_options(shape: Format, raw: bool, excel: bool) -> Csv:
     if (raw or excel) and shape is not Format.CSV:
         option = "--raw-csv" if raw else "--excel"
-        raise UnusableArgumentError(f"{option} goes with --format csv")
+        raise UnusableArgumentError(f"{option} needs CSV; add --format csv or --output FILE.csv")
     return Csv(raw, excel)

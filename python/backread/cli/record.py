@@ -1,4 +1,4 @@
-"""``mock record`` and ``mock learn``: the mock's rows and habits from a real service."""
+"""``mock record`` and ``mock learn``: the mock's rows and behaviour from a real service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["learn", "read_profile", "record"]
 
 KEY_VARIABLE = "BACKREAD_RECORD_KEY"
 USERS = 1_000
-"""So many are kept where nothing else is asked for, as by `backread.testing.record`."""
+"""The default number of users, as for `backread.testing.record`."""
 SHOWN_NAMES = 40
 
 
@@ -39,23 +39,28 @@ def record(
             "--users",
             min=1,
             metavar="NUMBER",
-            help="Users to keep, at the most.",
+            help="How many users to keep, at most.",
             show_default=str(USERS),
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Keep every user.")] = False,
     first: Annotated[
         bool,
-        typer.Option("--first", help="Keep the first users, not some from all over the list."),
+        typer.Option(
+            "--first", help="Keep the first users instead of users spaced over the whole list."
+        ),
     ] = False,
     messages_per_user: Annotated[
         int | None,
         typer.Option(
-            "--messages-per-user", min=1, metavar="NUMBER", help="The first so many of each user."
+            "--messages-per-user",
+            min=1,
+            metavar="NUMBER",
+            help="Keep only the first messages of each user, this many.",
         ),
     ] = None,
     probe: Annotated[
-        bool, typer.Option("--probe/--no-probe", help="Measure the service's habits, too.")
+        bool, typer.Option("--probe/--no-probe", help="Also measure the service's behaviour.")
     ] = True,
     key_file: Annotated[
         Path | None,
@@ -63,32 +68,33 @@ def record(
             "--key-file",
             metavar="FILE",
             parser=to_read,
-            help=f"A file with the key of the fakes; otherwise {KEY_VARIABLE}, or one at random.",
+            help=f"A file with the key of the fakes; default: {KEY_VARIABLE}, or a random key.",
         ),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="In place of the record that is there.")
+        bool, typer.Option("--replace", help="Replace the existing record.")
     ] = False,
 ) -> None:
-    """Reads the service into a record that `mock --record` serves: fakes, in place of its data.
+    """Records the service, with fakes instead of its data.
 
-    Names, texts, addresses, ids and times are replaced before anything is written; equal values get
-    equal fakes. Names of fields and attributes stay, and are printed: look at them.
+    The record is for `mock --record`. Names, texts, addresses, ids and times are replaced before
+    anything is written; equal values get equal fakes. Names of fields and attributes are not
+    replaced, but printed: check them.
     """
     from backread.testing import record as make
     from backread.testing.recording.recorder import check_place
 
     if every and users is not None:
         raise UnusableArgumentError(
-            f"--all keeps every user, and --users {users} at most {users}: leave out one of them"
+            f"--all keeps every user, but --users {users} at most {users}; pass only one of them"
         )
     key = _key(key_file)
     check_place(folder, replace)
     with connection.client() as client:
         if probe:
             say(
-                "the service is probed first: at most 120 requests, all of them GET; one of them "
-                "has a made-up secret",
+                "probing the service first, with at most 120 GET requests, one of them with a "
+                "made-up secret",
                 named=False,
             )
         made = make(
@@ -101,16 +107,16 @@ def record(
             key=key,
             replace=replace,
         )
-    _tell(made)
+    _print_summary(made)
 
 
 def learn(
     profile: Annotated[Path, typer.Argument(metavar="PROFILE", parser=to_read, show_default=False)],
 ) -> None:
-    """Prints the dialect for `mock --dialect` that is nearest to a service's profile.
+    """Prints the mock's dialect nearest to a profile.
 
-    PROFILE is a file that `backread probe --format json` wrote, or the folder of a record. What no
-    switch of the mock can do like the service is said on stderr.
+    It is for `mock --dialect`. PROFILE is a file of `backread probe --save`, or the folder of a
+    record. Findings that no switch of the mock can imitate are listed on stderr.
     """
     from backread.testing import Record
     from backread.testing import learn as learn_from
@@ -137,8 +143,8 @@ def read_profile(path: Path) -> ServiceProfile:
         found = Record(path).profile
         if found is None:
             raise UnusableArgumentError(
-                f"{path} was recorded without a probe; name one that has a profile, or the file "
-                "of one"
+                f"the record {path} has no profile, because it was made with --no-probe; name "
+                "another, or a profile's file"
             )
         return found
     try:
@@ -153,38 +159,38 @@ def read_profile(path: Path) -> ServiceProfile:
 
 
 def _key(file: Path | None) -> bytes | None:
-    """What the fakes are drawn from, where it is given; no error shows it."""
+    """The key of the fakes, if the user gave one; no error shows it."""
     if file is None:
         given = os.environ.get(KEY_VARIABLE)
-        where, key = KEY_VARIABLE, None if given is None else given.encode()
+        source, key = KEY_VARIABLE, None if given is None else given.encode()
     else:
         try:
-            where, key = f"--key-file {file}", file.read_bytes().strip()
+            source, key = f"--key-file {file}", file.read_bytes().strip()
         except OSError as error:
             raise UnusableArgumentError(
-                f"--key-file {file} cannot be read: {error.strerror}; name a file that holds the "
-                "key alone"
+                f"--key-file {file} cannot be read: {error.strerror}; name a file that contains "
+                "only the key"
             ) from None
     if key is not None and len(key) < 16:
         raise UnusableArgumentError(
-            f"{where} has {len(key)} bytes; a key has 16 or more, drawn at random"
+            f"{source} has {len(key)} bytes; use a key of 16 or more random bytes"
         )
     return key
 
 
-def _tell(made: Record) -> None:
+def _print_summary(made: Record) -> None:
     about = made.about
     lists = ", ".join(f"{count} {name}" for name, count in about.certificates.items())
     lines = [
-        f"{about.users:,} users and {about.messages:,} messages are in {made.folder}, in fakes",
+        f"recorded {about.users:,} users and {about.messages:,} messages in {made.folder}",
         f"the list of users is {about.users_certificate}; lists of messages: {lists or 'none'}",
-        *(f"left out: {count:,}: {reason}" for reason, count in about.left_out.items()),
+        *(f"left out {count:,}: {reason}" for reason, count in about.left_out.items()),
     ]
     if about.kept_names:
         shown = ", ".join(about.kept_names[:SHOWN_NAMES])
         more = len(about.kept_names) - SHOWN_NAMES
         lines.append(
-            "names that stayed as they are; look whether one is data of a person: "
+            "names that were not replaced; check whether one is personal data: "
             + (f"{shown}, and {more} more in about.json" if more > 0 else shown)
         )
     for line in lines:

@@ -10,26 +10,24 @@ import json
 from datetime import datetime
 from typing import Any
 
+from backread._client.columns import MESSAGES, USERS, cell_of
 from backread.cli.text import escaped
-from backread.mirror.schema import MESSAGES, USERS
 from backread.models import Message, User, UserAttribute
 
 __all__ = ["MESSAGE_COLUMNS", "USER_COLUMNS", "as_json", "message_row", "user_row", "with_user"]
 
-USER_COLUMNS = USERS.names
-MESSAGE_COLUMNS = MESSAGES.names
-
-SENDER = "sender_"
+USER_COLUMNS = tuple(column.name for column in USERS)
+MESSAGE_COLUMNS = tuple(column.name for column in MESSAGES)
 
 
 def user_row(user: User) -> list[object]:
     """One user's values in the order of USER_COLUMNS; None for what is null or missing."""
-    return [_value(getattr(user, name)) for name in USER_COLUMNS]
+    return [_value(cell_of(user, name)) for name in USER_COLUMNS]
 
 
 def message_row(message: Message) -> list[object]:
     """One message's values in the order of MESSAGE_COLUMNS."""
-    return [_value(_of_message(message, name)) for name in MESSAGE_COLUMNS]
+    return [_value(cell_of(message, name)) for name in MESSAGE_COLUMNS]
 
 
 def with_user(user_id: int | None, sent: Any) -> Any:
@@ -41,13 +39,6 @@ def with_user(user_id: int | None, sent: Any) -> Any:
 def as_json(value: object) -> str:
     """Any JSON value on one line, in its own script; what is not seen is escaped."""
     return escaped(json.dumps(value, ensure_ascii=False, default=_digits))
-
-
-def _of_message(message: Message, name: str) -> object:
-    if name == "sender_type" or not name.startswith(SENDER):
-        return getattr(message, name)
-    # Senders of one type lack the fields of the other.
-    return getattr(message.sender, name.removeprefix(SENDER), None)
 
 
 def _value(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Rows of a table on disk, because its widths are known only once all of them have come."""
+"""Keeps the rows of a table on disk until all of them, and so its widths, are known."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ class Spool:
             yield [row[at] for at in used]
 
     def close(self) -> None:
-        """Gives the file back to the system."""
+        """Deletes the file."""
         self._file.close()

@@ -1,10 +1,10 @@
-"""Everything that the command says on stderr goes through here."""
+"""Writes to stderr; all output of the command there goes through here."""
 
 from __future__ import annotations
 
 import sys
 
-from backread._client.secret import without_secret
+from backread._client.secret import redact_secret
 from backread.cli.text import plain
 
 __all__ = ["say", "say_lines"]
@@ -13,7 +13,7 @@ __all__ = ["say", "say_lines"]
 def say(line: str, *, named: bool = True) -> None:
     """Writes one line, ``backread: …`` unless not ``named``.
 
-    Parts of it may come from anywhere: the service, a lock, a profile, the name of a folder.
+    Parts of it may be untrusted: from the service, a lock, a profile, the name of a folder.
     """
     words = " ".join(line.split())
     _write(f"backread: {words}" if named else words)
@@ -26,5 +26,5 @@ def say_lines(text: str) -> None:
 
 
 def _write(line: str) -> None:
-    sys.stderr.write(f"{plain(without_secret(line))}\n")
+    sys.stderr.write(f"{plain(redact_secret(line))}\n")
     sys.stderr.flush()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread._progress.text import brief, describe
+from backread._progress.bar import shown_sync
+from backread._progress.text import describe
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import folder_to_write, to_read
@@ -24,17 +25,12 @@ if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport
     from backread.mirror.report import Mode
 
-__all__ = ["DEMO_MARKER", "describe", "progress", "report", "summary", "sync"]
+__all__ = ["DEMO_MARKER", "progress", "report", "summary", "sync"]
 
 SECONDS_BETWEEN_LINES = 5.0
 
-WIDEST_BAR = 40
-NARROWEST_BAR = 8
-LONGEST_ELAPSED = 10
-"""Terminal cells that the bar, and the time elapsed with its gaps, may take."""
-
 DEMO_MARKER = ".backread-demo"
-"""A file in the folders that ``backread demo`` made, and that only it may fill and remove."""
+"""Marks a folder made by ``backread demo``, which no other command may fill or remove."""
 
 Folder = Annotated[
     Path,
@@ -65,14 +61,17 @@ def sync(
     connection: Connection,
     folder: Folder,
     full: Annotated[
-        bool, typer.Option("--full", help="Also mark what a certified read shows to be gone.")
+        bool, typer.Option("--full", help="Read every list in full, and mark deleted rows.")
     ] = False,
     moved: Annotated[
-        bool, typer.Option("--moved", help="It is the mirror's service, at a new address.")
+        bool,
+        typer.Option("--moved", help="Accept a new address or vendor for the mirror's service."),
     ] = False,
     max_staleness_days: Annotated[
         float,
-        typer.Option(min=0, metavar="NUMBER", help="Read a list whole at least this often."),
+        typer.Option(
+            min=0, metavar="NUMBER", help="Read each list in full at least once in this many days."
+        ),
     ] = 30,
     profile: Annotated[
         Path | None,
@@ -81,11 +80,14 @@ def sync(
             metavar="FILE",
             parser=to_read,
             show_default=False,
-            help="Keep and use what `backread probe --format json` wrote.",
+            help="A profile from `backread probe --save`; kept for later syncs.",
         ),
     ] = None,
 ) -> None:
-    """Reads the service into a mirror in FOLDER; a run that was stopped goes on where it was."""
+    """Syncs the service into the mirror in FOLDER.
+
+    An interrupted run is resumed.
+    """
     from backread.mirror import Mirror
 
     if (folder / DEMO_MARKER).exists():
@@ -108,7 +110,7 @@ def sync(
                 )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
-                "stopped; what was committed is kept, and the next sync goes on from there"
+                "stopped; committed rows are kept, and the next sync resumes from there"
             ) from None
     sys.stdout.write(summary(done) + "\n")
     if done.unread_users:
@@ -121,10 +123,14 @@ def sync(
 def report(
     folder: Folder,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="NUMBER", help="So many runs, newest first.")
+        int,
+        typer.Option("--limit", min=1, metavar="NUMBER", help="The number of runs, newest first."),
     ] = 10,
 ) -> None:
-    """Shows the last finished runs of the mirror in FOLDER; times are UTC."""
+    """Shows the last runs of the mirror in FOLDER.
+
+    Unfinished runs are left out; times are UTC.
+    """
     from backread.mirror import Mirror
 
     relation = Mirror(folder).sql(RUNS, [limit])
@@ -151,47 +157,14 @@ def summary(done: SyncReport) -> str:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[SyncProgress], None]]:
-    """Tells stderr how a sync goes: a live line on a terminal, a line now and then elsewhere."""
-    if not sys.stderr.isatty():
-        yield _Lines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
-    from rich.table import Column
-
-    console = Console(stderr=True)
-    phase, said = (
-        TextColumn(text, table_column=Column(no_wrap=True))
-        for text in ("{task.description}", "{task.fields[said]}")
-    )
-    elapsed = TimeElapsedColumn()
-    shown = Progress(phase, said, console=console, transient=True)
-    with shown:
-        task = shown.add_task("starting", total=None, said="")
-
-        def tell(now: SyncProgress) -> None:
-            room = console.width - len(now.phase) - 1
-            columns: list[ProgressColumn] = [phase, said]
-            text = describe(now)
-            if len(text) + WIDEST_BAR + LONGEST_ELAPSED <= room:
-                columns.append(elapsed)
-                room -= LONGEST_ELAPSED
-            else:
-                text = brief(now, room, ", " if console.options.ascii_only else " · ")
-            bar_width = min(WIDEST_BAR, room - len(text) - 1)
-            if bar_width >= NARROWEST_BAR:
-                columns.insert(1, BarColumn(bar_width))
-            shown.columns = tuple(columns)
-            shown.update(
-                task, description=now.phase, completed=now.lists, total=now.lists_total, said=text
-            )
-
-        yield tell
+def progress() -> Iterator[Callable[[SyncProgress], object]]:
+    """Shows a sync's progress on stderr: a bar on a terminal, a line now and then elsewhere."""
+    with shown_sync(None) as show:
+        yield show or _Lines()
 
 
 class _Lines:
-    """Plain lines: one for each phase, and one every few seconds of reading."""
+    """Plain lines: one per phase, and one every few seconds while reading."""
 
     def __init__(self) -> None:
         self._phase = ""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from backread._client.client import Client
 from backread._client.listing import ArrowSource
+from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
 from backread.landing.run import run_folder, shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
@@ -38,28 +39,24 @@ class Landed:
     size: int
     report: WalkReport
 
+    def to_dict(self) -> dict[str, Any]:
+        """This as a dict of JSON values, for `from_dict`."""
+        document: dict[str, Any] = to_json_value(self)
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Landed:
+        """What `to_dict` made; ValueError, with the path of the key, for anything else."""
+        return dataclass_from_json(cls, document, "landed shard")
+
     def to_json(self) -> str:
-        """This as JSON; `from_json` reads it."""
-        return json.dumps(
-            {
-                "run_id": self.run_id,
-                "shard": self.shard,
-                "file": self.file,
-                "rows": self.rows,
-                "size": self.size,
-                "report": json.loads(self.report.to_json()),
-            }
-        )
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Landed:
-        """Reads what `to_json` wrote; ValueError for anything else."""
-        document = parse_json(text)
-        try:
-            report = WalkReport.from_json(json.dumps(document.pop("report")))
-            return cls(**document, report=report)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"this JSON tells of no landed shard: {error}") from None
+        """What the JSON text of `to_json` says; ValueError as for `from_dict`."""
+        return cls.from_dict(parse_json(text, "landed shard"))
 
 
 def is_attempt(file: object, run_id: object) -> bool:
@@ -80,11 +77,24 @@ def land(
     """Reads the shard into a new file, in bounded memory.
 
     A killed worker leaves a file under a temporary name, which is never read; the next attempt
-    removes it and writes another. ``client``, ``strict`` and ``secret_file`` are those of
-    `Shard.read`, whose errors are raised; `LandingError` if the folder cannot be written.
-    ``on_progress`` is called with the number of rows written so far; an exception ends the reading.
+    removes it and writes another.
+
+    Args:
+        folder: The landing folder, a path or a URI that pyarrow supports.
+        shard: A shard of the plan that `begin` wrote.
+        client: As for `Shard.read`, like ``strict`` and ``secret_file``.
+        strict: Raises `IncompleteError` if nothing was proved.
+        secret_file: A file with the API secret.
+        on_progress: Called with the number of rows written so far; an exception ends the reading.
+
+    Returns:
+        The new file and what the shard's listing proved, for `commit`.
+
+    Raises:
+        BackreadError: The errors of `Shard.read`.
+        LandingError: The folder cannot be written.
     """
-    check_kind("shard", shard, Shard, "an item of what plan() gives")
+    check_kind("shard", shard, Shard, "an item of plan()")
     storage = Storage(folder)
     parquet = require("pyarrow.parquet")
     readers = require("pyarrow").RecordBatchReader

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import Any
 
+from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
 from backread.errors import LandingError
 from backread.landing.attempt import Landed, is_attempt
@@ -46,18 +47,26 @@ class Committed:
 def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
     """Commits the run: writes the manifest that names one file per shard.
 
-    If a shard was landed more than once, the first in ``landed`` is used. Committing a run again
-    changes nothing and returns the earlier commit. Concurrent commits in a local folder get
-    different numbers; in an object store, commit from one process at a time.
+    Committing a run again changes nothing and returns the earlier commit. Concurrent commits in a
+    local folder get different numbers; in an object store, commit from one process at a time.
 
-    Raises `LandingError` if a shard or a file is missing, a file's size differs, or the folder
-    cannot be read or written.
+    Args:
+        folder: The landing folder.
+        run_id: The result of `begin`.
+        landed: The results of `land`; if a shard was landed more than once, its first is used.
+
+    Returns:
+        The committed run.
+
+    Raises:
+        LandingError: A shard or a file is missing, a file's size differs, or the folder cannot be
+            read or written.
     """
     storage = Storage(folder)
     plan = load_plan(folder, run_id)
     chosen: dict[int, Landed] = {}
     for each in landed:
-        check_kind("an item of landed", each, Landed, "what land() gives")
+        check_kind("an item of landed", each, Landed, "the result of land()")
         if each.run_id != run_id:
             raise LandingError(f"{each.file} was landed for the run {each.run_id}, not {run_id}")
         chosen.setdefault(each.shard, each)
@@ -65,20 +74,20 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
     if missing or len(chosen) > len(plan):
         some = ", ".join(map(str, missing[:10])) or f"none, but there are only {len(plan)}"
         raise LandingError(
-            f"the run {run_id} cannot be committed: of its {len(plan)} shards these were not "
-            f"landed: {some}; land them and commit then"
+            f"the run {run_id} cannot be committed: of its {len(plan)} shards, these were not "
+            f"landed: {some}; land them, then commit"
         )
     ordered = [chosen[shard.index] for shard in plan]
     for each in ordered:
         if not is_attempt(each.file, run_id):
             raise LandingError(
-                f"the run {run_id} cannot be committed: {each.file!r:.120} is no file of it; give "
-                "what land() gave"
+                f"the run {run_id} cannot be committed: {each.file!r:.120} is not one of its "
+                "files; pass the results of land()"
             )
         if storage.size(each.file) != each.size:
             raise LandingError(
-                f"the run {run_id} cannot be committed: {each.file} is not there as it was landed; "
-                f"land shard {each.shard} again"
+                f"the run {run_id} cannot be committed: {each.file} is missing or has another "
+                f"size; land shard {each.shard} again"
             )
     report = join_reports(plan, [each.report for each in ordered])
     storage.make_folder(MANIFESTS)
@@ -105,7 +114,12 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
 def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
     """The committed runs in commit order; none if there is no such folder.
 
-    With ``after``, only those with a greater number; the other manifests are not read.
+    Args:
+        folder: The landing folder.
+        after: Return only runs with a greater number; the other manifests are not read.
+
+    Raises:
+        LandingError: A manifest is damaged.
     """
     storage = Storage(folder)
     found = [MANIFEST.fullmatch(name) for name in storage.names(MANIFESTS)]
@@ -116,15 +130,23 @@ def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
 def dataset(folder: Folder, run: Committed) -> Any:
     """The rows of a committed run as a ``pyarrow.dataset.Dataset``, to read, filter or batch.
 
-    Raises `LandingError` if a file of the run is missing.
+    Args:
+        folder: The landing folder.
+        run: The result of `commit`, or an item of `runs`.
+
+    Raises:
+        LandingError: A file of the run is missing.
+
+    Example:
+        >>> table = dataset("landed", runs("landed")[-1]).to_table(columns=["user_id", "body"])
     """
-    check_kind("run", run, Committed, "what commit() or runs() gives")
+    check_kind("run", run, Committed, "the result of commit() or an item of runs()")
     storage = Storage(folder)
     for file in run.files:
         if storage.size(file) is None:
             raise LandingError(
-                f"the landing folder {storage.folder}: {file} of run {run.number} is not there; is "
-                "this the folder that it was landed in, and do all machines see it?"
+                f"the landing folder {storage.folder}: {file} of run {run.number} is missing; "
+                "check that this is the folder it was landed in, and that all machines see it"
             )
     return require("pyarrow.dataset").dataset(
         [storage.path(file) for file in run.files], filesystem=storage.filesystem, format="parquet"
@@ -132,17 +154,7 @@ def dataset(folder: Folder, run: Committed) -> Any:
 
 
 def _written(committed: Committed) -> str:
-    document = {
-        "format": FORMAT,
-        "number": committed.number,
-        "run_id": committed.run_id,
-        "resource": committed.resource,
-        "rows": committed.rows,
-        "committed_at": committed.committed_at.isoformat(),
-        "files": committed.files,
-        "report": json.loads(committed.report.to_json()),
-    }
-    return json.dumps(document, indent=1)
+    return json.dumps({"format": FORMAT, **to_json_value(committed)}, indent=1)
 
 
 def _read(storage: Storage, number: int) -> Committed:
@@ -151,29 +163,18 @@ def _read(storage: Storage, number: int) -> Committed:
         document = parse_json(storage.read(name) or b"")
         written = document["format"]
         if written == FORMAT:
-            run_id, files = document["run_id"], tuple(document["files"])
-            for file in files:
-                if not is_attempt(file, run_id):
-                    raise ValueError(f"{file!r:.120} is no file of the run")
-            resource, rows = document["resource"], document["rows"]
-            if document["number"] != number or resource not in get_args(Resource):
-                raise ValueError("its number or its resource is another")
-            if type(rows) is not int or rows < 0:
-                raise ValueError("its rows are no number")
-            return Committed(
-                number=number,
-                run_id=run_id,
-                resource=resource,
-                files=files,
-                rows=rows,
-                report=WalkReport.from_json(json.dumps(document["report"])),
-                committed_at=datetime.fromisoformat(document["committed_at"]),
-            )
+            committed = dataclass_from_json(Committed, document, "committed run")
+            for file in committed.files:
+                if not is_attempt(file, committed.run_id):
+                    raise ValueError(f"{file!r:.120} is not a file of the run")
+            if committed.number != number or committed.rows < 0:
+                raise ValueError("its number is another, or its rows are negative")
+            return committed
     except (ValueError, KeyError, TypeError) as error:
         raise LandingError(
             f"the landing folder {storage.folder}: {name} is damaged: {error}"
         ) from None
     raise LandingError(
         f"the landing folder {storage.folder}: {name} has format {written}, this backread reads "
-        f"{FORMAT}; use the newer one"
+        f"{FORMAT}; upgrade backread"
     )

@@ -23,30 +23,45 @@ def begin(folder: Folder, plan: Plan[Any]) -> str:
     """Writes the plan into the folder, and returns the run's id, which is the plan's.
 
     Workers need only the folder, that id and a number to load their shard with `load_shard`.
-    Beginning again is not an error. Raises `LandingError` if the folder cannot be written.
+    Beginning again is not an error.
+
+    Args:
+        folder: The landing folder; it is created if it does not exist.
+        plan: The whole result of `backread.plan`.
+
+    Raises:
+        LandingError: The folder cannot be written.
     """
-    check_kind("plan", plan, Plan, "what plan() gives, whole")
+    check_kind("plan", plan, Plan, "the result of plan()")
     storage = Storage(folder)
     for shard in plan:
         storage.make_folder(shard_folder(plan.plan_id, shard.index))
         storage.write(_shard_file(plan.plan_id, shard.index), shard.to_json())
-    head = {"format": 1, "shards": len(plan), "report": json.loads(plan.report.to_json())}
+    head = {"format": 1, "shards": len(plan), "report": plan.report.to_dict()}
     storage.write(_plan_file(plan.plan_id), json.dumps(head, indent=1))
     return plan.plan_id
 
 
 def load_plan(folder: Folder, run_id: str) -> Plan[Any]:
-    """The plan that `begin` wrote; `LandingError` if there is none."""
+    """The plan that `begin` wrote.
+
+    Args:
+        folder: The landing folder.
+        run_id: The result of `begin`.
+
+    Raises:
+        LandingError: There is no such run, or its files are damaged.
+    """
     storage = Storage(folder)
     document = storage.read(_plan_file(run_id))
     if document is None:
         raise LandingError(
             f"the landing folder {storage.folder} has no run {run_id}; "
-            "begin(folder, plan) makes one"
+            "begin(folder, plan) creates one"
         )
     try:
         head = parse_json(document)
-        report = WalkReport.from_json(json.dumps(head["report"]))
+        report = WalkReport.from_dict(head["report"])
         count = int(head["shards"])
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(storage, _plan_file(run_id), error) from error
@@ -54,10 +69,21 @@ def load_plan(folder: Folder, run_id: str) -> Plan[Any]:
 
 
 def load_shard(folder: Folder, run_id: str, index: int) -> Shard[Any]:
-    """One shard of a plan that `begin` wrote; `LandingError` if there is none.
+    """One shard of a plan that `begin` wrote.
 
     The file is untrusted: `Shard.read` and `land` accept the shard only if it is signed with the
     secret that they would send.
+
+    Args:
+        folder: The landing folder.
+        run_id: The result of `begin`.
+        index: The number of the shard, from 0.
+
+    Raises:
+        LandingError: There is no such shard, or its file is damaged.
+
+    Example:
+        >>> land("landed", load_shard("landed", run_id, 3))
     """
     return _load_shard(Storage(folder), run_id, index)
 
@@ -65,7 +91,7 @@ def load_shard(folder: Folder, run_id: str, index: int) -> Shard[Any]:
 def run_folder(run_id: str) -> str:
     """The run's folder, relative to the landing folder."""
     if not RUN_ID.fullmatch(run_id):
-        raise ValueError(f"a run's id is what begin() gave, not {run_id!r:.80}")
+        raise ValueError(f"a run id is the result of begin(), not {run_id!r:.80}")
     return f"run={run_id}"
 
 
@@ -88,7 +114,7 @@ def _load_shard(storage: Storage, run_id: str, index: int) -> Shard[Any]:
     if document is None:
         raise LandingError(
             f"the landing folder {storage.folder} has no shard {index} of a run {run_id}; "
-            "begin(folder, plan) writes them"
+            "begin(folder, plan) writes its shards"
         )
     try:
         shard = Shard.from_json(document)
@@ -97,11 +123,12 @@ def _load_shard(storage: Storage, run_id: str, index: int) -> Shard[Any]:
     except ValueError as error:
         raise _damaged(storage, name, error) from error
     if (shard.plan_id, shard.index) != (run_id, index):
-        raise _damaged(storage, name, ValueError("it is another shard"))
+        raise _damaged(storage, name, ValueError("it is a different shard"))
     return shard
 
 
 def _damaged(storage: Storage, name: str, error: Exception) -> LandingError:
     return LandingError(
-        f"the landing folder {storage.folder}: {name} is damaged ({error}); plan and begin anew"
+        f"the landing folder {storage.folder}: {name} is damaged ({error}); make a new plan and "
+        "begin again"
     )

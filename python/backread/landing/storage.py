@@ -17,7 +17,7 @@ from backread.errors import BackreadError, LandingError
 
 __all__ = ["Folder", "Storage", "check_kind", "require"]
 
-GIVE_A_URI = "give the URI as text, for a Path has lost one of its slashes"
+GIVE_A_URI = "pass the URI as a str: a Path drops one of its slashes"
 
 Folder: TypeAlias = str | os.PathLike[str]
 
@@ -29,7 +29,7 @@ class Storage:
         filesystems = require("pyarrow.fs")
         self.folder = os.fspath(folder)
         if not self.folder:
-            raise LandingError("the landing folder has no name; give a path or a URI")
+            raise LandingError("the landing folder is empty; pass a path or a URI")
         _refuse_keys(self.folder)
         self.is_local = "://" not in self.folder or self.folder.startswith("file://")
         try:
@@ -39,11 +39,11 @@ class Storage:
                 self.filesystem = filesystems.LocalFileSystem()
                 self._root = str(local_path(self.folder, GIVE_A_URI).absolute())
                 if not is_utf8(self._root):
-                    raise ValueError("pyarrow reads only names that are UTF-8")
+                    raise ValueError("pyarrow only supports UTF-8 names")
         except (OSError, ValueError) as error:
             raise LandingError(
-                f"the landing folder {shown(self.folder)}: {error}; name a path, or a URI that "
-                "pyarrow knows"
+                f"the landing folder {shown(self.folder)}: {error}; pass a path, or a URI that "
+                "pyarrow supports"
             ) from None
 
     def path(self, name: str) -> str:
@@ -52,7 +52,7 @@ class Storage:
 
     def make_folder(self, name: str) -> None:
         """Creates a folder below this one, and this one if missing; checks existing ones."""
-        with self.named(name, "made"):
+        with self.named(name, "created"):
             if not self.is_local:
                 self.filesystem.create_dir(self.path(name), recursive=True)
                 return
@@ -127,14 +127,14 @@ class Storage:
 
     def size(self, name: str) -> int | None:
         """The file's size in bytes, None if there is none."""
-        with self.named(name, "looked for"):
+        with self.named(name, "found"):
             found = self.filesystem.get_file_info(self.path(name))
             size: int | None = found.size if found.is_file else None
             return size
 
     def is_there(self) -> bool:
         """Whether the folder exists; in an object store, whether it has any file."""
-        with self.named("it", "looked for"):
+        with self.named("it", "found"):
             found = self.filesystem.get_file_info(self._root)
             return bool(found.type == require("pyarrow.fs").FileType.Directory)
 
@@ -172,7 +172,7 @@ class _Named:
             raise LandingError(f"{self._what}: {error}") from None
         if isinstance(error, OSError) and not isinstance(error, BackreadError):
             raise LandingError(
-                f"{self._what}: {error}; check the folder's name, its permissions and its space"
+                f"{self._what}: {error}; check its name, permissions and free space"
             ) from error
 
 
@@ -188,8 +188,8 @@ def _refuse_keys(folder: str) -> None:
     login, at, host = authority.rpartition("@")
     if at and ":" in login:
         raise LandingError(
-            f"the landing folder's URI for {host} holds keys, and it would be shown; leave "
-            "them out, and give them in the environment of each worker, such as "
+            f"the landing folder's URI for {host} contains keys, which would be shown; "
+            "set them in the environment of each worker instead, such as "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         )
 

@@ -2,10 +2,11 @@
 
 Layers, each of which imports only those before it::
 
-    engine, report, schema, progress <- known <- source <- lock, manifest, merge, migrate, service
-    service <- database, store <- runs, gone <- commit, finish, publish <- synchronize
-    lazy, engine, manifest, schema <- views <- snapshot <- conversation, table
-    all of them <- mirror
+    engine, report, schema, known, progress, lock, lazy
+    source, manifest, merge, migrate, queries <- those above
+    service, publish, deletions, database, views <- those above
+    store, commit, snapshot_reader <- those above
+    runs, conversation, table <- finish_run <- synchronize <- mirror
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
 writer), ``published`` (the Parquet files for readers) and ``sync.lock``. DuckDB is installed with

@@ -47,7 +47,7 @@ def commit(
     read = {"users": 0, "messages": 0}
     with store.transaction():
         # Stored only with the first rows from the service, so a mistyped address is not stored.
-        store.keep_service(service)
+        store.set_service(service)
         for table, rows in ((USERS, batch.users), (MESSAGES, batch.messages)):
             if rows is not None and rows.num_rows:
                 read[table.name] = rows.num_rows
@@ -70,7 +70,7 @@ def commit(
             )
             store.rows("DELETE FROM cursors WHERE user_id IS NULL")
         increments = counts | read | {"requests": spent.requests}
-        store.again(
+        store.execute_prepared(
             f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
             "seconds = seconds + ?, outage_seconds = outage_seconds + ? WHERE run_id = ?",
             *increments.values(),
@@ -99,21 +99,21 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
     outdated = "rowid NOT IN (SELECT max(rowid) FROM cursors GROUP BY user_id)"
     if batch.cursors is not None and batch.cursors.num_rows:
         names = ", ".join(CURSOR_NAMES)
-        with store.given("cursors", batch.cursors) as given:
-            store.again(f"INSERT INTO cursors SELECT {names} FROM {given}")
+        with store.registered("cursors", batch.cursors) as source:
+            store.execute_prepared(f"INSERT INTO cursors BY NAME SELECT {names} FROM {source}")
     if batch.lists is None or not batch.lists.num_rows:
-        store.again(f"DELETE FROM cursors WHERE {outdated}")
+        store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
         return
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
-    with store.given("lists", batch.lists) as given:
-        store.again(
-            f"INSERT INTO lists (run_id, {names}) SELECT ?, {names} FROM {given}", run.run_id
+    with store.registered("lists", batch.lists) as source:
+        store.execute_prepared(
+            f"INSERT INTO lists BY NAME SELECT {names}, ? AS run_id FROM {source}", run.run_id
         )
         # A finished list needs no cursor; one that could not be read continues from its cursor if
         # the run is resumed.
         read = "kind IS DISTINCT FROM 'unread'"
-        ended = f"user_id IN (SELECT user_id FROM {given} WHERE {read})"
-        store.again(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
+        ended = f"user_id IN (SELECT user_id FROM {source} WHERE {read})"
+        store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
 
 
 def _merge_rejects(store: Store, run: Run, rows: ArrowTable) -> list[tuple[Table, int]]:

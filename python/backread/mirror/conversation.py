@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any, Protocol, overload
 
+from backread._client.columns import ATTRIBUTE, MESSAGES, SENDER, USERS, Column
 from backread._display.records import sender_name
 from backread._display.words import amount, line, plain
 from backread.errors import MirrorError
 from backread.mirror.engine import from_microseconds
-from backread.mirror.snapshot import SnapshotReader
+from backread.mirror.snapshot_reader import SnapshotReader
 from backread.models import (
     Message,
     OperatorSender,
@@ -24,20 +26,10 @@ from backread.models import (
 
 __all__ = ["Conversation", "read_conversation"]
 
-USER_QUERY = """
-SELECT id, name, email, reference, epoch_us(created_at), epoch_us(updated_at),
-    epoch_us(online_at), last_url, user_attributes, extra
-FROM users WHERE id = ?
-"""
-
-MESSAGES_QUERY = """
-SELECT id, body, read_by_user, read_by_operator, epoch_us(created_at), file_url, auto_invitation,
-    sender_type, extra, sender_id, sender_name, sender_email, sender_forename, sender_surname,
-    sender_picture_thumb_url, sender_extra
-FROM messages WHERE user_id = ? AND deleted_at IS NULL
-ORDER BY created_at NULLS LAST, id
-"""
-
+SENDER_TYPES: dict[str | None, type[UserSender | OperatorSender]] = {
+    "user": UserSender,
+    "operator": OperatorSender,
+}
 
 LONGEST_PRETTY = 40
 """The number of messages shown by IPython in a terminal: the last ones."""
@@ -111,13 +103,29 @@ class Conversation:
 def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
     """The conversation of one user; `MirrorError` if the snapshot has no such user."""
     cursor = reader.cursor()
-    users = reader.rows(cursor, USER_QUERY, [user_id])
+
+    def records(columns: Sequence[Column], rest: str) -> list[dict[str, Any]]:
+        # DuckDB returns datetimes only if pytz is installed.
+        names = ", ".join(
+            f'epoch_us("{each.name}")' if each.kind is datetime else f'"{each.name}"'
+            for each in columns
+        )
+        rows = reader.rows(cursor, f"SELECT {names} FROM {rest}", [user_id])
+        return [
+            {each.name: _value(each.kind, value) for each, value in zip(columns, row, strict=True)}
+            for row in rows
+        ]
+
+    users = records(USERS, "users WHERE id = ?")
     if not users:
         raise MirrorError(
             f"the published snapshot has no user {user_id}; sync again if the user is new"
         )
-    messages = reader.rows(cursor, MESSAGES_QUERY, [user_id])
-    return Conversation(_user(*users[0]), tuple(_message(user_id, *row) for row in messages))
+    messages = records(
+        MESSAGES,
+        "messages WHERE user_id = ? AND deleted_at IS NULL ORDER BY created_at NULLS LAST, id",
+    )
+    return Conversation(User(**users[0]), tuple(map(_message, messages)))
 
 
 def _line(message: Message) -> str:
@@ -130,92 +138,31 @@ def _line(message: Message) -> str:
     return f"{moment}  {name}: {body}{file}"
 
 
-def _user(
-    user_id: int,
-    name: str | None,
-    email: str | None,
-    reference: str | None,
-    created_at: int | None,
-    updated_at: int | None,
-    online_at: int | None,
-    last_url: str | None,
-    attributes: list[dict[str, Any]] | None,
-    extra: str | None,
-) -> User:
-    listed = None
-    if attributes is not None:
-        listed = tuple(
-            UserAttribute(each["name"], each["value"], _fields(each["extra"]))
-            for each in attributes
-        )
-    return User(
-        id=user_id,
-        name=name,
-        email=email,
-        reference=reference,
-        created_at=from_microseconds(created_at),
-        updated_at=from_microseconds(updated_at),
-        online_at=from_microseconds(online_at),
-        last_url=last_url,
-        user_attributes=listed,
-        extra=_fields(extra),
-    )
-
-
-def _message(
-    user_id: int,
-    message_id: int,
-    body: str | None,
-    read_by_user: bool | None,
-    read_by_operator: bool | None,
-    created_at: int | None,
-    file_url: str | None,
-    auto_invitation: bool | None,
-    sender_type: str | None,
-    extra: str | None,
-    *sender: Any,
-) -> Message:
-    return Message(
-        id=message_id,
-        body=body,
-        read_by_user=read_by_user,
-        read_by_operator=read_by_operator,
-        created_at=from_microseconds(created_at),
-        file_url=file_url,
-        auto_invitation=auto_invitation,
-        sender_type=sender_type,
-        sender=_sender(sender_type, *sender),
-        user_id=user_id,
-        extra=_fields(extra),
-    )
-
-
-def _sender(
-    sender_type: str | None,
-    sender_id: int | None,
-    name: str | None,
-    email: str | None,
-    forename: str | None,
-    surname: str | None,
-    picture: str | None,
-    extra: str | None,
-) -> Sender | None:
-    if sender_type == "user" and sender_id is not None:
-        return UserSender(sender_id, name, email, _fields(extra))
-    if sender_type == "operator" and sender_id is not None:
-        return OperatorSender(sender_id, forename, surname, email, picture, _fields(extra))
-    named = {
-        "name": name,
-        "email": email,
-        "forename": forename,
-        "surname": surname,
-        "picture_thumb_url": picture,
-    }
-    fields = {key: value for key, value in named.items() if value is not None} | _fields(extra)
-    if sender_id is None and not fields:
+def _value(kind: type, stored: Any) -> Any:
+    if kind is dict:
+        return json.loads(stored) if stored else {}
+    if stored is None:
         return None
-    return OtherSender(sender_type, sender_id, fields)
+    if kind is datetime:
+        return from_microseconds(stored)
+    if kind is tuple:
+        return tuple(
+            UserAttribute(**{each.name: _value(each.kind, item[each.name]) for each in ATTRIBUTE})
+            for item in stored
+        )
+    return stored
 
 
-def _fields(text: str | None) -> dict[str, Any]:
-    return json.loads(text) if text else {}
+def _message(values: dict[str, Any]) -> Message:
+    names = [name for name in values if name.startswith(SENDER) and name != "sender_type"]
+    sender = {name.removeprefix(SENDER): values.pop(name) for name in names}
+    return Message(**values, sender=_sender(values["sender_type"], sender))
+
+
+def _sender(sender_type: str | None, values: dict[str, Any]) -> Sender | None:
+    documented = SENDER_TYPES.get(sender_type)
+    if documented is not None and values["id"] is not None:
+        return documented(**{each.name: values[each.name] for each in fields(documented)})
+    sender_id, extra = values.pop("id"), values.pop("extra")
+    sent = {name: value for name, value in values.items() if value is not None} | extra
+    return None if sender_id is None and not sent else OtherSender(sender_type, sender_id, sent)

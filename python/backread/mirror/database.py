@@ -22,7 +22,7 @@ from backread.errors import MirrorError
 from backread.mirror.engine import connect, rows_of, transaction
 from backread.mirror.lock import LOCK_NAME
 from backread.mirror.manifest import PUBLISHED
-from backread.mirror.migrate import steps_from
+from backread.mirror.migrate import upgrade_statements
 from backread.mirror.schema import CONTENT_TABLES, SCHEMA_VERSION, create_statements
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def open_database(folder: Path) -> Iterator[DuckDBPyConnection]:
             _create(path, spill)
         connection = _connect(path, spill)
         try:
-            _bring_forward(folder, connection, _schema_version(folder, connection))
+            _upgrade(folder, connection, _schema_version(folder, connection))
             yield connection
         finally:
             connection.close()
@@ -105,7 +105,8 @@ def refuse_foreign(folder: Path) -> None:
     )
     if foreign:
         raise MirrorError(
-            f"{folder} holds no mirror but other files ({foreign[0]}); sync into an empty folder"
+            f"{folder} is not a mirror and contains other files ({foreign[0]}); choose an empty "
+            "folder"
         )
 
 
@@ -134,24 +135,24 @@ def _schema_version(folder: Path, connection: DuckDBPyConnection) -> int:
         version = found[0][0] if found else None
     if version is None or not version.isdecimal():
         raise MirrorError(
-            f"{folder} holds a {DATABASE_NAME} that backread did not make; sync into a new folder"
+            f"{folder} contains a {DATABASE_NAME} that backread did not create; sync into a new "
+            "folder"
         )
     if int(version) > SCHEMA_VERSION:
         raise MirrorError(
             f"the mirror in {folder} was written by a newer backread (schema {version}, this one "
-            f"knows up to {SCHEMA_VERSION}); upgrade backread"
+            f"supports up to {SCHEMA_VERSION}); upgrade backread"
         )
     return int(version)
 
 
-def _bring_forward(folder: Path, connection: DuckDBPyConnection, version: int) -> None:
-    for step in steps_from(version):
+def _upgrade(folder: Path, connection: DuckDBPyConnection, version: int) -> None:
+    stored: dict[str, set[str]] = {}
+    query = "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal"
+    for table, column in rows_of(connection, query):
+        stored.setdefault(table, set()).add(column)
+    if statements := upgrade_statements(version, stored):
         make_log(folder)
         with transaction(connection):
-            for statement in step.statements:
+            for statement in statements:
                 rows_of(connection, statement)
-            rows_of(
-                connection,
-                "UPDATE meta SET value = ? WHERE key = 'schema_version'",
-                [str(step.version)],
-            )

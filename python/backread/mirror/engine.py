@@ -121,7 +121,7 @@ def _advice(folder: Path, text: str) -> str:
     elif "permission denied" in lowered or "read-only file system" in lowered:
         advice = "it cannot be written; change its permissions or choose another folder"
     else:
-        advice = "what was committed is safe; sync again, and report this if it comes back"
+        advice = "committed rows are safe; sync again, and report this error if it persists"
     return f"the mirror in {folder}: {advice} ({line})"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,7 +36,7 @@ class Known:
       committed (``user_id``, null for users, and ``id``).
     - ``users``: the users read by this run, with ``updated_at`` and ``online_at``, if the sweep
       over them is finished.
-    - ``profile``: the service's profile, as JSON.
+    - ``profile``: the stored service profile; of a newer backread it may hold other keys.
     """
 
     lists: StoredRows | None = None
@@ -44,4 +44,4 @@ class Known:
     cursors: StoredRows | None = None
     held: StoredRows | None = None
     users: StoredRows | None = None
-    profile: str | None = None
+    profile: dict[str, Any] | None = None

@@ -39,8 +39,8 @@ class _Scanned:
     def project(self, columns: str) -> DuckDBPyRelation:
         if not columns:
             raise ValueError(
-                "polars asks for rows without any column, as a row index alone does, and DuckDB "
-                "has none such; write x.to_polars().lazy() in place of x.scan_polars()"
+                "this query needs no column, as a row index alone does, and DuckDB cannot scan "
+                "without one; use x.to_polars().lazy() instead of x.scan_polars()"
             )
         return self._new().project(columns)
 

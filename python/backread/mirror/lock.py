@@ -34,8 +34,8 @@ def writer_lock(folder: Path) -> Iterator[None]:
             held = _try_lock(file)
         except OSError as error:
             raise MirrorError(
-                f"the mirror in {folder}: its file system keeps no locks ({error}), so nothing "
-                "would stop two syncs at once; choose a folder on another one"
+                f"the mirror in {folder}: its file system does not support locks ({error}), "
+                "so two syncs could run at once; choose a folder on another file system"
             ) from error
         if not held:
             raise MirrorError(

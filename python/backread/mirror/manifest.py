@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from backread._files.access import flush_directory, read_file
+from backread._files.dataclass_json import dataclass_from_json
 from backread._files.json import parse_json
 from backread._files.unfinished import Unfinished
 from backread.errors import MirrorError
@@ -37,16 +38,6 @@ MANIFEST_NAME = "manifest.json"
 DATA_FILE = re.compile(r"[a-z_]+(?:-\d+-of-\d+)?\.(\d+)\.parquet", re.ASCII)
 
 NEEDED = (*(table.name for table in CONTENT_TABLES), *SIDE_TABLES)
-KINDS = {
-    "format": int,
-    "mirror_id": str,
-    "sequence": int,
-    "run_id": int,
-    "seen_at": str,
-    "published_at": str,
-    "files": dict,
-    "retired": dict,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +92,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         document = parse_json(read_file(path))
         written = document["format"]
         if not isinstance(written, int) or written <= FORMAT:
-            manifest = Manifest(**document)
+            manifest = dataclass_from_json(Manifest, document, "manifest")
             _check(manifest)
             return manifest
     except (FileNotFoundError, NotADirectoryError):
@@ -110,7 +101,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise MirrorError(f"the mirror in {folder}: {path} cannot be read: {error}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise MirrorError(
-            f"the mirror in {folder}: {path} is damaged ({error}); delete that one file and sync "
+            f"the mirror in {folder}: {path} is damaged ({error}); delete only that file and sync "
             "again"
         ) from error
     raise MirrorError(
@@ -129,14 +120,11 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def _check(manifest: Manifest) -> None:
-    """Raises ValueError for a tampered manifest: wrong types, or files elsewhere."""
-    for name, kind in KINDS.items():
-        if type(getattr(manifest, name)) is not kind:
-            raise ValueError(f"{name} is no {kind.__name__}")
+    """Raises ValueError for a tampered manifest, such as one with files elsewhere."""
     if missing := sorted({*NEEDED} - manifest.files.keys()):
         raise ValueError(f"files has no {missing[0]}")
     for name in manifest.names() | manifest.retired.keys():
         if DATA_FILE.fullmatch(name) is None:
-            raise ValueError(f"{name!r:.80} is no name of a file of the snapshot")
+            raise ValueError(f"{name!r:.80} is not the name of a snapshot file")
     for moment in (manifest.seen_at, *manifest.retired.values()):
         datetime.fromisoformat(moment)

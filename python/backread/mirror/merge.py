@@ -15,9 +15,9 @@ __all__ = ["add_rows", "merge_rows", "note_rejected", "stage", "update_where"]
 
 
 def stage(store: Store, name: str, rows: ArrowTable, columns: tuple[str, ...]) -> None:
-    """Copies Arrow rows into the temporary table ``staged``; ``name`` as in `Store.given`."""
-    with store.given(name, rows) as given:
-        store.rows(f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM {given}")
+    """Copies Arrow rows into the temporary table ``staged``; ``name`` as in `Store.registered`."""
+    with store.registered(name, rows) as source:
+        store.rows(f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM {source}")
 
 
 def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> bool:
@@ -27,15 +27,15 @@ def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> boo
     """
     key = ", ".join(table.key)
     names = _names(table.names)
-    with store.given(table.name, rows) as given:
+    with store.registered(table.name, rows) as source:
         [(distinct, held)] = store.rows(
-            f"SELECT (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {given})), "
-            f"EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {given} USING ({key}))"
+            f"SELECT (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {source})), "
+            f"EXISTS (SELECT 1 FROM {table.name} SEMI JOIN {source} USING ({key}))"
         )
         if held or distinct < rows.num_rows:
             return False
-        store.again(
-            f"INSERT INTO {table.name} ({names}, first_seen_at) SELECT {names}, ? FROM {given}",
+        store.execute_prepared(
+            f"INSERT INTO {table.name} BY NAME SELECT {names}, ? AS first_seen_at FROM {source}",
             now,
         )
     return True
@@ -73,14 +73,14 @@ def merge_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> t
         """,
         [low, high],
     )
-    store.rows(f"INSERT INTO seen_{table.name} SELECT {key} FROM staged")
+    store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM staged")
     return _apply_changed(store, table, now) if changed else (0, 0)
 
 
 def _apply_changed(store: Store, table: Table, now: datetime) -> tuple[int, int]:
     [(added,)] = store.rows(
-        f"INSERT INTO {table.name} ({_names(table.names)}, first_seen_at) "
-        f"SELECT {_names(table.names)}, ? FROM changed WHERE held_row IS NULL",
+        f"INSERT INTO {table.name} BY NAME SELECT {_names(table.names)}, ? AS first_seen_at "
+        "FROM changed WHERE held_row IS NULL",
         [now],
     )
     assignments = ", ".join(
@@ -103,7 +103,7 @@ def note_rejected(store: Store, table: Table) -> int:
     """
     key = ", ".join(table.key)
     rejected = f"SELECT {key} FROM staged WHERE resource = '{table.name}' AND id IS NOT NULL"
-    store.rows(f"INSERT INTO seen_{table.name} {rejected}")
+    store.rows(f"INSERT INTO seen_{table.name} BY NAME {rejected}")
     # Rows marked as deleted have last_seen_at too.
     missed = f"last_seen_at IS NOT NULL AND ({key}) IN ({rejected})"
     back = update_where(
@@ -143,7 +143,7 @@ def update_where(
 
 def _note_unpublished(store: Store, table: Table, source: str) -> None:
     store.rows(
-        f"INSERT INTO {table.unpublished} SELECT {', '.join(table.key)} FROM {source}",
+        f"INSERT INTO {table.unpublished} BY NAME SELECT {', '.join(table.key)} FROM {source}",
     )
 
 

@@ -9,25 +9,25 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from backread._client.arguments import seconds
+from backread._client.option_kinds import SECONDS
 from backread._files.paths import local_path
 from backread.errors import MirrorError
 from backread.mirror.conversation import Conversation, read_conversation
 from backread.mirror.queries import check_reads_only, named_restriction
 from backread.mirror.report import Mode, SyncProgress, SyncReport
-from backread.mirror.snapshot import SnapshotReader
+from backread.mirror.snapshot_reader import SnapshotReader
 from backread.mirror.table import MirrorTable, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-    from backread._client.arguments import Duration
     from backread._client.client import Client
+    from backread._client.option_kinds import Duration
     from backread.profile import ServiceProfile
 
 __all__ = ["Mirror"]
 
-NOT_HERE = "keep the mirror on a disk and copy it there, or land there with backread.landing"
+NOT_HERE = "sync to a local disk and copy the mirror, or use backread.landing"
 
 
 class Mirror:
@@ -69,63 +69,76 @@ class Mirror:
         Rows are committed in batches together with the state of the run. A sync that is killed,
         interrupted or ended by an error leaves the mirror intact, and the next one resumes its run:
         lists finished in the last 24 hours are not read again, and half-read lists continue where
-        they stopped. Readers see nothing of a run until it ends.
-
-        - ``mode="incremental"`` adds new rows and updates changed ones; it removes nothing. The
-          list of users is read in full, and so are the message lists, except for long ones whose
-          growing end is known: only that end is read, usually in one request, and if it does not
-          link up with the stored rows, the whole list.
-        - ``mode="full"`` reads every list in full and sets ``deleted_at`` on deleted rows: those
-          missing from a list certified ``snapshot`` or ``counted``; those missing from a ``linked``
-          list and not found by id; and the messages of deleted users. A row that reappears loses
-          the mark. A record that was rejected still counts as present: its stored row stays, and
-          if it has no id, no row of its list is marked. A resumed run is ``full`` if either the
-          unfinished run or this call is.
-        - ``max_staleness`` (seconds or a timedelta; ``None``: never) is how long a list may go
-          without being read in full, 30 days by default: edits of old messages in long lists are
-          noticed then. Lists fall due spread over the second half of this time.
-        - ``on_progress`` is called after each commit, in this thread; an exception ends the sync.
-        - ``progress=True`` shows the sync's progress: a bar in a notebook, a line on stderr in a
-          terminal, nothing elsewhere.
-        - ``moved=True`` declares that this is the mirror's service at a new base URL or with a new
-          vendor word, which replace the old ones. A mirror holds one service, that of the first
-          sync that read anything; without ``moved`` another is refused before anything is read.
-          Services on loopback, such as mocks, are not distinguished.
-        - ``profile``: a result of `Client.probe`. It replaces the stored one, and this sync and
-          later ones use it.
-
-        Raises the client's errors of `backread.errors`, after committing what was fetched;
-        `MirrorError` if another sync of the folder is running (with its pid, its start, and its
-        machine if that is another), or if the folder holds something else or another service (both
-        are named), is damaged or not writable, or was written by a newer backread; TypeError for
-        anything but a `Client`, or a wrong type of ``profile``, ``on_progress`` or a duration;
-        ValueError for another mode or a negative duration. Mirrors of earlier releases are
+        they stopped. Readers see nothing of a run until it ends. Mirrors of earlier releases are
         upgraded.
+
+        Args:
+            client: The service to read. A mirror holds one service, that of the first sync that
+                read anything.
+            mode: ``"incremental"`` adds new rows and updates changed ones; it removes nothing. The
+                list of users is read in full, and so are the message lists, except for long ones
+                whose growing end is known: only that end is read, usually in one request, and if it
+                does not link up with the stored rows, the whole list.
+                ``"full"`` reads every list in full and sets ``deleted_at`` on deleted rows: those
+                missing from a list certified ``snapshot`` or ``counted``; those missing from a
+                ``linked`` list and not found by id; and the messages of deleted users. A row that
+                reappears loses the mark. A record that was rejected still counts as present: its
+                stored row stays, and if it has no id, no row of its list is marked. A resumed run
+                is ``full`` if either the unfinished run or this call is.
+            max_staleness: How long a list may go without being read in full, in seconds or as a
+                timedelta; None for no limit. Edits of old messages in long lists are noticed then.
+                Lists fall due spread over the second half of this time.
+            on_progress: Called after each commit, in this thread; an exception ends the sync.
+            progress: Shows the sync's progress: a bar in a notebook, a line on stderr in a
+                terminal, nothing elsewhere.
+            moved: Declares that this is the mirror's service at a new base URL or with a new vendor
+                word, which replace the old ones. Without it another service is refused before
+                anything is read. Services on loopback, such as mocks, are not distinguished.
+            profile: A result of `Client.probe`. It replaces the stored one, and this sync and later
+                ones use it.
+
+        Returns:
+            What the run read and changed.
+
+        Raises:
+            BackreadError: The client's errors, after committing what was fetched.
+            MirrorError: Another sync of the folder is running (with its pid, its start, and its
+                machine if that is another); or the folder contains something else or another
+                service, is damaged or not writable, or was written by a newer backread.
+            TypeError: For anything but a `Client`, or a wrong type of ``profile``, ``on_progress``
+                or ``max_staleness``.
+            ValueError: For another mode or a negative ``max_staleness``.
+
+        Example:
+            >>> with Client() as client:
+            ...     report = Mirror("chats").sync(client, progress=True)
         """
         from backread._client.client import Client
         from backread.mirror.synchronize import Options, synchronize
         from backread.profile import ServiceProfile
 
         if mode not in get_args(Mode):
-            raise ValueError(f"mode is 'incremental' or 'full', not {mode!r}")
+            raise ValueError(f"mode must be 'incremental' or 'full', not {mode!r}")
         if not isinstance(client, Client):
             raise TypeError(
                 f"Mirror.sync takes a Client, not {_article(type(client).__name__)}: make a "
-                "Client with the same arguments, and call sync from a thread if you await elsewhere"
+                "Client with the same arguments, and in async code call sync in a thread"
             )
         if on_progress is not None and not callable(on_progress):
             raise TypeError(
-                "on_progress is a function that takes a SyncProgress, or None, not "
+                "on_progress must be a function that takes a SyncProgress, or None, not "
                 f"{_article(type(on_progress).__name__)}"
             )
         if profile is not None and not isinstance(profile, ServiceProfile):
             raise TypeError(
-                f"profile is a ServiceProfile, not {_article(type(profile).__name__)}: give what "
-                "Client.probe() or ServiceProfile.from_json(text) gives"
+                f"profile must be a ServiceProfile, not {_article(type(profile).__name__)}: pass "
+                "the result of Client.probe() or ServiceProfile.from_json(text)"
             )
-        stale_after = seconds("max_staleness", max_staleness)
+        stale_after = SECONDS.check("max_staleness", max_staleness)
         if stale_after is not None and not stale_after >= 0:
-            raise ValueError(f"max_staleness is 0 seconds or more, or None, not {max_staleness}")
+            raise ValueError(
+                f"max_staleness must be 0 seconds or more, or None, not {max_staleness}"
+            )
         options = Options(
             mode=mode,
             max_staleness=stale_after,
@@ -144,8 +157,9 @@ class Mirror:
     def profile(self) -> ServiceProfile | None:
         """The service's profile as of the last finished sync, None if no sync was given one.
 
-        Raises `MirrorError` if the snapshot cannot be read, ValueError if a newer backread made the
-        profile.
+        Raises:
+            MirrorError: The snapshot cannot be read.
+            ValueError: A newer backread made the profile.
         """
         kept = self._reader.profile()
         if kept is None:
@@ -162,12 +176,6 @@ class Mirror:
         unrestricted: bool = False,
     ) -> DuckDBPyRelation:
         """Queries the published snapshot; returns a lazy DuckDB relation.
-
-        ``params`` are the values of ``?``, ``$1`` or ``$name``; a query with parameters is executed
-        immediately. It must be one SELECT or EXPLAIN and can only read the snapshot: no other
-        files, no network, no settings. ``unrestricted=True`` runs any statement with the rights of
-        this process, for example to join other files or to write to a file; changes to the tables
-        stay in memory and never reach the mirror.
 
         Read the relation with ``relation.df()``, ``.pl()``, ``.to_arrow_table()`` or
         ``.fetchall()``; it renders in a notebook. It stays on the snapshot that was newest when it
@@ -196,8 +204,25 @@ class Mirror:
         - ``runs``: the finished runs, with the counts of `SyncReport`.
         - ``profile``: the service's profile as JSON, if a sync was given one.
 
-        Raises `MirrorError` if nothing is published yet, and for any other statement unless
-        ``unrestricted``; errors in the query itself are DuckDB's.
+        Args:
+            query: One SELECT or EXPLAIN. It can only read the snapshot: no other files, no
+                network, no settings.
+            params: The values of ``?``, ``$1`` or ``$name``; a query with parameters is executed
+                immediately.
+            unrestricted: Runs any statement with the rights of this process, for example to join
+                other files or to write to a file; changes to the tables stay in memory and never
+                reach the mirror.
+
+        Returns:
+            A lazy relation: its rows are read when they are used.
+
+        Raises:
+            MirrorError: Nothing is published yet, or the statement is not allowed without
+                ``unrestricted``.
+            duckdb.Error: For an error in the query.
+
+        Example:
+            >>> mirror.sql("SELECT count(*) FROM messages WHERE user_id = ?", [42]).fetchall()
         """
         cursor = self._reader.cursor(restricted=not unrestricted)
         if not unrestricted:
@@ -209,15 +234,21 @@ class Mirror:
     def table(self, name: TableName) -> MirrorTable:
         """A table of the published snapshot as an Arrow stream, for polars, pandas and others.
 
-        The names are those of `sql` except ``profile``; ValueError for any other. Nothing is opened
-        until the table is read.
+        Nothing is opened until the table is read.
+
+        Args:
+            name: A table of `sql` except ``profile``.
+
+        Raises:
+            ValueError: For another name.
         """
         return MirrorTable(self, self._reader, name)
 
     def conversation(self, user_id: int) -> Conversation:
         """One user and the user's messages in chronological order, from the published snapshot.
 
-        Raises `MirrorError` if nothing is published yet or the snapshot has no such user.
+        Raises:
+            MirrorError: Nothing is published yet, or the snapshot has no such user.
         """
         return read_conversation(self._reader, user_id)
 

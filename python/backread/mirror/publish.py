@@ -86,9 +86,10 @@ def publish(store: Store) -> Manifest:
     for table in CONTENT_TABLES:
         names = (table.name, table.changed, table.replaced)
         held = {name: keep.files.get(name, []) if keep else [] for name in names}
-        # If someone deleted a file, its table is rewritten.
+        # If a file was deleted, or lacks a later column, its table is rewritten.
         whole = stored.keys() >= {each for files_held in held.values() for each in files_held}
-        files |= _write_table(store, directory, table, sequence, held if whole else {})
+        reusable = whole and _has_columns(store, directory, table, held)
+        files |= _write_table(store, directory, table, sequence, held if reusable else {})
     for name in SIDE_TABLES:
         files[name] = [file_name(name, sequence)]
         _copy(store, f"SELECT * FROM {name} ORDER BY ALL", directory / files[name][0])
@@ -128,6 +129,19 @@ def publish(store: Store) -> Manifest:
 def _is_own(before: Manifest | None, mirror_id: str) -> bool:
     """True for a snapshot of this mirror in this format, whose files can be reused."""
     return before is not None and (before.mirror_id, before.format) == (mirror_id, FORMAT)
+
+
+def _has_columns(
+    store: Store, directory: Path, table: Table, held: Mapping[str, list[str]]
+) -> bool:
+    names = [*held[table.name], *held[table.changed]]
+    if not names:
+        return False
+    schemas = f"parquet_schema({file_list(directory / name for name in names)})"
+    common = store.rows(
+        f"SELECT name FROM {schemas} GROUP BY name HAVING count(DISTINCT file_name) = {len(names)}"
+    )
+    return {name for (name,) in common} >= set(table.names)
 
 
 def _write_table(

@@ -19,7 +19,7 @@ __all__ = ["check_reads_only", "named_restriction", "restrictions"]
 # Only plain words, because a comment or string could hide the start of the explained statement.
 EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s)?\s*(\([\w\s,]*\))?", re.IGNORECASE)
 RESTRICTED = re.compile("disabled (through|by) configuration|configuration has been locked")
-UNRESTRICTED = "pass unrestricted=True to run any statement of DuckDB, with your rights"
+UNRESTRICTED = "pass unrestricted=True to run any DuckDB statement with your permissions"
 
 
 def restrictions(files: Path) -> list[str]:
@@ -40,7 +40,7 @@ def named_restriction(unrestricted: bool) -> Iterator[None]:
         yield
     except Exception as error:
         if not unrestricted and RESTRICTED.search(str(error)):
-            error.add_note(f"Mirror.sql reads the snapshot alone; {UNRESTRICTED}")
+            error.add_note(f"Mirror.sql can only read the snapshot; {UNRESTRICTED}")
         raise
 
 
@@ -51,9 +51,7 @@ def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:
     """
     statements = cursor.extract_statements(query)
     if len(statements) != 1:
-        raise MirrorError(
-            f"Mirror.sql takes one statement, and these are {len(statements)}; {UNRESTRICTED}"
-        )
+        raise MirrorError(f"Mirror.sql takes one statement, not {len(statements)}; {UNRESTRICTED}")
     name = statements[0].type.name
     if name == "EXPLAIN":
         # EXPLAIN ANALYZE executes the statement.
@@ -61,14 +59,14 @@ def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:
         rest = query[explain.end() :].lstrip() if explain else ""
         if not rest[:1].isalpha():
             raise MirrorError(
-                "Mirror.sql takes a plain EXPLAIN, with no comment before what it explains; "
+                "Mirror.sql takes an EXPLAIN without a comment before the explained statement; "
                 f"{UNRESTRICTED}"
             )
         check_reads_only(cursor, rest)
     elif name == "MULTI":
         raise MirrorError(
-            "Mirror.sql takes a PIVOT with its columns only, PIVOT … ON name IN ('a', 'b'), for "
-            f"without them it is several statements; or {UNRESTRICTED}"
+            "Mirror.sql takes a PIVOT only with a list of columns, PIVOT … ON name IN ('a', 'b'): "
+            f"without one, DuckDB runs several statements; or {UNRESTRICTED}"
         )
     elif name != "SELECT":
         raise MirrorError(f"Mirror.sql runs SELECT and EXPLAIN, not {name}; {UNRESTRICTED}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from backread._files.dataclass_json import dataclass_from_json, to_json_value
 
 __all__ = ["Mode", "Phase", "SyncProgress", "SyncReport"]
 
@@ -102,6 +105,19 @@ class SyncReport:
     error: str | None = None
     outage_seconds: float = 0.0
     unread_users: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as a dict of JSON values, times in ISO 8601, for `from_dict`."""
+        document: dict[str, Any] = to_json_value(self)
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> SyncReport:
+        """The report that `to_dict` of this or an earlier release made.
+
+        Unknown keys are ignored. Raises ValueError, with the path of the key, for anything else.
+        """
+        return dataclass_from_json(cls, document, "SyncReport")
 
     def _repr_html_(self) -> str:
         from backread._display.reports import sync_report_html

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from backread._files.json import parse_json
 from backread.mirror.engine import from_microseconds, timestamp
 from backread.mirror.known import Known, StoredRows
 from backread.mirror.report import Mode, SyncReport
-from backread.mirror.schema import CONTENT_TABLES, CURSOR_NAMES, KNOWN_LIST_NAMES, PROFILE
+from backread.mirror.schema import CONTENT_TABLES, CURSOR_NAMES, KNOWN_LIST_NAMES, PROFILE, RUNS
 from backread.mirror.store import Store
 
 __all__ = [
@@ -35,6 +37,10 @@ DERIVED = {
     "started_at",
     "ended_at",
 }
+
+
+RESUMED = ("run_id", "mode", "seconds", "requests", "users", "messages")
+"""The fields of a `Run` that are stored, for the sync that resumes it."""
 
 
 @dataclass(slots=True)
@@ -79,25 +85,24 @@ def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> R
     """
     now = datetime.now(UTC)
     unfinished = store.rows(
-        "SELECT run_id, mode, seconds, requests, users, messages "
-        "FROM runs WHERE state = 'unfinished' ORDER BY run_id DESC LIMIT 1"
+        f"SELECT {', '.join(RESUMED)} FROM runs "
+        "WHERE state = 'unfinished' ORDER BY run_id DESC LIMIT 1"
     )
     with store.transaction():
         if not unfinished:
             [(run_id,)] = store.rows("SELECT coalesce(max(run_id), 0) + 1 FROM runs")
             _insert(store, run_id, mode, now)
             return Run(run_id, mode, resumed=False, alone=_is_first(store))
-        [(run_id, held_mode, seconds, requests, users, messages)] = unfinished
-        if held_mode == "full":
-            mode = "full"
-        if held_mode != mode:
-            _ask_for_all(store, run_id)
+        run = Run(**dict(zip(RESUMED, unfinished[0], strict=True)), resumed=True, alone=False)
+        if mode == "full" != run.mode:
+            run.mode = mode
+            _read_all_again(store, run.run_id)
         if max_staleness is not None:
             stale = timestamp(now - timedelta(seconds=min(max_staleness, LONGEST)))
-            _give_back(store, run_id, f"kind = 'end' AND coalesce(swept_at <= {stale}, true)")
-        _note_seen(store, run_id)
-        _resume(store, run_id, mode, now - RESUME_WITHIN)
-    return Run(run_id, mode, True, False, seconds, requests, users, messages)
+            _give_back(store, run.run_id, f"kind = 'end' AND coalesce(swept_at <= {stale}, true)")
+        _note_seen(store, run.run_id)
+        _resume(store, run, now - RESUME_WITHIN)
+    return run
 
 
 def _is_first(store: Store) -> bool:
@@ -107,11 +112,12 @@ def _is_first(store: Store) -> bool:
 def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> None:
     # Clears what an abandoned run left; finished runs leave nothing.
     clear(store)
+    counters = [
+        f"0 AS {name}" for name, kind in RUNS if kind in ("BIGINT", "DOUBLE") and name != "run_id"
+    ]
     store.rows(
-        "INSERT INTO runs (run_id, mode, state, started_at, resumptions, seconds, requests, "
-        "users, messages, users_added, users_updated, messages_added, messages_updated, "
-        "deleted, rejects, rows_asked, outage_seconds) "
-        "VALUES (?, ?, 'unfinished', ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+        "INSERT INTO runs BY NAME SELECT ? AS run_id, ? AS mode, 'unfinished' AS state, "
+        f"? AS started_at, {', '.join(counters)}",
         [run_id, mode, now],
     )
 
@@ -123,13 +129,14 @@ def clear(store: Store) -> None:
     store.rows("DELETE FROM cursors")
 
 
-def _ask_for_all(store: Store, run_id: int) -> None:
+def _read_all_again(store: Store, run_id: int) -> None:
     # For a full run, reading only a list's end is not enough.
     _give_back(store, run_id, "kind = 'end'")
     store.rows("DELETE FROM cursors WHERE user_id IS NOT NULL")
 
 
-def _resume(store: Store, run_id: int, mode: Mode, since: datetime) -> None:
+def _resume(store: Store, run: Run, since: datetime) -> None:
+    run_id = run.run_id
     _give_back(store, run_id, f"ended_at < {timestamp(since)}")
     store.rows("DELETE FROM cursors WHERE started_at < ?", [since])
     store.rows(
@@ -147,7 +154,8 @@ def _resume(store: Store, run_id: int, mode: Mode, since: datetime) -> None:
         [run_id],
     )
     store.rows(
-        "UPDATE runs SET mode = ?, resumptions = resumptions + 1 WHERE run_id = ?", [mode, run_id]
+        "UPDATE runs SET mode = ?, resumptions = resumptions + 1 WHERE run_id = ?",
+        [run.mode, run_id],
     )
 
 
@@ -158,7 +166,7 @@ def _note_seen(store: Store, run_id: int) -> None:
     if store.rows("SELECT 1 FROM runs WHERE run_id = ? AND resumptions = 0", [run_id]):
         for table in CONTENT_TABLES:
             key = ", ".join(table.key)
-            store.rows(f"INSERT INTO seen_{table.name} SELECT {key} FROM {table.name}")
+            store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM {table.name}")
 
 
 def _give_back(store: Store, run_id: int, condition: str) -> None:
@@ -221,8 +229,16 @@ def known_to(store: Store, run: Run) -> Known:
         cursors=rows(f"SELECT {', '.join(CURSOR_NAMES)} FROM cursors") if half_read else None,
         held=rows(held) if half_read else None,
         users=rows(users) if _swept(store, run.run_id) else None,
-        profile=store.meta(PROFILE),
+        profile=_profile(store),
     )
+
+
+def _profile(store: Store) -> dict[str, Any] | None:
+    try:
+        profile = parse_json(store.meta(PROFILE) or "")
+    except ValueError:
+        return None
+    return profile if isinstance(profile, dict) else None
 
 
 def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from backread._client.columns import ATTRIBUTE, COLUMNS, KEYS
 
 __all__ = [
     "BUCKETS",
@@ -29,10 +33,14 @@ __all__ = [
     "bucket_of",
     "create_statements",
     "create_table",
+    "tables",
 ]
 
 SCHEMA_VERSION = 3
-"""Incremented whenever the tables change; mirrors of a higher version are refused."""
+"""Incremented if stored rows must be converted; mirrors of a higher version are refused.
+
+New tables and nullable columns need no new version: they are added to older mirrors.
+"""
 
 BUCKETS = 4096
 """The number of buckets for user ids; a published part contains some buckets."""
@@ -40,16 +48,38 @@ BUCKETS = 4096
 Column = tuple[str, str]
 """Name and SQL type."""
 
+SQL_TYPES: dict[type, str] = {
+    int: "BIGINT",
+    bool: "BOOLEAN",
+    str: "VARCHAR",
+    datetime: "TIMESTAMPTZ",
+    dict: "VARCHAR",
+    tuple: "STRUCT(" + ", ".join(f'"{each.name}" VARCHAR' for each in ATTRIBUTE) + ")[]",
+}
+"""By kind of `backread._client.columns.Column`: dict is stored as JSON text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: the core's columns, its key, and how it is split and sorted."""
+    """The table of users or of messages, and the order of its rows in a published part."""
 
-    name: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    user_column: str
+    name: Literal["users", "messages"]
     order: str
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of a record, without the technical ones."""
+        return tuple((each.name, SQL_TYPES[each.kind]) for each in COLUMNS[self.name])
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that identify a row."""
+        return KEYS[self.name]
+
+    @property
+    def user_column(self) -> str:
+        """The column with the id of the user, by which rows are split into parts."""
+        return self.key[0]
 
     @property
     def unpublished(self) -> str:
@@ -80,51 +110,8 @@ TECHNICAL: tuple[Column, ...] = (
     ("deleted_at", "TIMESTAMPTZ"),
 )
 
-USERS = Table(
-    name="users",
-    columns=(
-        ("id", "BIGINT"),
-        ("name", "VARCHAR"),
-        ("email", "VARCHAR"),
-        ("reference", "VARCHAR"),
-        ("created_at", "TIMESTAMPTZ"),
-        ("updated_at", "TIMESTAMPTZ"),
-        ("online_at", "TIMESTAMPTZ"),
-        ("last_url", "VARCHAR"),
-        ("user_attributes", 'STRUCT("name" VARCHAR, "value" VARCHAR, extra VARCHAR)[]'),
-        ("extra", "VARCHAR"),
-    ),
-    key=("id",),
-    user_column="id",
-    order="id",
-)
-
-MESSAGES = Table(
-    name="messages",
-    columns=(
-        ("user_id", "BIGINT"),
-        ("id", "BIGINT"),
-        ("body", "VARCHAR"),
-        ("read_by_user", "BOOLEAN"),
-        ("read_by_operator", "BOOLEAN"),
-        ("created_at", "TIMESTAMPTZ"),
-        ("file_url", "VARCHAR"),
-        ("auto_invitation", "BOOLEAN"),
-        ("sender_type", "VARCHAR"),
-        ("sender_id", "BIGINT"),
-        ("sender_name", "VARCHAR"),
-        ("sender_email", "VARCHAR"),
-        ("sender_forename", "VARCHAR"),
-        ("sender_surname", "VARCHAR"),
-        ("sender_picture_thumb_url", "VARCHAR"),
-        ("sender_extra", "VARCHAR"),
-        ("extra", "VARCHAR"),
-    ),
-    # The API does not say that message ids are unique across users.
-    key=("user_id", "id"),
-    user_column="user_id",
-    order="user_id, created_at, id",
-)
+USERS = Table(name="users", order="id")
+MESSAGES = Table(name="messages", order="user_id, created_at, id")
 
 CONTENT_TABLES = (USERS, MESSAGES)
 
@@ -216,6 +203,8 @@ RUNS: tuple[Column, ...] = (
 SIDE_TABLES: dict[str, tuple[Column, ...]] = {"lists": LISTS, "rejects": REJECTS, "runs": RUNS}
 """Small tables that are always published in full."""
 
+META: tuple[Column, ...] = (("key", "VARCHAR"), ("value", "VARCHAR"))
+
 PROFILE = "profile"
 """The key in ``meta`` of the service's profile as JSON; in a snapshot it is a table of one row."""
 
@@ -233,21 +222,26 @@ def bucket_of(column: str) -> str:
     return f"(abs({column} % 2147483647) * 2654435761 % 4294967296 // {4294967296 // BUCKETS})"
 
 
+def tables() -> dict[str, tuple[Column, ...]]:
+    """The columns of each table of the database. No keys or indexes: MERGE prevents duplicates."""
+    found = {"meta": META, "cursors": CURSORS, **SIDE_TABLES}
+    for table in CONTENT_TABLES:
+        key = tuple(column for column in table.columns if column[0] in table.key)
+        found |= {
+            table.name: table.columns + TECHNICAL,
+            f"seen_{table.name}": key,
+            table.unpublished: key,
+        }
+    return found
+
+
 def create_statements(mirror_id: str) -> list[str]:
-    """The statements that create an empty mirror. No keys or indexes: MERGE prevents duplicates."""
-    statements = [
-        "CREATE TABLE meta (key VARCHAR, value VARCHAR)",
+    """The statements that create an empty mirror."""
+    return [
+        *(create_table(name, columns) for name, columns in tables().items()),
         f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}')",
         f"INSERT INTO meta VALUES ('mirror_id', '{mirror_id}')",
     ]
-    for table in CONTENT_TABLES:
-        statements.append(create_table(table.name, table.columns + TECHNICAL))
-        key = tuple(column for column in table.columns if column[0] in table.key)
-        statements.append(create_table(f"seen_{table.name}", key))
-        statements.append(create_table(table.unpublished, key))
-    statements.extend(create_table(name, columns) for name, columns in SIDE_TABLES.items())
-    statements.append(create_table("cursors", CURSORS))
-    return statements
 
 
 def create_table(name: str, columns: tuple[Column, ...]) -> str:

@@ -48,7 +48,7 @@ def refuse_other_service(folder: Path, held: Service | None, given: Service, mov
     if held is None or held == given or moved or (held.on_loopback and given.on_loopback):
         return
     raise MirrorError(
-        f"the mirror in {folder} holds the service at {held}, and this client reads the one at "
+        f"the mirror in {folder} is a copy of the service at {held}, but this client reads "
         f"{given}; sync into another folder or, if it is the same service at a new address, sync "
         "with moved=True (on the command line: --moved)"
     )

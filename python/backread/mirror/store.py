@@ -24,7 +24,7 @@ def _literal(value: float | datetime) -> str:
     return timestamp(value) if isinstance(value, datetime) else repr(value)
 
 
-class _Given:
+class _Registered:
     """An object registered once whose rows are replaced, since registering costs a statement.
 
     The attribute is the method of the current rows.
@@ -45,15 +45,15 @@ class Store:
     def __init__(self, folder: Path, connection: DuckDBPyConnection) -> None:
         self.folder = folder
         self.connection = connection
-        self._kept_service: Service | None = None
-        self._given: dict[str, _Given] = {}
+        self._stored_service: Service | None = None
+        self._registered: dict[str, _Registered] = {}
         self._prepared: dict[str, str] = {}
 
     def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
         """Runs one statement and returns its rows."""
         return rows_of(self.connection, statement, values)
 
-    def again(self, statement: str, *values: float | datetime) -> None:
+    def execute_prepared(self, statement: str, *values: float | datetime) -> None:
         """Runs a statement that is repeated with each commit; plans it only once."""
         name = self._prepared.get(statement)
         if name is None:
@@ -70,18 +70,18 @@ class Store:
         return transaction(self.connection)
 
     @contextmanager
-    def given(self, name: str, rows: ArrowTable) -> Iterator[str]:
+    def registered(self, name: str, rows: ArrowTable) -> Iterator[str]:
         """Makes the Arrow rows readable as a table in the block; yields its name in SQL.
 
         ``name`` identifies their columns, which must be the same each time.
         """
-        table = f"given_{name}"
-        given = self._given.get(name)
-        if given is None:
-            given = _Given(rows)
-            self.connection.register(table, given)
-            self._given[name] = given
-        given.hold(rows)
+        table = f"registered_{name}"
+        registered = self._registered.get(name)
+        if registered is None:
+            registered = _Registered(rows)
+            self.connection.register(table, registered)
+            self._registered[name] = registered
+        registered.hold(rows)
         yield table
 
     def use_one_thread(self) -> None:
@@ -97,7 +97,7 @@ class Store:
         found = self.rows("SELECT value FROM meta WHERE key = ?", [key])
         return found[0][0] if found else None
 
-    def keep(self, key: str, value: str) -> None:
+    def set_meta(self, key: str, value: str) -> None:
         """Sets a value in the table ``meta``."""
         if self.meta(key) != value:
             self.rows("DELETE FROM meta WHERE key = ?", [key])
@@ -108,9 +108,9 @@ class Store:
         base_url, vendor = self.meta("base_url"), self.meta("vendor")
         return None if base_url is None or vendor is None else Service(base_url, vendor)
 
-    def keep_service(self, service: Service) -> None:
+    def set_service(self, service: Service) -> None:
         """Stores which service the mirror holds."""
-        if self._kept_service != service:
-            self.keep("base_url", service.base_url)
-            self.keep("vendor", service.vendor)
-            self._kept_service = service
+        if self._stored_service != service:
+            self.set_meta("base_url", service.base_url)
+            self.set_meta("vendor", service.vendor)
+            self._stored_service = service

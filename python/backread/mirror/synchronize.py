@@ -61,7 +61,7 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
                 publish(store)
             if options.profile is not None:
                 with store.transaction():
-                    store.keep(PROFILE, options.profile)
+                    store.set_meta(PROFILE, options.profile)
             run = begin_run(store, options.mode, options.max_staleness)
         return _Sync(store, run, options).run(source)
 
@@ -71,8 +71,7 @@ def _make_folder(folder: Path) -> None:
     if odd or not is_utf8(folder):
         what = odd[0] if odd else "that is not UTF-8"
         raise MirrorError(
-            f"the mirror in {shown(folder)}: DuckDB keeps no file below a name {what}; rename the "
-            "folder"
+            f"the mirror in {shown(folder)}: DuckDB cannot use a path {what}; rename the folder"
         )
     try:
         make_folder(folder)
@@ -81,10 +80,10 @@ def _make_folder(folder: Path) -> None:
     except OSError as error:
         if folder.exists() and not folder.is_dir():
             raise MirrorError(
-                f"{folder} is a file; a mirror needs a folder, choose another"
+                f"{folder} is a file, but a mirror is a folder; choose another path"
             ) from None
         raise MirrorError(
-            f"the folder {folder} cannot be made: {error}; choose another or change permissions"
+            f"cannot create the folder {folder}: {error}; choose another or change permissions"
         ) from error
 
 

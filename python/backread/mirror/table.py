@@ -9,9 +9,9 @@ from backread._client.frames import (
     DtypeBackend,
     arrow_table,
     no_array,
+    one_shot,
     pandas_frame,
     polars_frame,
-    refuse_misread,
     require,
 )
 from backread.mirror.engine import named_errors
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
     from backread.mirror.mirror import Mirror
-    from backread.mirror.snapshot import SnapshotReader
+    from backread.mirror.snapshot_reader import SnapshotReader
 
 __all__ = ["MirrorTable", "TableName"]
 
@@ -77,16 +77,10 @@ class MirrorTable:
         return rows
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as columns, in bounded memory; each call gives a new stream.
-
-        Raises TypeError for ``polars.from_arrow(table)``, which would make a single struct column,
-        and for ``polars.scan_arrow_c_stream(table)``, which would be empty at its second collect.
-        """
-        refuse_misread(self)
+        """The rows as columns, in bounded memory; each call gives a new stream, to be read once."""
         relation = self._relation()
         with named_errors(self._mirror.folder):
-            stream: object = relation.__arrow_c_stream__(requested_schema)
-            return stream
+            return one_shot(relation.__arrow_c_stream__(requested_schema))
 
     @property
     def __arrow_c_schema__(self) -> Callable[[], object]:
@@ -112,7 +106,7 @@ class MirrorTable:
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
-            "a MirrorTable is not read row by row; write x.to_arrow(), x.to_polars() or "
+            "a MirrorTable cannot be iterated; use x.to_arrow(), x.to_polars() or "
             f"x.to_pandas(), or for tuples mirror.sql('from {self._name}').fetchall()"
         )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from backread.mirror.engine import scan, timestamp
+from backread.mirror.engine import rows_of, scan, timestamp
 from backread.mirror.manifest import PUBLISHED, Manifest
 from backread.mirror.schema import (
     CONTENT_TABLES,
@@ -14,6 +15,9 @@ from backread.mirror.schema import (
     Column,
     Table,
 )
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 __all__ = ["view_statements"]
 
@@ -70,41 +74,36 @@ WHERE users.deleted_at IS NULL
 """
 
 
-def view_statements(folder: Path, manifest: Manifest) -> list[str]:
+def view_statements(connection: DuckDBPyConnection, folder: Path, manifest: Manifest) -> list[str]:
     """The statements that create the views over the snapshot."""
     directory = folder / PUBLISHED
+
+    def columns(name: str, declared: tuple[Column, ...]) -> str:
+        # Snapshots published by an earlier version lack later columns.
+        one_file = scan(directory, manifest.files[name][:1])
+        stored = {each[0] for each in rows_of(connection, f"DESCRIBE SELECT * FROM {one_file}")}
+        return ", ".join(
+            f'"{column}"' if column in stored else f'CAST(NULL AS {kind}) AS "{column}"'
+            for column, kind in declared
+        )
+
+    # Null means the newest finished run, so that a run need not rewrite unchanged rows.
+    seen = f"coalesce(last_seen_at, {timestamp(manifest.seen)}) AS last_seen_at"
     statements = [
-        f"CREATE VIEW {table.name} AS SELECT {_columns(table, manifest)} "
+        f"CREATE VIEW {table.name} AS "
+        f"SELECT {columns(table.name, table.columns)}, first_seen_at, {seen}, deleted_at "
         f"FROM {_rows(directory, table, manifest)}"
         for table in CONTENT_TABLES
     ]
-    statements.extend(
-        f"CREATE VIEW {name} AS SELECT {_names(columns)} FROM (SELECT * FROM "
-        f"{scan(directory, manifest.files[name])} UNION ALL BY NAME {_none(columns)})"
-        for name, columns in SIDE_TABLES.items()
-    )
-    profile = _none(((PROFILE, "VARCHAR"),))
+    statements += [
+        f"CREATE VIEW {name} AS SELECT {columns(name, declared)} "
+        f"FROM {scan(directory, manifest.files[name])}"
+        for name, declared in SIDE_TABLES.items()
+    ]
+    profile = f"SELECT CAST(NULL AS VARCHAR) AS {PROFILE} LIMIT 0"
     if PROFILE in manifest.files:
         profile = f"SELECT * FROM {scan(directory, manifest.files[PROFILE])}"
-    statements.append(f"CREATE VIEW {PROFILE} AS {profile}")
-    return [*statements, CONVERSATIONS]
-
-
-def _names(columns: tuple[Column, ...]) -> str:
-    return ", ".join(f'"{name}"' for name, _ in columns)
-
-
-def _none(columns: tuple[Column, ...]) -> str:
-    # Snapshots published by an earlier version lack later columns.
-    nulls = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns)
-    return f"(SELECT {nulls} LIMIT 0)"
-
-
-def _columns(table: Table, manifest: Manifest) -> str:
-    names = _names(table.columns)
-    # Null means the newest finished run, so that a run need not rewrite unchanged rows.
-    seen = f"coalesce(last_seen_at, {timestamp(manifest.seen)}) AS last_seen_at"
-    return f"{names}, first_seen_at, {seen}, deleted_at"
+    return [*statements, f"CREATE VIEW {PROFILE} AS {profile}", CONVERSATIONS]
 
 
 def _rows(directory: Path, table: Table, manifest: Manifest) -> str:

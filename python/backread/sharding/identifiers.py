@@ -26,7 +26,7 @@ def unpack(packed: bytes) -> list[int]:
     try:
         steps.frombytes(zlib.decompress(packed))
     except (ValueError, zlib.error) as error:
-        raise ValueError(f"these bytes hold no ids: {error}") from None
+        raise ValueError(f"these bytes are not packed ids: {error}") from None
     return list(accumulate(_little_endian(steps)))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import fields
+from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
 from backread.models import Certificate, WalkReport
@@ -17,6 +19,10 @@ __all__ = ["join_reports"]
 STRENGTH: dict[str, int] = {"uncertified": 0, "linked": 1, "counted": 2, "snapshot": 3}
 assert STRENGTH.keys() == set(get_args(Certificate))
 
+COUNTS = [each.name for each in fields(WalkReport) if each.type in (int, float)]
+ROWS = ("pages", "rows", "distinct", "repeats")
+DEFECTS = ("repaired_text", "odd_values", "unreadable_rows")
+
 REASONS = 5
 """A joined reason quotes this many shards, and counts the others."""
 
@@ -24,29 +30,32 @@ REASONS = 5
 def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
     """Joins the shards' reports into one, as if a single walk had read the whole plan.
 
-    ``reports`` are those of the shards' listings, one per shard, in the plan's order. The
-    certificate is the weakest of these and of the plan's walk; counts are summed, including the
-    plan's requests. A list that is ``linked`` in each part is linked as a whole, since each user of
-    the plan is in one shard, and was read or found gone. For messages the totals are those of all
-    lists; for users the service's first and last count of its list.
+    The certificate is the weakest of the shards' and of the plan's walk; counts are summed,
+    including the plan's requests. A list that is ``linked`` in each part is linked as a whole,
+    since each user of the plan is in one shard, and was read or found gone. For messages the totals
+    are those of all lists; for users the service's first and last count of its list.
 
     A report covers what its walk has fetched, which may be more than you consumed: read each
     listing to its end.
 
-    Raises ValueError if the number of reports is not that of the shards, or one was given twice.
+    Args:
+        plan: The whole result of `plan`.
+        reports: Those of the shards' listings, one per shard, in the plan's order.
+
+    Raises:
+        TypeError: ``plan`` is not the result of `plan`.
+        ValueError: The number of reports is not that of the shards, or one was given twice.
     """
     if not hasattr(plan, "report"):
-        raise TypeError(
-            f"join_reports takes the plan as plan() gave it, whole, not {type(plan).__name__}"
-        )
+        raise TypeError(f"join_reports takes the whole result of plan(), not {type(plan).__name__}")
     read = list(reports)
     if len(read) != len(plan):
         raise ValueError(
-            f"{len(read)} reports for {len(plan)} shards; give one for each, in the plan's order"
+            f"{len(read)} reports for {len(plan)} shards; pass one for each, in the plan's order"
         )
     begun = [report for report in read if report.started_at is not None]
     if any(report in begun[:place] for place, report in enumerate(begun)):
-        raise ValueError("the same report was given twice; give that of each shard")
+        raise ValueError("the same report was given twice; pass each shard's own")
     everything = [plan.report, *read]
     weakest: Certificate = min(
         (report.certificate for report in everything), key=STRENGTH.__getitem__
@@ -54,41 +63,29 @@ def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
     lists: Counter[str] = Counter()
     for report in read:
         lists.update(report.lists_by_certificate)
-    uncertified = [user_id for report in read for user_id in report.uncertified_users]
     first, last = _totals(plan, read)
-    about_messages = plan.resource == "messages"
+    # For users, the plan has read the same rows as the shards.
+    of_lists = everything if plan.resource == "messages" else read
+    values: dict[str, Any] = {
+        name: sum(
+            getattr(each, name)
+            for each in (read if name in ROWS else of_lists if name in DEFECTS else everything)
+        )
+        for name in COUNTS
+    }
+    values["sweeps"] = max(report.sweeps for report in read)
+    for name in ("uncertified_users", "unread_users"):
+        values[name] = tuple(sorted(chain.from_iterable(getattr(each, name) for each in read)))
     return WalkReport(
-        requests=sum(report.requests for report in everything),
-        pages=sum(report.pages for report in read),
-        rows=sum(report.rows for report in read),
-        distinct=sum(report.distinct for report in read),
-        repeats=sum(report.repeats for report in read),
+        **values,
         total_first=first,
         total_last=last,
-        sweeps=max(report.sweeps for report in read),
-        repaired_text=sum(
-            report.repaired_text for report in (everything if about_messages else read)
-        ),
         certificate=weakest,
         started_at=plan.report.started_at,
         ended_at=_latest(read),
         reason=_reason(plan, read) if weakest == "uncertified" else None,
         lists_by_certificate=dict(lists),
-        uncertified_users=tuple(sorted(uncertified)),
-        links=sum(report.links for report in everything),
-        missing_links=sum(report.missing_links for report in everything),
-        inversions=sum(report.inversions for report in everything),
-        rows_gone=sum(report.rows_gone for report in everything),
-        rows_moved=sum(report.rows_moved for report in everything),
         rows_short=_sum(report.rows_short for report in read),
-        proving_requests=sum(report.proving_requests for report in everything),
-        rows_found_by_id=sum(report.rows_found_by_id for report in everything),
-        outage_seconds=sum(report.outage_seconds for report in everything),
-        unread_users=tuple(sorted(user_id for report in read for user_id in report.unread_users)),
-        odd_values=sum(report.odd_values for report in (everything if about_messages else read)),
-        unreadable_rows=sum(
-            report.unreadable_rows for report in (everything if about_messages else read)
-        ),
     )
 
 

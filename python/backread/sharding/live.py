@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -35,12 +35,15 @@ def live_shards(
 ) -> list[LiveShard]:
     """Shards that together cover the resource whenever they are read; sends one request.
 
-    - ``resource="users"``: one shard, since the list is one walk. ``resource="messages"``:
-      ``shards`` of them; ``None`` for one per 500 current users, but at most as many as the
-      client's concurrent requests, because each participating process reads the list of users.
-    - ``workers``: how many are read at once, ``None`` for all, as for `backread.plan`.
+    Args:
+        client: The service to read.
+        resource: For ``"users"`` there is one shard, since the list is one walk.
+        shards: How many, for ``"messages"``; None for one per 500 current users, but at most as
+            many as the client's concurrent requests, because each process reads the list of users.
+        workers: How many are read at once; None for all, as for `backread.plan`.
 
-    Raises the errors of the client.
+    Raises:
+        BackreadError: The client's errors.
     """
     settings = settings_of(client)
     total = _total(client)
@@ -65,7 +68,7 @@ class LiveShard:
     count: int
     plan_id: str
     """Shared by the shards of one call."""
-    settings: str
+    settings: dict[str, Any] = field(repr=False, hash=False)
 
     def read(
         self,
@@ -103,8 +106,8 @@ def listed_ids(client: Client, strict: bool) -> list[int]:
     placed, report = listed_users(client, strict)
     if strict and report.certificate == "uncertified":
         raise IncompleteError(
-            f"the list of users is not proved complete: {report.reason}; read it again, or without "
-            "strict",
+            f"the list of users was not proved complete: {report.reason}; read it again, or "
+            "without strict",
             report=report,
         )
     return [user_id for _, user_id in placed]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 from backread._client.arguments import whole
+from backread._files.json import parse_json
 from backread.models import WalkReport
 from backread.sharding.identifiers import pack
 from backread.sharding.settings import settings_of, shared_settings
-from backread.sharding.shard import PAGE_SIZE, Resource, Shard, parsed
+from backread.sharding.shard import PAGE_SIZE, Resource, Shard
 
 if TYPE_CHECKING:
     from backread._client.client import Client
@@ -59,23 +60,33 @@ class Plan(list[Shard[T]]):
         """How many users the plan names."""
         return sum(shard.users for shard in self)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as a dict of JSON values, for `from_dict`."""
+        return {
+            "report": self.report.to_dict(),
+            "shards": [shard.to_dict() for shard in self],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Plan[Any]:
+        """The plan that `to_dict` made; ValueError for anything else, as `Shard.from_dict`."""
+        if not isinstance(document, Mapping):
+            raise ValueError(f"not a plan: it is {type(document).__name__}, not a mapping")
+        shards = document.get("shards")
+        if not isinstance(shards, list) or not shards:
+            raise ValueError("not a plan: $.shards is not a list of shards")
+        if "report" not in document:
+            raise ValueError("not a plan: $ has no report")
+        return cls(map(Shard.from_dict, shards), WalkReport.from_dict(document["report"]))
+
     def to_json(self) -> str:
-        """The plan as JSON; `from_json` reads it."""
-        shards = [json.loads(shard.to_json()) for shard in self]
-        return json.dumps({"report": json.loads(self.report.to_json()), "shards": shards})
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan[Any]:
-        """The plan that `to_json` wrote; ValueError for anything else."""
-        document = parsed(text, "plan")
-        try:
-            shards = [Shard.from_json(json.dumps(shard)) for shard in document["shards"]]
-            report = WalkReport.from_json(json.dumps(document["report"]))
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"this JSON is no plan: {error} is missing or wrong") from None
-        if not shards:
-            raise ValueError("this JSON is no plan: it has no shards")
-        return cls(shards, report)
+        """The plan in the JSON text of `to_json`; ValueError as for `from_dict`."""
+        return cls.from_dict(parse_json(text, "plan"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (list(self), self.report)
@@ -124,32 +135,45 @@ def plan(
 ) -> Plan[Any]:
     """Reads the list of users, and splits the reading of ``resource`` into shards.
 
-    - ``resource="messages"``: each shard reads the messages of some of the users;
-      ``resource="users"``: the users themselves, which are then read twice, by the plan and by the
-      shards.
-    - ``shards``: how many, 1 to 10,000; at most one per user, and at least one. ``None`` for one
-      per 500 users, 64 at most.
-    - ``workers``: how many shards will be read at once, ``None`` for all of them. The client's
-      ``rate_limit`` and ``max_concurrency`` are divided by this number (each shard has a
-      concurrency of at least 1), since more workers do not make the service faster.
-    - ``strict=True`` raises `IncompleteError` if nothing was proved about the list of users.
-
     A plan covers the users listed while it is made; later ones are in the next plan. Users that
     disappear before their shard is read are counted in its report.
 
-    Raises the errors of the client; ValueError for another resource or number; TypeError for
-    anything but a `Client`; `ConfigurationError` for one whose ``proxy`` contains a password, which
-    shards must not contain.
+    Args:
+        client: The service to read; shards contain its settings without the secret.
+        resource: ``"messages"``: each shard reads the messages of some of the users.
+            ``"users"``: the users themselves, which are then read twice, by the plan and by the
+            shards.
+        shards: How many, 1 to 10,000; at most one per user, and at least one. None for one per
+            500 users, 64 at most.
+        workers: How many shards will be read at once, None for all of them. The client's
+            ``rate_limit`` and ``max_concurrency`` are divided by this number (each shard has a
+            concurrency of at least 1), since more workers do not make the service faster.
+        strict: Raises `IncompleteError` if nothing was proved about the list of users.
+
+    Returns:
+        The shards, and the report of the walk over the list of users.
+
+    Raises:
+        BackreadError: The errors of the client.
+        ConfigurationError: The client's ``proxy`` contains a password, which shards must not
+            contain.
+        TypeError: For anything but a `Client`.
+        ValueError: For another resource or number.
+
+    Example:
+        >>> with Client() as client:
+        ...     shards = plan(client, shards=4)
+        >>> table = pyarrow.table(shards[0].read())
     """
     from backread._client.client import Client
 
     if not isinstance(client, Client):
         raise TypeError(
-            f"plan takes a Client, not {type(client).__name__}; where you await, make a Client "
-            "with the same arguments and write await asyncio.to_thread(plan, client)"
+            f"plan takes a Client, not {type(client).__name__}; in async code, create a Client "
+            "with the same arguments and use await asyncio.to_thread(plan, client)"
         )
     if resource not in get_args(Resource):
-        raise ValueError(f"resource is 'users' or 'messages', not {resource!r}; nothing was sent")
+        raise ValueError(f"resource must be 'users' or 'messages', not {resource!r}")
     wanted = None if shards is None else whole("shards", shards, 1, MOST_SHARDS)
     at_once = None if workers is None else whole("workers", workers, 1, MOST_SHARDS)
     settings = settings_of(client)
@@ -200,7 +224,7 @@ def listed_users(client: Client, strict: bool) -> tuple[list[tuple[int, int]], W
 
 def _without_ids(report: WalkReport, count: int) -> WalkReport:
     users = "1 user has" if count == 1 else f"{count} users have"
-    reason = f"{users} no usable id, and no shard can name them"
+    reason = f"{users} no usable id, so no shard can contain them"
     if report.reason is not None:
         reason = f"{report.reason}; {reason}"
     return replace(report, certificate="uncertified", reason=reason)

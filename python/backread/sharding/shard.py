@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from backread._client.listing import Listing
+from backread._files.dataclass_json import dataclass_from_json, to_json_value, value_of_key
 from backread._files.json import parse_json
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
 from backread.sharding.identifiers import unpack
 from backread.sharding.settings import client_with, secret_here
-from backread.sharding.signature import is_signed, key_of, sign
+from backread.sharding.signature import sign, signature_matches, signing_key
 
 if TYPE_CHECKING:
     from backread._client.client import Client
     from backread._client.operations import Walk
 
-__all__ = ["Resource", "Shard", "parsed", "unclosed", "walk_messages"]
+__all__ = ["Resource", "Shard", "unclosed", "walk_messages"]
 
 Resource: TypeAlias = Literal["users", "messages"]
 """What a plan reads."""
@@ -33,6 +33,22 @@ T_co = TypeVar("T_co", covariant=True)
 FORMAT = 2
 UNSIGNED_FORMAT = 1
 PAGE_SIZE = 99
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """What `Shard.to_dict` gives."""
+
+    format: int
+    resource: Resource
+    index: int
+    count: int
+    users: int
+    plan_id: str
+    offset: int
+    ids: str
+    settings: dict[str, Any]
+    signature: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +70,7 @@ class Shard(Generic[T_co]):
     plan_id: str
     _offset: int = field(repr=False)
     _packed: bytes = field(repr=False)
-    _settings: str = field(repr=False)
+    _settings: dict[str, Any] = field(repr=False, hash=False)
     _signature: str = field(default="", repr=False, compare=False)
     _is_data: bool = field(default=False, repr=False, compare=False)
     # Not pickled; in the planning process, the shard uses its client's secret and connections.
@@ -73,15 +89,19 @@ class Shard(Generic[T_co]):
         is sent until the first row is requested. The listing's report covers only this shard; it
         counts users that are gone, which are not an error.
 
-        - Without ``client``, the shard uses the plan's settings and its share of the plan's rate
-          limit and concurrency. The secret is that of the plan's client in the planning process,
-          while that client is open; elsewhere it comes from ``secret_file`` if given, or else from
-          ``BACKREAD_API_SECRET``. A shard from JSON must be signed with that secret.
-        - With ``client``, it uses that client and its rate limit; only the users are the shard's.
-        - ``strict=True`` raises `IncompleteError` if nothing was proved.
+        Args:
+            client: The client to read with, at its rate limit; only the users are the shard's.
+                Without one, the shard uses the plan's settings and its share of the plan's rate
+                limit and concurrency.
+            strict: Raises `IncompleteError` if nothing was proved.
+            secret_file: Without ``client``, a file with the API secret. By default the secret is
+                that of the plan's client in the planning process, while that client is open;
+                elsewhere that of ``BACKREAD_API_SECRET``. A shard from JSON must be signed with it.
 
-        Raises `ConfigurationError`, with nothing sent, if there is no secret or the shard was
-        signed with another one; the errors of `backread.errors` while reading.
+        Raises:
+            ConfigurationError: Before anything is sent, if there is no secret or the shard was
+                signed with another one.
+            TypeError: ``client`` is anything but a `Client` or None.
         """
         from backread._client.client import Client
 
@@ -96,49 +116,61 @@ class Shard(Generic[T_co]):
         """The ids of the users, in the order of the service's list."""
         return unpack(self._packed)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The shard as a dict of JSON values, for `from_dict`."""
+        return {**self._document(), "signature": self._signature}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Shard[Any]:
+        """The shard that `to_dict` made.
+
+        The signature is checked when the shard is read, since that needs the secret. Raises
+        ValueError, with the path of the key, for anything else, and `ConfigurationError`, also a
+        ValueError, for an unsigned shard of an older version.
+        """
+        written = value_of_key(document, "format")
+        if written == UNSIGNED_FORMAT:
+            raise ConfigurationError(
+                "this shard is from an older version of backread and is not signed, so nothing "
+                "proves where the secret may be sent; plan again"
+            )
+        if type(written) is int and written != FORMAT:
+            raise ValueError(
+                f"not a shard: it has format {written!r:.20}, and this backread reads format "
+                f"{FORMAT}; use the same version everywhere"
+            )
+        read = dataclass_from_json(_Document, document, "shard")
+        for name in ("index", "count", "users", "offset"):
+            if getattr(read, name) < 0:
+                raise ValueError(f"not a shard: $.{name} is less than 0")
+        try:
+            packed = base64.b64decode(read.ids, validate=True)
+            held = len(unpack(packed))
+        except ValueError as error:
+            raise ValueError(f"not a shard: $.ids: {error}") from None
+        if held != read.users:
+            raise ValueError(f"not a shard: $.ids holds {held} ids, and $.users is {read.users}")
+        return cls(
+            resource=read.resource,
+            index=read.index,
+            count=read.count,
+            users=read.users,
+            plan_id=read.plan_id,
+            _offset=read.offset,
+            _packed=packed,
+            _settings=read.settings,
+            _signature=read.signature,
+            _is_data=True,
+        )
+
     def to_json(self) -> str:
-        """The shard as JSON; `from_json` reads it."""
-        return json.dumps({**self._document(), "signature": self._signature})
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Shard[Any]:
-        """The shard that `to_json` wrote; ValueError for anything else.
-
-        The signature is checked when the shard is read, since that needs the secret. Raises
-        `ConfigurationError`, also a ValueError, for an unsigned shard of an older version.
-        """
-        try:
-            document = parsed(text, "shard")
-            written = document["format"]
-            if written == UNSIGNED_FORMAT:
-                raise ConfigurationError(
-                    "this shard is from an older version of backread and is not signed, so nothing "
-                    "shows where its secret may be sent; plan again"
-                )
-            if written != FORMAT:
-                raise ValueError(
-                    f"a shard of format {written!r:.20}; this backread reads format {FORMAT}: use "
-                    "the same version everywhere"
-                )
-            shard: Shard[Any] = cls(
-                resource=_one_of(document, "resource", get_args(Resource)),
-                index=_whole(document, "index"),
-                count=_whole(document, "count"),
-                users=_whole(document, "users"),
-                plan_id=_text(document, "plan_id"),
-                _offset=_whole(document, "offset"),
-                _packed=base64.b64decode(document["ids"], validate=True),
-                _settings=json.dumps(document["settings"], sort_keys=True),
-                _signature=_text(document, "signature"),
-                _is_data=True,
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"this JSON is no shard: {error} is missing or wrong") from None
-        except binascii.Error:
-            raise ValueError("this JSON is no shard: its ids are no base64") from None
-        if len(shard.user_ids()) != shard.users:
-            raise ValueError("this JSON is no shard: it does not hold as many ids as it says")
-        return shard
+        """The shard in the JSON text of `to_json`; the errors of `from_dict`."""
+        return cls.from_dict(parse_json(text, "shard"))
 
     def _document(self) -> dict[str, Any]:
         """The signed content, as JSON values."""
@@ -151,16 +183,18 @@ class Shard(Generic[T_co]):
             "plan_id": self.plan_id,
             "offset": self._offset,
             "ids": base64.b64encode(self._packed).decode("ascii"),
-            "settings": json.loads(self._settings),
+            "settings": to_json_value(self._settings),
         }
 
     def _signed(self, client: Client) -> Shard[T_co]:
         """This shard, signed with the client's secret."""
-        return replace(self, _signature=sign(key_of(client), self._document()))
+        return replace(self, _signature=sign(signing_key(client), self._document()))
 
     def _require_signature(self, secret: str | Client) -> None:
         """Raises `ConfigurationError` for a shard from JSON not signed with the secret."""
-        signed = not self._is_data or is_signed(key_of(secret), self._document(), self._signature)
+        signed = not self._is_data or signature_matches(
+            signing_key(secret), self._document(), self._signature
+        )
         # Traceback tools print local variables.
         del secret
         if not signed:
@@ -177,7 +211,7 @@ class Shard(Generic[T_co]):
 
     def _own_client(self, secret_file: str | os.PathLike[str] | None) -> Client:
         if secret_file is None and (client := unclosed(self._client)) is not None:
-            options = json.loads(self._settings)["options"]
+            options = self._settings["options"]
             share = ("max_concurrency", "rate_limit")
             return client.with_options(**{name: options[name] for name in share})
         secret = secret_here(f"shard {self.index} of {self.count}", secret_file)
@@ -207,14 +241,6 @@ class Shard(Generic[T_co]):
 Shard.__setattr__ = _refuse_assignment  # type: ignore[method-assign]
 
 
-def parsed(text: str | bytes, kind: str) -> Any:
-    """Parses JSON; the ValueError says what it should have been."""
-    try:
-        return parse_json(text)
-    except ValueError as error:
-        raise ValueError(f"this is no JSON of a {kind}: {error}") from None
-
-
 def unclosed(client: Client | None) -> Client | None:
     """The client, or None if there is none or it was closed."""
     return None if client is None or client._native.is_closed else client
@@ -226,28 +252,12 @@ def walk_messages(client: Client, ids: list[int], strict: bool) -> Walk:
 
 
 def _load(*values: Any) -> Shard[Any]:
-    return Shard(*values)
-
-
-def _whole(document: dict[str, Any], name: str) -> int:
-    value = document[name]
-    if type(value) is not int or value < 0:
-        raise TypeError(name)
-    return value
-
-
-def _text(document: dict[str, Any], name: str) -> str:
-    value = document[name]
-    if not isinstance(value, str):
-        raise TypeError(name)
-    return value
-
-
-def _one_of(document: dict[str, Any], name: str, known: tuple[Any, ...]) -> Any:
-    value = document[name]
-    if value not in known:
-        raise TypeError(name)
-    return value
+    shard: Shard[Any] = Shard(*values)
+    if isinstance(shard._settings, str):
+        raise ValueError(
+            "this shard was pickled by another version of backread; plan again, or pass it as JSON"
+        )
+    return shard
 
 
 def _walk_users(client: Client, offset: int, ids: list[int], strict: bool) -> Walk:

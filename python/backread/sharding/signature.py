@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from backread._client.client import Client
 
-__all__ = ["is_signed", "key_of", "sign"]
+__all__ = ["sign", "signature_matches", "signing_key"]
 
 LABEL = b"backread: signature of shards, format 2"
 """Domain separation: keys derived for other uses have other labels."""
 
 
-def key_of(secret: str | Client) -> bytes:
+def signing_key(secret: str | Client) -> bytes:
     """The signing key, derived from a secret, or by a client that does not reveal its secret."""
     if isinstance(secret, str):
         return hmac.digest(secret.encode(errors="surrogateescape"), LABEL, "sha256")
@@ -32,7 +32,7 @@ def sign(key: bytes, document: dict[str, Any]) -> str:
     return hmac.digest(key, text.encode("ascii"), "sha256").hex()
 
 
-def is_signed(key: bytes, document: dict[str, Any], signature: str) -> bool:
+def signature_matches(key: bytes, document: dict[str, Any], signature: str) -> bool:
     """Whether the signature is that of the document, compared in constant time."""
     return hmac.compare_digest(
         sign(key, document).encode("ascii"), signature.encode("ascii", errors="replace")

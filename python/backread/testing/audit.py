@@ -53,7 +53,7 @@ class RepeatedRow:
 
     def __str__(self) -> str:
         came = ", ".join(_shown(each) for each in self.requests)
-        return f"{self.id} is held {self.times} times: it came with {came or 'no request'}"
+        return f"{self.id} was read {self.times} times: it came with {came or 'no request'}"
 
     def __repr__(self) -> str:
         return f"<RepeatedRow {self}>"
@@ -93,9 +93,9 @@ class Audit:
 
     def __str__(self) -> str:
         if self.ok:
-            return f"{self.expected} rows were there all the time, and each is held once"
+            return f"{self.expected} rows existed all the time, and the reader has each once"
         lines = [f"{self.of} {row}" for row in (*self.missing, *self.repeated)]
-        lines += [f"{self.of} {each} is held, and was never there" for each in self.unexpected]
+        lines += [f"{self.of} {each} was read but never existed" for each in self.unexpected]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -104,12 +104,12 @@ class Audit:
             f"{len(rows)} {words}"
             for rows, words in (
                 (self.missing, "missing"),
-                (self.repeated, "held more than once"),
-                (self.unexpected, "never there"),
+                (self.repeated, "read more than once"),
+                (self.unexpected, "never existed"),
             )
             if rows
         ]
-        return f"<Audit of {self.expected} rows: {', '.join(wrong) or 'each held once'}>"
+        return f"<Audit of {self.expected} rows: {', '.join(wrong) or 'each read once'}>"
 
 
 failed_audits: deque[Audit] = deque(maxlen=5)
@@ -127,20 +127,24 @@ def audit(native: NativeLane, ids: Iterable[int], messages_of: int | None) -> Au
     """Audits the ids of users, or of one user's messages."""
     user = None if messages_of is None else number("messages_of", messages_of)
     if not hasattr(ids, "__iter__"):
-        raise TypeError(f"ids: an iterable of ids, such as [42], not {ids!r}")
-    held = [_id(place, each) for place, each in enumerate(ids)]
+        raise TypeError(f"ids must be an iterable of ids such as [42], not {ids!r}")
+    given = [_id(place, each) for place, each in enumerate(ids)]
     # Ids out of range cannot have been in a response.
-    found = native.audit([each for each in held if 0 <= each <= LARGEST], user)
-    strange = {each for each in held if not 0 <= each <= LARGEST}
+    found = native.audit([each for each in given if 0 <= each <= LARGEST], user)
+    strange = {each for each in given if not 0 <= each <= LARGEST}
     entries = {entry.number: entry for entry in entries_of(native)[0]}
     made = Audit(
         missing=tuple(
-            LostRow(lost, None if request is None else entries.get(request), why)
-            for lost, request, why in found["missing"]
+            LostRow(lost["id"], entries.get(lost["request"]), lost["why"])
+            for lost in found["missing"]
         ),
         repeated=tuple(
-            RepeatedRow(each, times, tuple(entries[one] for one in requests if one in entries))
-            for each, times, requests in found["repeated"]
+            RepeatedRow(
+                row["id"],
+                row["times"],
+                tuple(entries[each] for each in row["requests"] if each in entries),
+            )
+            for row in found["repeated"]
         ),
         unexpected=tuple(sorted({*found["unexpected"], *strange})),
         expected=found["expected"],

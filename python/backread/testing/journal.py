@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
 from backread.testing.requests import READS
@@ -46,11 +46,11 @@ class JournalEntry:
     """One word for why no client should have sent this, such as ``unknown_argument``."""
 
     def __str__(self) -> str:
-        bent = f" ({', '.join(self.faults)})" if self.faults else ""
-        asked = f"{self.method} {self.path or '(no path)'}"
+        faults = f" ({', '.join(self.faults)})" if self.faults else ""
+        request = f"{self.method} {self.path or '(no path)'}"
         if self.unexpected == "malformed":
-            asked = "no HTTP"
-        return f"request {self.number}: {asked} -> {self.status}{bent}"
+            request = "not HTTP"
+        return f"request {self.number}: {request} -> {self.status}{faults}"
 
 
 class Calls:
@@ -112,13 +112,13 @@ class Calls:
         return f"Calls({shown})"
 
 
-def entries_of(native: NativeLane, after: int = 0) -> tuple[list[JournalEntry], bool]:
-    """The entries numbered above ``after``, and whether some of them were already dropped."""
-    entries, forgotten = native.journal(after)
+def entries_of(native: NativeLane) -> tuple[list[JournalEntry], bool]:
+    """The entries, and whether some of them were already dropped."""
+    entries, forgotten = native.journal(0)
     return [entry_of(each) for each in entries], forgotten
 
 
 def entry_of(fields: dict[str, Any]) -> JournalEntry:
     """Builds an entry from the native module's fields."""
-    at = datetime.fromtimestamp(fields["at"], UTC)
+    at = datetime.fromisoformat(fields["at"])
     return JournalEntry(**{**fields, "at": at, "faults": tuple(fields["faults"])})

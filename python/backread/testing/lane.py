@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from backread._backread import Clock, NativeLane, NativeMockServer, World
-    from backread._client.arguments import ClientOptions
+    from backread._client.options import ClientOptions
     from backread.testing.requests import ListRoute, Route
 
 __all__ = ["Lane"]

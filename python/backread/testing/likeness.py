@@ -57,7 +57,7 @@ def switches_like(
     _lists(profile, total_users, switches, left_out)
     _rows(profile, switches, left_out)
     _refusals(profile, switches, left_out)
-    left_out.update(_habits(profile))
+    left_out.update(_other_findings(profile))
     return switches, dict(sorted(left_out.items()))
 
 
@@ -281,7 +281,7 @@ def _refusals(profile: ServiceProfile, switches: Switches, left_out: dict[str, s
         )
 
 
-def _habits(profile: ServiceProfile) -> Iterator[tuple[str, str]]:
+def _other_findings(profile: ServiceProfile) -> Iterator[tuple[str, str]]:
     """Findings without a corresponding switch."""
     http = profile.http
     if profile.message_ids_unique is False:

@@ -38,20 +38,20 @@ class Rate:
         status: Literal[429, 503] = 429,
     ) -> None:
         if isinstance(per_second, str):
-            raise TypeError(f"per_second: a number; Rate.read({per_second!r}) reads a text")
+            raise TypeError(f"per_second must be a number; Rate.read({per_second!r}) parses text")
         room = "" if burst is None else f" burst={burst}"
-        self._take(f"{per_second}/s{room} says={says} status={status}")
+        self._parse(f"{per_second}/s{room} says={says} status={status}")
 
     @classmethod
     def read(cls, text: str) -> Rate:
         """Parses a rate such as ``10/s burst=20 says=headers``; ValueError for other text."""
         rate = object.__new__(cls)
-        rate._take(text)
+        rate._parse(text)
         return rate
 
-    def _take(self, text: str) -> None:
+    def _parse(self, text: str) -> None:
         if not isinstance(text, str):
-            raise TypeError(f"text: such as '10/s burst=20', not {text!r}")
+            raise TypeError(f"text must be a str such as '10/s burst=20', not {text!r}")
         _, per_second, burst, says, status = read_rate(text)
         object.__setattr__(self, "per_second", per_second)
         object.__setattr__(self, "burst", burst)

@@ -110,7 +110,7 @@ class Drift:
         ValueError for ``ids`` without an id, for ``id``, or for a value that is not JSON.
         """
         if not fields:
-            raise TypeError("edit() sets fields: give one, such as name='Ada'")
+            raise TypeError("edit() needs a field to set, such as name='Ada'")
         which = _which(first, last, ids)
         self._native.edit_after(self._route, self._user, self._after, which, fields)
         return self
@@ -131,14 +131,14 @@ def _which(
     if ids is not None:
         given.append(("ids", _ids(ids)))
     if len(given) != 1:
-        raise TypeError("exactly one of first=, last= and ids= says which rows")
+        raise TypeError("pass exactly one of first=, last= and ids= to choose the rows")
     return given[0]
 
 
 def _ids(ids: Iterable[int]) -> list[int]:
     if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
-        raise TypeError(f"ids: an iterable of ids, such as [42], not {ids!r}")
+        raise TypeError(f"ids must be an iterable of ids such as [42], not {ids!r}")
     read = [number(f"ids[{place}]", each) for place, each in enumerate(ids)]
     if not read:
-        raise ValueError("ids: there is no id in it, so no row would change")
+        raise ValueError("ids must have at least one id")
     return read

@@ -52,7 +52,7 @@ class MockServer(Lane):
             port=port,
             secret=secret,
             vendor=vendor,
-            dialect=_habits(dialect),
+            dialect=_dialect(dialect),
             faults=rules_text(faults) or None,
             rate=rate_text(rate),
             journal=journal,
@@ -95,7 +95,7 @@ class MockServer(Lane):
         native = self._server.open_lane(
             None if world is None else _world(world),
             name=name,
-            dialect=_habits(dialect),
+            dialect=_dialect(dialect),
             rate=rate_text(rate),
             faults=rules_text(faults) or None,
             seed=seed,
@@ -120,5 +120,5 @@ def _world(world: World) -> World:
     return world
 
 
-def _habits(dialect: Dialect | str | None) -> str | None:
+def _dialect(dialect: Dialect | str | None) -> str | None:
     return None if dialect is None else dialect_text(dialect)

@@ -39,7 +39,7 @@ class UnexpectedRequestError(AssertionError):
     def __str__(self) -> str:
         count = len(self.entries)
         noun = "1 request was" if count == 1 else f"{count} requests were"
-        lines = [f"{noun} sent that the interface does not allow"]
+        lines = [f"{noun} sent that the API does not allow"]
         for entry in self.entries[:MOST_SHOWN]:
             lines.append(f"{entry} ({entry.unexpected})")
             lines += (f"    {line}" for line in _nearest(entry, self.vendor))

@@ -19,7 +19,9 @@ class UnfiredError(AssertionError):
     def __str__(self) -> str:
         many = len(self.unfired) > 1
         lines = [f"{len(self.unfired)} {'faults or changes' if many else 'fault or change'} that "]
-        lines[0] += "this test had set never happened: no request fitted"
+        lines[0] += "this test had set never happened: no request matched"
         lines += (f"    {each}" for each in self.unfired)
-        lines.append("correct or remove it, or call allow_unfired() of the lane if that is meant")
+        lines.append(
+            "correct or remove it, or call allow_unfired() of the lane if this is intended"
+        )
         return "\n".join(lines)

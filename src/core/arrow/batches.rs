@@ -8,15 +8,13 @@ use arrow_schema::SchemaRef;
 use crate::core::api::Resource;
 use crate::core::arrow::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
 use crate::core::error::Error;
-use crate::core::prefetch::{Outlet, Prefetch};
+use crate::core::prefetch::{Gather, Prefetch, gathered};
 use crate::core::walk::{Walk, WalkedPage};
 
 // Pages are combined up to this many rows, so that readers get no tiny batches.
 const BATCH_ROWS: usize = 8_192;
 // Or this much JSON, because message bodies have no documented maximum size.
 const BATCH_BYTES: usize = 64 * 1024 * 1024;
-// Pages taken from the walk at once.
-const AT_ONCE: usize = 32;
 
 /// The schema of a resource's batches.
 pub fn schema(resource: Resource) -> SchemaRef {
@@ -28,26 +26,16 @@ pub fn schema(resource: Resource) -> SchemaRef {
 
 /// The batches of a walk, prefetched by one.
 pub fn batches(walk: Arc<Walk>, resource: Resource) -> Prefetch<RecordBatch> {
-    Prefetch::new(move |outlet: Outlet<RecordBatch>| async move {
-        let mut columns = Columns::new(resource);
-        loop {
-            let pages = walk.prefetch.next_ready(AT_ONCE).await?;
-            let ended = pages.is_empty();
-            for page in pages {
-                columns.append(&page)?;
-                if columns.is_full() && !outlet.put(columns.finish()?).await {
-                    return Ok(());
-                }
-            }
-            if ended {
-                break;
-            }
-        }
-        if columns.rows > 0 {
-            outlet.put(columns.finish()?).await;
-        }
-        Ok(())
-    })
+    gathered(Pages(walk), Columns::new(resource), None)
+}
+
+/// A walk as the stream of its pages.
+struct Pages(Arc<Walk>);
+
+impl AsRef<Prefetch<WalkedPage>> for Pages {
+    fn as_ref(&self) -> &Prefetch<WalkedPage> {
+        &self.0.prefetch
+    }
 }
 
 struct Columns {
@@ -72,31 +60,30 @@ impl Columns {
             bytes: 0,
         }
     }
+}
+
+impl Gather<WalkedPage> for Columns {
+    type Gathered = RecordBatch;
+
+    fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
 
     fn is_full(&self) -> bool {
         self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES
     }
 
-    fn append(&mut self, page: &WalkedPage) -> Result<(), Error> {
+    fn take(&mut self, page: WalkedPage) -> Result<(), Error> {
         // The report counts and names rows that cannot become records.
         let rows = page.rows.iter().filter(|row| row.unreadable.is_none());
         for row in rows {
             match &mut self.of {
-                ColumnsOf::Users(users) => {
-                    users.append(&row.user().map_err(|fault| page.sent.misfit(fault))?);
-                }
+                ColumnsOf::Users(users) => users.append_row(row),
                 ColumnsOf::Messages(messages) => {
-                    let user_id = page.user_id.unwrap_or_default();
-                    match row.flat_message() {
-                        Some(message) => messages.append_flat(user_id, &message),
-                        None => {
-                            let message = row.message().map_err(|fault| page.sent.misfit(fault))?;
-                            messages.append(user_id, &message)
-                        }
-                    }
-                    .map_err(columns_failure)?;
+                    messages.append_row(page.user_id.unwrap_or_default(), row)
                 }
             }
+            .map_err(|fault| page.sent.misfit(fault))?;
             self.bytes += row.json().len();
             self.rows += 1;
         }

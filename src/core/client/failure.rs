@@ -49,7 +49,7 @@ pub(super) fn unreadable(status: u16, headers: &Headers, mut fault: Fault) -> Fa
         && let Some(encoding) = headers.get("content-encoding")
         && !encoding.eq_ignore_ascii_case("identity")
     {
-        let packed = format!("it came as {encoding:?}, which was not asked for");
+        let packed = format!("its content encoding is {encoding:?}, which was not requested");
         fault.reason = format!("{packed}: {}", fault.reason);
     }
     Failure {
@@ -69,7 +69,7 @@ pub(super) fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKin
 
 pub(super) fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
     let retry_after = matches!(answer.status, 429 | 503)
-        .then(|| retry::asked_wait(|name| answer.headers.get(name), now))
+        .then(|| retry::wait_from_headers(|name| answer.headers.get(name), now))
         .flatten();
     let request_id = REQUEST_ID_HEADERS
         .iter()

@@ -88,7 +88,7 @@ impl Client {
     fn made(settings: Settings, options: Options) -> Result<Self, Error> {
         let client = Self {
             origin: Arc::new(Origin::new(settings)?),
-            options: Arc::new(options.check()?),
+            options: Arc::new(options),
             transport: Arc::default(),
             caller_transport: Arc::default(),
             unused: Arc::default(),
@@ -107,11 +107,11 @@ impl Client {
 
     /// A client with other options over the same pool. It shares the pace unless the options change
     /// it.
-    pub fn with_options(&self, options: Options) -> Result<Self, Error> {
-        let options = options.check()?;
+    #[must_use]
+    pub fn with_options(&self, options: Options) -> Self {
         let same_pace = options.max_concurrency == self.options.max_concurrency
             && options.rate_limit == self.options.rate_limit;
-        Ok(Self {
+        Self {
             options: Arc::new(options),
             pace: if same_pace {
                 Arc::clone(&self.pace)
@@ -119,7 +119,7 @@ impl Client {
                 Arc::default()
             },
             ..self.clone()
-        })
+        }
     }
 
     /// A client over the same pool that uses another clock and a separate pace.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Client;
 use super::sending::Request;
 use crate::core::error::{Attempt, ErrorKind};
-use crate::core::observer::{Observed, OutageNote, Trouble};
+use crate::core::observer::{Observed, OutageNote};
 
 impl Client {
     /// Reports the last of these attempts.
@@ -26,7 +26,9 @@ impl Client {
             request: request.to_string(),
             number: attempts.len(),
             status: last.status,
-            error: failure.and_then(Trouble::of),
+            error: failure
+                .filter(|kind| !matches!(kind, ErrorKind::Status(_)))
+                .cloned(),
             began: now.checked_sub(taken).unwrap_or(now),
             seconds_taken: last.seconds_taken,
             seconds_waited: last.seconds_waited,

@@ -16,7 +16,7 @@ impl Client {
     /// Sends one request of the probe. For requests outside the interface, any status is an answer.
     /// A 429 is obeyed, and transient failures that any read might meet are retried. `heard` is
     /// called with every response, including those that are not returned.
-    pub async fn ask(
+    pub async fn probe(
         &self,
         request: &ProbeRequest,
         budget: &Budget,

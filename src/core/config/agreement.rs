@@ -1,12 +1,12 @@
-//! Checks that a base URL leads only where it may; for the tests and the fuzzer.
+//! Checks that requests go only below their base URL; for the tests and the fuzzer.
 
 use url::Url;
 
 use super::{Origin, Settings};
 use crate::core::api::{Endpoint, Limit, List, Natural};
 
-/// Whether a text is accepted as a base URL. Panics if a request would leave it, or if the text
-/// shown depends on a secret or a password.
+/// Whether a text is accepted as a base URL. Panics if a request would go elsewhere, or if a message
+/// depends on a secret or a password.
 pub fn check(text: &str) -> bool {
     let [shown, shown_of_others] = [("c2VjcmV0", "pa55w0rd"), ("dGVyY2Vz", "dr0w55ap")]
         .map(|(secret, password)| shown(&with_password(text, password), secret));
@@ -29,7 +29,7 @@ fn settings(base_url: &str, secret: &str) -> Settings {
     }
 }
 
-/// Everything ever displayed of a text as a base URL, and as a proxy.
+/// Everything that is displayed of a text given as a base URL, and as a proxy.
 fn shown(text: &str, secret: &str) -> Vec<String> {
     let proxied = Settings {
         proxy: Some(text.into()),
@@ -69,17 +69,17 @@ fn check_address(origin: &Origin, endpoint: Endpoint, text: &str) {
     assert!(address.origin().is_tuple(), "{text:?}");
     assert_eq!((address.username(), address.password()), ("", None));
     assert_eq!(address.fragment(), None, "{text:?}");
-    let asked = endpoint.to_string();
-    let (path, query) = match asked.split_once('?') {
+    let requested = endpoint.to_string();
+    let (path, query) = match requested.split_once('?') {
         Some((path, query)) => (path, Some(query)),
-        None => (asked.as_str(), None),
+        None => (requested.as_str(), None),
     };
     let prefix = base.path().trim_end_matches('/');
     assert_eq!(address.path(), format!("{prefix}{path}"), "{text:?}");
     assert_eq!(address.query(), query, "{text:?}");
     // The URL is sent as text: it must mean the same when parsed again.
     assert_eq!(Url::parse(address.as_str()).as_ref(), Ok(&address));
-    assert_eq!(address.as_str(), format!("{}{asked}", origin.base_url));
+    assert_eq!(address.as_str(), format!("{}{requested}", origin.base_url));
     assert!(base.scheme() == "https" || origin.is_loopback(), "{text:?}");
 }
 

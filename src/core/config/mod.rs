@@ -1,33 +1,57 @@
 //! Client configuration: where the service is, the secret, and the options.
 
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+#[cfg(unix)]
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use url::{Host, Url};
 
+pub use self::options::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options};
 use super::error::Error;
-use super::retry::OnRateLimit;
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
+mod options;
 
 const MOCK_SECRET_PREFIX: &str = "mock_";
 
 /// The settings as the caller gave them, not validated yet; `None` if not given.
-#[derive(Default)]
+#[derive(Default, Deserialize)]
 pub struct Settings {
     pub base_url: Option<String>,
+    #[serde(deserialize_with = "secret")]
     pub api_secret: Option<SecretString>,
     pub vendor: Option<String>,
     /// May hold a password.
+    #[serde(deserialize_with = "secret")]
     pub proxy: Option<SecretString>,
+    #[serde(deserialize_with = "path")]
     pub ca_bundle: Option<PathBuf>,
     pub allow_http: bool,
     pub user_agent: Option<String>,
+}
+
+/// Makes no second copy: the text's buffer becomes the secret's, which is overwritten when dropped.
+fn secret<'de, D: Deserializer<'de>>(given: D) -> Result<Option<SecretString>, D::Error> {
+    Ok(Option::<String>::deserialize(given)?.map(SecretString::from))
+}
+
+/// From the bytes of the path, which may be no text.
+fn path<'de, D: Deserializer<'de>>(given: D) -> Result<Option<PathBuf>, D::Error> {
+    let bytes = Option::<Vec<u8>>::deserialize(given)?;
+    #[cfg(unix)]
+    let path = |bytes| Ok::<_, std::convert::Infallible>(PathBuf::from(OsString::from_vec(bytes)));
+    #[cfg(not(unix))]
+    let path = |bytes| String::from_utf8(bytes).map(PathBuf::from);
+    bytes.map(path).transpose().map_err(D::Error::custom)
 }
 
 impl fmt::Debug for Settings {
@@ -65,44 +89,10 @@ impl fmt::Debug for Origin {
     }
 }
 
-/// Client options; clients that share a pool may differ in them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Options {
-    /// For one attempt, from connecting to the last byte; `None` means no timeout.
-    pub timeout: Option<Duration>,
-    /// For a whole call, including retries, waits and pages.
-    pub deadline: Option<Duration>,
-    pub max_retries: u32,
-    pub max_concurrency: usize,
-    /// Requests per second; `None` means no limit.
-    pub rate_limit: Option<f64>,
-    pub on_rate_limit: OnRateLimit,
-    /// Of one response, after decompression.
-    pub max_response_bytes: u64,
-    /// How long a call waits while the whole service is down; zero disables waiting.
-    pub outage_patience: Duration,
-}
-
-/// The default outage patience of a call, and below that of a sync.
-pub const OUTAGE_PATIENCE: Duration = Duration::from_secs(60);
-pub const OUTAGE_PATIENCE_OF_A_SYNC: Duration = Duration::from_secs(600);
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            timeout: Some(Duration::from_secs(30)),
-            deadline: None,
-            max_retries: 5,
-            max_concurrency: 16,
-            rate_limit: None,
-            on_rate_limit: OnRateLimit::Wait,
-            max_response_bytes: 64 * 1024 * 1024,
-            outage_patience: OUTAGE_PATIENCE,
-        }
-    }
-}
-
 impl Origin {
+    /// # Errors
+    /// A configuration error for a setting that is missing or malformed, and for one that would
+    /// show the secret to others.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let url = base_url(settings.base_url)?;
         let api_secret = api_secret(settings.api_secret)?;
@@ -116,7 +106,7 @@ impl Origin {
         if url.scheme() == "http" && !loopback && !settings.allow_http {
             return Err(Error::configuration(format!(
                 "base_url (BACKREAD_BASE_URL) {url} is plain http, which would show the secret on \
-                 the way; use https, or pass allow_http=True if the network is yours"
+                 the way; use https, or set allow_http if the network is yours"
             )));
         }
         if api_secret.expose_secret().starts_with(MOCK_SECRET_PREFIX) && !loopback {
@@ -131,7 +121,7 @@ impl Origin {
         {
             return Err(Error::configuration(
                 "base_url (BACKREAD_BASE_URL) is plain http, which would show the secret to a \
-                 proxy on another machine; leave proxy out, use https, or pass allow_http=True if \
+                 proxy on another machine; leave proxy out, use https, or set allow_http if \
                  the proxy and the way to it are yours",
             ));
         }
@@ -178,69 +168,8 @@ impl Origin {
     }
 }
 
-impl Options {
-    pub fn check(self) -> Result<Self, Error> {
-        if self.max_concurrency == 0 {
-            return Err(Error::configuration(
-                "max_concurrency must be 1 or more, not 0",
-            ));
-        }
-        if self.max_response_bytes == 0 {
-            return Err(Error::configuration(
-                "max_response_bytes must be 1 or more, not 0",
-            ));
-        }
-        match self.rate_limit {
-            Some(rate) if !(rate.is_finite() && rate > 0.0) => Err(Error::configuration(format!(
-                "rate_limit must be more than 0 requests a second, not {rate}"
-            ))),
-            _ => Ok(self),
-        }
-    }
-}
-
-/// Parses `on_rate_limit`: `wait` or `raise`.
-pub fn on_rate_limit(name: &str) -> Result<OnRateLimit, Error> {
-    match name {
-        "wait" => Ok(OnRateLimit::Wait),
-        "raise" => Ok(OnRateLimit::Raise),
-        other => Err(Error::configuration(format!(
-            "on_rate_limit must be \"wait\" or \"raise\", not {other:?}"
-        ))),
-    }
-}
-
-/// Validates a whole number, 0 or more, for the option `name`.
-pub fn count<T: TryFrom<i64>>(name: &str, value: i64) -> Result<T, Error> {
-    T::try_from(value).map_err(|_| {
-        let reason = if value < 0 { "0 or more" } else { "smaller" };
-        Error::configuration(format!("{name} must be {reason}, not {value}"))
-    })
-}
-
-/// Validates a number of seconds above 0 for the option `name`.
-pub fn duration(name: &str, seconds: f64) -> Result<Duration, Error> {
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err(Error::configuration(format!(
-            "{name} must be more than 0 seconds and finite, not {seconds}; None sets no limit"
-        ))),
-    }
-}
-
-/// Validates a number of seconds, 0 or more, for the option `name`; it is required.
-pub fn patience(name: &str, seconds: Option<f64>) -> Result<Duration, Error> {
-    let length = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    length.ok_or_else(|| {
-        let given = seconds.map_or_else(|| "None".to_owned(), |seconds| seconds.to_string());
-        Error::configuration(format!(
-            "{name} must be 0 or more seconds and finite, not {given}; 0 disables it"
-        ))
-    })
-}
-
-const UNPRINTABLE: &str = "has a blank, a line break or a character that is not ASCII (of a host, \
-                           such a letter is written as xn--..., elsewhere as %...)";
+const UNPRINTABLE: &str = "has a blank, a line break or a character that is not ASCII (write such \
+                           a character as xn--... in a host, elsewhere as %...)";
 
 /// URL parsers silently drop some characters that are not printable ASCII.
 fn is_printable(text: &str) -> bool {
@@ -255,16 +184,9 @@ pub fn on_one_line(text: &str) -> String {
     text.replace(|each| steers(&each), "\u{fffd}")
 }
 
-/// The error for an option `name` that is not text; it does not show the value.
-pub fn no_text(name: &str) -> Error {
-    Error::configuration(format!(
-        "{name} has half of a character (a lone surrogate); give it again, as whole text"
-    ))
-}
-
 fn missing(argument: &str, variable: &str, what: &str) -> Error {
     Error::configuration(format!(
-        "no {argument}: pass {argument}= or set the environment variable {variable} to {what}"
+        "no {argument}: pass {argument} or set the environment variable {variable} to {what}"
     ))
 }
 
@@ -292,7 +214,7 @@ fn base_url(given: Option<String>) -> Result<Url, Error> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(malformed(
-            "holds a user name or password; the secret goes into api_secret",
+            "holds a user name or password; pass the secret as api_secret",
         ));
     }
     if url.query().is_some() || url.fragment().is_some() {
@@ -311,22 +233,12 @@ fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
                 "the API Secret Key of the service's console",
             )
         })?;
-    match is_printable(secret.expose_secret()) {
-        true => Ok(secret),
-        false => Err(unfit_secret()),
+    if is_printable(secret.expose_secret()) {
+        return Ok(secret);
     }
-}
-
-fn unfit_secret() -> Error {
-    Error::configuration(
+    Err(Error::configuration(
         "api_secret (BACKREAD_API_SECRET) has a blank, a line break or a character that is not \
-         ASCII; copy the API Secret Key again, without what stands around it",
-    )
-}
-
-fn unfit_proxy() -> Error {
-    Error::configuration(format!(
-        "proxy {UNPRINTABLE}; pass its address, such as http://proxy.example.com:3128"
+         ASCII; copy the API Secret Key again, without any text around it",
     ))
 }
 
@@ -347,15 +259,17 @@ fn vendor(given: Option<String>) -> Result<String, Error> {
         return Ok(vendor);
     }
     Err(Error::configuration(format!(
-        "vendor (BACKREAD_VENDOR) {vendor:?} cannot stand in a media type; pass {WHAT}: letters, \
-         digits and -_. only"
+        "vendor (BACKREAD_VENDOR) {vendor:?} is not valid in a media type; pass {WHAT}, which \
+         has letters, digits and -_. only"
     )))
 }
 
 fn proxy_url(text: &str) -> Result<Url, Error> {
     // A proxy URL may hold a password, so no message shows it.
     if !is_printable(text) {
-        return Err(unfit_proxy());
+        return Err(Error::configuration(format!(
+            "proxy {UNPRINTABLE}; pass its address, such as http://proxy.example.com:3128"
+        )));
     }
     let url = Url::parse(text)
         .map_err(|error| Error::configuration(format!("proxy is not a URL: {error}")))?;
@@ -363,7 +277,7 @@ fn proxy_url(text: &str) -> Result<Url, Error> {
         return Ok(url);
     }
     Err(Error::configuration(format!(
-        "proxy begins with {:?}; only http and https proxies are known",
+        "proxy begins with {:?}; only http and https proxies are supported",
         url.scheme()
     )))
 }
@@ -379,7 +293,7 @@ fn user_agent(given: Option<String>) -> Result<String, Error> {
         return Ok(user_agent);
     }
     Err(Error::configuration(format!(
-        "user_agent {user_agent:?} cannot stand in a header; pass printable ASCII"
+        "user_agent {user_agent:?} is not valid in a header; pass printable ASCII"
     )))
 }
 

@@ -1,6 +1,6 @@
 //! From the bytes of a response to rows.
 
-pub mod flat_message;
 pub mod json;
 pub mod model;
 pub mod page;
+pub mod rows;

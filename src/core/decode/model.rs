@@ -1,204 +1,32 @@
-//! Users and messages as the interface names them (2.1 and 2.2), tolerant of what it leaves open:
-//! any field except `id` may be null or missing, and unknown fields are preserved in `extra`.
+//! Users and messages with their texts, and how serde_json reads them: tolerant of what the
+//! interface leaves open. Any field except `id` may be null or missing, and unknown fields are
+//! preserved in `extra`.
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
+use std::mem;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::core::decode::json::{self, Fault, Whole};
+use crate::core::decode::rows::{self, Texts};
 use crate::core::error::Misfit;
+use crate::core::schema::{Object, SenderType, schema};
 use crate::core::timestamp::Timestamp;
+
+pub type User<'a> = rows::User<Texts<'a>>;
+pub type UserAttribute<'a> = rows::UserAttribute<Texts<'a>>;
+pub type Message<'a> = rows::Message<Texts<'a>>;
+pub type Sender<'a> = rows::Sender<Texts<'a>>;
+
+/// Fields without a typed counterpart; see `rows::Extra`.
+pub type Unknown<'a> = rows::Extra<Texts<'a>>;
 
 /// A JSON object as sent.
 pub type Extra = Map<String, Value>;
-
-/// Fields without a typed counterpart: keys and the JSON of their values, in the original order.
-/// They are fields that the interface does not name, and documented ones whose value has another
-/// type. If a key occurs twice, the last one wins.
-pub type Unknown<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
-
-/// Unknown fields as one object.
-pub fn object_of(unknown: &Unknown<'_>) -> Result<Extra, Fault> {
-    let members = unknown.iter();
-    members
-        .map(|(key, json)| Ok((key.clone().into_owned(), json::parse(json)?)))
-        .collect()
-}
-
-/// A struct read from a JSON object: required numbers, then fields that may be null, missing or of
-/// another type, then `extra`. If a key occurs twice, the last one wins, as in Python's json.
-macro_rules! record {
-    (
-        $(#[$attribute:meta])*
-        $name:ident<$lifetime:lifetime> { $($required:ident: i64,)* } { $($field:ident: $type:ty,)* }
-    ) => {
-        $(#[$attribute])*
-        pub struct $name<$lifetime> {
-            $(pub $required: i64,)*
-            $(pub $field: Option<$type>,)*
-            pub extra: Unknown<$lifetime>,
-        }
-
-        impl $name<'_> {
-            /// The fields that may be null, missing or of another type.
-            const OPTIONAL: &'static [&'static str] = &[$(stringify!($field),)*];
-        }
-
-        impl<'de: $lifetime, $lifetime> Deserialize<'de> for $name<$lifetime> {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                #[allow(non_camel_case_types)]
-                enum Key { $($required,)* $($field,)* Unknown(String) }
-
-                impl<'de> Deserialize<'de> for Key {
-                    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                        struct KeyVisitor;
-                        impl Visitor<'_> for KeyVisitor {
-                            type Value = Key;
-                            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                                formatter.write_str("a key")
-                            }
-                            fn visit_str<E: de::Error>(self, key: &str) -> Result<Key, E> {
-                                Ok(match key {
-                                    $(stringify!($required) => Key::$required,)*
-                                    $(stringify!($field) => Key::$field,)*
-                                    unknown => Key::Unknown(unknown.to_owned()),
-                                })
-                            }
-                        }
-                        deserializer.deserialize_identifier(KeyVisitor)
-                    }
-                }
-
-                struct RecordVisitor<T>(PhantomData<T>);
-                impl<'de: $lifetime, $lifetime> Visitor<'de> for RecordVisitor<$name<$lifetime>> {
-                    type Value = $name<$lifetime>;
-                    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        formatter.write_str("an object")
-                    }
-                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                        $(let mut $required: Option<i64> = None;)*
-                        $(let mut $field: Option<$type> = None;)*
-                        let mut extra = Unknown::new();
-                        let mut kept = Kept::default();
-                        while let Some(key) = map.next_key::<Key>()? {
-                            match key {
-                                $(Key::$required => {
-                                    let value: &'de RawValue = map.next_value()?;
-                                    $required = whole(value);
-                                })*
-                                $(Key::$field => {
-                                    kept.forget(stringify!($field));
-                                    let value: &'de RawValue = map.next_value()?;
-                                    let (typed, odd) = <$type>::read(value.get());
-                                    $field = typed;
-                                    kept.keep(stringify!($field), odd, extra.len());
-                                })*
-                                Key::Unknown(key) => {
-                                    let value: &'de RawValue = map.next_value()?;
-                                    extra.push((Cow::Owned(key), Cow::Borrowed(value.get())));
-                                }
-                            }
-                        }
-                        Ok($name {
-                            $($required: $required
-                                .ok_or_else(|| de::Error::missing_field(stringify!($required)))?,)*
-                            $($field,)*
-                            extra: kept.join(extra),
-                        })
-                    }
-                }
-                deserializer.deserialize_map(RecordVisitor(PhantomData))
-            }
-        }
-    };
-}
-
-record! {
-    /// A visitor who uses the widget (interface 2.1).
-    #[derive(Debug, Clone, PartialEq)]
-    User<'a> { id: i64, } {
-        name: Cow<'a, str>,
-        email: Cow<'a, str>,
-        reference: Cow<'a, str>,
-        created_at: Timestamp,
-        updated_at: Timestamp,
-        online_at: Timestamp,
-        last_url: Cow<'a, str>,
-        user_attributes: Vec<UserAttribute<'a>>,
-    }
-}
-
-record! {
-    /// A custom property that the widget's code set (interface 2.1).
-    #[derive(Debug, Clone, PartialEq)]
-    UserAttribute<'a> {} { name: Cow<'a, str>, value: Cow<'a, str>, }
-}
-
-record! {
-    /// The sender of a message whose sender_type is `user` (interface 2.2).
-    #[derive(Debug, Clone, PartialEq)]
-    UserSender<'a> { id: i64, } { name: Cow<'a, str>, email: Cow<'a, str>, }
-}
-
-record! {
-    /// The sender of a message whose sender_type is `operator` (interface 2.2).
-    #[derive(Debug, Clone, PartialEq)]
-    OperatorSender<'a> { id: i64, } {
-        forename: Cow<'a, str>,
-        surname: Cow<'a, str>,
-        email: Cow<'a, str>,
-        picture_thumb_url: Cow<'a, str>,
-    }
-}
-
-record! {
-    /// Any other sender: of an undocumented type, or without an id.
-    #[derive(Debug, Clone, PartialEq)]
-    OtherSender<'a> {} { id: Whole, }
-}
-
-record! {
-    /// A message before its sender is decoded, because `sender` may precede `sender_type`.
-    #[derive(Debug)]
-    MessageFields<'a> { id: i64, } {
-        body: Cow<'a, str>,
-        read_by_user: bool,
-        read_by_operator: bool,
-        created_at: Timestamp,
-        file_url: Cow<'a, str>,
-        auto_invitation: bool,
-        sender_type: Cow<'a, str>,
-        sender: &'a RawValue,
-    }
-}
-
-/// Who wrote a message, by its sender_type (interface 2.2).
-#[derive(Debug, Clone, PartialEq)]
-pub enum Sender<'a> {
-    User(UserSender<'a>),
-    Operator(OperatorSender<'a>),
-    Other(OtherSender<'a>),
-}
-
-/// A message by a visitor or an operator (interface 2.2).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Message<'a> {
-    pub id: i64,
-    pub body: Option<Cow<'a, str>>,
-    pub read_by_user: Option<bool>,
-    pub read_by_operator: Option<bool>,
-    pub created_at: Option<Timestamp>,
-    pub file_url: Option<Cow<'a, str>>,
-    pub auto_invitation: Option<bool>,
-    pub sender_type: Option<Cow<'a, str>>,
-    pub sender: Option<Sender<'a>>,
-    pub extra: Unknown<'a>,
-}
 
 /// A type that a row's JSON is decoded to; the caller has checked that it is JSON.
 pub trait Record<'a>: Sized {
@@ -207,36 +35,13 @@ pub trait Record<'a>: Sized {
 
 impl<'a> Record<'a> for User<'a> {
     fn read(json: &'a str) -> Result<Self, Fault> {
-        identified(json)
+        Ok(Self::of(&identified(json)?, |_| true))
     }
 }
 
 impl<'a> Record<'a> for Message<'a> {
     fn read(json: &'a str) -> Result<Self, Fault> {
-        let mut fields: MessageFields<'a> = identified(json)?;
-        let sender = match fields.sender {
-            None => None,
-            Some(sent) => {
-                let sender = Sender::read(fields.sender_type.as_deref(), sent.get());
-                if sender.is_none() {
-                    let odd = (Cow::Borrowed("sender"), Cow::Borrowed(sent.get()));
-                    fields.extra.push(odd);
-                }
-                sender
-            }
-        };
-        Ok(Self {
-            id: fields.id,
-            body: fields.body,
-            read_by_user: fields.read_by_user,
-            read_by_operator: fields.read_by_operator,
-            created_at: fields.created_at,
-            file_url: fields.file_url,
-            auto_invitation: fields.auto_invitation,
-            sender_type: fields.sender_type,
-            sender,
-            extra: fields.extra,
-        })
+        Ok(Self::of(&identified(json)?, |_| true))
     }
 }
 
@@ -247,72 +52,182 @@ impl<'a> Record<'a> for Extra {
     }
 }
 
-/// Reads a record that must have an id; if it has none, the fault points at that.
-fn identified<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
-    json::parse(json).map_err(|fault| {
-        let Ok(IdOf(id)) = serde_json::from_str::<IdOf<'_>>(json) else {
-            return fault;
-        };
-        let fault = match id.map(RawValue::get) {
-            None | Some("null") => Fault::new("$.id", "the id is null or missing", json),
-            Some(id) => Fault::new("$.id", "the id is no whole number of 64 bits", id),
-        };
-        fault.of(Misfit::Field)
-    })
+/// The members of a row, which must have an id; if it has none, the fault points at that.
+fn identified(json: &str) -> Result<Members<'_>, Fault> {
+    let members: Members<'_> = json::parse(json)?;
+    let fault = match members.last("id") {
+        Some(id) if whole(id).is_some() => return Ok(members),
+        None | Some("null") => Fault::new("$.id", "the id is null or missing", json),
+        Some(id) => Fault::new("$.id", "the id is not a 64-bit integer", id),
+    };
+    Err(fault.of(Misfit::Field))
 }
 
-/// The id of an object, if it is a whole number.
-fn id_of(json: &str) -> Option<i64> {
-    let IdOf(id) = serde_json::from_str(json).ok()?;
-    whole(id?)
-}
-
-fn whole(value: &RawValue) -> Option<i64> {
-    let Whole(number) = serde_json::from_str(value.get()).ok()?;
+/// A whole number of 64 bits.
+pub(super) fn whole(json: &str) -> Option<i64> {
+    let Whole(number) = serde_json::from_str(json).ok()?;
     Some(number)
 }
 
-impl<'a> Sender<'a> {
-    /// `None` if it is not an object.
-    fn read(sender_type: Option<&str>, json: &'a str) -> Option<Self> {
-        match sender_type.filter(|_| id_of(json).is_some()) {
-            Some("user") => serde_json::from_str(json).ok().map(Self::User),
-            Some("operator") => serde_json::from_str(json).ok().map(Self::Operator),
-            _ => serde_json::from_str(json).ok().map(Self::Other),
-        }
+/// The members of an object, not decoded yet.
+pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'a> Members<'a> {
+    /// The JSON of a member; if a key occurs twice, the last one wins.
+    pub fn last(&self, key: &str) -> Option<&'a str> {
+        let mut members = self.0.iter().rev();
+        let (_, json) = members.find(|(name, _)| name == key)?;
+        Some(json)
+    }
+
+    /// The type of the sender with this id, in a message of these members.
+    fn sender_type(&self, id: Option<i64>) -> SenderType {
+        let sender_type = self.last("sender_type").and_then(|json| {
+            let text: Cow<'_, str> = serde_json::from_str(json).ok()?;
+            Some(text)
+        });
+        SenderType::of(sender_type.as_deref(), id)
     }
 }
 
-/// A field of a record.
-trait Field<'a>: Deserialize<'a> {
-    /// The value, and the part of it whose type is not the field's.
-    fn read(json: &'a str) -> (Option<Self>, Option<Cow<'a, str>>) {
-        match serde_json::from_str(json) {
-            Ok(value) => (value, None),
-            Err(_) => (None, Some(Cow::Borrowed(json))),
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(Key(key)) = map.next_key()? {
+                    members.push((key, map.next_value::<&RawValue>()?.get()));
+                }
+                Ok(Members(members))
+            }
         }
+
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
-impl Field<'_> for Cow<'_, str> {}
-impl Field<'_> for Timestamp {}
-impl Field<'_> for Whole {}
-impl Field<'_> for bool {}
-impl<'a> Field<'a> for &'a RawValue {}
+/// A key, borrowed unless it has escapes.
+struct Key<'a>(Cow<'a, str>);
 
-impl<'a> Field<'a> for Vec<UserAttribute<'a>> {
-    /// Elements that are not attributes are returned as a separate array.
-    fn read(json: &'a str) -> (Option<Self>, Option<Cow<'a, str>>) {
-        let elements: Vec<&RawValue> = match serde_json::from_str(json) {
-            Ok(Some(elements)) => elements,
-            Ok(None) => return (None, None),
-            Err(_) => return (None, Some(Cow::Borrowed(json))),
+impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, key: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+
+            fn visit_str<E: de::Error>(self, key: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+macro_rules! readings {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident { $($field:ident: $kind:ident $(of $($sender:ident)+)?,)* }
+    )*) => { $(
+        impl<'a> $name<'a> {
+            /// Reads an object's members, of which those that are not `documented` go to `extra`.
+            fn of(members: &Members<'a>, documented: impl Fn(&str) -> bool) -> Self {
+                #[derive(Default)]
+                struct Seen {
+                    $($field: bool,)*
+                }
+                let (mut row, mut seen) = (Self::default(), Seen::default());
+                // From the last to the first, because of two members with one key the last one wins.
+                for (key, json) in members.0.iter().rev() {
+                    match key.as_ref() {
+                        $(name @ stringify!($field) if documented(name) => {
+                            if !mem::replace(&mut seen.$field, true) {
+                                let (value, odd) = Read::read(json, members);
+                                row.$field = value;
+                                row.extra.extend(odd.map(|json| (key.clone(), json)));
+                            }
+                        })*
+                        _ => row.extra.push((key.clone(), Cow::Borrowed(json))),
+                    }
+                }
+                row.extra.reverse();
+                row
+            }
+        }
+    )* };
+}
+schema!(readings);
+
+/// The value of a field, and the part of it whose type is not the field's.
+type Sorted<'a, T> = (T, Option<Cow<'a, str>>);
+
+/// A value that a field holds.
+trait Read<'a>: Sized {
+    /// `members` are those of the object with the field.
+    fn read(json: &'a str, members: &Members<'a>) -> Sorted<'a, Self>;
+}
+
+/// An id, which `identified` has checked.
+impl<'a> Read<'a> for i64 {
+    fn read(json: &'a str, _: &Members<'a>) -> Sorted<'a, Self> {
+        (whole(json).unwrap_or_default(), None)
+    }
+}
+
+impl<'a> Read<'a> for Option<i64> {
+    fn read(json: &'a str, _: &Members<'a>) -> Sorted<'a, Self> {
+        let (number, odd) = typed::<Whole>(json);
+        (number.map(|Whole(number)| number), odd)
+    }
+}
+
+macro_rules! plainly_read {
+    ($($type:ty),*) => { $(
+        impl<'a> Read<'a> for Option<$type> {
+            fn read(json: &'a str, _: &Members<'a>) -> Sorted<'a, Self> {
+                typed(json)
+            }
+        }
+    )* };
+}
+plainly_read!(Cow<'a, str>, bool, Timestamp);
+
+fn typed<'a, T: Deserialize<'a>>(json: &'a str) -> Sorted<'a, Option<T>> {
+    match serde_json::from_str(json) {
+        Ok(value) => (value, None),
+        Err(_) => (None, Some(Cow::Borrowed(json))),
+    }
+}
+
+impl<'a> Read<'a> for Option<Vec<UserAttribute<'a>>> {
+    /// Elements that are not objects are returned as a separate array.
+    fn read(json: &'a str, _: &Members<'a>) -> Sorted<'a, Self> {
+        let elements = match typed::<Vec<&RawValue>>(json) {
+            (None, odd) => return (None, odd),
+            (Some(elements), _) => elements,
         };
-        let mut attributes = Self::with_capacity(elements.len());
+        let mut attributes = Vec::with_capacity(elements.len());
         let mut strays = Vec::new();
         for element in elements {
             match serde_json::from_str(element.get()) {
-                Ok(attribute) => attributes.push(attribute),
+                Ok(members) => attributes.push(UserAttribute::of(&members, |_| true)),
                 Err(_) => strays.push(element.get()),
             }
         }
@@ -321,24 +236,15 @@ impl<'a> Field<'a> for Vec<UserAttribute<'a>> {
     }
 }
 
-/// Values whose type is not their field's, and their positions among the unknown fields.
-#[derive(Default)]
-struct Kept<'a>(Vec<(usize, &'static str, Cow<'a, str>)>);
-
-impl<'a> Kept<'a> {
-    fn forget(&mut self, name: &str) {
-        self.0.retain(|(_, kept, _)| *kept != name);
-    }
-
-    fn keep(&mut self, name: &'static str, odd: Option<Cow<'a, str>>, position: usize) {
-        self.0.extend(odd.map(|json| (position, name, json)));
-    }
-
-    fn join(self, mut extra: Unknown<'a>) -> Unknown<'a> {
-        for (before, (position, name, json)) in self.0.into_iter().enumerate() {
-            extra.insert(position + before, (Cow::Borrowed(name), json));
-        }
-        extra
+impl<'a> Read<'a> for Option<Sender<'a>> {
+    fn read(json: &'a str, message: &Members<'a>) -> Sorted<'a, Self> {
+        let (members, odd) = typed::<Members<'_>>(json);
+        let sender = members.map(|members| {
+            let sender_type = message.sender_type(members.last("id").and_then(whole));
+            let named = |name: &str| sender_type.names().any(|known| known == name);
+            Sender::of(&members, named)
+        });
+        (sender, odd)
     }
 }
 
@@ -347,97 +253,39 @@ impl User<'_> {
     pub fn odd_values(&self) -> u64 {
         let attributes = self.user_attributes.iter().flatten();
         let inner: u64 = attributes
-            .map(|attribute| odd(UserAttribute::OPTIONAL, &attribute.extra))
+            .map(|attribute| odd(names_of(Object::UserAttribute), &attribute.extra))
             .sum();
-        let strays = match (
-            &self.user_attributes,
-            json_of("user_attributes", &self.extra),
-        ) {
-            (Some(_), Some(json)) => {
-                let strays = serde_json::from_str::<Vec<&RawValue>>(json);
-                strays.map_or(0, |strays| strays.len() as u64 - 1)
-            }
-            _ => 0,
-        };
-        odd(User::OPTIONAL, &self.extra) + strays + inner
+        // Each element that is no attribute counts; they are in one array.
+        let mut extra = self.extra.iter();
+        let strays =
+            extra.find(|(key, _)| self.user_attributes.is_some() && key == "user_attributes");
+        let strays = strays.map_or(0, |(_, json)| {
+            let strays = serde_json::from_str::<Vec<&RawValue>>(json);
+            strays.map_or(0, |strays| strays.len() as u64 - 1)
+        });
+        odd(names_of(Object::User), &self.extra) + strays + inner
     }
 }
 
 impl Message<'_> {
     /// How many values of documented fields have another type.
     pub fn odd_values(&self) -> u64 {
-        let inner = match &self.sender {
-            None => 0,
-            Some(Sender::User(user)) => odd(UserSender::OPTIONAL, &user.extra),
-            Some(Sender::Operator(operator)) => odd(OperatorSender::OPTIONAL, &operator.extra),
-            Some(Sender::Other(other)) => odd(OtherSender::OPTIONAL, &other.extra),
-        };
-        odd(MessageFields::OPTIONAL, &self.extra) + inner
+        let inner = self.sender.as_ref().map_or(0, |sender| {
+            let sender_type = SenderType::of(self.sender_type.as_deref(), sender.id);
+            odd(sender_type.names(), &sender.extra)
+        });
+        odd(names_of(Object::Message), &self.extra) + inner
     }
 }
 
-fn odd(documented: &[&str], extra: &Unknown<'_>) -> u64 {
-    let kept = extra
-        .iter()
-        .filter(|(key, _)| documented.contains(&key.as_ref()));
+fn names_of(object: Object) -> impl Iterator<Item = &'static str> {
+    object.fields().iter().map(|field| field.name)
+}
+
+fn odd(documented: impl Iterator<Item = &'static str>, extra: &Unknown<'_>) -> u64 {
+    if extra.is_empty() {
+        return 0;
+    }
+    let kept = documented.filter(|name| extra.iter().any(|(key, _)| key == name));
     kept.count() as u64
-}
-
-fn json_of<'a>(name: &str, extra: &'a Unknown<'_>) -> Option<&'a str> {
-    let (_, json) = extra.iter().find(|(key, _)| key == name)?;
-    Some(json)
-}
-
-/// The id of an object, ignoring everything else; of two, the last one wins.
-struct IdOf<'a>(Option<&'a RawValue>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for IdOf<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct IsId(bool);
-
-        impl<'de> Deserialize<'de> for IsId {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct IsIdVisitor;
-
-                impl Visitor<'_> for IsIdVisitor {
-                    type Value = IsId;
-
-                    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        formatter.write_str("a key")
-                    }
-
-                    fn visit_str<E: de::Error>(self, key: &str) -> Result<IsId, E> {
-                        Ok(IsId(key == "id"))
-                    }
-                }
-
-                deserializer.deserialize_identifier(IsIdVisitor)
-            }
-        }
-
-        struct IdVisitor;
-
-        impl<'de> Visitor<'de> for IdVisitor {
-            type Value = IdOf<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IdOf<'de>, A::Error> {
-                let mut id = None;
-                while let Some(IsId(is_id)) = map.next_key()? {
-                    match is_id {
-                        true => id = Some(map.next_value()?),
-                        false => {
-                            map.next_value::<IgnoredAny>()?;
-                        }
-                    }
-                }
-                Ok(IdOf(id))
-            }
-        }
-
-        deserializer.deserialize_map(IdVisitor)
-    }
 }

@@ -139,9 +139,10 @@ impl Learned {
         let scarce = log
             .between()
             .filter(|(count, _)| *count + 1.0 < 0.8 * burst.least());
-        let lowest = match self.rate > 2.0 * self.lowest {
-            true => self.lowest,
-            false => self.lowest / 2.0,
+        let lowest = if self.rate > 2.0 * self.lowest {
+            self.lowest
+        } else {
+            self.lowest / 2.0
         };
         let slowest = lowest.max(FEWEST / 4.0 / waited.max(1.0));
         if let Some((count, span)) = scarce {
@@ -167,9 +168,10 @@ impl Learned {
                 .max(proven);
         } else if log.taken_recently() < 1.5 * burst.at(self.rate) {
             // It came too soon for the rate to be the cause, unless little was saved up.
-            let most = match self.trust < LEAST_TRUST {
-                true => self.rate / 2.0,
-                false => most,
+            let most = if self.trust < LEAST_TRUST {
+                self.rate / 2.0
+            } else {
+                most
             };
             return Self {
                 trust: self.trust / 2.0,
@@ -186,9 +188,10 @@ impl Learned {
         }
         refuted = refuted.min(2.0 * self.rate.max(proven).max(burst.fastest()));
         let rate = proven.min(refuted).min(most).max(slowest);
-        let width = match proven < refuted {
-            true => (refuted / rate).ln().max(0.0),
-            false => CONFLICT,
+        let width = if proven < refuted {
+            (refuted / rate).ln().max(0.0)
+        } else {
+            CONFLICT
         };
         let again = (self.rate / self.refused).ln().abs() < CONFLICT;
         let (rate, climb) = if width < NARROW || again {
@@ -202,9 +205,10 @@ impl Learned {
             (rate, Climb::over(length, width))
         };
         let fell = (self.rate / rate).ln();
-        let climb = match scarce.is_none() && fell > DOUBTFUL {
-            true => Climb::over(8.0, fell / 2.0),
-            false => climb.slower_than(self.climb),
+        let climb = if scarce.is_none() && fell > DOUBTFUL {
+            Climb::over(8.0, fell / 2.0)
+        } else {
+            climb.slower_than(self.climb)
         };
         Self {
             burst,
@@ -225,9 +229,10 @@ impl Learned {
     /// The service had no capacity at `refused`. If it did not say when there will be room
     /// (`told`), assume one interval between turns later.
     pub fn emptied(self, refused: Instant, told: bool) -> Self {
-        let room = match told {
-            true => refused,
-            false => refused + seconds(self.rate.recip()),
+        let room = if told {
+            refused
+        } else {
+            refused + seconds(self.rate.recip())
         };
         Self {
             spaced: Spacing::from(room),
@@ -246,9 +251,10 @@ impl Learned {
 
     /// Takes a turn that is due.
     pub fn take(&mut self, now: Instant) {
-        let burst = match self.climb.is_in_strides() {
-            true => self.burst.least(),
-            false => self.burst.at(self.rate),
+        let burst = if self.climb.is_in_strides() {
+            self.burst.least()
+        } else {
+            self.burst.at(self.rate)
         };
         let depth = (burst * self.trust - 1.0).max(0.0);
         let saved = seconds(depth / self.rate);
@@ -350,9 +356,10 @@ impl Climb {
 
     /// Seconds from one turn to the next, from this rate on.
     fn distance(self, rate: f64) -> f64 {
-        match self.growth > 0.0 {
-            true => (self.growth / rate).ln_1p() / self.growth,
-            false => rate.recip(),
+        if self.growth > 0.0 {
+            (self.growth / rate).ln_1p() / self.growth
+        } else {
+            rate.recip()
         }
     }
 }

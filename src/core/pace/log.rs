@@ -164,9 +164,10 @@ impl Log {
     /// The rate that the last refusal rules out; infinite if it came too soon to tell.
     pub fn refuted(&self, burst: Burst) -> f64 {
         let rate = |(count, span)| burst.rate(count + 2.0, span - JITTER);
-        match self.spans(self.recent).any(|span| rate(span).is_some()) {
-            true => self.spans(0).filter_map(rate).fold(0.0, f64::max),
-            false => f64::INFINITY,
+        if self.spans(self.recent).any(|span| rate(span).is_some()) {
+            self.spans(0).filter_map(rate).fold(0.0, f64::max)
+        } else {
+            f64::INFINITY
         }
     }
 

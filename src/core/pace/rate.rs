@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::finding::LearnedState;
 use super::learned::Learned;
 use super::log::Log;
 use super::refusal::{Refusal, RefusedBy};
 use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
-use super::unavailable;
 
 /// A longer gap between two requests is idle time, unless requests were held back.
 const IDLE: Duration = Duration::from_millis(100);
@@ -84,7 +84,7 @@ impl Measured {
 /// The answer to a request's attempt to take a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It may go; this is its number.
+    /// The request may be sent; its number.
     Come(u64),
     Wait {
         until: Instant,
@@ -256,8 +256,8 @@ impl Rate {
     }
 
     /// 503s may be refusals: tries a lower pace, this part of the measured one.
-    pub fn suspect(&mut self, part: f64, heeded: bool, now: Instant) {
-        if !heeded {
+    pub fn suspect(&mut self, part: f64, obeyed: bool, now: Instant) {
+        if !obeyed {
             self.keep();
         }
         let Some(mut measured) = self.measured.take() else {
@@ -334,11 +334,11 @@ impl Rate {
     }
 
     /// The state of the learned rate.
-    pub fn state(&self) -> unavailable::Learned {
+    pub fn state(&self) -> LearnedState {
         match self.learned {
-            Some(learned) if learned.rate() < self.floor => unavailable::Learned::Collapsed,
-            Some(learned) if !learned.is_idle() => unavailable::Learned::Limits,
-            _ => unavailable::Learned::Free,
+            Some(learned) if learned.rate() < self.floor => LearnedState::Collapsed,
+            Some(learned) if !learned.is_idle() => LearnedState::Limits,
+            _ => LearnedState::Free,
         }
     }
 

@@ -28,9 +28,10 @@ impl Cusum {
     /// Adds a response; false if nothing supports "more than usual" any longer.
     pub fn add(&mut self, failed: bool, usual: f64) -> bool {
         let more = usual + EXCESS * (1.0 - usual);
-        self.value += match failed {
-            true => (more / usual).ln(),
-            false => ((1.0 - more) / (1.0 - usual)).ln(),
+        self.value += if failed {
+            (more / usual).ln()
+        } else {
+            ((1.0 - more) / (1.0 - usual)).ln()
         };
         if self.value <= 0.0 {
             *self = Self::default();

@@ -27,7 +27,7 @@ pub enum Limiter {
 
 /// How it states the wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Says {
+pub enum WaitHeader {
     WholeSeconds,
     /// An epoch in whole seconds.
     Epoch,
@@ -57,7 +57,7 @@ pub enum Change {
 pub struct Run {
     pub limiter: Limiter,
     pub by: RefusedBy,
-    pub says: Says,
+    pub wait_header: WaitHeader,
     pub unhealthy: Unhealthy,
     /// The wait in seconds that it asks for, if any.
     pub unhealthy_wait: Option<f64>,
@@ -121,7 +121,7 @@ impl Default for Run {
                 burst: 20.0,
             },
             by: RefusedBy::TooManyRequests,
-            says: Says::WholeSeconds,
+            wait_header: WaitHeader::WholeSeconds,
             unhealthy: Unhealthy::No,
             unhealthy_wait: None,
             latency: 0.0,
@@ -397,9 +397,10 @@ impl Simulation {
         // As `retry::backoff`.
         let doubled = (0.2 * f64::from(1_u32 << retries.min(7))).min(20.0);
         let backoff = nanoseconds(self.chance.f64() * doubled);
-        let by = match by_limit {
-            true => self.run.by,
-            false => RefusedBy::Unavailable,
+        let by = if by_limit {
+            self.run.by
+        } else {
+            RefusedBy::Unavailable
         };
         let held = match wait {
             Some(wait) => wait,
@@ -443,13 +444,13 @@ impl Simulation {
         let answer = match self.service.take(arrival) {
             Err(wait) => {
                 outcome.refused += 1.0;
-                let wait = match self.run.says {
-                    Says::WholeSeconds => Some(wait.ceil().max(1.0)),
-                    Says::Epoch => {
+                let wait = match self.run.wait_header {
+                    WaitHeader::WholeSeconds => Some(wait.ceil().max(1.0)),
+                    WaitHeader::Epoch => {
                         let wall = 0.123 + arrival;
                         Some((wall + wait.ceil()).ceil() - wall)
                     }
-                    Says::Nothing => None,
+                    WaitHeader::Nothing => None,
                 };
                 Answer::Refused {
                     by_limit: true,
@@ -468,9 +469,10 @@ impl Simulation {
             }
         };
         // Occasionally another process has the CPU.
-        let late = match self.chance.f64() < 0.01 {
-            true => self.chance.f64() * 0.01,
-            false => self.chance.f64() * 0.000_4,
+        let late = if self.chance.f64() < 0.01 {
+            self.chance.f64() * 0.01
+        } else {
+            self.chance.f64() * 0.000_4
         };
         let back = nanoseconds(arrival + self.run.latency / 2.0 + 0.000_1 + late);
         let answered = Event::Answered {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::finding::Finding;
 use super::rate::{Rate, Turn};
 use super::refusal::{Refusal, RefusedBy};
-use super::unavailable::{Finding, Unavailable};
+use super::unavailable::Unavailable;
 use super::window::Window;
 
 /// How many requests at once and per second, from the results of earlier ones.
@@ -124,7 +125,7 @@ impl State {
                 self.refuse(&refusals);
             }
             Finding::Watched(refusals) => self.rate.measure(&refusals, now),
-            Finding::Suspected { part, heeded } => self.rate.suspect(part, heeded, now),
+            Finding::Suspected { part, obeyed } => self.rate.suspect(part, obeyed, now),
             Finding::Slower(part) => self.rate.slow_down(part, now),
             Finding::TooFast { anew } => self.rate.end_trial(anew, now),
             Finding::Refused(refusals) => self.refuse(&refusals),

@@ -92,9 +92,10 @@ impl Trial {
     }
 
     pub fn add(&mut self, number: u64, failed: bool) {
-        match number > self.since {
-            true => self.slow.add(failed),
-            false => self.before.add(failed),
+        if number > self.since {
+            self.slow.add(failed)
+        } else {
+            self.before.add(failed)
         }
     }
 
@@ -126,9 +127,10 @@ impl Trial {
             return Outcome::Open;
         }
         Outcome::Fell {
-            background: match many {
-                true => slow.background(),
-                false => LEAST_BACKGROUND,
+            background: if many {
+                slow.background()
+            } else {
+                LEAST_BACKGROUND
             },
         }
     }
@@ -180,9 +182,10 @@ impl WithoutWaits {
         if number <= self.since {
             return None;
         }
-        match failed {
-            true => Some(false),
-            false => (self.left <= 0.0).then_some(true),
+        if failed {
+            Some(false)
+        } else {
+            (self.left <= 0.0).then_some(true)
         }
     }
 }

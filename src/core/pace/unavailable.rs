@@ -14,6 +14,7 @@
 //!
 //! Everything here counts responses and uses no clock.
 
+use super::finding::{Finding, LearnedState};
 use super::refusal::Refusal;
 use super::share::{Cusum, LEAST_BACKGROUND, MOST_BACKGROUND, Sample};
 use super::trial::{ENOUGH, FEWEST, HARMLESS, Outcome, Trial, Waits, WithoutWaits};
@@ -30,7 +31,7 @@ const SURE: f64 = 3.0;
 /// If 503s stay frequent although they are obeyed, the finding is doubted.
 const DOUBTFUL: f64 = 10.0;
 /// Not frequent: a limiter that is obeyed still refuses some requests.
-const HEEDED: f64 = 0.08;
+const OBEYED: f64 = 0.08;
 /// Below this share 503s do not start a trial.
 const SUSPECTED: f64 = 0.12;
 /// The most 503s held until they are found to be refusals.
@@ -58,48 +59,6 @@ const UNTROUBLED: f64 = 0.015;
 /// until this many responses came without any influence of a learned rate.
 const LIFTED: u32 = 32;
 
-/// What follows from a response.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Finding {
-    Nothing,
-    /// These count as refusals from here on; keep what is known without 503s.
-    Believed(Vec<Refusal>),
-    /// These may be refusals; measure the pace from here on.
-    Watched(Vec<Refusal>),
-    /// Lower the pace to this part of what was measured; keep what is known without 503s, unless
-    /// some were obeyed before.
-    Suspected {
-        part: f64,
-        heeded: bool,
-    },
-    /// Lower the pace to this part of itself.
-    Slower(f64),
-    /// 503s mean "too fast": search the rate from the trial's pace or, if not `anew`, use the rate
-    /// learned before.
-    TooFast {
-        anew: bool,
-    },
-    /// These are refusals.
-    Refused(Vec<Refusal>),
-    /// 503s are unrelated to the pace: drop what was learned from them.
-    Unrelated,
-    /// Lift the limit, to see whether 503s become more frequent.
-    Lifted,
-    /// They became more frequent: these are refusals.
-    Confirmed(Vec<Refusal>),
-}
-
-/// The state of the learned rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Learned {
-    /// It limits nothing, or there is none.
-    Free,
-    /// It limits the pace.
-    Limits,
-    /// It is far lower than what once passed.
-    Collapsed,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Judgement {
     /// 503s are unrelated to the pace.
@@ -111,7 +70,7 @@ enum Judgement {
     Trial(Trial),
     /// A trial of a pace at which no wait should be stated is running.
     WithoutWaits(WithoutWaits),
-    /// They are obeyed; requests up to `since` were sent before the last refusal was known.
+    /// 503s are obeyed; requests up to `since` were sent before the last refusal was known.
     TooFast {
         since: u64,
         /// Responses until the limit is lifted.
@@ -140,7 +99,7 @@ pub struct Unavailable {
     pending: Vec<Refusal>,
     /// The threshold for suspecting them.
     suspicious: f64,
-    heeded: bool,
+    obeyed: bool,
     /// The threshold for doubting that obeying them helps.
     doubtful: f64,
     lift_after: u32,
@@ -158,7 +117,7 @@ impl Unavailable {
             score: Cusum::default(),
             pending: Vec::new(),
             suspicious: SUSPICIOUS,
-            heeded: false,
+            obeyed: false,
             doubtful: DOUBTFUL,
             lift_after: FIRST_LIFT,
             waits: None,
@@ -173,23 +132,20 @@ impl Unavailable {
         number: u64,
         refusal: Option<Refusal>,
         sent: u64,
-        learned: Learned,
+        learned: LearnedState,
     ) -> Finding {
         let failed = refusal.is_some();
         self.average(failed);
         match self.judgement {
             Judgement::Unrelated => {
                 let told = refusal.is_some_and(|refusal| refusal.told);
-                let suspicious = match told {
-                    true => BEYOND_DOUBT,
-                    false => self.suspicious,
-                };
+                let suspicious = if told { BEYOND_DOUBT } else { self.suspicious };
                 if !self.is_excess(refusal, suspicious) {
                     return self.wait(number, failed, told, sent);
                 }
                 self.waits = None;
                 if told {
-                    self.heed();
+                    self.obey();
                     self.judgement = self.too_fast(sent);
                     return Finding::Believed(self.excess());
                 }
@@ -209,12 +165,12 @@ impl Unavailable {
                 if fresh.share() >= SUSPECTED {
                     return self.suspect(fresh, sent);
                 }
-                if self.heeded {
+                if self.obeyed {
                     self.judgement = self.too_fast(sent);
                     self.rest();
                     return Finding::Nothing;
                 }
-                self.acquit(self.recent)
+                self.rule_out(self.recent)
             }
             Judgement::WithoutWaits(mut trial) => {
                 let passes = trial.add(number, failed);
@@ -223,10 +179,10 @@ impl Unavailable {
                     None => Finding::Nothing,
                     Some(false) => {
                         self.few_waits = (self.few_waits * LATER_WAITS).min(MOST_WAITS);
-                        self.acquit(self.background)
+                        self.rule_out(self.background)
                     }
                     Some(true) => {
-                        self.heed();
+                        self.obey();
                         self.judgement = self.too_fast(sent);
                         self.rest();
                         Finding::TooFast { anew: true }
@@ -244,7 +200,7 @@ impl Unavailable {
                 mut many,
             } => {
                 // Sooner if obeying them does not help.
-                let helps = self.recent <= HEEDED || self.lift_after == FIRST_LIFT;
+                let helps = self.recent <= OBEYED || self.lift_after == FIRST_LIFT;
                 let mut left = left.saturating_sub(if helps { 1 } else { LATER });
                 if self.background < HARMLESS {
                     // It may have been caused by the limiter; if not, it is found again.
@@ -253,7 +209,7 @@ impl Unavailable {
                 }
                 if left == 0 && self.recent < UNTROUBLED {
                     left = self.lift_after;
-                } else if left == 0 || (failed && learned == Learned::Collapsed) {
+                } else if left == 0 || (failed && learned == LearnedState::Collapsed) {
                     self.judgement = Judgement::Lifted {
                         free: 0,
                         usual: self.background.max(self.recent).min(MOST_BACKGROUND),
@@ -262,7 +218,7 @@ impl Unavailable {
                     return Finding::Lifted;
                 }
                 if number > since {
-                    let usual = (self.background + HEEDED).min(MOST_BACKGROUND);
+                    let usual = (self.background + OBEYED).min(MOST_BACKGROUND);
                     if many.add(failed, usual) && many.value >= self.doubtful {
                         self.pending.extend(refusal);
                         return self.watch(sent);
@@ -273,9 +229,10 @@ impl Unavailable {
                     since = since.max(sent);
                 }
                 self.judgement = Judgement::TooFast { since, left, many };
-                match excess {
-                    true => Finding::Refused(self.excess()),
-                    false => Finding::Nothing,
+                if excess {
+                    Finding::Refused(self.excess())
+                } else {
+                    Finding::Nothing
                 }
             }
             Judgement::Lifted {
@@ -289,13 +246,13 @@ impl Unavailable {
                 };
                 if self.exceeds(refusal, usual, threshold) {
                     self.lift_after = (LATER * self.lift_after).min(LAST_LIFT);
-                    self.background = (usual - HEEDED / 2.0).max(LEAST_BACKGROUND);
+                    self.background = (usual - OBEYED / 2.0).max(LEAST_BACKGROUND);
                     self.judgement = self.too_fast(sent);
                     return Finding::Confirmed(self.excess());
                 }
-                let answers = answers + u32::from(learned == Learned::Free);
+                let answers = answers + u32::from(learned == LearnedState::Free);
                 if answers >= LIFTED {
-                    return self.acquit(self.recent);
+                    return self.rule_out(self.recent);
                 }
                 self.judgement = Judgement::Lifted {
                     free: answers,
@@ -378,7 +335,7 @@ impl Unavailable {
         self.judgement = Judgement::WithoutWaits(trial);
         Finding::Suspected {
             part: trial.part(),
-            heeded: self.heeded,
+            obeyed: self.obeyed,
         }
     }
 
@@ -387,14 +344,14 @@ impl Unavailable {
         self.judgement = Judgement::Trial(trial);
         Finding::Suspected {
             part: trial.part(),
-            heeded: self.heeded,
+            obeyed: self.obeyed,
         }
     }
 
     fn follow(&mut self, outcome: Outcome, sent: u64) -> Finding {
         match outcome {
             Outcome::Open => Finding::Nothing,
-            Outcome::Constant(share) => self.acquit(share),
+            Outcome::Constant(share) => self.rule_out(share),
             Outcome::Slower(trial) => {
                 self.judgement = Judgement::Trial(trial);
                 Finding::Slower(trial.part())
@@ -402,10 +359,11 @@ impl Unavailable {
             Outcome::Fell { background } => {
                 let known = self.background;
                 self.background = background;
-                let anew = !self.heeded || background > known + HEEDED;
-                match anew {
-                    true => self.heed(),
-                    false => self.doubtful *= 2.0,
+                let anew = !self.obeyed || background > known + OBEYED;
+                if anew {
+                    self.obey();
+                } else {
+                    self.doubtful *= 2.0;
                 }
                 self.judgement = self.too_fast(sent);
                 self.rest();
@@ -414,17 +372,17 @@ impl Unavailable {
         }
     }
 
-    fn acquit(&mut self, background: f64) -> Finding {
+    fn rule_out(&mut self, background: f64) -> Finding {
         self.background = background.clamp(LEAST_BACKGROUND, MOST_BACKGROUND);
         self.suspicious = (self.suspicious + 1.0).min(MOST_SUSPICIOUS);
         self.judgement = Judgement::Unrelated;
-        self.heeded = false;
+        self.obeyed = false;
         self.rest();
         Finding::Unrelated
     }
 
-    fn heed(&mut self) {
-        self.heeded = true;
+    fn obey(&mut self) {
+        self.obeyed = true;
         self.waits = None;
         self.few_waits = FEW_WAITS;
         self.doubtful = DOUBTFUL;

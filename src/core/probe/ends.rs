@@ -1,6 +1,6 @@
 //! Finds where a list ends, whatever its `total` says, and what the service returns past that.
 
-use super::asker::{Asked, Asker, Listed, unmeasured};
+use super::probe_client::{Listed, Measured, ProbeClient, unmeasured};
 use super::profile::{Gives, PastEnd};
 use crate::core::api::{Limit, List};
 use crate::core::probe_request::ProbeRequest;
@@ -49,12 +49,12 @@ struct Search {
 
 /// Finds the end of a list, some of whose `pages` are already read; adds what it reads to them.
 pub async fn find(
-    asker: &mut Asker,
+    probe_client: &mut ProbeClient,
     list: List,
     limit: Limit,
     pages: &mut Vec<Listed>,
-) -> Asked<End> {
-    let Some(first) = pages.iter().find(|page| page.asked == 0) else {
+) -> Measured<End> {
+    let Some(first) = pages.iter().find(|page| page.requested_offset == 0) else {
         return unmeasured("no page of such a list could be read");
     };
     if first.rows.is_empty() {
@@ -70,14 +70,14 @@ pub async fn find(
     let mut total = first.total;
     for _ in 0..MOST_REQUESTS {
         let offset = search.next();
-        let reply = asker
-            .ask(&ProbeRequest::plain(list.page(offset, limit)))
+        let reply = probe_client
+            .send(&ProbeRequest::plain(list.page(offset, limit)))
             .await?;
         let status = reply.answer.status;
         match reply.listed() {
             Some(page) if is_another_again(&page, pages) => {
                 return unmeasured(
-                    "one page comes at several offsets, and none says which is true",
+                    "several offsets return the same page, and no response says which is right",
                 );
             }
             Some(page) => {
@@ -140,18 +140,18 @@ impl Search {
     /// Takes a page; returns what the service gives past the end, if it lies there.
     fn page(&mut self, page: &Listed, limit: Limit) -> Option<Gives> {
         if page.rows.is_empty() {
-            self.nothing_at(page.asked);
+            self.nothing_at(page.requested_offset);
             return Some(Gives::Empty);
         }
         if self.is_from_before(page) {
-            self.nothing_at(page.asked);
-            if let Some(start) = page.offset.filter(|start| *start < page.asked) {
+            self.nothing_at(page.requested_offset);
+            if let Some(start) = page.offset.filter(|start| *start < page.requested_offset) {
                 self.low = self.low.max(start.saturating_add(page.len()));
             }
             self.believe_in_end();
             return Some(Gives::EarlierRows);
         }
-        self.misled |= self.believed == Some(page.asked);
+        self.misled |= self.believed == Some(page.requested_offset);
         if page.end() > self.low {
             self.low = page.end();
             self.last_row = page.last_row();
@@ -167,7 +167,7 @@ impl Search {
         let shown = |row: &String| page.identities().contains(row);
         !page.is_in_place()
             || (page.offset.is_none()
-                && page.asked >= self.low
+                && page.requested_offset >= self.low
                 && self.last_row.as_ref().is_some_and(shown))
     }
 
@@ -189,7 +189,9 @@ impl Search {
 /// Whether a page without an offset repeats another page: then neither can be placed.
 fn is_another_again(page: &Listed, earlier: &[Listed]) -> bool {
     let again = |other: &Listed| {
-        other.asked != page.asked && other.asked > 0 && other.identities() == page.identities()
+        other.requested_offset != page.requested_offset
+            && other.requested_offset > 0
+            && other.identities() == page.identities()
     };
     page.offset.is_none() && !page.rows.is_empty() && earlier.iter().any(again)
 }
@@ -197,7 +199,7 @@ fn is_another_again(page: &Listed, earlier: &[Listed]) -> bool {
 /// Whether a page had fewer rows than it could; `None` if no page shows it.
 pub fn short_pages(pages: &[Listed], end: u64) -> Option<bool> {
     let could = |page: &Listed| {
-        let left = end.saturating_sub(page.asked);
+        let left = end.saturating_sub(page.requested_offset);
         page.applied()
             .map(|applied| applied.min(left))
             .filter(|rows| *rows > 1)
@@ -223,11 +225,17 @@ mod tests {
     }
 
     /// The response of a service that serves this many rows; `None` is a refusal.
-    fn serve(end: u64, past: Past, asked: u64, limit: u64, short: bool) -> Option<Listed> {
+    fn serve(
+        end: u64,
+        past: Past,
+        requested_offset: u64,
+        limit: u64,
+        short: bool,
+    ) -> Option<Listed> {
         let last = (end - 1) / limit * limit;
         let (start, said) = match past {
-            _ if asked < end => (asked, Some(asked)),
-            Past::Empty => (end, Some(asked)),
+            _ if requested_offset < end => (requested_offset, Some(requested_offset)),
+            Past::Empty => (end, Some(requested_offset)),
             Past::Refused => return None,
             Past::LastPage => (last, Some(last)),
             Past::LastPageWithoutOffset => (last, None),
@@ -239,7 +247,7 @@ mod tests {
         let count = limit.min(end - start.min(end));
         let count = if short && count > 1 { count - 1 } else { count };
         Some(Listed {
-            asked,
+            requested_offset,
             limit: Some(limit),
             offset,
             total: None,
@@ -254,14 +262,14 @@ mod tests {
         let mut pages = vec![first];
         let mut search = Search::new(&pages, total, limit);
         for request in 1..=MOST_REQUESTS {
-            let asked = search.next();
+            let requested_offset = search.next();
             let turn = short[request as usize % short.len()];
-            match serve(end, past, asked, rows, turn) {
+            match serve(end, past, requested_offset, rows, turn) {
                 Some(page) => {
                     search.page(&page, limit);
                     pages.push(page);
                 }
-                None => search.nothing_at(asked),
+                None => search.nothing_at(requested_offset),
             }
             if let Some(at) = search.end() {
                 return (at, request);

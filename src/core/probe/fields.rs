@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::core::schema::{ENVELOPE, Object, SenderType};
+
 const LONGEST_NAME: usize = 64;
 const MOST_NAMES: usize = 100;
 const DEEPEST: usize = 4;
@@ -38,35 +40,16 @@ impl Group {
     }
 
     /// The fields that the interface names (2.1 to 2.3).
-    fn documented(self) -> &'static [&'static str] {
+    fn documented(self) -> Vec<&'static str> {
+        let names = |object: Object| object.fields().iter().map(|field| field.name).collect();
         match self {
-            Self::Page => &["limit", "offset", "total"],
-            Self::User => &[
-                "id",
-                "name",
-                "email",
-                "reference",
-                "created_at",
-                "updated_at",
-                "online_at",
-                "last_url",
-                "user_attributes",
-            ],
-            Self::UserAttribute => &["name", "value"],
-            Self::Message => &[
-                "id",
-                "body",
-                "read_by_user",
-                "read_by_operator",
-                "created_at",
-                "file_url",
-                "auto_invitation",
-                "sender_type",
-                "sender",
-            ],
-            Self::UserSender => &["id", "name", "email"],
-            Self::OperatorSender => &["id", "forename", "surname", "email", "picture_thumb_url"],
-            Self::OtherSender => &[],
+            Self::Page => ENVELOPE.to_vec(),
+            Self::User => names(Object::User),
+            Self::UserAttribute => names(Object::UserAttribute),
+            Self::Message => names(Object::Message),
+            Self::UserSender => SenderType::User.names().collect(),
+            Self::OperatorSender => SenderType::Operator.names().collect(),
+            Self::OtherSender => Vec::new(),
         }
     }
 }
@@ -101,8 +84,8 @@ impl Fields {
     pub fn message(&mut self, message: &Value) {
         self.object(Group::Message, message, &[]);
         let group = match message.get("sender_type").and_then(Value::as_str) {
-            Some("user") => Group::UserSender,
-            Some("operator") => Group::OperatorSender,
+            Some(SenderType::USER) => Group::UserSender,
+            Some(SenderType::OPERATOR) => Group::OperatorSender,
             _ => Group::OtherSender,
         };
         if let Some(sender) = message.get("sender") {
@@ -143,7 +126,7 @@ impl Fields {
     pub fn profile(&self) -> BTreeMap<&'static str, BTreeMap<String, FieldProfile>> {
         self.0
             .iter()
-            .map(|(group, tally)| (group.name(), tally.profile(group.documented())))
+            .map(|(group, tally)| (group.name(), tally.profile(&group.documented())))
             .collect()
     }
 }
@@ -233,9 +216,10 @@ impl Shape {
 
 /// The name of a field, unless it looks like a value: keys may be data.
 fn shown(name: &str) -> &str {
-    match is_word(name, LONGEST_NAME) {
-        true => name,
-        false => UNNAMED,
+    if is_word(name, LONGEST_NAME) {
+        name
+    } else {
+        UNNAMED
     }
 }
 
@@ -255,10 +239,13 @@ fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
-        Value::Number(number) => match number.as_str().bytes().any(|byte| b".eE".contains(&byte)) {
-            true => "number",
-            false => "integer",
-        },
+        Value::Number(number) => {
+            if number.as_str().bytes().any(|byte| b".eE".contains(&byte)) {
+                "number"
+            } else {
+                "integer"
+            }
+        }
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",

@@ -1,20 +1,24 @@
 //! The default page, the largest one, and the responses to limits outside 1 to 99.
 
-use super::asker::{Asked, Asker, Listed, Reply, unmeasured};
+use super::probe_client::{Listed, Measured, ProbeClient, Reply, unmeasured};
 use super::profile::{LimitAnswer, Treatment};
 use crate::core::api::{LARGEST_LIMIT, Limit, List};
 use crate::core::probe_request::ProbeRequest;
 
 /// Requests smaller and smaller limits until one is applied, at most seven times.
 pub async fn largest_page(
-    asker: &mut Asker,
+    probe_client: &mut ProbeClient,
     default: Option<u64>,
     first: Option<&Listed>,
-) -> Asked<u64> {
+) -> Measured<u64> {
     let most = u64::from(LARGEST_LIMIT);
     if let Some(listed) = first {
         match listed.applied() {
-            None => return unmeasured("no page says which limit it applied, nor shows it"),
+            None => {
+                return unmeasured(
+                    "no page reports the limit applied, and its rows do not show it",
+                );
+            }
             Some(applied) if applied >= most => return Ok(most),
             // A limit other than the default: the largest that the service accepts.
             Some(applied) if default.is_some_and(|default| default != applied) => {
@@ -27,8 +31,8 @@ pub async fn largest_page(
     let (mut low, mut high) = (default.unwrap_or(0).min(most - 1), most);
     while high - low > 1 {
         let limit = (low + high) / 2;
-        let reply = asker
-            .ask(&ProbeRequest::start(List::Users, Some(limit)))
+        let reply = probe_client
+            .send(&ProbeRequest::start(List::Users, Some(limit)))
             .await?;
         let applied = reply.listed().and_then(|listed| listed.applied());
         match applied == Some(limit) {
@@ -37,7 +41,7 @@ pub async fn largest_page(
         }
     }
     match low {
-        0 => unmeasured("no limit from 1 to 99 was applied as it was asked"),
+        0 => unmeasured("no limit from 1 to 99 was applied as requested"),
         _ => Ok(low),
     }
 }
@@ -57,13 +61,13 @@ pub fn outside(
         _ if listed.is_none() => (Some(Treatment::Other), None),
         None => (
             None,
-            Some("the page does not say which limit it applied, nor shows it"),
+            Some("the page does not report the limit applied, and its rows do not show it"),
         ),
         Some(applied) if applied == limit => (Some(Treatment::Applied), None),
         Some(applied) if Some(applied) == nearest && nearest == default => (
             None,
             Some(
-                "the nearest limit and the default page are the same, so which was applied is open",
+                "the nearest limit and the default page are equal, so which was applied is unclear",
             ),
         ),
         Some(applied) if Some(applied) == nearest => (Some(Treatment::Clamped), None),

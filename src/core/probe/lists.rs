@@ -5,11 +5,11 @@ use std::{iter, slice};
 use serde_json::Value;
 
 use super::Probe;
-use super::asker::{Asked, Listed, Missed, unmeasured};
 use super::ends::{self, End, short_pages};
 use super::order::{self, STABLE_ROWS, in_sequence, is_stable};
-use super::people::{Sampled, askable};
+use super::probe_client::{Listed, Measured, Missed, unmeasured};
 use super::profile::ListProfile;
+use super::user_sample::{Sampled, requestable_id};
 use crate::core::api::List;
 use crate::core::error::Error;
 
@@ -45,14 +45,14 @@ impl Probe {
 
     /// Whether the start of a list has its rows in the same order when it is requested again, and
     /// in a page that overlaps it.
-    async fn stability(&mut self, list: List, pages: &mut Vec<Listed>) -> Asked<bool> {
+    async fn stability(&mut self, list: List, pages: &mut Vec<Listed>) -> Measured<bool> {
         let limit = u64::from(self.limit.get());
-        let is_start = |page: &&Listed| page.asked == 0 && page.limit == Some(limit);
-        let as_asked = pages.iter().rfind(is_start);
-        let first = match as_asked {
+        let is_start = |page: &&Listed| page.requested_offset == 0 && page.limit == Some(limit);
+        let from_start = pages.iter().rfind(is_start);
+        let first = match from_start {
             Some(page) => page.identities(),
             None => {
-                let page = self.asker.page(list, 0, self.limit).await?;
+                let page = self.probe_client.page(list, 0, self.limit).await?;
                 let first = page.identities();
                 pages.push(page);
                 first
@@ -61,7 +61,7 @@ impl Probe {
         if first.len() < STABLE_ROWS {
             return unmeasured("no list that was read has enough rows");
         }
-        let again = self.asker.page(list, 0, self.limit).await?;
+        let again = self.probe_client.page(list, 0, self.limit).await?;
         let of_page = is_stable(&first, &again.identities());
         let overlap = (again.len() >= 2 * OVERLAP).then(|| again.len() - OVERLAP);
         let more = again.total.is_none_or(|total| total > again.len());
@@ -71,7 +71,7 @@ impl Probe {
         pages.push(again);
         let mut of_overlap = None;
         if let Some(offset) = overlap.filter(|_| more) {
-            let next = self.asker.page(list, offset, self.limit).await?;
+            let next = self.probe_client.page(list, offset, self.limit).await?;
             let head: Vec<String> = next.identities().into_iter().take(tail.len()).collect();
             of_overlap = is_stable(&tail, &head);
             pages.push(next);
@@ -87,12 +87,12 @@ impl Probe {
         let mut sample = Vec::new();
         let mut missed = None;
         for user in chosen {
-            let Some(user_id) = askable(&user) else {
+            let Some(user_id) = requestable_id(&user) else {
                 missed = Some("no sampled user has a whole number from 0 as its id".to_owned());
                 continue;
             };
             let list = List::Messages { user_id };
-            let first = match self.asker.page(list, 0, self.limit).await {
+            let first = match self.probe_client.page(list, 0, self.limit).await {
                 Ok(first) => first,
                 Err(Missed::Ends(error)) => return Err(error),
                 Err(Missed::Unmeasured(reason)) => {
@@ -118,7 +118,7 @@ impl Probe {
 
     /// A page that no finding requires.
     async fn spare_page(&mut self, list: List, offset: u64) -> Result<Option<Listed>, Error> {
-        match self.asker.page(list, offset, self.limit).await {
+        match self.probe_client.page(list, offset, self.limit).await {
             Ok(page) => Ok(Some(page)),
             Err(Missed::Ends(error)) => Err(error),
             Err(Missed::Unmeasured(_)) => Ok(None),
@@ -175,7 +175,7 @@ impl Probe {
         stable: Option<bool>,
     ) -> Result<ListProfile, Error> {
         let at = |name: &str| format!("{path}.{name}");
-        let end = ends::find(&mut self.asker, list, self.limit, pages).await;
+        let end = ends::find(&mut self.probe_client, list, self.limit, pages).await;
         let end = self.note(&at("total_exact"), end)?;
         let no_end = self.notes.get(&at("total_exact")).cloned();
         let or = |other: &str| no_end.clone().unwrap_or_else(|| other.to_owned());

@@ -1,25 +1,25 @@
 //! Measures what the interface leaves open, with a bounded number of sequential GETs.
 //!
-//! `asker` sends and counts requests; `limits`, `lists` (with `ends` and `order`), `people`, `wire`
+//! `probe_client` sends and counts requests; `limits`, `lists` (with `ends` and `order`), `user_sample`, `wire`
 //! and `fields` each find one kind of thing; `profile` is the result. No value of a row leaves this
 //! module.
 
-mod asker;
 mod ends;
 mod fields;
 mod limits;
 mod lists;
 mod order;
-mod people;
+mod probe_client;
 pub mod profile;
+mod user_sample;
 mod wire;
 
 use std::collections::BTreeMap;
 
-use self::asker::{Asked, Asker, Listed, MOST_HEADERS, Missed, unmeasured};
 use self::order::in_sequence;
-use self::people::{Habits, spread};
+use self::probe_client::{Listed, MOST_HEADERS, Measured, Missed, ProbeClient, unmeasured};
 use self::profile::{Http, LimitAnswer, PROFILE_VERSION, ServiceProfile};
+use self::user_sample::{ListTraits, spread};
 use super::client::Client;
 use super::error::Error;
 use super::probe_request::ProbeRequest;
@@ -40,7 +40,7 @@ pub struct ProbeSettings {
 pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServiceProfile, Error> {
     let measured_at = Timestamp::by(client.clock());
     let mut probe = Probe {
-        asker: Asker::new(client, settings.max_requests),
+        probe_client: ProbeClient::new(client, settings.max_requests),
         notes: BTreeMap::new(),
         limit: Limit::LARGEST,
         unread: None,
@@ -57,20 +57,22 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
         .list("users", List::Users, &mut pages, &[], stable_users)
         .await?;
     for user in in_sequence(&pages) {
-        probe.asker.told.fields.user(user);
+        probe.probe_client.told.fields.user(user);
     }
     let messages = probe.messages(&mut sample).await?;
     for message in sample.iter().flat_map(|each| in_sequence(&each.pages)) {
-        probe.asker.told.fields.message(message);
+        probe.probe_client.told.fields.message(message);
     }
-    let lists = Habits {
+    let lists = ListTraits {
         newest_at_an_end: messages.order.is_some() && messages.total_exact == Some(true),
         never_short: messages.short_pages == Some(false),
     };
-    let follows = |field| people::follows(&sample, field, lists);
+    let follows = |field| user_sample::follows(&sample, field, lists);
     let (updated_at_follows, online_at_follows) = (follows("updated_at"), follows("online_at"));
-    let (message_ids_unique, sender_types) =
-        (people::ids_unique(&sample), people::sender_types(&sample));
+    let (message_ids_unique, sender_types) = (
+        user_sample::ids_unique(&sample),
+        user_sample::sender_types(&sample),
+    );
     probe.explain(
         message_ids_unique.is_none(),
         "message_ids_unique",
@@ -88,17 +90,17 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
         probe.explain(
             found.is_none(),
             name,
-            "no sampled user has both that field and a newest message that is known",
+            "no sampled user has both that field and a known newest message",
         );
     }
-    let told = &probe.asker.told;
+    let told = &probe.probe_client.told;
     Ok(ServiceProfile {
         profile_version: PROFILE_VERSION,
         backread: env!("CARGO_PKG_VERSION").to_owned(),
         measured_at: jiff::Timestamp::from_microsecond(measured_at.microseconds())
             .unwrap_or_default()
             .to_string(),
-        requests: probe.asker.sent(),
+        requests: probe.probe_client.sent(),
         default_page: limits.default,
         largest_page: limits.largest,
         limit_zero: limits.zero,
@@ -128,7 +130,7 @@ pub async fn probe(client: &Client, settings: ProbeSettings) -> Result<ServicePr
 }
 
 struct Probe {
-    asker: Asker,
+    probe_client: ProbeClient,
     /// Why a finding is missing, by its path.
     notes: BTreeMap<String, String>,
     /// The limit for pages: the largest that is applied.
@@ -146,8 +148,8 @@ struct Limits {
 
 impl Probe {
     /// A finding, or `None` with the reason in the notes.
-    fn note<T>(&mut self, path: &str, asked: Asked<T>) -> Result<Option<T>, Error> {
-        match asked {
+    fn note<T>(&mut self, path: &str, measured: Measured<T>) -> Result<Option<T>, Error> {
+        match measured {
             Ok(found) => Ok(Some(found)),
             Err(Missed::Ends(error)) => Err(error),
             Err(Missed::Unmeasured(reason)) => {
@@ -166,15 +168,17 @@ impl Probe {
 
     async fn limits(&mut self, pages: &mut Vec<Listed>) -> Result<Limits, Error> {
         let unlimited = self
-            .asker
+            .probe_client
             .first(&ProbeRequest::start(List::Users, None), true)
             .await?;
         let default = match &unlimited {
             Some(page) => match page.applied() {
                 Some(applied) => Ok(applied),
-                None => unmeasured("the page does not say which limit it applied, nor shows it"),
+                None => unmeasured(
+                    "the page does not report the limit applied, and its rows do not show it",
+                ),
             },
-            None => unmeasured("a list is not given without a limit"),
+            None => unmeasured("a request without a limit returned no list"),
         };
         let default = self.note("default_page", default)?;
         let request = ProbeRequest::plain(List::Users.page(0, Limit::LARGEST));
@@ -182,15 +186,15 @@ impl Probe {
             // It was answered before, so a failure here is specific to this request.
             Some(_) => {
                 let page = self
-                    .asker
-                    .ask(&request)
+                    .probe_client
+                    .send(&request)
                     .await
                     .and_then(|reply| reply.page());
                 self.note("largest_page", page)?
             }
-            None => self.asker.first(&request, true).await?,
+            None => self.probe_client.first(&request, true).await?,
         };
-        let largest = limits::largest_page(&mut self.asker, default, longest.as_ref()).await;
+        let largest = limits::largest_page(&mut self.probe_client, default, longest.as_ref()).await;
         self.notes.remove("largest_page");
         let largest = self.note("largest_page", largest)?;
         self.limit = limits::to_read_with(largest);
@@ -198,12 +202,12 @@ impl Probe {
         if pages.is_empty() {
             // No list was returned so far: if this one fails too, its error says why.
             let request = ProbeRequest::plain(List::Users.page(0, self.limit));
-            pages.extend(self.asker.first(&request, false).await?);
+            pages.extend(self.probe_client.first(&request, false).await?);
         }
         let mut outside = async |path: &str, limit: u64| {
             let reply = self
-                .asker
-                .ask(&ProbeRequest::start(List::Users, Some(limit)))
+                .probe_client
+                .send(&ProbeRequest::start(List::Users, Some(limit)))
                 .await;
             let Some(reply) = self.note(path, reply)? else {
                 return Ok::<_, Error>(None);

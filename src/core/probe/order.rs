@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::asker::{Listed, identity};
+use super::probe_client::{Listed, identity};
 use super::profile::{Direction, Order};
 use crate::core::timestamp::Timestamp;
 
@@ -194,7 +194,7 @@ pub fn is_stable(one: &[String], other: &[String]) -> Option<bool> {
 /// Rows of one list in the order of their offsets, each once.
 pub fn in_sequence(pages: &[Listed]) -> Vec<&Value> {
     let mut pages: Vec<&Listed> = pages.iter().collect();
-    pages.sort_by_key(|page| page.asked);
+    pages.sort_by_key(|page| page.requested_offset);
     let mut seen = BTreeSet::new();
     pages
         .into_iter()

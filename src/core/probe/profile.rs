@@ -141,7 +141,7 @@ pub struct Http {
     pub version: Option<String>,
     /// The content coding of a page (RFC 9110, 8.4.1), `none` without one.
     pub compression: Option<String>,
-    /// Those of `etag` and `last-modified` that a page came with.
+    /// Which of `etag` and `last-modified` a page has.
     pub validators: Option<Vec<String>>,
     /// Whether a conditional request for an unchanged page gets 304.
     pub not_modified: Option<bool>,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Probe;
-use super::asker::{Listed, unmeasured};
 use super::fields::is_word;
-use super::people::{Sampled, askable};
+use super::probe_client::{Listed, unmeasured};
 use super::profile::{AnswerProfile, Http, Refusals};
+use super::user_sample::{Sampled, requestable_id};
 use crate::core::api::{Endpoint, List, Natural};
 use crate::core::error::Error;
 use crate::core::probe_request::{ProbeRequest, Target, Twist};
@@ -21,12 +21,15 @@ impl Probe {
         pages: &[Listed],
         sample: &[Sampled],
     ) -> Result<Refusals, Error> {
-        let users = pages.iter().flat_map(|page| &page.rows).filter_map(askable);
+        let users = pages
+            .iter()
+            .flat_map(|page| &page.rows)
+            .filter_map(requestable_id);
         let unknown_user = unknown(users);
         let messages = sample
             .iter()
             .flat_map(Sampled::messages)
-            .filter_map(askable);
+            .filter_map(requestable_id);
         let unknown_message = unknown(messages);
         let first = Target::Read(List::Users.page(0, self.limit));
         let made_up = format!("backread-probe-{:016x}", fastrand::u64(..));
@@ -41,16 +44,16 @@ impl Probe {
             user_id: each.user_id,
             message_id: unknown_message,
         });
-        let twisted = |twist| ProbeRequest {
+        let request_with = |twist| ProbeRequest {
             target: first,
             twist,
         };
         Ok(Refusals {
             wrong_secret: self
-                .refusal("wrong_secret", twisted(Twist::MadeUpSecret(made_up)))
+                .refusal("wrong_secret", request_with(Twist::MadeUpSecret(made_up)))
                 .await?,
             other_accept: self
-                .refusal("other_accept", twisted(Twist::OtherAccept))
+                .refusal("other_accept", request_with(Twist::OtherAccept))
                 .await?,
             unknown_user: self
                 .refusal("unknown_user", ProbeRequest::plain(no_such_user))
@@ -73,16 +76,19 @@ impl Probe {
         name: &str,
         request: ProbeRequest,
     ) -> Result<Option<AnswerProfile>, Error> {
-        let asked = self.asker.ask(&request).await;
-        let reply = self.note(&format!("refusals.{name}"), asked)?;
+        let sent = self.probe_client.send(&request).await;
+        let reply = self.note(&format!("refusals.{name}"), sent)?;
         Ok(reply.map(|reply| reply.profile()))
     }
 
     /// What the headers of a page say, and whether it obeys conditional requests.
     pub(super) async fn http(&mut self) -> Result<Http, Error> {
         let target = Target::Read(List::Users.page(0, self.limit));
-        let ask = |twist| ProbeRequest { target, twist };
-        let encoded = self.asker.ask(&ask(Twist::Undecoded)).await;
+        let request_with = |twist| ProbeRequest { target, twist };
+        let encoded = self
+            .probe_client
+            .send(&request_with(Twist::Undecoded))
+            .await;
         let encoded = self.note("http.compression", encoded)?;
         let compression = encoded.map(|reply| {
             let coding = reply
@@ -95,7 +101,7 @@ impl Probe {
                 false => "(other)".to_owned(),
             }
         });
-        let plain = self.asker.ask(&ask(Twist::Plain)).await;
+        let plain = self.probe_client.send(&request_with(Twist::Plain)).await;
         let plain = self.note("http.validators", plain)?;
         let of_page = |name: &str| plain.as_ref()?.answer.headers.get(name).map(str::to_owned);
         let (tag, date) = (of_page("etag"), of_page("last-modified"));
@@ -105,8 +111,16 @@ impl Probe {
             sent.map(|(name, _)| (*name).to_owned()).collect()
         });
         let condition = match (tag, date) {
-            (Some(tag), _) => self.asker.ask(&ask(Twist::IfNoneMatch(tag))).await,
-            (None, Some(date)) => self.asker.ask(&ask(Twist::IfModifiedSince(date))).await,
+            (Some(tag), _) => {
+                self.probe_client
+                    .send(&request_with(Twist::IfNoneMatch(tag)))
+                    .await
+            }
+            (None, Some(date)) => {
+                self.probe_client
+                    .send(&request_with(Twist::IfModifiedSince(date)))
+                    .await
+            }
             (None, None) => unmeasured("no page came with an ETag or a Last-Modified"),
         };
         let conditional = self.note("http.not_modified", condition)?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::asked_wait;
+use super::wait_from_headers;
 
 const RETRY_AFTER: &str = "retry-after";
 const RESET: &str = "x-ratelimit-reset";
@@ -19,7 +19,7 @@ pub fn check(lines: &[u8]) -> bool {
     let elapsed: u64 = lines.next().and_then(|line| line.parse().ok()).unwrap_or(0);
     let now = UNIX_EPOCH + Duration::from_secs(elapsed.min(LATEST));
 
-    let asked = asked_wait(
+    let wait = wait_from_headers(
         |name| match name {
             RETRY_AFTER => retry_after,
             RESET => reset,
@@ -27,19 +27,19 @@ pub fn check(lines: &[u8]) -> bool {
         },
         now,
     );
-    let by_reset = asked_wait(|name| reset.filter(|_| name == RESET), now);
+    let by_reset = wait_from_headers(|name| reset.filter(|_| name == RESET), now);
     if let Some(number) = retry_after.and_then(whole) {
-        assert_eq!(asked, length(u128::from(number) * 1000));
+        assert_eq!(wait, length(u128::from(number) * 1000));
     }
     if let Some(number) = reset.and_then(whole) {
         assert_eq!(by_reset, length(until(number, now)));
     }
-    for wait in [0, 1, 3_600, YEAR].map(Duration::from_secs) {
-        let date = httpdate::fmt_http_date(now + wait);
-        let found = asked_wait(|name| (name == RETRY_AFTER).then_some(date.as_str()), now);
-        assert_eq!(found, Some(wait), "{date}");
+    for later in [0, 1, 3_600, YEAR].map(Duration::from_secs) {
+        let date = httpdate::fmt_http_date(now + later);
+        let found = wait_from_headers(|name| (name == RETRY_AFTER).then_some(date.as_str()), now);
+        assert_eq!(found, Some(later), "{date}");
     }
-    asked.is_some()
+    wait.is_some()
 }
 
 /// A number with few enough digits that no parser rounds it.

@@ -48,15 +48,15 @@ pub enum Verdict {
 /// What a failure says about the service's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// Nothing: it answered, or could not be reached.
+    /// Nothing: the service answered, or could not be reached.
     Unknown,
-    /// It is too high.
+    /// The service is overloaded.
     Over,
     /// The service takes no more requests for now, or, if 503 says so, is down; with the wait that
     /// it asks for, if any.
     Refused {
         by: RefusedBy,
-        asked: Option<Duration>,
+        wait: Option<Duration>,
     },
 }
 
@@ -67,13 +67,13 @@ pub fn load(failure: &ErrorKind) -> Load {
             _ => Load::Unknown,
         };
     };
-    let asked = failure.retry_after.filter(|wait| !wait.is_zero());
+    let wait = failure.retry_after.filter(|wait| !wait.is_zero());
     let by = match failure.status {
         429 => RefusedBy::TooManyRequests,
         503 => RefusedBy::Unavailable,
         _ => return Load::Unknown,
     };
-    Load::Refused { by, asked }
+    Load::Refused { by, wait }
 }
 
 /// Failures that may be retried. Reads are idempotent (RFC 9110, 9.2.2), so that is every transient
@@ -86,8 +86,8 @@ pub fn is_transient(failure: &ErrorKind) -> bool {
     }
 }
 
-/// The wait that the service asked for, if any.
-pub fn asked(failure: &ErrorKind) -> Option<Duration> {
+/// The wait that the service requested, if any.
+pub fn retry_after(failure: &ErrorKind) -> Option<Duration> {
     match failure {
         ErrorKind::Status(failure) => failure.retry_after.filter(|wait| !wait.is_zero()),
         _ => None,
@@ -102,11 +102,11 @@ pub fn decide(failure: &ErrorKind, situation: Situation) -> Verdict {
     {
         return Verdict::GiveUp;
     }
-    let asked = asked(failure);
+    let retry_after = retry_after(failure);
     if situation.retries_done >= situation.max_retries {
         return Verdict::GiveUp;
     }
-    let wait = asked.unwrap_or_else(|| backoff(situation.retries_done, situation.chance));
+    let wait = retry_after.unwrap_or_else(|| backoff(situation.retries_done, situation.chance));
     match situation.remaining {
         Some(remaining) if wait >= remaining => Verdict::PastDeadline { wait },
         _ => Verdict::Retry { wait },
@@ -121,28 +121,28 @@ fn backoff(retries_done: u32, chance: f64) -> Duration {
 
 /// The wait that a 429 or 503 asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3),
 /// otherwise `X-RateLimit-Reset` as an epoch in seconds or milliseconds, or as a number of seconds.
-pub fn asked_wait<'a>(
+pub fn wait_from_headers<'a>(
     header: impl Fn(&str) -> Option<&'a str>,
     now: SystemTime,
 ) -> Option<Duration> {
     header("retry-after")
-        .and_then(|value| retry_after(value.trim(), now))
+        .and_then(|value| seconds_or_date(value.trim(), now))
         .or_else(|| {
             ["x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset"]
                 .iter()
                 .find_map(|name| header(name))
-                .and_then(|value| reset(value.trim(), now))
+                .and_then(|value| seconds_or_epoch(value.trim(), now))
         })
 }
 
-fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+fn seconds_or_date(value: &str, now: SystemTime) -> Option<Duration> {
     seconds(value).or_else(|| {
         let date = httpdate::parse_http_date(value).ok()?;
         Some(date.duration_since(now).unwrap_or(Duration::ZERO))
     })
 }
 
-fn reset(value: &str, now: SystemTime) -> Option<Duration> {
+fn seconds_or_epoch(value: &str, now: SystemTime) -> Option<Duration> {
     let length = seconds(value)?;
     if length < EPOCH_FROM {
         return Some(length);
@@ -198,40 +198,40 @@ pub mod tests {
         }
     }
 
-    fn asked(name: &'static str, value: &'static str) -> Option<Duration> {
+    fn wait_from(name: &'static str, value: &'static str) -> Option<Duration> {
         let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        asked_wait(|header| (header == name).then_some(value), now)
+        wait_from_headers(|header| (header == name).then_some(value), now)
     }
 
     #[test]
     fn what_the_service_asks_for_is_read_in_every_form() {
         let thirty = Some(Duration::from_secs(30));
-        assert_eq!(asked("retry-after", "30"), thirty);
-        assert_eq!(asked("retry-after", " 30 "), thirty);
+        assert_eq!(wait_from("retry-after", "30"), thirty);
+        assert_eq!(wait_from("retry-after", " 30 "), thirty);
         assert_eq!(
-            asked("retry-after", "Tue, 14 Nov 2023 22:13:50 GMT"),
+            wait_from("retry-after", "Tue, 14 Nov 2023 22:13:50 GMT"),
             thirty
         );
-        assert_eq!(asked("x-ratelimit-reset", "30"), thirty);
-        assert_eq!(asked("x-ratelimit-reset", "1700000030"), thirty);
-        assert_eq!(asked("x-ratelimit-reset", "1700000030000"), thirty);
+        assert_eq!(wait_from("x-ratelimit-reset", "30"), thirty);
+        assert_eq!(wait_from("x-ratelimit-reset", "1700000030"), thirty);
+        assert_eq!(wait_from("x-ratelimit-reset", "1700000030000"), thirty);
         assert_eq!(
-            asked("retry-after", "Tue, 14 Nov 2023 00:00:00 GMT"),
+            wait_from("retry-after", "Tue, 14 Nov 2023 00:00:00 GMT"),
             Some(Duration::ZERO)
         );
         for nonsense in ["", "-1", "soon", "NaN", "inf", "1e3"] {
-            assert_eq!(asked("retry-after", nonsense), None, "{nonsense}");
+            assert_eq!(wait_from("retry-after", nonsense), None, "{nonsense}");
         }
     }
 
     #[test]
     fn a_wait_of_years_is_one_too() {
-        for (years, asked_for) in [("315360000", 315_360_000), ("99999999999", 99_999_999_999)] {
-            let wait = Some(Duration::from_secs(asked_for));
-            assert_eq!(asked("retry-after", years), wait);
+        for (years, seconds) in [("315360000", 315_360_000), ("99999999999", 99_999_999_999)] {
+            let wait = Some(Duration::from_secs(seconds));
+            assert_eq!(wait_from("retry-after", years), wait);
         }
         // More than a `Duration` can hold.
-        assert_eq!(asked("retry-after", "99999999999999999999"), None);
+        assert_eq!(wait_from("retry-after", "99999999999999999999"), None);
     }
 
     #[test]
@@ -289,12 +289,12 @@ pub mod tests {
             (429, RefusedBy::TooManyRequests),
             (503, RefusedBy::Unavailable),
         ] {
-            for asked in [None, Some(30)] {
+            for wait in [None, Some(30)] {
                 let refused = Load::Refused {
                     by,
-                    asked: asked.map(Duration::from_secs),
+                    wait: wait.map(Duration::from_secs),
                 };
-                assert_eq!(load(&status(code, asked)), refused);
+                assert_eq!(load(&status(code, wait)), refused);
             }
         }
         for code in [404, 408, 500, 502, 504] {
@@ -333,7 +333,7 @@ pub mod tests {
 
         #[test]
         fn no_header_makes_it_panic(value in ".{0,30}") {
-            let _ = asked_wait(|_| Some(value.as_str()), SystemTime::now());
+            let _ = wait_from_headers(|_| Some(value.as_str()), SystemTime::now());
         }
     }
 }

@@ -1,30 +1,35 @@
 //! Rows that were read but not committed yet, and the batch that they become.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-use super::ask::Asked;
-use super::reading::{Event, Rows};
+use super::events::{Event, Rows};
+use super::progress::ProgressCounters;
 use crate::core::api::Resource;
 use crate::core::arrow::columns::{
     CursorColumns, GoneColumns, ListColumns, MessageColumns, RejectColumns, UserColumns,
+    columns_failure,
 };
+use crate::core::client::Client;
 use crate::core::decode::json::Fault;
 use crate::core::decode::page::{Row, Unreadable};
-use crate::core::list_state::{Hints, Kind, ListRow, ListState, askable};
+use crate::core::error::Error;
+use crate::core::list_state::{Hints, Kind, ListRow, ListState, requestable_id};
+use crate::core::prefetch::Gather;
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 
 /// A batch is emitted at this many responses, so that a killed run has little to request again,
-const LEAST_ANSWERS: u64 = 16;
+const LEAST_RESPONSES: u64 = 16;
 /// or at this many rows.
 const LEAST_ROWS: u64 = 1_600;
 /// As a run emits more, the batch size grows to what was emitted divided by this: larger commits
 /// cost less per row, and a kill still loses only a small part of the work.
 const SHARE: u64 = 16;
-const MOST_ANSWERS: u64 = 600;
+const MOST_RESPONSES: u64 = 600;
 const MOST_ROWS: u64 = 50_000;
 /// Or at this much JSON, because message bodies have no documented maximum size.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
@@ -45,25 +50,64 @@ pub struct Batch {
     pub lists_ended: u64,
 }
 
-/// What a run has emitted so far.
-#[derive(Debug, Default)]
-pub struct Given {
-    rows: u64,
-    answers: u64,
+/// Collects what a run finds into batches.
+pub struct Batches {
+    client: Client,
+    counters: Arc<ProgressCounters>,
+    pending: Pending,
+    /// Rows and responses in the batches emitted so far.
+    emitted_rows: u64,
+    emitted_responses: u64,
 }
 
-impl Given {
-    pub fn add(&mut self, pending: &Pending) {
-        self.rows += pending.rows;
-        self.answers += pending.answers;
+impl Batches {
+    pub fn new(client: Client, counters: Arc<ProgressCounters>) -> Self {
+        Self {
+            client,
+            counters,
+            pending: Pending::default(),
+            emitted_rows: 0,
+            emitted_responses: 0,
+        }
+    }
+}
+
+impl Gather<Event> for Batches {
+    type Gathered = Batch;
+
+    fn take(&mut self, event: Event) -> Result<(), Error> {
+        let (sent, now) = (self.client.sent(), self.client.clock().now());
+        self.counters.sample(sent, now);
+        self.pending.take(event);
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pending.rows == 0 && self.pending.users_report.is_none()
+    }
+
+    fn is_full(&self) -> bool {
+        let rows = (self.emitted_rows / SHARE).clamp(LEAST_ROWS, MOST_ROWS);
+        let responses = (self.emitted_responses / SHARE).clamp(LEAST_RESPONSES, MOST_RESPONSES);
+        let enough = self.pending.rows >= rows
+            || self.pending.responses >= responses
+            || self.pending.bytes >= MOST_BYTES;
+        enough && !self.is_empty()
+    }
+
+    fn finish(&mut self) -> Result<Batch, Error> {
+        let pending = std::mem::take(&mut self.pending);
+        self.emitted_rows += pending.rows;
+        self.emitted_responses += pending.responses;
+        pending.finish().map_err(columns_failure)
     }
 }
 
 /// Rows that were read but not emitted yet.
 #[derive(Default)]
-pub struct Pending {
+struct Pending {
     rows: u64,
-    answers: u64,
+    responses: u64,
     bytes: usize,
     lists_ended: u64,
     users: UserColumns,
@@ -76,19 +120,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Whether it has reached the batch size, which depends on what was emitted before.
-    pub fn is_full(&self, given: &Given) -> bool {
-        let enough = self.rows >= (given.rows / SHARE).clamp(LEAST_ROWS, MOST_ROWS)
-            || self.answers >= (given.answers / SHARE).clamp(LEAST_ANSWERS, MOST_ANSWERS)
-            || self.bytes >= MOST_BYTES;
-        enough && !self.is_empty()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0 && self.users_report.is_none()
-    }
-
-    pub fn take(&mut self, event: Event) -> Result<(), ArrowError> {
+    fn take(&mut self, event: Event) {
         match event {
             Event::Users(page) => {
                 for row in &page.rows {
@@ -99,7 +131,7 @@ impl Pending {
             Event::Messages(page) => {
                 for row in &page.rows {
                     // Messages always come with their user.
-                    self.take_message(page.user_id.unwrap_or_default(), row)?;
+                    self.take_message(page.user_id.unwrap_or_default(), row);
                 }
                 self.close(page);
             }
@@ -114,34 +146,29 @@ impl Pending {
                 }
                 self.lists.append(&row);
                 // The response for an empty list had no rows, so it was not counted before.
-                self.answers += u64::from(row.state.rows == 0);
+                self.responses += u64::from(row.state.rows == 0);
                 self.lists_ended += 1;
                 self.rows += 1;
             }
-        }
-        Ok(())
-    }
-
-    /// Takes the result of fetching a row by its id.
-    pub fn take_asked(&mut self, asked: Asked) -> Result<(), ArrowError> {
-        match asked {
-            Asked::Found { user_id, row } => match row.resource() {
-                Resource::Users => self.take_user(&row),
-                Resource::Messages => self.take_message(user_id.unwrap_or_default(), &row)?,
-            },
-            Asked::Gone(gone) => {
-                self.gone.append(gone.resource, gone.user_id, gone.id);
+            Event::RowFound { user_id, row } => {
+                self.responses += 1;
+                match row.resource() {
+                    Resource::Users => self.take_user(&row),
+                    Resource::Messages => self.take_message(user_id.unwrap_or_default(), &row),
+                }
+            }
+            Event::RowGone(key) => {
+                self.responses += 1;
+                self.gone.append(key.resource, key.user_id, key.id);
                 self.rows += 1;
             }
         }
-        self.answers += 1;
-        Ok(())
     }
 
     fn take_user(&mut self, row: &Row) {
-        if let (Some(user_id), None) = (row.id, askable(row)) {
+        if let (Some(user_id), None) = (row.id, requestable_id(row)) {
             let mut report = WalkReport::not_read_yet();
-            report.doubt("a negative user id cannot be asked for".to_owned());
+            report.doubt("a negative user id cannot be requested".to_owned());
             self.lists.append(&ListRow {
                 user_id,
                 state: ListState::of(&report, Kind::Whole, Hints::default()),
@@ -149,58 +176,44 @@ impl Pending {
                 reason: report.reason,
             });
         }
-        if let Some(user) = self.fit(row, row.id, Row::user) {
-            self.users.append(&user);
+        if self.counts(row) {
+            let appended = self.users.append_row(row);
+            self.reject(row, row.id, appended);
         }
     }
 
-    fn take_message(&mut self, user_id: i64, row: &Row) -> Result<(), ArrowError> {
-        if let Some(message) = row.flat_message() {
-            self.count(row);
-            return self.messages.append_flat(user_id, &message);
-        }
-        match self.fit(row, Some(user_id), Row::message) {
-            Some(message) => self.messages.append(user_id, &message),
-            None => Ok(()),
+    fn take_message(&mut self, user_id: i64, row: &Row) {
+        if self.counts(row) {
+            let appended = self.messages.append_row(user_id, row);
+            self.reject(row, Some(user_id), appended);
         }
     }
 
     /// Notes where to resume the list after this page's rows.
     fn close(&mut self, page: Rows) {
-        self.answers += 1;
+        self.responses += 1;
         if let Some(cursor) = page.cursor {
             self.cursors.insert(page.user_id, cursor);
         }
     }
 
-    fn count(&mut self, row: &Row) {
+    /// Counts a row; returns whether it has content to store. One that is too large has none; its
+    /// list's reason names it.
+    fn counts(&mut self, row: &Row) -> bool {
         self.rows += 1;
         self.bytes += row.json().len();
+        row.unreadable != Some(Unreadable::TooLarge)
     }
 
-    /// Converts a row to a record; one that does not fit goes to the rejects.
-    fn fit<'a, T>(
-        &mut self,
-        row: &'a Row,
-        user_id: Option<i64>,
-        read: impl FnOnce(&'a Row) -> Result<T, Fault>,
-    ) -> Option<T> {
-        self.count(row);
-        // A row that is too large has no content to store; its list's reason names it.
-        if row.unreadable == Some(Unreadable::TooLarge) {
-            return None;
-        }
-        match read(row) {
-            Ok(record) => Some(record),
-            Err(Fault { path, reason, .. }) => {
-                let reason = format!("{path}: {reason}");
-                self.rejects.append(row, user_id, &reason);
-                None
-            }
+    /// Stores a row that is no record with the rejects.
+    fn reject(&mut self, row: &Row, user_id: Option<i64>, appended: Result<(), Fault>) {
+        if let Err(Fault { path, reason, .. }) = appended {
+            let reason = format!("{path}: {reason}");
+            self.rejects.append(row, user_id, &reason);
         }
     }
 
-    pub fn finish(mut self) -> Result<Batch, ArrowError> {
+    fn finish(mut self) -> Result<Batch, ArrowError> {
         let mut cursors = CursorColumns::default();
         for (user_id, (cursor, started_at)) in &self.cursors {
             cursors.append(*user_id, cursor, *started_at);

@@ -111,12 +111,13 @@ impl HalfRead {
 
 /// The part of a service profile that a run uses.
 #[derive(Debug, Default, Deserialize)]
-struct Profile {
+pub struct MeasuredPages {
     largest_page: Option<i64>,
 }
 
-/// The largest page in a measured profile (JSON), if it is smaller than the interface allows.
-pub fn largest_page(profile: &str) -> Option<Limit> {
-    let profile: Profile = serde_json::from_str(profile).ok()?;
-    Limit::new("largest_page", profile.largest_page?).ok()
+impl MeasuredPages {
+    /// The service's largest page, if it was measured.
+    pub fn largest(&self) -> Option<Limit> {
+        Limit::new("largest_page", self.largest_page?).ok()
+    }
 }

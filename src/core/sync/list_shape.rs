@@ -6,7 +6,7 @@ use crate::core::decode::page::Row;
 use crate::core::list_state::{ENDS, Grows};
 use crate::core::timestamp::Timestamp;
 
-/// The message fields that a list shape needs; malformed fields count as missing.
+/// The message fields that a list shape needs.
 #[derive(Debug, Default, Deserialize)]
 struct Glimpse {
     created_at: Option<Timestamp>,
@@ -15,8 +15,17 @@ struct Glimpse {
 }
 
 impl Glimpse {
+    /// Takes them from the scan of the page. Rows of another shape are parsed; if a field is
+    /// malformed, all count as missing.
     fn of(row: &Row) -> Self {
-        serde_json::from_str(row.json()).unwrap_or_default()
+        match row.scanned_message() {
+            Some((_, message)) => Self {
+                created_at: message.created_at,
+                read_by_user: message.read_by_user,
+                read_by_operator: message.read_by_operator,
+            },
+            None => serde_json::from_str(row.json()).unwrap_or_default(),
+        }
     }
 
     fn is_unread(&self) -> bool {
@@ -112,9 +121,10 @@ impl ListShape {
 
     /// At which end the list grows: by the messages' times or, if those do not tell, by their ids.
     pub fn grows(&self) -> Option<Grows> {
-        match self.created.is_flat() {
-            true => self.ids.grows(),
-            false => self.created.grows().or_else(|| self.ids.grows()),
+        if self.created.is_flat() {
+            self.ids.grows()
+        } else {
+            self.created.grows().or_else(|| self.ids.grows())
         }
     }
 

@@ -94,9 +94,10 @@ impl ProgressCounters {
         let lists = self.lists.load(Ordering::Relaxed);
         let users_total = self.users_total();
         let estimate = users_total.and_then(|total| u64::try_from(total).ok());
-        let lists_total = match self.users_known.load(Ordering::Relaxed) {
-            true => Some(lists),
-            false => estimate.map(|estimate| estimate.max(lists)),
+        let lists_total = if self.users_known.load(Ordering::Relaxed) {
+            Some(lists)
+        } else {
+            estimate.map(|estimate| estimate.max(lists))
         };
         Progress {
             requests,
@@ -132,9 +133,10 @@ impl ProgressCounters {
         };
         let pace = oldest.map_or(0.0, |(at, before)| {
             let seconds = now.saturating_duration_since(at).as_secs_f64();
-            match seconds > 0.0 {
-                true => requests.saturating_sub(before) as f64 / seconds,
-                false => 0.0,
+            if seconds > 0.0 {
+                requests.saturating_sub(before) as f64 / seconds
+            } else {
+                0.0
             }
         });
         self.sample(requests, now);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
+use super::events::{Event, Rows};
 use super::growing_end::{GrowingEnd, Grown, Step};
 use super::known::{Cursor, GoingOn, HalfRead};
 use super::list_shape::ListShape;
@@ -15,8 +16,8 @@ use crate::core::budget::Budget;
 use crate::core::client::Client;
 use crate::core::decode::page::Row;
 use crate::core::error::{Error, ErrorKind};
-use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser, askable};
-use crate::core::prefetch::Outlet;
+use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser, requestable_id};
+use crate::core::prefetch::{Mapped, Outlet, Sink};
 use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::crawl::{MOST_SIDE_BY_SIDE, is_gone};
@@ -28,25 +29,6 @@ const RESUMABLE: WalkSettings = WalkSettings {
     checkpoints: true,
     ..WalkSettings::WHOLE
 };
-
-/// What a run finds, in an order that can be committed: a list's end follows its rows.
-#[derive(Debug)]
-pub enum Event {
-    Users(Rows),
-    UsersEnded(Box<WalkReport>),
-    Messages(Rows),
-    ListEnded(Box<ListRow>),
-}
-
-/// The rows of one response.
-#[derive(Debug)]
-pub struct Rows {
-    /// The user whose messages these are; `None` for users.
-    pub user_id: Option<i64>,
-    pub rows: Vec<Row>,
-    /// Where to resume the list after these rows, and when its reading began.
-    pub cursor: Option<(String, Option<Timestamp>)>,
-}
 
 /// What all parts of the reading share.
 struct Context {
@@ -140,11 +122,11 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
         }
     }
     let report = SharedReport::new(WalkReport::not_read_yet());
-    let wrap = |page: WalkedPage| {
+    let convert = |page: WalkedPage| {
         context.counters.set_users_total(page.total);
         note_page_rows(&context.counters, page.limit, page.rows.len());
         for row in &page.rows {
-            if let Some(user_id) = askable(row) {
+            if let Some(user_id) = requestable_id(row) {
                 see(ListedUser {
                     user_id,
                     hints: Some(Hints::of(row)),
@@ -161,17 +143,10 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
             cursor,
         })
     };
-    resume_into(
-        &context.client,
-        List::Users,
-        RESUMABLE,
-        going_on.map(|going_on| going_on.resume),
-        &context.budget,
-        &report,
-        &context.outlet,
-        wrap,
-    )
-    .await?;
+    let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);
+    let sink = Mapped { sink, convert };
+    let from = going_on.map(|going_on| going_on.resume);
+    resume_into(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
     let report = Box::new(report.get());
     context.outlet.put(Event::UsersEnded(report)).await;
     Ok(())
@@ -193,7 +168,7 @@ struct ListReading<'a> {
     hints: Hints,
     report: SharedReport,
     /// Requests sent at the growing end, and below, when the first was sent.
-    asked: u64,
+    end_requests: u64,
     began: Option<Timestamp>,
 }
 
@@ -205,7 +180,7 @@ async fn read_list(context: &Context, user: ListedUser) -> Result<(), Error> {
         user,
         hints: user.hints.unwrap_or_default(),
         report: SharedReport::new(WalkReport::not_read_yet()),
-        asked: 0,
+        end_requests: 0,
         began: None,
     };
     let read = match approach {
@@ -247,12 +222,12 @@ impl ListReading<'_> {
                 Ok(read) => read,
                 // The list may have ended before the offset: a sweep will tell.
                 Err(error) if (offset > 0 && says_past_end(&error)) || is_too_large(&error) => {
-                    self.asked += error.attempts.len() as u64;
+                    self.end_requests += error.attempts.len() as u64;
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
             };
-            self.asked += read.sent.attempts.len() as u64;
+            self.end_requests += read.sent.attempts.len() as u64;
             note_page_rows(&context.counters, read.value.limit, read.value.rows.len());
             let repeated = end.repeated();
             let step = end.take(&read.value);
@@ -266,7 +241,7 @@ impl ListReading<'_> {
                 context.outlet.put(Event::Messages(rows)).await;
             }
             match step {
-                Step::Ask => {}
+                Step::Request => {}
                 Step::Misfit(_) => return Ok(None),
                 Step::Fits(grown) => return Ok(Some(self.grown(end.held(), *grown, began))),
             }
@@ -290,7 +265,7 @@ impl ListReading<'_> {
                 unread_from: grown.unread_from,
                 hints: self.user.hints.unwrap_or(held.hints),
             },
-            requests: self.asked,
+            requests: self.end_requests,
             reason: None,
         }
     }
@@ -307,7 +282,7 @@ impl ListReading<'_> {
         };
         let shape = Mutex::new(shape);
         let (user_id, report, hints) = (self.user.id(), self.report.clone(), self.hints);
-        let wrap = |page: WalkedPage| {
+        let convert = |page: WalkedPage| {
             note_page_rows(&context.counters, page.limit, page.rows.len());
             let mut shape = shape.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(offset) = page.offset.and_then(|offset| u64::try_from(offset).ok()) {
@@ -323,18 +298,12 @@ impl ListReading<'_> {
                 cursor,
             })
         };
-        let user_id = self.user.user_id;
-        resume_into(
-            &context.client,
-            List::Messages { user_id },
-            RESUMABLE,
-            resume,
-            &context.budget,
-            &self.report,
-            &context.outlet,
-            wrap,
-        )
-        .await?;
+        let list = List::Messages {
+            user_id: self.user.user_id,
+        };
+        let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);
+        let sink = Mapped { sink, convert };
+        resume_into(client, list, RESUMABLE, resume, budget, &self.report, &sink).await?;
         let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
         let report = self.report.get();
         if report.ended_at.is_none() {
@@ -370,11 +339,11 @@ impl ListReading<'_> {
         let (kind, reason) = match gone {
             true => (
                 Kind::Gone,
-                "the user was gone when the messages were asked for",
+                "the user was gone when the messages were requested",
             ),
             false => (
                 Kind::Whole,
-                "its messages were not found (404), though the user is there",
+                "its messages were not found (404), although the user exists",
             ),
         };
         report.doubt(reason.to_owned());
@@ -388,7 +357,7 @@ impl ListReading<'_> {
         ListRow {
             user_id: self.user.id(),
             state,
-            requests: self.asked + report.requests,
+            requests: self.end_requests + report.requests,
             reason: report.reason.clone(),
         }
     }

@@ -1,18 +1,22 @@
 //! All users' messages as one walk, whose report sums up those of the lists.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, Notify};
 
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
-use crate::core::list_state::askable;
-use crate::core::prefetch::{Outlet, Prefetch};
+use crate::core::list_state::requestable_id;
+use crate::core::prefetch::{Outlet, Prefetch, Sink};
 use crate::core::report::{Certificate, Counts, Evidence, WalkReport};
 use crate::core::timestamp::Timestamp;
-use crate::core::walk::crawl::{Event, Users, crawl};
+use crate::core::walk::crawl::{Event, Users, crawl_into};
 use crate::core::walk::{SharedReport, Walk, WalkSettings, WalkedPage};
 
-// Pages passed on together, and buffered for the reader.
-const AT_ONCE: usize = 32;
+// Pages buffered for the reader, in addition to one in each list's task.
+const PAGES_AHEAD: usize = 64;
 // The request that errors name.
 const EVERY_LIST: &str = "/external/users/*/messages";
 
@@ -20,85 +24,130 @@ const EVERY_LIST: &str = "/external/users/*/messages";
 pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Walk {
     let report = SharedReport::new(WalkReport::not_read_yet());
     let shared = report.clone();
-    let prefetch = Prefetch::with_room(AT_ONCE, move |outlet: Outlet<WalkedPage>| async move {
+    let prefetch = Prefetch::with_room(PAGES_AHEAD, move |outlet| async move {
         let client = client.counted();
-        let down_before = client.outage_time();
-        let now = || Timestamp::by(client.clock());
-        let mut summary = Summary::new(matches!(users, Users::Listed));
-        shared.set(WalkReport {
+        let listed = matches!(users, Users::Listed);
+        let messages = Arc::new(Messages {
+            down_before: client.outage_time(),
+            report: shared,
+            state: Mutex::new(State {
+                summary: Summary::new(listed),
+                room: settings.max_items.unwrap_or(u64::MAX),
+            }),
+            full: Notify::new(),
+            outlet,
+            client,
+        });
+        messages.begin();
+        let lists = WalkSettings {
+            strict: false,
+            ..settings
+        };
+        let crawl = crawl_into(&messages.client, users, lists, Arc::clone(&messages));
+        let crawled = if settings.max_items == Some(0) {
+            Ok(())
+        } else {
+            tokio::select! {
+                crawled = crawl => crawled,
+                () = messages.full.notified() => Ok(()),
+            }
+        };
+        messages.end(crawled, settings).await
+    });
+    Walk { prefetch, report }
+}
+
+/// Takes the events of a crawl: sums up the reports of the lists, and passes on their pages, up to
+/// `max_items`.
+struct Messages {
+    client: Client,
+    /// The outage time before this call.
+    down_before: Duration,
+    report: SharedReport,
+    /// Locked while a page is put, so that all rows that were counted reach the reader.
+    state: Mutex<State>,
+    /// Notified once `max_items` rows were passed on.
+    full: Notify,
+    outlet: Outlet<WalkedPage>,
+}
+
+struct State {
+    summary: Summary,
+    /// Rows that the caller still wants.
+    room: u64,
+}
+
+impl Sink<Event> for Messages {
+    async fn put(&self, event: Event) -> bool {
+        let mut state = self.state.lock().await;
+        if state.room == 0 {
+            return false;
+        }
+        let page = self.report.update(|report| {
+            report.requests = self.client.sent();
+            state.summary.take(event, report)
+        });
+        let Some(mut page) = page else {
+            return true;
+        };
+        page.rows
+            .truncate(usize::try_from(state.room).unwrap_or(usize::MAX));
+        state.room -= page.rows.len() as u64;
+        let read = self.outlet.put(page).await;
+        if state.room == 0 {
+            self.full.notify_one();
+        }
+        read && state.room > 0
+    }
+}
+
+impl Messages {
+    fn now(&self) -> Timestamp {
+        Timestamp::by(self.client.clock())
+    }
+
+    fn begin(&self) {
+        self.report.set(WalkReport {
             total_first: Some(0),
             total_last: Some(0),
             evidence: Evidence {
                 rows_short: Some(0),
                 ..Evidence::default()
             },
-            ..WalkReport::start(now())
+            ..WalkReport::start(self.now())
         });
-        let mut room = settings.max_items.unwrap_or(u64::MAX);
-        let lists = WalkSettings {
-            strict: false,
-            ..settings
-        };
-        let crawl = crawl(client.clone(), users, lists);
-        while room > 0 {
-            let events = match crawl.next_ready(AT_ONCE).await {
-                Ok(events) if events.is_empty() => break,
-                Ok(events) => events,
-                Err(error) => {
-                    shared.update(|report| {
-                        report.requests = client.sent();
-                        report.outage_seconds = client.outage_seconds_since(down_before);
-                        report.evidence.rows_short = None;
-                        report.doubt("a request failed".to_owned());
-                        report.end(now());
-                    });
-                    return Err(error);
-                }
-            };
-            for event in events {
-                let page = shared.update(|report| {
-                    report.requests = client.sent();
-                    summary.take(event, report)
-                });
-                let Some(mut page) = page else {
-                    continue;
-                };
-                page.rows
-                    .truncate(usize::try_from(room).unwrap_or(usize::MAX));
-                room -= page.rows.len() as u64;
-                if !outlet.put(page).await {
-                    return Ok(());
-                }
-                if room == 0 {
-                    break;
-                }
+    }
+
+    async fn end(&self, crawled: Result<(), Error>, settings: WalkSettings) -> Result<(), Error> {
+        let state = self.state.lock().await;
+        let cut = settings.max_items.filter(|_| state.room == 0);
+        let report = self.report.update(|report| {
+            report.requests = self.client.sent();
+            report.outage_seconds = self.client.outage_seconds_since(self.down_before);
+            if crawled.is_err() {
+                report.evidence.rows_short = None;
+                report.doubt("a request failed".to_owned());
+                report.end(self.now());
+            } else {
+                state.summary.end(cut, report, self.now());
             }
-        }
-        crawl.stop();
-        let cut = settings.max_items.filter(|_| room == 0);
-        let incomplete = shared.update(|report| {
-            report.requests = client.sent();
-            report.outage_seconds = client.outage_seconds_since(down_before);
-            summary.end(cut, report, now());
-            let doubted = report.certificate == Certificate::Uncertified;
-            (settings.strict && doubted && cut.is_none()).then(|| Box::new(report.clone()))
+            report.clone()
         });
-        match incomplete {
-            None => Ok(()),
-            Some(report) => {
-                let incomplete = Error::new(ErrorKind::Incomplete(report));
-                Err(incomplete.during(EVERY_LIST.to_owned(), Vec::new()))
-            }
+        crawled?;
+        let uncertified = report.certificate == Certificate::Uncertified;
+        if settings.strict && uncertified && cut.is_none() {
+            let incomplete = Error::new(ErrorKind::Incomplete(Box::new(report)));
+            return Err(incomplete.during(EVERY_LIST.to_owned(), Vec::new()));
         }
-    });
-    Walk { prefetch, report }
+        Ok(())
+    }
 }
 
 /// What is known of a crawl in addition to the counts of its report.
 struct Summary {
     weakest: Certificate,
     users_gone: u64,
-    users_unasked: usize,
+    users_without_id: usize,
     users_reason: Option<String>,
     all_totals_known: bool,
     /// The counts of the lists that have not ended.
@@ -110,7 +159,7 @@ impl Summary {
         Self {
             weakest: Certificate::Snapshot,
             users_gone: 0,
-            users_unasked: 0,
+            users_without_id: 0,
             users_reason: listed.then(|| "not read to its end".to_owned()),
             all_totals_known: true,
             under_way: HashMap::new(),
@@ -121,8 +170,8 @@ impl Summary {
     fn take(&mut self, event: Event, report: &mut WalkReport) -> Option<WalkedPage> {
         match event {
             Event::Users(page) => {
-                let unasked = page.rows.iter().filter(|row| askable(row).is_none());
-                self.users_unasked += unasked.count();
+                let without_id = page.rows.iter().filter(|row| requestable_id(row).is_none());
+                self.users_without_id += without_id.count();
             }
             Event::UsersEnded(users) => {
                 report.repaired_text += users.repaired_text;
@@ -190,7 +239,7 @@ impl Summary {
         report.evidence.add(&list.evidence);
     }
 
-    fn end(self, cut: Option<u64>, report: &mut WalkReport, at: Timestamp) {
+    fn end(&self, cut: Option<u64>, report: &mut WalkReport, at: Timestamp) {
         report.uncertified_users.sort_unstable();
         report.unread_users.sort_unstable();
         if !self.all_totals_known {
@@ -199,7 +248,7 @@ impl Summary {
         let mut reasons = Vec::new();
         if let Some(most) = cut {
             report.evidence.rows_short = None;
-            reasons.push(format!("stopped after max_items={most} rows, as asked"));
+            reasons.push(format!("stopped after max_items={most} rows"));
         }
         if let Some(reason) = &self.users_reason {
             reasons.push(format!("the list of users: {reason}"));
@@ -215,14 +264,14 @@ impl Summary {
         }
         if self.users_gone > 0 {
             reasons.push(format!(
-                "{} users were gone when their messages were asked for",
+                "{} users were gone when their messages were requested",
                 self.users_gone
             ));
         }
-        if self.users_unasked > 0 {
+        if self.users_without_id > 0 {
             reasons.push(format!(
-                "{} users have no usable id, so their messages cannot be asked for",
-                self.users_unasked
+                "{} users have no usable id, so their messages cannot be requested",
+                self.users_without_id
             ));
         }
         if reasons.is_empty() {

@@ -6,30 +6,31 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::core::api::{List, Natural};
+use crate::core::api::{LARGEST_LIMIT, List, Natural};
 use crate::core::budget::Budget;
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
-use crate::core::list_state::askable;
-use crate::core::prefetch::{Outlet, Prefetch};
+use crate::core::list_state::requestable_id;
+use crate::core::prefetch::{Mapped, Sink};
 use crate::core::report::WalkReport;
 use crate::core::walk::unread::UnreadLists;
-use crate::core::walk::{SharedReport, Walk, WalkSettings, WalkedPage, sweep_into};
+use crate::core::walk::{SharedReport, WalkSettings, WalkedPage, sweep_into};
 
 // The most lists read at once, whatever `max_concurrency` says.
 pub const MOST_SIDE_BY_SIDE: usize = 4_096;
 
-// Pages buffered for the reader, in addition to one in each list's task.
-const PAGES_AHEAD: usize = 32;
+// Users waiting to be read in addition to one per list being read: with a page of them, the next
+// page is requested in time.
+const USERS_AHEAD: usize = LARGEST_LIMIT as usize;
 
 /// The users whose messages to read.
 #[derive(Debug, Clone)]
 pub enum Users {
     /// All that the list of users shows.
     Listed,
-    /// These; one that does not exist is an error.
+    /// These users; one that does not exist is an error.
     Given(Vec<Natural>),
-    /// These, from an earlier walk's list of users; they may be gone by now.
+    /// Users from an earlier walk's list; some may no longer exist.
     Planned(Vec<Natural>),
 }
 
@@ -55,84 +56,88 @@ pub enum Event {
     },
 }
 
-/// A running crawl. It buffers a bounded number of pages and pauses while its reader is behind.
-pub fn crawl(client: Client, users: Users, settings: WalkSettings) -> Prefetch<Event> {
-    Prefetch::with_room(PAGES_AHEAD, move |outlet| async move {
-        let budget = client.budget();
-        let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
-        let (queue, waiting) = mpsc::channel(side_by_side);
-        let once_listed = !matches!(users, Users::Given(_));
-        let find = find_users(&client, users, &budget, &outlet, queue);
-        let lists = Lists {
-            client: client.clone(),
-            once_listed,
-            settings,
-            budget,
-            outlet: outlet.clone(),
-            unread: Arc::default(),
-        };
-        let unread = Arc::clone(&lists.unread);
-        let read = lists.read(waiting, side_by_side);
-        tokio::try_join!(find, read)?;
-        unread.end()
-    })
-}
-
-async fn find_users(
+/// Puts the messages of `users` into a sink, and pauses while its reader is behind.
+pub async fn crawl_into(
     client: &Client,
     users: Users,
-    budget: &Budget,
-    outlet: &Outlet<Event>,
-    queue: mpsc::Sender<Natural>,
+    settings: WalkSettings,
+    sink: Arc<impl Sink<Event> + 'static>,
 ) -> Result<(), Error> {
-    match users {
-        Users::Given(given) | Users::Planned(given) => {
-            let mut queued = HashSet::new();
-            for user_id in given.into_iter().filter(|user_id| queued.insert(*user_id)) {
-                if queue.send(user_id).await.is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        }
-        Users::Listed => {
-            let whole = WalkSettings::WHOLE;
-            let walk = Walk::within(Some(*budget), client.clone(), List::Users, whole);
-            while let Some(page) = walk.prefetch.next().await? {
-                let ids: Vec<Natural> = page.rows.iter().filter_map(askable).collect();
-                if !outlet.put(Event::Users(page)).await {
-                    return Ok(());
-                }
-                for user_id in ids {
-                    if queue.send(user_id).await.is_err() {
-                        return Ok(());
-                    }
-                }
-            }
-            outlet
-                .put(Event::UsersEnded(Box::new(walk.report.get())))
-                .await;
-            Ok(())
-        }
-    }
+    let crawl = Arc::new(Crawl {
+        client: client.clone(),
+        once_listed: !matches!(users, Users::Given(_)),
+        settings,
+        budget: client.budget(),
+        sink,
+        unread: UnreadLists::default(),
+    });
+    let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
+    let (queue, waiting) = mpsc::channel(side_by_side + USERS_AHEAD);
+    let find = crawl.find_users(users, queue);
+    let read = Arc::clone(&crawl).read_lists(waiting, side_by_side);
+    tokio::try_join!(find, read)?;
+    crawl.unread.end()
 }
 
-/// How to read the message lists.
-#[derive(Clone)]
-struct Lists {
+/// What all parts of a crawl share.
+struct Crawl<S> {
     client: Client,
     /// The users existed at some time, so a missing one is not an error.
     once_listed: bool,
     settings: WalkSettings,
     budget: Budget,
-    outlet: Outlet<Event>,
-    unread: Arc<UnreadLists>,
+    sink: Arc<S>,
+    unread: UnreadLists,
 }
 
-impl Lists {
+/// Passes on the pages of the list of users, and queues the users whose messages can be requested.
+struct UserPages<'a, S> {
+    sink: &'a S,
+    queue: mpsc::Sender<Natural>,
+}
+
+impl<S: Sink<Event>> Sink<WalkedPage> for UserPages<'_, S> {
+    async fn put(&self, page: WalkedPage) -> bool {
+        let ids: Vec<Natural> = page.rows.iter().filter_map(requestable_id).collect();
+        if !self.sink.put(Event::Users(page)).await {
+            return false;
+        }
+        for user_id in ids {
+            if self.queue.send(user_id).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl<S: Sink<Event> + 'static> Crawl<S> {
+    async fn find_users(&self, users: Users, queue: mpsc::Sender<Natural>) -> Result<(), Error> {
+        match users {
+            Users::Given(given) | Users::Planned(given) => {
+                let mut queued = HashSet::new();
+                for user_id in given.into_iter().filter(|user_id| queued.insert(*user_id)) {
+                    if queue.send(user_id).await.is_err() {
+                        break;
+                    }
+                }
+            }
+            Users::Listed => {
+                let sink: &S = &self.sink;
+                let report = SharedReport::new(WalkReport::not_read_yet());
+                let (client, budget) = (&self.client, &self.budget);
+                let pages = UserPages { sink, queue };
+                let whole = WalkSettings::WHOLE;
+                sweep_into(client, List::Users, whole, budget, &report, &pages).await?;
+                sink.put(Event::UsersEnded(Box::new(report.get()))).await;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the lists of users as they arrive, each in its own task, a bounded number at a time.
-    async fn read(
-        self,
+    async fn read_lists(
+        self: Arc<Self>,
         mut users: mpsc::Receiver<Natural>,
         side_by_side: usize,
     ) -> Result<(), Error> {
@@ -143,7 +148,7 @@ impl Lists {
             tokio::select! {
                 user_id = users.recv(), if more && under_way.len() < side_by_side => match user_id {
                     Some(user_id) => {
-                        under_way.spawn(self.clone().read_list(user_id));
+                        under_way.spawn(Arc::clone(&self).read_list(user_id));
                     }
                     None => more = false,
                 },
@@ -155,63 +160,74 @@ impl Lists {
         Ok(())
     }
 
-    async fn read_list(self, user_id: Natural) -> Result<(), Error> {
-        let Self {
-            client,
-            once_listed,
-            settings,
-            budget,
-            outlet,
-            unread,
-        } = &self;
-        let report = SharedReport::new(WalkReport::not_read_yet());
-        let list = List::Messages { user_id };
-        let wrap = Event::Messages;
-        let read = sweep_into(client, list, *settings, budget, &report, outlet, wrap).await;
-        let mut reason = None;
-        let not_found = match read {
-            Ok(()) => false,
-            Err(error) if error.status() == Some(404) => {
-                // For a user whom the caller named, this is the caller's error.
-                if !*once_listed {
-                    return Err(error);
-                }
-                true
-            }
-            Err(error) => {
-                reason = Some(unread.give_up(client, budget, error, false).await?);
-                false
-            }
-        };
-        let gone = match not_found {
-            false => false,
-            true => match is_gone(client, user_id, budget).await {
-                Ok(gone) => gone,
-                Err(error) => {
-                    reason = Some(unread.give_up(client, budget, error, false).await?);
-                    false
-                }
+    async fn read_list(self: Arc<Self>, user_id: Natural) -> Result<(), Error> {
+        let shared = SharedReport::new(WalkReport::not_read_yet());
+        let ended = self.sweep_list(user_id, &shared).await;
+        let mut report = Box::new(shared.get());
+        let id = user_id.get().try_into().unwrap_or(i64::MAX);
+        let event = match ended {
+            Ok(ListEnd::Read) => Event::ListEnded {
+                user_id: id,
+                report,
             },
+            Ok(ListEnd::NotFound) => {
+                let reason = "its messages were not found (404), although the user exists";
+                report.doubt(reason.to_owned());
+                Event::ListEnded {
+                    user_id: id,
+                    report,
+                }
+            }
+            Ok(ListEnd::UserGone) => Event::UserGone {
+                user_id: id,
+                report,
+            },
+            Err(error) if self.is_callers_error(&error) => return Err(error),
+            Err(error) => {
+                let (client, budget) = (&self.client, &self.budget);
+                report.doubt(self.unread.give_up(client, budget, error, false).await?);
+                let user_id = id;
+                self.sink.put(Event::ListUnread { user_id, report }).await;
+                return Ok(());
+            }
         };
-        let user_id = user_id.get().try_into().unwrap_or(i64::MAX);
-        let mut report = Box::new(report.get());
-        if let Some(reason) = reason {
-            report.doubt(reason);
-            let event = Event::ListUnread { user_id, report };
-            outlet.put(event).await;
-            return Ok(());
-        }
-        unread.note_read();
-        if not_found && !gone {
-            report.doubt("its messages were not found (404), though the user is there".to_owned());
-        }
-        let event = match gone {
-            true => Event::UserGone { user_id, report },
-            false => Event::ListEnded { user_id, report },
-        };
-        outlet.put(event).await;
+        self.unread.note_read();
+        self.sink.put(event).await;
         Ok(())
     }
+
+    async fn sweep_list(&self, user_id: Natural, report: &SharedReport) -> Result<ListEnd, Error> {
+        let (client, budget) = (&self.client, &self.budget);
+        let pages = Mapped {
+            sink: self.sink.as_ref(),
+            convert: Event::Messages,
+        };
+        let list = List::Messages { user_id };
+        match sweep_into(client, list, self.settings, budget, report, &pages).await {
+            Ok(()) => Ok(ListEnd::Read),
+            Err(error) if error.status() == Some(404) && !self.is_callers_error(&error) => {
+                if is_gone(client, user_id, budget).await? {
+                    Ok(ListEnd::UserGone)
+                } else {
+                    Ok(ListEnd::NotFound)
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the caller named a user who does not exist.
+    fn is_callers_error(&self, error: &Error) -> bool {
+        !self.once_listed && error.status() == Some(404)
+    }
+}
+
+/// How the reading of a message list ended.
+enum ListEnd {
+    Read,
+    /// Its messages were not found, though the user exists.
+    NotFound,
+    UserGone,
 }
 
 /// Checks whether a user whose messages were not found is gone; if not, the list is in doubt.

@@ -13,24 +13,25 @@ pub mod unread;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::budget::Budget;
 use super::client::{Client, Sent};
 use super::error::{Error, ErrorKind};
-use super::prefetch::{Outlet, Prefetch};
+use super::prefetch::{Outlet, Prefetch, Sink};
 use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
 use crate::core::api::{Limit, List, Natural};
 use crate::core::decode::page::Row;
 pub use sweep::{
-    Answer, Ask, Checkpoint, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Resume, Sweep, WalkRequest,
+    Checkpoint, Fetch, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Response, Resume, Sweep,
 };
 use too_large::TooLarge;
 
 // The most pages of one list requested concurrently.
-const LANES: usize = 8;
+const CONCURRENT_PAGES: usize = 8;
 // Statuses for an offset past the end that some services send instead of a page; interface 7 does
 // not specify it.
 const PAST_END: [u16; 4] = [400, 404, 416, 422];
@@ -42,7 +43,7 @@ pub struct WalkSettings {
     pub page_size: Limit,
     pub max_items: Option<u64>,
     /// The most pages requested concurrently; a short list is read one page after the other.
-    pub lanes: usize,
+    pub concurrent_pages: usize,
     /// Whether pages carry a checkpoint that a later walk can resume from.
     pub checkpoints: bool,
 }
@@ -53,7 +54,7 @@ impl WalkSettings {
         strict: false,
         page_size: Limit::LARGEST,
         max_items: None,
-        lanes: LANES,
+        concurrent_pages: CONCURRENT_PAGES,
         checkpoints: false,
     };
 }
@@ -119,124 +120,68 @@ pub struct Walk {
 
 impl Walk {
     pub fn new(client: Client, list: List, settings: WalkSettings) -> Self {
-        Self::within(None, client, list, settings)
-    }
-
-    /// A walk that is part of a larger call and shares its budget.
-    pub fn within(
-        budget: Option<Budget>,
-        client: Client,
-        list: List,
-        settings: WalkSettings,
-    ) -> Self {
         let report = SharedReport::new(WalkReport::not_read_yet());
         let shared = report.clone();
-        let prefetch = Prefetch::new(move |outlet| async move {
-            let budget = budget.unwrap_or_else(|| client.budget());
-            sweep_into(&client, list, settings, &budget, &shared, &outlet, |page| {
-                page
-            })
-            .await
+        let prefetch = Prefetch::new(move |outlet: Outlet<WalkedPage>| async move {
+            let budget = client.budget();
+            sweep_into(&client, list, settings, &budget, &shared, &outlet).await
         });
         Self { prefetch, report }
     }
 }
 
-/// Walks a list into an outlet, wrapping each page; keeps the report current, and final at the end.
-pub async fn sweep_into<T: Send>(
+/// Walks a list into a sink; keeps the report current, and final at the end.
+pub async fn sweep_into(
     client: &Client,
     list: List,
     settings: WalkSettings,
     budget: &Budget,
     report: &SharedReport,
-    outlet: &Outlet<T>,
-    wrap: impl Fn(WalkedPage) -> T + Send,
+    sink: &impl Sink<WalkedPage>,
 ) -> Result<(), Error> {
-    resume_into(client, list, settings, None, budget, report, outlet, wrap).await
+    resume_into(client, list, settings, None, budget, report, sink).await
 }
 
 /// Like `sweep_into`, but resumes where an earlier walk ended.
-#[allow(clippy::too_many_arguments)]
-pub async fn resume_into<T: Send>(
+pub async fn resume_into(
     client: &Client,
     list: List,
     settings: WalkSettings,
     from: Option<Resume>,
     budget: &Budget,
     report: &SharedReport,
-    outlet: &Outlet<T>,
-    wrap: impl Fn(WalkedPage) -> T + Send,
+    sink: &impl Sink<WalkedPage>,
 ) -> Result<(), Error> {
     let now = || Timestamp::by(client.clock());
-    let down_before = client.outage_time();
     let settings = WalkSettings {
-        lanes: settings.lanes.min(client.options().max_concurrency),
+        concurrent_pages: settings
+            .concurrent_pages
+            .min(client.options().max_concurrency),
         ..settings
     };
     let mut sweep = match from {
         None => Sweep::new(list, settings, now()),
         Some(resume) => Sweep::resumed(list, settings, resume, now()),
     };
-    let too_large = TooLarge::default();
-    let mut under_way = FuturesUnordered::new();
-    let mut answered = VecDeque::new();
-    loop {
-        sweep.report.outage_seconds = client.outage_seconds_since(down_before);
-        report.set(sweep.report.clone());
-        while let Some(page) = sweep.give() {
-            if page.rows.is_empty() {
-                continue;
-            }
-            let mut put = pin!(outlet.put(wrap(page)));
-            // Requests in flight continue while the reader is behind.
-            let read = loop {
-                tokio::select! {
-                    read = &mut put => break read,
-                    Some(answer) = under_way.next(), if !under_way.is_empty() => {
-                        answered.push_back(answer);
-                    }
-                }
-            };
-            if !read {
-                return Ok(());
-            }
-        }
-        if sweep.is_over() {
-            break;
-        }
-        while let Some(ask) = sweep.ask() {
-            let answer = answer(client, list, ask, budget, &too_large);
-            under_way.push(async move { (ask, answer.await) });
-        }
-        let (ask, answer) = match answered.pop_front() {
-            Some(answer) => answer,
-            None => match under_way.next().await {
-                Some(answer) => answer,
-                None => break,
-            },
-        };
-        match answer {
-            Ok(answer) => sweep.take(ask, answer),
-            // The rows read remain valid without the proof.
-            Err(error) if error.is_an_answer() && sweep.is_for_proof(&ask) => {
-                sweep.take(ask, Answer::Unanswered(error));
-            }
-            Err(error) => {
-                sweep.report.requests += error.attempts.len() as u64;
-                sweep.failed = Some(error);
-            }
-        }
-        if let Some(error) = sweep.failed.take() {
-            sweep.note_short();
-            sweep.report.doubt("a request failed".to_owned());
-            sweep.report.outage_seconds = client.outage_seconds_since(down_before);
-            sweep.report.end(now());
-            report.set(sweep.report);
-            return Err(error);
-        }
+    let sender = Sender {
+        client,
+        list,
+        budget,
+        down_before: client.outage_time(),
+        too_large: TooLarge::default(),
+    };
+    let swept = sender.run(&mut sweep, report, sink).await;
+    if matches!(swept, Ok(Swept::Unread)) {
+        return Ok(());
     }
+    if swept.is_err() {
+        sweep.note_short();
+        sweep.report.doubt("a request failed".to_owned());
+    }
+    sweep.report.outage_seconds = client.outage_seconds_since(sender.down_before);
     sweep.report.end(now());
     report.set(sweep.report.clone());
+    swept?;
     let uncertified = sweep.report.certificate == Certificate::Uncertified;
     if settings.strict && uncertified && !sweep.cut {
         let incomplete = Error::new(ErrorKind::Incomplete(Box::new(sweep.report)));
@@ -245,37 +190,119 @@ pub async fn resume_into<T: Send>(
     Ok(())
 }
 
+/// How a walk ended without an error.
+enum Swept {
+    ToTheEnd,
+    /// There is no reader any more.
+    Unread,
+}
+
+/// Sends a walk's requests.
+struct Sender<'a> {
+    client: &'a Client,
+    list: List,
+    budget: &'a Budget,
+    /// The outage time before this walk.
+    down_before: Duration,
+    too_large: TooLarge,
+}
+
+impl Sender<'_> {
+    /// Sends what the sweep requests, as many at once as it allows, and puts its pages into the
+    /// sink.
+    async fn run(
+        &self,
+        sweep: &mut Sweep,
+        report: &SharedReport,
+        sink: &impl Sink<WalkedPage>,
+    ) -> Result<Swept, Error> {
+        let mut in_flight = FuturesUnordered::new();
+        let mut arrived = VecDeque::new();
+        loop {
+            sweep.report.outage_seconds = self.client.outage_seconds_since(self.down_before);
+            report.set(sweep.report.clone());
+            while let Some(page) = sweep.next_page() {
+                if page.rows.is_empty() {
+                    continue;
+                }
+                let mut put = pin!(sink.put(page));
+                // Requests in flight continue while the reader is behind.
+                let read = loop {
+                    tokio::select! {
+                        read = &mut put => break read,
+                        Some(response) = in_flight.next(), if !in_flight.is_empty() => {
+                            arrived.push_back(response);
+                        }
+                    }
+                };
+                if !read {
+                    return Ok(Swept::Unread);
+                }
+            }
+            if sweep.is_over() {
+                return Ok(Swept::ToTheEnd);
+            }
+            while let Some(request) = sweep.next_request() {
+                in_flight.push(async move { (request, self.send(request.fetch).await) });
+            }
+            let next = match arrived.pop_front() {
+                Some(next) => Some(next),
+                None => in_flight.next().await,
+            };
+            let Some((request, response)) = next else {
+                return Ok(Swept::ToTheEnd);
+            };
+            match response {
+                Ok(response) => sweep.take(request, response),
+                // The rows read remain valid without the proof.
+                Err(error) if error.is_an_answer() && sweep.is_for_proof(&request) => {
+                    sweep.take(request, Response::Refused(error));
+                }
+                Err(error) => {
+                    sweep.report.requests += error.attempts.len() as u64;
+                    return Err(error);
+                }
+            }
+            if let Some(error) = sweep.failed.take() {
+                return Err(error);
+            }
+        }
+    }
+
+    async fn send(&self, fetch: Fetch) -> Result<Response, Error> {
+        let Self {
+            client,
+            list,
+            budget,
+            ..
+        } = *self;
+        match fetch {
+            Fetch::Page { offset, limit } => {
+                let read = self.too_large.page(client, list, offset, limit, budget);
+                match read.await {
+                    Ok(read) => Ok(Response::Page(read)),
+                    Err(error) if offset > 0 && says_past_end(&error) => {
+                        Ok(Response::PastEnd(error))
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            Fetch::Row { id } => {
+                let read = client.row(list, Natural::new("id", id)?, budget).await?;
+                Ok(Response::Row {
+                    row: read.value,
+                    sent: read.sent,
+                })
+            }
+        }
+    }
+}
+
 /// Whether the service refused an offset as it may past the end of a list.
 pub fn says_past_end(error: &Error) -> bool {
     error
         .status()
         .is_some_and(|status| PAST_END.contains(&status))
-}
-
-/// Sends the request that a sweep needs next.
-async fn answer(
-    client: &Client,
-    list: List,
-    ask: Ask,
-    budget: &Budget,
-    too_large: &TooLarge,
-) -> Result<Answer, Error> {
-    match ask.request {
-        WalkRequest::Page { offset, limit } => {
-            match too_large.page(client, list, offset, limit, budget).await {
-                Ok(read) => Ok(Answer::Page(read)),
-                Err(error) if offset > 0 && says_past_end(&error) => Ok(Answer::PastEnd(error)),
-                Err(error) => Err(error),
-            }
-        }
-        WalkRequest::Row { id } => {
-            let read = client.row(list, Natural::new("id", id)?, budget).await?;
-            Ok(Answer::Row {
-                row: read.value,
-                sent: read.sent,
-            })
-        }
-    }
 }
 
 #[cfg(test)]

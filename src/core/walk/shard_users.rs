@@ -11,7 +11,7 @@ use crate::core::budget::Budget;
 use crate::core::client::{Client, Read};
 use crate::core::decode::page::{Page, Row};
 use crate::core::error::{Error, ErrorKind};
-use crate::core::prefetch::{Outlet, Prefetch};
+use crate::core::prefetch::{Outlet, Prefetch, Sink};
 use crate::core::report::{Certificate, Counts, WalkReport};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::{
@@ -129,7 +129,7 @@ impl Search {
             step = step.saturating_mul(2);
         }
         let left = most.saturating_sub(self.client.sent() - plain);
-        self.ask(planned, left).await?;
+        self.fetch_missing(planned, left).await?;
         self.report.evidence.proving_requests = self.client.sent() - plain;
         Ok(())
     }
@@ -149,9 +149,9 @@ impl Search {
     /// Reads a range of the list, its pages concurrently; each continues where its response ended.
     async fn read_span(&mut self, span: Span) -> Result<(), Ended> {
         let page_size = u64::from(self.settings.page_size.get());
-        let lanes = self
+        let concurrent_pages = self
             .settings
-            .lanes
+            .concurrent_pages
             .min(self.client.options().max_concurrency);
         let mut spans = Vec::new();
         let mut to = span.to;
@@ -162,7 +162,7 @@ impl Search {
         }
         let mut under_way = JoinSet::new();
         loop {
-            while under_way.len() < lanes.max(1)
+            while under_way.len() < concurrent_pages.max(1)
                 && let Some(part) = spans.pop()
             {
                 under_way.spawn(page(self.client.clone(), self.budget, part));
@@ -222,7 +222,7 @@ impl Search {
     }
 
     /// Fetches by id the users that no page showed, by at most `most` requests.
-    async fn ask(&mut self, planned: &ShardUsers, most: u64) -> Result<(), Ended> {
+    async fn fetch_missing(&mut self, planned: &ShardUsers, most: u64) -> Result<(), Ended> {
         let until = self.client.sent().saturating_add(most);
         for user_id in &planned.ids {
             if !self.missing.contains(&signed(*user_id)) {
@@ -233,7 +233,10 @@ impl Search {
             }
             match self.client.user_within(*user_id, &self.budget).await {
                 Ok(read) if read.value.id.is_some_and(|id| id != signed(*user_id)) => {
-                    self.refused = Some(format!("user {} came as another one", user_id.get()));
+                    self.refused = Some(format!(
+                        "the service sent another user for id {}",
+                        user_id.get()
+                    ));
                     break;
                 }
                 Ok(read) => {
@@ -309,11 +312,12 @@ impl Search {
         } else {
             let why = match &self.refused {
                 Some(error) => format!("one could not be fetched by id: {error}"),
-                None => "fetching each by id would have cost more than proving may".to_owned(),
+                None => "fetching each by id would have exceeded the requests allowed for proof"
+                    .to_owned(),
             };
             self.report.doubt(format!(
-                "{short} of the plan's {} users were on none of the pages around their place, and \
-                 {why}",
+                "{short} of the plan's {} users were missing from the pages where they \
+                 were expected, and {why}",
                 self.planned.len()
             ));
         }

@@ -35,24 +35,24 @@ impl TooLarge {
         client: &Client,
         list: List,
         offset: u64,
-        asked: Limit,
+        requested: Limit,
         budget: &Budget,
     ) -> Result<Read<Page>, Error> {
         let mut limit = self
             .state()
             .fitting
-            .filter(|fitting| *fitting < asked)
-            .unwrap_or(asked);
+            .filter(|fitting| *fitting < requested)
+            .unwrap_or(requested);
         let mut attempts: Vec<Attempt> = Vec::new();
         loop {
             match client.page(list, offset, limit, budget).await {
                 Ok(mut read) => {
-                    let reduced = limit < asked;
+                    let reduced = limit < requested;
                     read.value.reduced_to = reduced.then(|| limit.get().into());
                     // Row sizes vary: grow the limit a little each time.
                     let more = limit_of(limit.get() + limit.get() / 4 + 1);
                     *self.state() = State {
-                        fitting: more.filter(|more| reduced && *more < asked),
+                        fitting: more.filter(|more| reduced && *more < requested),
                         left_out: 0,
                         any_read: true,
                     };

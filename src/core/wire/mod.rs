@@ -115,7 +115,7 @@ impl Transport {
     }
 
     /// The same for a request of the probe: the only way to send requests outside the interface.
-    pub async fn ask(
+    pub async fn probe(
         &self,
         request: &ProbeRequest,
         trace: &[(&'static str, String)],
@@ -223,7 +223,7 @@ fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind>
     match HeaderValue::from_str(&text) {
         Ok(value) => Ok(Some((name, value))),
         Err(_) => Err(ErrorKind::Transport(format!(
-            "what was to stand in the header {name} cannot"
+            "the value for the header {name} is not valid"
         ))),
     }
 }
@@ -271,7 +271,7 @@ fn build(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
     builder.build().map_err(|error| {
         Error::configuration(format!(
             "the HTTP client cannot be set up: {}; if this system has no certificates, install its \
-             package ca-certificates, or name a PEM file in ca_bundle= or SSL_CERT_FILE",
+             package ca-certificates, or name a PEM file in ca_bundle or SSL_CERT_FILE",
             root_cause(&error)
         ))
     })
@@ -299,7 +299,7 @@ impl AsRef<[u8]> for Bearer {
 }
 
 fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
-    let unfit = |_| Error::configuration("api_secret or vendor cannot stand in a header");
+    let unfit = |_| Error::configuration("api_secret or vendor is not valid in a header");
     let bearer = Bytes::from_owner(Bearer::of(origin));
     let mut authorization = HeaderValue::from_maybe_shared(bearer).map_err(unfit)?;
     authorization.set_sensitive(true);
@@ -362,7 +362,7 @@ async fn read_body(mut response: Response, body: &mut Body, limit: u64) -> Resul
             (Ok(()), _) => {}
             (Err(Unfit::TooLarge), _) => return Err(ErrorKind::ResponseTooLarge { limit }),
             (Err(Unfit::Broken(why)), _) => {
-                let reason = format!("{came} bytes came, then: {why}");
+                let reason = format!("{came} bytes arrived, then: {why}");
                 return Err(ErrorKind::TruncatedBody(reason));
             }
         }

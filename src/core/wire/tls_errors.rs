@@ -12,7 +12,7 @@ pub fn lasting_failure(error: &(dyn StdError + 'static), host: &str) -> Option<S
         TlsError::InvalidCertificate(reason) => certificate_advice(reason),
         TlsError::AlertReceived(alert) => alert_advice(*alert)?,
         TlsError::InvalidMessage(_) => {
-            "what answered does not speak TLS; check the port and the scheme of base_url and of the \
+            "the server does not speak TLS; check the port and the scheme of base_url and of the \
              proxy"
         }
         TlsError::PeerIncompatible(_) => {
@@ -27,8 +27,8 @@ pub fn lasting_failure(error: &(dyn StdError + 'static), host: &str) -> Option<S
 fn certificate_advice(reason: &CertificateError) -> &'static str {
     match reason {
         CertificateError::UnknownIssuer => {
-            "if an authority of your own issued it, or your network looks into TLS, name that \
-             authority's PEM file in ca_bundle= or SSL_CERT_FILE; if the server sends no \
+            "if a private authority issued it, or your network inspects TLS, name that authority's \
+             PEM file in ca_bundle or SSL_CERT_FILE; if the server sends no \
              intermediate certificate, it must"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
@@ -39,7 +39,7 @@ fn certificate_advice(reason: &CertificateError) -> &'static str {
         }
         CertificateError::Other(reason) if reason.to_string().contains("CaUsedAsEndEntity") => {
             "the server shows an authority's certificate as its own, as `openssl req -x509` makes it; \
-             make it with basicConstraints=critical,CA:FALSE, and name it in ca_bundle= or \
+             make it with basicConstraints=critical,CA:FALSE, and name it in ca_bundle or \
              SSL_CERT_FILE"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
@@ -47,7 +47,7 @@ fn certificate_advice(reason: &CertificateError) -> &'static str {
         }
         _ => {
             "if it is the right server, name the PEM file of the authority that issued its \
-             certificate in ca_bundle= or SSL_CERT_FILE"
+             certificate in ca_bundle or SSL_CERT_FILE"
         }
     }
 }
@@ -58,13 +58,13 @@ fn alert_advice(alert: AlertDescription) -> Option<&'static str> {
         | AlertDescription::BadCertificate
         | AlertDescription::UnknownCA
         | AlertDescription::AccessDenied => {
-            Some("it wants a client certificate, and backread has none; check base_url")
+            Some("it requires a client certificate, and backread has none; check base_url")
         }
         AlertDescription::ProtocolVersion
         | AlertDescription::InsufficientSecurity
         | AlertDescription::HandshakeFailure => Some(
-            "it shares no version of TLS and no cipher with us, or wants a client certificate; it \
-             must offer TLS 1.2 or 1.3",
+            "it shares no version of TLS and no cipher with backread, or requires a client \
+             certificate; it must offer TLS 1.2 or 1.3",
         ),
         AlertDescription::UnrecognisedName => {
             Some("it knows no host of this name; check the host in base_url")

@@ -86,11 +86,11 @@ impl AdminRequest<'_> {
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         self.no_query()?;
         if self.body.is_empty() {
-            return Err(Problem::wrong("body: is empty; a JSON object is wanted"));
+            return Err(Problem::wrong("body: is empty; send a JSON object"));
         }
         // In two steps, because deserialization errors of a value say more than those of a text.
         let value: Value = serde_json::from_slice(self.body)
-            .map_err(|error| Problem::wrong(format!("body: is no JSON: {error}")))?;
+            .map_err(|error| Problem::wrong(format!("body: is not JSON: {error}")))?;
         serde_path_to_error::deserialize(value).map_err(|error| {
             let place = error.path().to_string();
             let place = if place == "." { "body" } else { &place };

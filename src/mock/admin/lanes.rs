@@ -10,12 +10,13 @@ use super::admin_request::{
     AdminRequest, Held, NewDialect, NewDrift, NewFaults, NewLane, NewRate, NewTime,
 };
 use super::problem::Problem;
-use super::{Admin, shown, worlds};
+use super::{Admin, describe, worlds};
 use crate::clock::virtual_start;
 use crate::mock::audit::{AuditError, List};
 use crate::mock::faults::rule::{Rule, read_rules};
 use crate::mock::faults::rules::RuleId;
-use crate::mock::lane::{Habits, Lane};
+use crate::mock::journal::Entry;
+use crate::mock::lane::{Lane, LaneOptions};
 
 const MOST_ENTRIES: u64 = 1000;
 
@@ -25,7 +26,7 @@ impl Admin {
             "GET" => {
                 request.no_query()?;
                 let lanes = self.service.lanes();
-                let lanes = lanes.iter().map(|lane| shown::lane(lane, &self.service));
+                let lanes = lanes.iter().map(|lane| describe::lane(lane, &self.service));
                 Ok(json!({"lanes": lanes.collect::<Vec<Value>>()}))
             }
             "POST" => self.open_lane(request.body()?),
@@ -43,7 +44,7 @@ impl Admin {
         let lane = &lane;
         match rest {
             [] => match request.method {
-                "GET" => request.only_get(|| Ok(shown::lane(lane, &self.service))),
+                "GET" => request.only_get(|| Ok(describe::lane(lane, &self.service))),
                 "DELETE" => self.close_lane(lane, request),
                 _ => Err(Problem::wrong_method("GET, DELETE")),
             },
@@ -78,16 +79,16 @@ impl Admin {
         let rate = new
             .rate
             .map(|text| text.parse().map_err(Problem::wrong::<String>));
-        let habits = Habits {
+        let options = LaneOptions {
             seed: new.seed,
             dialect: dialect.transpose()?.unwrap_or_default(),
             rate: rate.transpose()?,
             rules: read_texts(&new.faults)?,
-            ..Habits::default()
+            ..LaneOptions::default()
         };
-        let lane = self.service.open_lane(new.name, world, habits);
+        let lane = self.service.open_lane(new.name, world, options);
         let lane = lane.map_err(Problem::wrong)?;
-        Ok(shown::lane(&lane, &self.service))
+        Ok(describe::lane(&lane, &self.service))
     }
 
     fn close_lane(&self, lane: &Arc<Lane>, request: &AdminRequest<'_>) -> Result<Value, Problem> {
@@ -108,7 +109,7 @@ fn journal(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
                 request.numbers([("after", 0, u64::MAX), ("limit", 100, MOST_ENTRIES)])?;
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             let (entries, forgotten) = lane.journal.since(after, limit);
-            let entries: Vec<Value> = entries.iter().map(shown::entry).collect();
+            let entries: Vec<_> = entries.iter().map(Entry::describe).collect();
             Ok(json!({"entries": entries, "forgotten": forgotten}))
         }
         "DELETE" => {
@@ -129,7 +130,7 @@ fn dialect(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
         }
         _ => return Err(Problem::wrong_method("GET, PUT")),
     }
-    Ok(shown::dialect(&lane.dialect()))
+    Ok(describe::dialect(&lane.dialect()))
 }
 
 fn rate(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
@@ -160,7 +161,7 @@ fn faults(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
         }
         _ => return Err(Problem::wrong_method("GET, PUT, POST, DELETE")),
     }
-    Ok(json!({"faults": shown::faults(lane)}))
+    Ok(json!({"faults": describe::faults(lane)}))
 }
 
 fn rules(request: &AdminRequest<'_>) -> Result<Vec<Rule>, Problem> {
@@ -188,11 +189,10 @@ fn remove_fault(lane: &Lane, id: &str, request: &AdminRequest<'_>) -> Result<Val
     request.no_query()?;
     let known = id.parse().is_ok_and(|id| lane.rules.remove(RuleId(id)));
     if !known {
-        let problem =
-            format!("there is no fault {id:?}; GET faults gives the ids of those there are");
+        let problem = format!("there is no fault {id:?}; GET faults lists the ids");
         return Err(Problem::not_found(problem));
     }
-    Ok(json!({"faults": shown::faults(lane)}))
+    Ok(json!({"faults": describe::faults(lane)}))
 }
 
 fn drifts(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
@@ -220,7 +220,7 @@ fn clock(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
         }
         _ => return Err(Problem::wrong_method("GET, POST")),
     }
-    Ok(shown::clock(lane))
+    Ok(describe::clock(lane))
 }
 
 fn set_clock(lane: &Lane, new: &NewTime) -> Result<(), Problem> {
@@ -228,7 +228,7 @@ fn set_clock(lane: &Lane, new: &NewTime) -> Result<(), Problem> {
     let length = new.advance.map(length).transpose()?;
     let stays = new.is_virtual.unwrap_or(lane.clock.is_virtual());
     if !stays && (start.is_some() || length.is_some()) {
-        let problem = "only virtual time is moved by hand; send \"virtual\": true";
+        let problem = "only virtual time can be moved; send \"virtual\": true";
         return Err(Problem::conflict(problem));
     }
     match (new.is_virtual, start) {
@@ -258,7 +258,7 @@ fn length(seconds: f64) -> Result<Duration, Problem> {
         return Ok(Duration::from_secs_f64(seconds));
     }
     Err(Problem::wrong(format!(
-        "advance: must be from 0 to {MOST} seconds, for time never goes back; not {seconds}"
+        "advance: must be from 0 to {MOST} seconds, not {seconds}"
     )))
 }
 
@@ -272,5 +272,5 @@ fn audit(lane: &Lane, request: &AdminRequest<'_>) -> Result<Value, Problem> {
         AuditError::NoUser { .. } => Problem::not_found(error),
         AuditError::Forgotten { .. } => Problem::conflict(error),
     })?;
-    Ok(shown::audit(&audit))
+    Ok(describe::audit(&audit))
 }

@@ -2,12 +2,12 @@
 //! the server's admin token, and a page that shows them. Its requests are neither counted nor
 //! recorded.
 
+pub(super) mod access;
 mod admin_request;
+mod describe;
 mod files;
-pub(super) mod gate;
 mod lanes;
 mod problem;
-mod shown;
 mod worlds;
 
 use std::fmt::Display;
@@ -22,8 +22,8 @@ use hyper::http::request;
 use hyper::{Method, Request};
 use serde_json::Value;
 
+use self::access::Token;
 use self::admin_request::AdminRequest;
-use self::gate::Token;
 use self::problem::Problem;
 use super::service::Service;
 use crate::mock::chunks::Chunks;
@@ -74,7 +74,7 @@ impl Admin {
     {
         let (head, body) = request.into_parts();
         let path = head.uri.path().strip_prefix(PREFIX).unwrap_or_default();
-        if let Err(problem) = gate::check_host(&head.headers) {
+        if let Err(problem) = access::check_host(&head.headers) {
             return refuse(&problem);
         }
         if let Some(file) = files::find(path) {
@@ -117,7 +117,7 @@ impl Admin {
     }
 
     fn state(&self) -> Value {
-        shown::state(&self.url, &self.service)
+        describe::state(&self.url, &self.service)
     }
 }
 

@@ -36,18 +36,18 @@ impl Problem {
 
     pub fn wrong_host() -> Self {
         let message = "the header Host must be an IP address or localhost, so that no website can \
-                       reach this server by a name of its own; use the server's url as it is";
+                       reach this server through its own host name; use the server's URL unchanged";
         Self::new(403, "wrong_host", message.into())
     }
 
     pub fn unauthorized() -> Self {
         let message = "send exactly one header Authorization: Bearer ADMIN_TOKEN, with the token \
-                       behind the # of the inspector URL; secrets of lanes do not open this";
+                       after the # of the inspector URL; the secret of a lane is not accepted";
         Self::new(401, "unauthorized", message.into())
     }
 
     pub fn unknown_path() -> Self {
-        let message = "there is nothing at this path; there are /__mock/, /__mock/state, \
+        let message = "unknown path; the paths are /__mock/, /__mock/state, \
                        /__mock/lanes and /__mock/lanes/NAME, and below it journal, dialect, rate, \
                        faults, world, drifts, clock and audit";
         Self::new(404, "unknown_path", message.into())
@@ -59,7 +59,7 @@ impl Problem {
     }
 
     pub fn wrong_method(allow: &'static str) -> Self {
-        let message = format!("this path answers {allow}");
+        let message = format!("this path supports only {allow}");
         Self {
             allow: Some(allow),
             ..Self::new(405, "wrong_method", message)
@@ -72,13 +72,13 @@ impl Problem {
     }
 
     pub fn too_large(most: usize) -> Self {
-        let message = format!("the body may have {most} bytes at most");
+        let message = format!("the body is larger than {most} bytes");
         Self::new(413, "too_large", message)
     }
 
     /// A bug in the mock.
     pub fn defect() -> Self {
-        let message = "the mock failed at this request; please report it with the request";
+        let message = "the mock failed; please report this request as a bug";
         Self::new(500, "defect", message.into())
     }
 

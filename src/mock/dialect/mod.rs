@@ -2,13 +2,12 @@
 
 pub mod order;
 pub mod row_mutation;
-mod switch_enum;
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::routes::{DEFAULT_LIMIT, MAX_LIMIT};
-use crate::mock::dialect::switch_enum::switch_enum;
+use super::switch::{Choice, UpTo, switch_enum};
 
 switch_enum! {
     /// The response to a `limit` outside 1 to `max_limit`.
@@ -135,36 +134,69 @@ switch_enum! {
     }
 }
 
-/// The undocumented behaviour of one service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialect {
-    pub strict: Strict,
-    pub over_limit: OverLimit,
-    /// The largest page, 1 to 99.
-    pub max_limit: u64,
-    /// The default page size, 1 to 99.
-    pub default_limit: u64,
-    pub order: Order,
-    pub total: Total,
-    /// The cap of `total=capped`.
-    pub total_cap: u64,
-    pub past_end: PastEnd,
-    pub nulls: Nulls,
-    pub sender_type: SenderType,
-    pub extra_fields: ExtraFields,
-    pub ids: Ids,
-    pub short_pages: ShortPages,
+/// Defines a dialect's switches: the name, the type and the documented value of each.
+macro_rules! dialect {
+    ($($(#[$about:meta])* $name:ident: $kind:ty = $documented:expr),+ $(,)?) => {
+        /// The undocumented behaviour of one service.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Dialect {
+            $($(#[$about])* pub $name: $kind),+
+        }
+
+        impl Dialect {
+            /// Strictly as the interface document says; the simplest guess where it says nothing.
+            pub const DOCUMENTED: Self = Self { $($name: $documented),+ };
+
+            /// Sets one switch by its name.
+            ///
+            /// # Errors
+            /// What is wrong with the name or the value, and which ones exist.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+                let at = |problem: String| format!("{name}: {problem}");
+                match name {
+                    $(stringify!($name) => self.$name = value.parse().map_err(at)?,)+
+                    _ => {
+                        let names = [$(stringify!($name)),+].join(", ");
+                        return Err(format!(
+                            "a dialect has no switch {name:?}; there are {names}"
+                        ));
+                    }
+                }
+                Ok(())
+            }
+
+            /// Every switch with the values that it accepts.
+            #[must_use]
+            pub fn choices() -> Vec<(&'static str, Choice)> {
+                vec![$((stringify!($name), <$kind>::CHOICE)),+]
+            }
+
+            /// Every switch with its value, as text.
+            #[must_use]
+            pub fn switches(&self) -> Vec<(&'static str, String)> {
+                vec![$((stringify!($name), self.$name.to_string())),+]
+            }
+        }
+    };
 }
 
-/// The largest `total_cap`.
-const MOST_TOTAL: u64 = i64::MAX as u64;
-
-/// The values that a switch accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    Words(&'static [&'static str]),
-    /// A whole number from 1 to this.
-    UpTo(u64),
+dialect! {
+    strict: Strict = Strict::Yes,
+    over_limit: OverLimit = OverLimit::Refuse,
+    /// The largest page.
+    max_limit: UpTo<MAX_LIMIT> = UpTo::new(MAX_LIMIT),
+    /// The default page size.
+    default_limit: UpTo<MAX_LIMIT> = UpTo::new(DEFAULT_LIMIT),
+    order: Order = Order::Id,
+    total: Total = Total::Exact,
+    /// The cap of `total=capped`.
+    total_cap: UpTo<{ i64::MAX as u64 }> = UpTo::new(10_000),
+    past_end: PastEnd = PastEnd::Empty,
+    nulls: Nulls = Nulls::Documented,
+    sender_type: SenderType = SenderType::Documented,
+    extra_fields: ExtraFields = ExtraFields::None,
+    ids: Ids = Ids::Integer,
+    short_pages: ShortPages = ShortPages::None,
 }
 
 /// The bundles by name.
@@ -175,23 +207,6 @@ pub const BUNDLES: [(&str, Dialect); 3] = [
 ];
 
 impl Dialect {
-    /// Strictly as the interface document says; the simplest guess where it says nothing.
-    pub const DOCUMENTED: Self = Self {
-        strict: Strict::Yes,
-        over_limit: OverLimit::Refuse,
-        max_limit: MAX_LIMIT,
-        default_limit: DEFAULT_LIMIT,
-        order: Order::Id,
-        total: Total::Exact,
-        total_cap: 10_000,
-        past_end: PastEnd::Empty,
-        nulls: Nulls::Documented,
-        sender_type: SenderType::Documented,
-        extra_fields: ExtraFields::None,
-        ids: Ids::Integer,
-        short_pages: ShortPages::None,
-    };
-
     /// A service that answers whatever it can make sense of, and sends more than it must.
     pub const LENIENT: Self = Self {
         strict: Strict::No,
@@ -203,8 +218,8 @@ impl Dialect {
     /// The worst behaviour that a patient client can still read completely.
     pub const HOSTILE: Self = Self {
         over_limit: OverLimit::Clamp,
-        max_limit: 50,
-        default_limit: 10,
+        max_limit: UpTo::new(50),
+        default_limit: UpTo::new(10),
         order: Order::Ties,
         total: Total::Stale,
         nulls: Nulls::Both,
@@ -231,80 +246,6 @@ impl Dialect {
             && self.extra_fields == ExtraFields::None
             && self.ids == Ids::Integer
     }
-
-    /// Sets one switch by its name.
-    ///
-    /// # Errors
-    /// What is wrong with the name or the value, and which ones exist.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        fn read<T: FromStr<Err = String>>(name: &str, value: &str) -> Result<T, String> {
-            value
-                .parse()
-                .map_err(|problem| format!("{name}: {problem}"))
-        }
-        match name {
-            "strict" => self.strict = read(name, value)?,
-            "over_limit" => self.over_limit = read(name, value)?,
-            "max_limit" => self.max_limit = number(name, value, MAX_LIMIT)?,
-            "default_limit" => self.default_limit = number(name, value, MAX_LIMIT)?,
-            "order" => self.order = read(name, value)?,
-            "total" => self.total = read(name, value)?,
-            "total_cap" => self.total_cap = number(name, value, MOST_TOTAL)?,
-            "past_end" => self.past_end = read(name, value)?,
-            "nulls" => self.nulls = read(name, value)?,
-            "sender_type" => self.sender_type = read(name, value)?,
-            "extra_fields" => self.extra_fields = read(name, value)?,
-            "ids" => self.ids = read(name, value)?,
-            "short_pages" => self.short_pages = read(name, value)?,
-            _ => {
-                let names = self.switches().map(|(name, _)| name).join(", ");
-                return Err(format!(
-                    "a dialect has no switch {name:?}; there are {names}"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Every switch with the values that it accepts.
-    #[must_use]
-    pub const fn choices() -> [(&'static str, Choice); 13] {
-        [
-            ("strict", Choice::Words(Strict::WORDS)),
-            ("over_limit", Choice::Words(OverLimit::WORDS)),
-            ("max_limit", Choice::UpTo(MAX_LIMIT)),
-            ("default_limit", Choice::UpTo(MAX_LIMIT)),
-            ("order", Choice::Words(Order::WORDS)),
-            ("total", Choice::Words(Total::WORDS)),
-            ("total_cap", Choice::UpTo(MOST_TOTAL)),
-            ("past_end", Choice::Words(PastEnd::WORDS)),
-            ("nulls", Choice::Words(Nulls::WORDS)),
-            ("sender_type", Choice::Words(SenderType::WORDS)),
-            ("extra_fields", Choice::Words(ExtraFields::WORDS)),
-            ("ids", Choice::Words(Ids::WORDS)),
-            ("short_pages", Choice::Words(ShortPages::WORDS)),
-        ]
-    }
-
-    /// Every switch with its value, as text.
-    #[must_use]
-    pub fn switches(&self) -> [(&'static str, String); 13] {
-        [
-            ("strict", self.strict.to_string()),
-            ("over_limit", self.over_limit.to_string()),
-            ("max_limit", self.max_limit.to_string()),
-            ("default_limit", self.default_limit.to_string()),
-            ("order", self.order.to_string()),
-            ("total", self.total.to_string()),
-            ("total_cap", self.total_cap.to_string()),
-            ("past_end", self.past_end.to_string()),
-            ("nulls", self.nulls.to_string()),
-            ("sender_type", self.sender_type.to_string()),
-            ("extra_fields", self.extra_fields.to_string()),
-            ("ids", self.ids.to_string()),
-            ("short_pages", self.short_pages.to_string()),
-        ]
-    }
 }
 
 impl Default for Dialect {
@@ -328,13 +269,13 @@ impl FromStr for Dialect {
                 .map(|(_, dialect)| *dialect)
                 .ok_or_else(|| {
                     let names = BUNDLES.map(|(bundle, _)| bundle).join(", ");
-                    format!("there is no dialect {name:?}; there are {names}")
+                    format!("there is no dialect {name:?}; choose one of {names}")
                 })?,
         };
         for word in words {
             let (name, value) = word
                 .split_once('=')
-                .ok_or_else(|| format!("{word:?} is no switch=value, such as order=newest"))?;
+                .ok_or_else(|| format!("{word:?} is not switch=value, such as order=newest"))?;
             dialect.set(name, value)?;
         }
         Ok(dialect)
@@ -360,12 +301,4 @@ impl fmt::Display for Dialect {
         let (name, differences) = nearest.unwrap_or((&"documented", Vec::new()));
         write!(formatter, "{name}{}", differences.concat())
     }
-}
-
-fn number(name: &str, value: &str, most: u64) -> Result<u64, String> {
-    value
-        .parse()
-        .ok()
-        .filter(|number| (1..=most).contains(number))
-        .ok_or_else(|| format!("{name}: must be a whole number from 1 to {most}, not {value:?}"))
 }

@@ -26,7 +26,7 @@ pub struct RowMutation {
 
 /// The aspects in which rows are changed, each with its own random numbers.
 #[derive(Clone, Copy)]
-enum Concern {
+enum Aspect {
     Sender = 1,
     Nulls = 2,
     SenderNulls = 3,
@@ -64,13 +64,13 @@ impl RowMutation {
             return row.to_vec();
         };
         if kind == Kind::Message {
-            self.bend_sender(id, &mut fields);
+            self.mutate_sender(id, &mut fields);
         }
-        self.leave_out(self.dice(id, kind, Concern::Nulls), &mut fields);
+        self.leave_out(self.draw(id, kind, Aspect::Nulls), &mut fields);
         if self.dialect.extra_fields == ExtraFields::Some {
-            add_fields(kind, self.dice(id, kind, Concern::Extra), &mut fields);
+            add_fields(kind, self.draw(id, kind, Aspect::Extra), &mut fields);
         }
-        self.bend_id(&mut fields);
+        self.mutate_id(&mut fields);
         Value::Object(fields).to_string().into_bytes()
     }
 
@@ -82,10 +82,10 @@ impl RowMutation {
         }
     }
 
-    fn bend_sender(&self, id: u64, fields: &mut Row) {
-        let mut dice = self.dice(id, Kind::Message, Concern::Sender);
-        if self.dialect.sender_type == SenderType::Others && dice.below(6) == 0 {
-            let (sender_type, sender) = match dice.below(3) {
+    fn mutate_sender(&self, id: u64, fields: &mut Row) {
+        let mut draw = self.draw(id, Kind::Message, Aspect::Sender);
+        if self.dialect.sender_type == SenderType::Others && draw.below(6) == 0 {
+            let (sender_type, sender) = match draw.below(3) {
                 0 => ("bot", json!({"id": 9001, "title": "Help bot"})),
                 1 => ("system", json!({"component": "routing"})),
                 _ => (
@@ -98,17 +98,17 @@ impl RowMutation {
         }
         let of_user = fields.get("sender_type").and_then(Value::as_str) == Some("user");
         if let Some(Value::Object(sender)) = fields.get_mut("sender") {
-            self.leave_out(self.dice(id, Kind::Message, Concern::SenderNulls), sender);
+            self.leave_out(self.draw(id, Kind::Message, Aspect::SenderNulls), sender);
             if self.dialect.extra_fields == ExtraFields::Some {
                 sender.insert("role".into(), "member".into());
             }
             if of_user {
-                self.bend_id(sender);
+                self.mutate_id(sender);
             }
         }
     }
 
-    fn leave_out(&self, mut dice: Draw, fields: &mut Row) {
+    fn leave_out(&self, mut draw: Draw, fields: &mut Row) {
         let (null, missing) = match self.dialect.nulls {
             Nulls::Documented => return,
             Nulls::Null => (200, 0),
@@ -117,7 +117,7 @@ impl RowMutation {
         };
         let mut left_out = Vec::new();
         for (name, value) in fields.iter_mut().filter(|(name, _)| *name != "id") {
-            let chance = dice.below(1000);
+            let chance = draw.below(1000);
             if chance < null {
                 *value = Value::Null;
             } else if chance < null + missing {
@@ -129,7 +129,7 @@ impl RowMutation {
         }
     }
 
-    fn bend_id(&self, fields: &mut Row) {
+    fn mutate_id(&self, fields: &mut Row) {
         let Some(value) = fields.get_mut("id") else {
             return;
         };
@@ -141,27 +141,27 @@ impl RowMutation {
         }
     }
 
-    fn dice(&self, id: u64, kind: Kind, concern: Concern) -> Draw {
+    fn draw(&self, id: u64, kind: Kind, aspect: Aspect) -> Draw {
         Draw::new(
             self.seed,
             Stream::RowMutation,
             id,
-            (kind as u64) << 8 | concern as u64,
+            (kind as u64) << 8 | aspect as u64,
         )
     }
 }
 
-fn add_fields(kind: Kind, mut dice: Draw, fields: &mut Row) {
+fn add_fields(kind: Kind, mut draw: Draw, fields: &mut Row) {
     let added = match kind {
         Kind::User => json!({
-            "locale": dice.pick(&["en", "de", "pt-BR"]),
-            "tags": ["web", dice.pick(&["vip", "trial"])],
-            "score": dice.below(1000) as f64 / 8.0,
-            "company": {"id": dice.below(500), "plan": null},
+            "locale": draw.pick(&["en", "de", "pt-BR"]),
+            "tags": ["web", draw.pick(&["vip", "trial"])],
+            "score": draw.below(1000) as f64 / 8.0,
+            "company": {"id": draw.below(500), "plan": null},
         }),
         Kind::Message => json!({
             "edited_at": null,
-            "reactions": [{"emoji": dice.pick(&["👍", "🎉"]), "count": dice.below(4)}],
+            "reactions": [{"emoji": draw.pick(&["👍", "🎉"]), "count": draw.below(4)}],
         }),
     };
     if let Value::Object(added) = added {
@@ -176,37 +176,37 @@ mod tests {
 
     const MESSAGE: &str = r#"{"id":7,"body":"hi","read_by_user":true,"sender_type":"user","sender":{"id":42,"name":"Zoë","email":"z@example.com"}}"#;
 
-    fn bent(dialect: &str, seed: u64, kind: Kind, row: &str) -> Row {
+    fn mutated(dialect: &str, seed: u64, kind: Kind, row: &str) -> Row {
         let dialect = dialect.parse().unwrap();
         serde_json::from_slice(&RowMutation { dialect, seed }.row(kind, row.as_bytes())).unwrap()
     }
 
     #[test]
     fn ids_change_their_shape_and_the_user_keeps_being_the_sender() {
-        let row = bent("ids=text", 1, Kind::Message, MESSAGE);
+        let row = mutated("ids=text", 1, Kind::Message, MESSAGE);
         assert_eq!(
             (&row["id"], &row["sender"]["id"]),
             (&json!("7"), &json!("42"))
         );
-        let row = bent("ids=large", 1, Kind::Message, MESSAGE);
+        let row = mutated("ids=large", 1, Kind::Message, MESSAGE);
         assert_eq!(row["id"], json!(LARGE + 7));
         assert_eq!(row["sender"]["id"], json!(LARGE + 42));
     }
 
     proptest! {
         #[test]
-        fn the_id_is_never_left_out_and_rows_are_bent_alike_each_time(seed: u64, id in 1_u64..1 << 50) {
+        fn the_id_is_never_left_out_and_rows_are_mutated_alike_each_time(seed: u64, id in 1_u64..1 << 50) {
             let message = MESSAGE.replace("\"id\":7", &format!("\"id\":{id}"));
-            let row = bent("hostile", seed, Kind::Message, &message);
+            let row = mutated("hostile", seed, Kind::Message, &message);
             prop_assert_eq!(&row["id"], &json!(id));
-            prop_assert_eq!(row, bent("hostile", seed, Kind::Message, &message));
+            prop_assert_eq!(row, mutated("hostile", seed, Kind::Message, &message));
         }
     }
 
     #[test]
-    fn every_kind_of_bend_happens() {
+    fn every_kind_of_mutation_happens() {
         let rows: Vec<Row> = (0..300)
-            .map(|seed| bent("hostile", seed, Kind::Message, MESSAGE))
+            .map(|seed| mutated("hostile", seed, Kind::Message, MESSAGE))
             .collect();
         let sender_type = |word: &str| {
             rows.iter()

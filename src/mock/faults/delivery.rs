@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::mock::faults::fault::{ContentType, ErrorCode, Fault, Length};
+use super::argument::ContentType;
 
 /// How a response is sent. By default at once, unchanged and whole, which costs nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Delivery {
 pub enum Change {
     /// Another status; without a body, the mock writes its own.
     Status {
-        code: ErrorCode,
+        code: u16,
         retry_after: Option<u64>,
         body: Option<String>,
     },
@@ -57,8 +57,14 @@ pub struct Drip {
     pub pause: Duration,
 }
 
-/// Sent instead of JSON if no other text is given.
-const GARBAGE: &str = "{\"limit\": 99, \"offset\": <html><body>Bad Gateway</body></html>";
+/// What one fault does to a response.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Delay(Duration),
+    Change(Change),
+    End(Ending),
+    Drip(Drip),
+}
 
 impl Delivery {
     /// Whether the response is sent as if there were no faults.
@@ -93,65 +99,26 @@ impl Delivery {
         !self.delay.is_zero() || self.drip.is_some()
     }
 
-    /// Whether a fault of this kind can still be added. Delays add up, and a drip combines with
-    /// everything; of the others, a response has at most one.
-    pub(super) fn has_room_for(&self, fault: &Fault) -> bool {
-        match fault {
-            Fault::Latency(_) => true,
-            Fault::Drip { .. } => self.drip.is_none(),
-            _ => self.change.is_none() && self.ending == Ending::Whole,
+    /// Whether an effect can still be added. Delays add up, and a drip combines with everything; of
+    /// the others, a response has at most one.
+    pub(super) fn has_room_for(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Delay(_) => true,
+            Effect::Drip(_) => self.drip.is_none(),
+            Effect::Change(_) | Effect::End(_) => {
+                self.change.is_none() && self.ending == Ending::Whole
+            }
         }
     }
 
-    /// Adds one fault; `chances` are the two numbers in `[0, 1)` that a latency is drawn from.
-    pub(super) fn add(&mut self, fault: &Fault, chances: (f64, f64)) {
-        match fault {
-            Fault::Latency(latency) => {
-                self.delay = self
-                    .delay
-                    .saturating_add(latency.draw(chances.0, chances.1));
-            }
-            Fault::Drip { bytes, pause } => {
-                self.drip = Some(Drip {
-                    bytes: *bytes,
-                    pause: pause.duration(),
-                });
-            }
-            Fault::Status {
-                code,
-                retry_after,
-                body,
-            } => {
-                self.change = Some(Change::Status {
-                    code: *code,
-                    retry_after: *retry_after,
-                    body: body.clone(),
-                });
-            }
-            Fault::Garbage { text } => {
-                let text = text.clone().unwrap_or_else(|| GARBAGE.into());
-                self.change = Some(Change::Garbage(text));
-            }
-            Fault::WrongContentType { content_type } => {
-                self.change = Some(Change::ContentType(content_type.clone()));
-            }
-            Fault::Reset { after_bytes } => {
-                self.ending = Ending::Reset {
-                    after_bytes: *after_bytes,
-                };
-            }
-            Fault::Truncate { at, length } => {
-                self.ending = match length {
-                    Length::Declared => Ending::Close { after_bytes: *at },
-                    Length::Honest => Ending::Short { bytes: *at },
-                };
-            }
-            Fault::Stall { after_bytes } => {
-                self.ending = Ending::Stall {
-                    after_bytes: *after_bytes,
-                };
-            }
-            Fault::StaleKeepalive => self.ending = Ending::Stale,
+    /// Adds the effect of a rule, which is given as written.
+    pub(super) fn add(&mut self, effect: Effect, rule: &Arc<str>) {
+        match effect {
+            Effect::Delay(delay) => self.delay = self.delay.saturating_add(delay),
+            Effect::Drip(drip) => self.drip = Some(drip),
+            Effect::Change(change) => self.change = Some(change),
+            Effect::End(ending) => self.ending = ending,
         }
+        self.rules.push(Arc::clone(rule));
     }
 }

@@ -264,7 +264,7 @@ impl<'text> Cursor<'text> {
                         u32::from_str_radix(code, 16)
                             .ok()
                             .and_then(char::from_u32)
-                            .ok_or_else(|| format!("\\u{{{code}}} is no character"))?
+                            .ok_or_else(|| format!("\\u{{{code}}} is not a character"))?
                     }
                     Some(same @ ('"' | '\\')) => same,
                     Some(other) => {
@@ -312,7 +312,7 @@ pub(super) fn quoted(name: &str, value: Value<'_>) -> Result<String, String> {
     match value {
         Value::Quoted(text) => Ok(text),
         other => Err(format!(
-            "{name} must stand in quotes, as in \"...\", not {other}"
+            "{name} must be in quotes, as in \"...\", not {other}"
         )),
     }
 }

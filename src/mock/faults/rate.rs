@@ -6,16 +6,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-/// What a refused request is told about the wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Says {
-    /// `Retry-After`, in whole seconds (RFC 9110, section 10.2.3).
-    #[default]
-    RetryAfter,
-    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset` (an epoch in seconds), on every answer.
-    Headers,
-    /// Only the status.
-    Nothing,
+use crate::mock::switch::switch_enum;
+
+switch_enum! {
+    /// What a refused request is told about the wait.
+    Says {
+        /// `Retry-After`, in whole seconds (RFC 9110, section 10.2.3).
+        RetryAfter = "retry_after",
+        /// `X-RateLimit-Limit`, `-Remaining` and `-Reset` (an epoch in seconds), on every answer.
+        Headers = "headers",
+        /// Only the status.
+        Nothing = "nothing",
+    }
 }
 
 /// How many requests a lane accepts; more are refused.
@@ -69,7 +71,9 @@ impl FromStr for Rate {
         let per_second: f64 = first
             .strip_suffix("/s")
             .and_then(|number| number.parse().ok())
-            .ok_or_else(|| format!("a rate begins as 10/s, not as {first:?}"))?;
+            .ok_or_else(|| {
+                format!("a rate begins with requests per second, such as 10/s, not {first:?}")
+            })?;
         let mut burst = (per_second as u64).max(1);
         let mut says = Says::default();
         let mut status = 429;
@@ -80,7 +84,9 @@ impl FromStr for Rate {
                         .parse()
                         .map_err(|_| format!("burst: must be a whole number, not {value:?}"))?;
                 }
-                Some(("says", value)) => says = value.parse()?,
+                Some(("says", value)) => {
+                    says = value.parse().map_err(|error| format!("says: {error}"))?
+                }
                 Some(("status", "429")) => status = 429,
                 Some(("status", "503")) => status = 503,
                 Some(("status", value)) => {
@@ -88,7 +94,7 @@ impl FromStr for Rate {
                 }
                 _ => {
                     return Err(format!(
-                        "{word:?} is none of burst=N, says=WORD, status=CODE"
+                        "{word:?} is not one of burst=N, says=WORD, status=CODE"
                     ));
                 }
             }
@@ -113,31 +119,6 @@ impl fmt::Display for Rate {
             429 => Ok(()),
             _ => write!(formatter, " status={status}"),
         }
-    }
-}
-
-impl FromStr for Says {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "retry_after" => Ok(Self::RetryAfter),
-            "headers" => Ok(Self::Headers),
-            "nothing" => Ok(Self::Nothing),
-            _ => Err(format!(
-                "says: {word:?} is none of retry_after, headers, nothing"
-            )),
-        }
-    }
-}
-
-impl fmt::Display for Says {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::RetryAfter => "retry_after",
-            Self::Headers => "headers",
-            Self::Nothing => "nothing",
-        })
     }
 }
 

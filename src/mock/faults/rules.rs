@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::mock::faults::delivery::Delivery;
-use crate::mock::faults::fault::{Fault, Latency};
 use crate::mock::faults::rule::Rule;
 use crate::mock::request_key::{Attempts, Purpose, RequestKey, unit};
 use crate::mock::routes::Route;
@@ -25,7 +24,7 @@ pub struct RuleId(pub u64);
 
 /// An active rule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct ActiveRule {
     pub id: RuleId,
     pub rule: Rule,
     /// How often it fired.
@@ -68,9 +67,9 @@ impl Rules {
     }
 
     /// The active rules, in their order.
-    pub fn list(&self) -> Vec<Standing> {
+    pub fn list(&self) -> Vec<ActiveRule> {
         let armed = self.read();
-        armed.iter().map(Armed::standing).collect()
+        armed.iter().map(Armed::active).collect()
     }
 
     /// How to answer a request; counts one more attempt of it for each rule that it matches.
@@ -107,8 +106,8 @@ impl Armed {
         }
     }
 
-    fn standing(&self) -> Standing {
-        Standing {
+    fn active(&self) -> ActiveRule {
+        ActiveRule {
             id: self.id,
             rule: self.rule.clone(),
             fired: self.fired.load(Ordering::Relaxed),
@@ -127,20 +126,20 @@ impl Armed {
         if !on.matches(request) {
             return;
         }
-        let drawn = matches!(fault, Fault::Latency(Latency::Lognormal { .. }));
-        let counted = attempt.is_some() || every.is_some() || p.is_some() || drawn;
+        let counted = attempt.is_some() || every.is_some() || p.is_some() || fault.is_random();
         let number = if counted { self.seen.next(request) } else { 1 };
         let seed = blend(&[seed, self.salt]);
         let chance = |purpose| request.chance(seed, purpose, number);
-        let fires = attempt.is_none_or(|attempt| attempt.get() == number)
+        let is_due = attempt.is_none_or(|attempt| attempt.get() == number)
             && every.is_none_or(|every| is_turn(request, number, every))
-            && p.is_none_or(|p| p.holds(unit(chance(Purpose::Fault))))
-            && delivery.has_room_for(fault)
-            && times.is_none_or(|times| self.spend(request, times));
-        if fires {
-            let bits = chance(Purpose::Latency);
-            delivery.add(fault, (unit(bits), unit(blend(&[bits]))));
-            delivery.rules.push(Arc::clone(&self.text));
+            && p.is_none_or(|p| p.holds(unit(chance(Purpose::Fault))));
+        if !is_due {
+            return;
+        }
+        let bits = chance(Purpose::Latency);
+        let effect = fault.effect((unit(bits), unit(blend(&[bits]))));
+        if delivery.has_room_for(&effect) && times.is_none_or(|times| self.spend(request, times)) {
+            delivery.add(effect, &self.text);
             self.fired.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -155,9 +154,10 @@ impl Armed {
 fn is_turn(request: &RequestKey, attempt: u64, every: NonZeroU64) -> bool {
     let limit = request.limit.max(1);
     // An offset between two pages has no page number.
-    let page = match request.offset.is_multiple_of(limit) {
-        true => request.offset / limit,
-        false => request.hash(),
+    let page = if request.offset.is_multiple_of(limit) {
+        request.offset / limit
+    } else {
+        request.hash()
     };
     let number = match request.route {
         Route::Users => page,

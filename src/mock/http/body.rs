@@ -16,8 +16,8 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use crate::clock::Clock;
 use crate::mock::chunks::Chunks;
 use crate::mock::http::exchange::Sent;
-use crate::mock::http::heads::Answering;
-use crate::mock::http::socket::Cue;
+use crate::mock::http::head_timeout::Answering;
+use crate::mock::http::socket::CloseSignal;
 
 /// Pieces that are written to the socket without joining them, if they are few.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Pieces {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let mut taken = Chunks::default();
         while let Some(front) = self.pieces.as_mut_slice().first_mut() {
-            let wanted = count - taken.len();
+            let wanted = count - taken.length();
             if wanted < front.len() {
                 taken.push(front.split_to(wanted));
                 break;
@@ -40,7 +40,7 @@ impl Pieces {
             taken.push(std::mem::take(front));
             let _ = self.pieces.next();
         }
-        self.remaining -= taken.len();
+        self.remaining -= taken.length();
         taken.into()
     }
 }
@@ -50,7 +50,7 @@ const MANY_PIECES: usize = 32;
 
 impl From<Chunks> for Pieces {
     fn from(chunks: Chunks) -> Self {
-        let remaining = chunks.len();
+        let remaining = chunks.length();
         let mut pieces = chunks.into_iter();
         if pieces.len() > MANY_PIECES {
             let mut joined = Vec::with_capacity(remaining);
@@ -95,7 +95,7 @@ impl Buf for Pieces {
 /// The body of one response.
 #[derive(Debug)]
 pub struct Body {
-    /// What is not sent yet.
+    /// The part not sent yet.
     rest: Pieces,
     /// The number of bytes that Content-Length promises beyond that.
     missing: u64,
@@ -103,8 +103,8 @@ pub struct Body {
     /// Notified once all of it was passed on.
     sent: Option<Arc<dyn Sent>>,
     /// Notified once the last byte was passed on, if the connection then ends.
-    cue: Option<Arc<Cue>>,
-    /// Held until all of it was passed on.
+    signal: Option<Arc<CloseSignal>>,
+    /// Kept until the whole body was handed to the socket.
     answering: Option<Answering>,
 }
 
@@ -133,7 +133,7 @@ impl Body {
             missing: 0,
             drip: None,
             sent: None,
-            cue: None,
+            signal: None,
             answering: None,
         }
     }
@@ -146,20 +146,20 @@ impl Body {
             missing: 0,
             drip: None,
             sent: None,
-            cue: None,
+            signal: None,
             answering: None,
         }
     }
 
-    /// The first `bytes` of it, then the cue.
-    pub fn cut(chunks: Chunks, bytes: u64, cue: &Arc<Cue>) -> Self {
+    /// The first `bytes` of it, then the signal.
+    pub fn cut(chunks: Chunks, bytes: u64, signal: &Arc<CloseSignal>) -> Self {
         let mut all = Pieces::from(chunks);
         Self {
             rest: all.split_front(bytes),
             missing: all.remaining as u64,
             drip: None,
             sent: None,
-            cue: Some(Arc::clone(cue)),
+            signal: Some(Arc::clone(signal)),
             answering: None,
         }
     }
@@ -178,13 +178,13 @@ impl Body {
 
 impl Body {
     /// The same; when it ends, so does the `answering`.
-    pub fn ending(mut self, answering: Answering) -> Self {
+    pub fn until_sent(mut self, answering: Answering) -> Self {
         self.answering = Some(answering);
         self
     }
 
     /// The same; `sent` is notified once all of it was passed on.
-    pub fn telling(mut self, sent: Option<Arc<dyn Sent>>) -> Self {
+    pub fn notifying(mut self, sent: Option<Arc<dyn Sent>>) -> Self {
         self.sent = sent;
         self
     }
@@ -228,11 +228,11 @@ impl HttpBody for Body {
             sent.sent();
         }
         if !body.rest.has_remaining()
-            && let Some(cue) = &body.cue
+            && let Some(signal) = &body.signal
         {
-            cue.reach();
+            signal.reach();
             if frame.is_none() {
-                // The task that waits for the cue ends the connection.
+                // The task that waits for the signal ends the connection.
                 return Poll::Pending;
             }
         }
@@ -240,7 +240,7 @@ impl HttpBody for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.cue.is_none() && !self.rest.has_remaining()
+        self.signal.is_none() && !self.rest.has_remaining()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -251,8 +251,8 @@ impl HttpBody for Body {
 impl Drop for Body {
     fn drop(&mut self) {
         // A response without a body, as to HEAD, ends as well.
-        if let Some(cue) = &self.cue {
-            cue.reach();
+        if let Some(signal) = &self.signal {
+            signal.reach();
         }
     }
 }

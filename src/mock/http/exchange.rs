@@ -64,14 +64,14 @@ impl Answer {
 
     /// Applies the delivery's changes to the response, and has it sent in this delivery.
     #[must_use]
-    pub fn in_manner(mut self, delivery: Delivery, clock: &Clock) -> Self {
+    pub fn delivered(mut self, delivery: Delivery, clock: &Clock) -> Self {
         match &delivery.change {
             Some(Change::Status {
                 code,
                 retry_after,
                 body,
             }) => {
-                self.status = code.number();
+                self.status = *code;
                 self.content_type = JSON;
                 self.headers.clear();
                 if let Some(seconds) = retry_after {
@@ -79,9 +79,7 @@ impl Answer {
                 }
                 self.body = match body {
                     Some(body) => body.clone().into(),
-                    None => Refusal::by_fault(code.number(), code.reason())
-                        .body()
-                        .into(),
+                    None => Refusal::by_fault(*code).body().into(),
                 };
             }
             Some(Change::Garbage(text)) => {

@@ -2,5 +2,5 @@
 
 pub(super) mod body;
 pub mod exchange;
-pub(super) mod heads;
+pub(super) mod head_timeout;
 pub(super) mod socket;

@@ -13,7 +13,7 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 
 use crate::clock::Clock;
-use crate::mock::http::heads::Heads;
+use crate::mock::http::head_timeout::Heads;
 
 /// How to end a connection before HTTP would.
 #[derive(Clone, Debug)]
@@ -26,16 +26,16 @@ pub enum Exit {
     Stall(Clock),
 }
 
-/// When to end a connection. A response plans the exit, its body triggers the cue when it passes on
+/// When to end a connection. A response plans the exit, its body triggers the signal when it passes on
 /// its last byte, and the wire sees when that byte was written.
 #[derive(Debug, Default)]
-pub struct Cue {
+pub struct CloseSignal {
     exit: OnceLock<Exit>,
     reached: AtomicBool,
     written: AtomicBool,
 }
 
-impl Cue {
+impl CloseSignal {
     /// Plans how to end the connection; the first plan wins.
     pub fn plan(&self, exit: Exit) {
         let _ = self.exit.set(exit);
@@ -58,20 +58,20 @@ impl Cue {
     }
 }
 
-/// A socket that reports when everything up to the cue was written.
+/// A socket that reports when everything up to the signal was written.
 #[derive(Debug)]
 pub struct Wire {
     stream: TokioIo<TcpStream>,
-    cue: Arc<Cue>,
+    signal: Arc<CloseSignal>,
     heads: Arc<Heads>,
 }
 
 impl Wire {
     /// Sends on a socket.
-    pub fn new(stream: TcpStream, cue: Arc<Cue>, heads: Arc<Heads>) -> Self {
+    pub fn new(stream: TcpStream, signal: Arc<CloseSignal>, heads: Arc<Heads>) -> Self {
         Self {
             stream: TokioIo::new(stream),
-            cue,
+            signal,
             heads,
         }
     }
@@ -177,15 +177,15 @@ impl Write for Wire {
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let wire = self.get_mut();
         ready!(Pin::new(&mut wire.stream).poll_flush(context))?;
-        if wire.cue.reached.load(Ordering::Relaxed) {
-            wire.cue.written.store(true, Ordering::Relaxed);
+        if wire.signal.reached.load(Ordering::Relaxed) {
+            wire.signal.written.store(true, Ordering::Relaxed);
         }
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let wire = self.get_mut();
-        if wire.cue.is_planned() {
+        if wire.signal.is_planned() {
             // The exit closes the socket, so it must still be open.
             return Poll::Pending;
         }

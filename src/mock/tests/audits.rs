@@ -11,7 +11,7 @@ use crate::mock::audit::List;
 use crate::mock::drift::{Change, Drift, Which};
 use crate::mock::faults::rule::read_rules;
 use crate::mock::http::exchange::Call;
-use crate::mock::lane::{Habits, Lane, Parts};
+use crate::mock::lane::{Lane, LaneOptions, Parts};
 use crate::mock::routes::{Route, Target};
 use crate::mock::world::World;
 
@@ -21,9 +21,9 @@ fn lane(users: u64, dialect: &str) -> Arc<Lane> {
         secret: "mock_secret".into(),
         vendor: "example".into(),
         world: Arc::new(World::new(3, users, 5, 5).unwrap()),
-        habits: Habits {
+        options: LaneOptions {
             dialect: dialect.parse().unwrap(),
-            ..Habits::default()
+            ..LaneOptions::default()
         },
     }))
 }
@@ -46,6 +46,17 @@ fn read(lane: &Arc<Lane>, path: &str) -> Vec<u64> {
     let rows = page["users"].as_array().or(page["messages"].as_array());
     let ids = rows.unwrap().iter().map(|row| row["id"].as_u64().unwrap());
     ids.collect()
+}
+
+/// Changes the users once their first page was sent.
+fn after_one_page(lane: &Lane, change: Change) {
+    lane.drifts.add(Drift {
+        pages: 0,
+        route: Route::Users,
+        user: None,
+        after: 1,
+        change,
+    });
 }
 
 proptest! {
@@ -103,91 +114,13 @@ proptest! {
 }
 
 #[test]
-fn the_request_that_lost_a_row_is_named_with_what_happened() {
-    let lane = lane(30, "documented");
-    lane.drifts.add(Drift {
-        pages: 0,
-        route: Route::Users,
-        user: None,
-        after: 1,
-        change: Change::Delete(Which::First(3)),
-    });
-    let before = lane.world().view().user_ids();
-    let mut held = read(&lane, "/external/users?offset=0&limit=10");
-    held.extend(read(&lane, "/external/users?offset=10&limit=10"));
-    held.extend(read(&lane, "/external/users?offset=20&limit=10"));
-    let audit = lane.audit(List::Users, &held).unwrap();
-    let missing: Vec<u64> = audit.missing.iter().map(|lost| lost.id).collect();
-    assert_eq!(missing, before[10..13]);
-    assert_eq!(audit.missing[0].request, Some(2));
-    assert_eq!(
-        audit.missing[0].why,
-        "it stood at place 10 when request 1 read the places below 10, and at place 7 when request \
-         2 went on from 10"
-    );
-    assert!(audit.repeated.is_empty());
-}
-
-#[test]
-fn a_reader_that_drops_rows_or_makes_them_up_is_told_so() {
-    let lane = lane(5, "ids=large");
-    let mut held = read(&lane, "/external/users");
-    let dropped = held.remove(1);
-    held.push(held[0]);
-    held.push(7);
-    let audit = lane.audit(List::Users, &held).unwrap();
-    assert_eq!(audit.missing.len(), 1);
-    assert_eq!(dropped, audit.missing[0].id);
-    assert!(
-        audit.missing[0]
-            .why
-            .contains("request 1 was answered with it")
-    );
-    assert_eq!(audit.repeated[0].requests, [1]);
-    assert_eq!(audit.unexpected, [7]);
-}
-
-#[test]
-fn messages_are_audited_a_user_at_a_time() {
-    let lane = lane(3, "documented");
-    let user_id = lane.world().view().user_ids()[1];
-    let first = read(
-        &lane,
-        &format!("/external/users/{user_id}/messages?limit=2"),
-    );
-    let list = List::Messages { user_id };
-    let audit = lane.audit(list, &first).unwrap();
-    assert_eq!(audit.missing.len(), 3);
-    assert!(audit.missing.iter().all(|lost| lost.request.is_none()));
-    assert!(
-        audit.missing[0]
-            .why
-            .contains("no request asked for its place, 2")
-    );
-    lane.forget();
-    let rest = read(
-        &lane,
-        &format!("/external/users/{user_id}/messages?offset=2"),
-    );
-    let audit = lane.audit(list, &[first, rest].concat()).unwrap();
-    assert!(audit.missing.is_empty());
-    assert!(lane.audit(List::Messages { user_id: 1 }, &[]).is_err());
-}
-
-#[test]
 fn a_change_goes_on_past_rows_that_are_gone_and_takes_ids_as_they_were_sent() {
     let lane = lane(9, "ids=large");
     let ids = read(&lane, "/external/users");
     lane.world()
         .remove_user(lane.world().view().user_ids()[1])
         .unwrap();
-    lane.drifts.add(Drift {
-        pages: 0,
-        route: Route::Users,
-        user: None,
-        after: 1,
-        change: Change::Delete(Which::Ids(vec![ids[1], ids[2]])),
-    });
+    after_one_page(&lane, Change::Delete(Which::Ids(vec![ids[1], ids[2]])));
     read(&lane, "/external/users");
     let left = read(&lane, "/external/users");
     assert_eq!(left, [&ids[..1], &ids[3..]].concat());
@@ -201,13 +134,7 @@ fn what_was_cut_behind_its_end_was_not_cut() {
     {
         lane.rules.add(rule);
     }
-    lane.drifts.add(Drift {
-        pages: 0,
-        route: Route::Users,
-        user: None,
-        after: 1,
-        change: Change::Add(1),
-    });
+    after_one_page(&lane, Change::Add(1));
     let held = read(&lane, "/external/users");
     assert_eq!(lane.drifts.waiting(), 0);
     assert!(lane.audit(List::Users, &held).unwrap().missing.is_empty());
@@ -219,18 +146,12 @@ fn a_page_that_is_late_is_none_before_it_was_sent() {
     for rule in read_rules("users: latency(60000)").unwrap() {
         lane.rules.add(rule);
     }
-    lane.drifts.add(Drift {
-        pages: 0,
-        route: Route::Users,
-        user: None,
-        after: 1,
-        change: Change::Add(1),
-    });
+    after_one_page(&lane, Change::Add(1));
     read(&lane, "/external/users");
     assert_eq!(lane.drifts.waiting(), 1);
     let audit = lane.audit(List::Users, &[]).unwrap();
     assert!(
-        audit.missing[0].why.contains("did not come whole"),
+        audit.missing[0].why.contains("was incomplete"),
         "{}",
         audit.missing[0].why
     );
@@ -243,9 +164,9 @@ fn an_audit_of_what_was_forgotten_is_refused() {
         secret: "mock_secret".into(),
         vendor: "example".into(),
         world: Arc::new(World::new(3, 9, 0, 0).unwrap()),
-        habits: Habits {
+        options: LaneOptions {
             journal: 2,
-            ..Habits::default()
+            ..LaneOptions::default()
         },
     }));
     for _ in 0..3 {

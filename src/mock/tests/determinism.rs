@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
-use super::{connect, request};
+use super::stub::connect;
 use crate::mock::faults::rule::read_rules;
-use crate::mock::lane::Habits;
+use crate::mock::lane::LaneOptions;
 use crate::mock::server::{MockServer, Options};
 use crate::mock::world::World;
 
@@ -24,19 +24,16 @@ fn answers(dialect: &str, paths: &[String]) -> Vec<(String, Vec<u8>)> {
     let world = Arc::new(World::new(11, 60, 0, 150).unwrap());
     let options = Options {
         secret: Some("mock_secret".into()),
-        habits: Habits {
+        lane: LaneOptions {
             dialect: dialect.parse().unwrap(),
             rules: read_rules(RULES).unwrap(),
-            ..Habits::default()
+            ..LaneOptions::default()
         },
         ..Options::default()
     };
     let server = MockServer::start(world, options).unwrap();
-    let headers = [
-        "Authorization: Bearer mock_secret".to_owned(),
-        format!("Accept: {}", super::ACCEPT),
-        "Connection: close".to_owned(),
-    ];
+    let headers = "Host: localhost\r\nAuthorization: Bearer mock_secret\r\n\
+                   Accept: application/vnd.example.v1+json\r\nConnection: close\r\n\r\n";
     let (waiting, answered) = (Mutex::new(paths.to_vec()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
@@ -45,10 +42,9 @@ fn answers(dialect: &str, paths: &[String]) -> Vec<(String, Vec<u8>)> {
                     let Some(path) = waiting.lock().unwrap().pop() else {
                         return;
                     };
-                    let mut stream = connect(&server);
-                    stream
-                        .write_all(request("GET", &path, &headers).as_bytes())
-                        .unwrap();
+                    let mut stream = connect(server.port());
+                    let request = format!("GET {path} HTTP/1.1\r\n{headers}");
+                    stream.write_all(request.as_bytes()).unwrap();
                     let mut bytes = Vec::new();
                     // A reset is an error after the bytes that came before it.
                     let _ = stream.read_to_end(&mut bytes);

@@ -88,7 +88,7 @@ fn what_is_no_rule_is_told_with_its_place() {
             "users: status(503, code=500)",
             "code was given more than once",
         ),
-        ("users: status(503, body=no)", "body must stand in quotes"),
+        ("users: status(503, body=no)", "body must be in quotes"),
         ("users: latency(-1)", "latency must be from 0 to"),
         ("users: latency(NaN)", "latency must be a number, not NaN"),
         ("users: latency(lognormal(1, 2, 3))", "lognormal takes"),

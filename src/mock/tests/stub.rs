@@ -12,11 +12,11 @@ use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::mock::chunks::Chunks;
-use crate::mock::connection::converse;
+use crate::mock::connection::serve_connection;
 use crate::mock::faults::rule::read_rules;
 use crate::mock::faults::rules::Rules;
 use crate::mock::http::exchange::{Answer, Call};
-use crate::mock::journal::Asked;
+use crate::mock::journal::PageArguments;
 use crate::mock::request_key::RequestKey;
 use crate::mock::responder::Responder;
 use crate::mock::routes::{MAX_LIMIT, Target};
@@ -43,13 +43,13 @@ impl Responder for Stub {
             .and_then(|query| query.strip_prefix("offset="));
         let offset = offset.and_then(|offset| offset.parse().ok()).unwrap_or(0);
         let limit = MAX_LIMIT;
-        let key = RequestKey::new(target, Some(Asked { offset, limit }));
+        let key = RequestKey::new(target, Some(PageArguments { offset, limit }));
         let delivery = self.rules.choose(5, &key);
         let body = match &self.body {
             Some(body) => Chunks::from(body.clone()),
             None => chunks(&call.uri.to_string()),
         };
-        Answer::json(200, body).in_manner(delivery, &self.clock)
+        Answer::json(200, body).delivered(delivery, &self.clock)
     }
 
     fn malformed(&self) {
@@ -122,7 +122,7 @@ impl Server {
                     };
                     let (responder, tell) = (Arc::clone(&responder), tell.clone());
                     tokio::spawn(async move {
-                        converse(stream, responder).await;
+                        serve_connection(stream, responder).await;
                         let _ = tell.send(());
                     });
                 }
@@ -225,12 +225,4 @@ pub fn nothing_more(stream: &mut TcpStream) -> bool {
     let more = stream.read(&mut [0]);
     stream.set_nonblocking(false).unwrap();
     more.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
-}
-
-/// Sends a request on a connection that should end after the response.
-pub fn ask_once(port: u16, path: &str) -> (Vec<u8>, End) {
-    let mut stream = connect(port);
-    let request = format!("GET {path} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    drain(&mut stream)
 }

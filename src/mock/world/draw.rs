@@ -89,9 +89,9 @@ impl Draw {
     }
 
     /// One of `choices`, or an empty text if there are none.
-    pub fn pick(&mut self, choices: &[&'static str]) -> &'static str {
+    pub fn pick<'choice, Text: AsRef<str>>(&mut self, choices: &'choice [Text]) -> &'choice str {
         let at = self.below(choices.len() as u64) as usize;
-        choices.get(at).copied().unwrap_or_default()
+        choices.get(at).map_or("", AsRef::as_ref)
     }
 }
 

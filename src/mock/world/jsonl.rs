@@ -6,8 +6,9 @@ use std::io::{self, BufRead, Write};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::given::{Chat, Given, List, ListBuilder};
-use super::object::{self, Entries, write_compact};
+use super::json_object::{self, Entries, write_compact};
+use super::jsonl_rows::{FixedRows, FixedRowsBuilder, JsonlRows, UserMessages};
+use super::schema::{self, MESSAGE, USER};
 use super::{MAX_LIST, MAX_USERS, View, World};
 use crate::mock::chunks::Chunks;
 
@@ -29,8 +30,8 @@ pub enum JsonlError {
 #[derive(Debug, Default)]
 pub struct JsonlReader {
     lines: u64,
-    users: ListBuilder,
-    chats: Vec<Chat>,
+    users: FixedRowsBuilder,
+    messages: Vec<UserMessages>,
 }
 
 impl JsonlReader {
@@ -59,9 +60,9 @@ impl JsonlReader {
     /// The world with all lines, in their order.
     #[must_use]
     pub fn finish(self) -> World {
-        World::given(Given {
+        World::fixed(JsonlRows {
             users: self.users.finish(),
-            chats: self.chats,
+            messages: self.messages,
         })
     }
 
@@ -70,15 +71,15 @@ impl JsonlReader {
         // A user may also have a field of that name; the list comes after it.
         let messages = entries
             .iter()
-            .rposition(|(key, _)| object::is_name(key, MESSAGES))
+            .rposition(|(key, _)| json_object::is_name(key, MESSAGES))
             .map(|place| entries.remove(place).1);
         let entries = Entries(entries);
         let id = read_id(&entries)?;
-        let mut last = latest(&entries, &["created_at", "updated_at", "online_at"]);
-        let messages = match messages {
+        let mut last = latest(&entries, schema::times(USER));
+        let rows = match messages {
             Some(messages) => read_messages(messages, &mut last)
                 .map_err(|problem| format!("user {id}: {problem}"))?,
-            None => List::default(),
+            None => FixedRows::default(),
         };
         if self.users.len() == MAX_USERS {
             return Err(format!("a world holds {MAX_USERS} users at most"));
@@ -86,7 +87,7 @@ impl JsonlReader {
         if !self.users.push(id, entries.to_text()) {
             return Err(format!("there is a user {id} already"));
         }
-        self.chats.push(Chat { messages, last });
+        self.messages.push(UserMessages { rows, last });
         Ok(())
     }
 }
@@ -144,7 +145,7 @@ fn write_line(view: &View, position: u64, out: &mut impl Write) -> io::Result<()
     out.write_all(b"]}\n")
 }
 
-fn read_messages(list: &RawValue, last: &mut Option<u64>) -> Result<List, String> {
+fn read_messages(list: &RawValue, last: &mut Option<u64>) -> Result<FixedRows, String> {
     let rows: Vec<&RawValue> = serde_json::from_str(list.get())
         .map_err(|_| format!("{MESSAGES} must be an array of objects"))?;
     if rows.len() as u64 > MAX_LIST {
@@ -153,12 +154,12 @@ fn read_messages(list: &RawValue, last: &mut Option<u64>) -> Result<List, String
             rows.len()
         ));
     }
-    let mut messages = ListBuilder::default();
+    let mut messages = FixedRowsBuilder::default();
     for (number, row) in rows.into_iter().enumerate() {
         let at = |problem: String| format!("messages[{number}]: {problem}");
         let fields = Entries::read(row.get().as_bytes()).map_err(|error| at(reason(&error)))?;
         let id = read_id(&fields).map_err(at)?;
-        *last = latest(&fields, &["created_at"]).max(*last);
+        *last = latest(&fields, schema::times(MESSAGE)).max(*last);
         let mut text = Vec::with_capacity(row.get().len());
         write_compact(row.get(), &mut text);
         if !messages.push(id, text) {
@@ -174,9 +175,8 @@ fn read_id(row: &Entries<'_>) -> Result<u64, String> {
     number.ok_or_else(|| format!("id must be an integer from 0 to 2^63 - 1, not {id}"))
 }
 
-fn latest(row: &Entries<'_>, names: &[&str]) -> Option<u64> {
-    let moments = names.iter().filter_map(|name| row.moment(name));
-    moments.max()
+fn latest(row: &Entries<'_>, names: impl Iterator<Item = &'static str>) -> Option<u64> {
+    names.filter_map(|name| row.moment(name)).max()
 }
 
 /// The JSON parser's message without its line number: to the parser, each line is the first.

@@ -6,27 +6,26 @@
 mod block;
 mod cache;
 mod calendar;
-mod change;
-mod chat;
+mod conversation;
 pub(super) mod draw;
-mod gaps;
-mod given;
-mod identity;
+mod edits;
+mod generator;
+mod ids;
+mod json_object;
 mod jsonl;
+mod jsonl_rows;
 mod locale;
-mod locales;
-mod locales_eastern;
-mod locales_latin;
-mod object;
+mod message;
+mod messages;
 mod overlay;
-mod person;
-mod render;
+mod remaining_rows;
 mod rows;
-mod shape;
+mod schema;
 mod sorted;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
+mod user;
 mod view;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -34,12 +33,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use thiserror::Error;
 
 pub use draw::GENERATOR_VERSION;
-use given::Given;
-pub use identity::{MAX_LIST, MAX_USERS};
+use generator::Generator;
+pub use ids::{MAX_LIST, MAX_USERS};
 pub use jsonl::{JsonlError, JsonlReader};
+use jsonl_rows::JsonlRows;
 pub use overlay::Fields;
 use overlay::Overlay;
-use render::Generator;
 use rows::Rows;
 pub use view::View;
 
@@ -96,8 +95,8 @@ impl World {
         Ok(Self::over(Rows::generated(users, seed, lo, hi)))
     }
 
-    fn given(given: Given) -> Self {
-        Self::over(Rows::given(given))
+    fn fixed(rows: JsonlRows) -> Self {
+        Self::over(Rows::fixed(rows))
     }
 
     fn over(rows: Rows) -> Self {
@@ -126,10 +125,10 @@ impl World {
         (self.rows.generator.lo, self.rows.generator.hi)
     }
 
-    /// Whether its first rows were given rather than generated.
+    /// Whether its first rows came from JSON lines.
     #[must_use]
-    pub fn is_given(&self) -> bool {
-        self.rows.given.users.len() > 0
+    pub fn is_from_jsonl(&self) -> bool {
+        self.rows.fixed.users.len() > 0
     }
 
     /// A read-only view of this instant of the world; it holds no lock.
@@ -157,7 +156,7 @@ impl World {
         if !Arc::ptr_eq(&self.rows, &view.rows) {
             return Err(WorldError::Argument {
                 argument: "snapshot",
-                problem: "it is of another world; give one of this world or of a copy of it".into(),
+                problem: "it is of another world; use one of this world or of a copy of it".into(),
             });
         }
         let mut overlay = self.overlay.write().unwrap_or_else(PoisonError::into_inner);
@@ -219,7 +218,7 @@ impl World {
         for number in [seed, self.rows.users, lo, hi] {
             digest.number(number);
         }
-        self.rows.given.digest(&mut digest);
+        self.rows.fixed.digest(&mut digest);
         self.view().overlay.digest(&mut digest);
         digest.hex()
     }
@@ -228,7 +227,7 @@ impl World {
 fn too_many_users(users: u64) -> WorldError {
     WorldError::Argument {
         argument: "users",
-        problem: format!("{users} are too many; {MAX_USERS} is the most that a world holds"),
+        problem: format!("{users} are too many; the maximum is {MAX_USERS}"),
     }
 }
 

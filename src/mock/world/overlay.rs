@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::draw::Digest;
-use super::gaps::Gaps;
+use super::remaining_rows::RemovedRows;
 use super::sorted::Sorted;
 
 /// Named fields of one row, set to given values.
@@ -17,7 +17,7 @@ pub struct UserChange {
     /// Messages added after the generated ones.
     pub added: u64,
     /// Removed messages, by position.
-    pub removed: Gaps,
+    pub removed: RemovedRows,
     pub fields: Fields,
     /// Fields of messages, by position.
     pub messages: Sorted<Arc<Fields>>,
@@ -38,7 +38,7 @@ impl UserChange {
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     pub added_users: u64,
-    pub removed_users: Gaps,
+    pub removed_users: RemovedRows,
     pub users: Sorted<Arc<UserChange>>,
     /// The difference between the number of messages and the generated number.
     pub message_delta: i64,

@@ -11,12 +11,14 @@ use super::MAX_GENERATED;
 use super::block::{Block, span};
 use super::cache::{Blocks, Key};
 use super::calendar::{self, write_timestamp};
-use super::chat::Chat;
-use super::given::{Given, List};
-use super::object::with_fields;
+use super::conversation::Conversation;
+use super::generator::Generator;
+use super::json_object::with_fields;
+use super::jsonl_rows::{FixedRows, JsonlRows};
+use super::messages::Messages;
 use super::overlay::Fields;
-use super::render::Generator;
-use super::shape::Conversation;
+use super::schema::{self, USER};
+use super::user::UserRow;
 
 /// All rows of a world and of its copies. Users are addressed by index, messages by index and
 /// position; both continue past the initial rows.
@@ -24,8 +26,8 @@ use super::shape::Conversation;
 pub struct Rows {
     /// The initial number of users.
     pub users: u64,
-    /// The given rows, which come first; all others are generated.
-    pub given: Given,
+    /// The rows from JSON lines, which come first; all others are generated.
+    pub fixed: JsonlRows,
     pub generator: Generator,
     rendered: Blocks,
     messages: OnceLock<u64>,
@@ -36,7 +38,7 @@ impl Rows {
     pub fn generated(users: u64, seed: u64, lo: u64, hi: u64) -> Self {
         Self {
             users,
-            given: Given::default(),
+            fixed: JsonlRows::default(),
             generator: Generator {
                 seed,
                 lo,
@@ -49,27 +51,30 @@ impl Rows {
         }
     }
 
-    /// Given rows; users added later get as many messages as these have.
-    pub fn given(given: Given) -> Self {
-        let lengths = || given.chats.iter().map(|chat| chat.messages.len());
-        let message_ids = given.chats.iter().map(|chat| chat.messages.largest_id());
+    /// Rows from JSON lines; users added later get as many messages as these have.
+    pub fn fixed(fixed: JsonlRows) -> Self {
+        let lengths = || fixed.messages.iter().map(|messages| messages.rows.len());
+        let message_ids = fixed
+            .messages
+            .iter()
+            .map(|messages| messages.rows.largest_id());
         let generator = Generator {
             seed: 0,
             lo: lengths().min().unwrap_or(0).min(MAX_GENERATED),
             hi: lengths().max().unwrap_or(0).min(MAX_GENERATED),
-            users_from: given.users.largest_id().map_or(0, |id| id + 1),
+            users_from: fixed.users.largest_id().map_or(0, |id| id + 1),
             messages_from: message_ids.max().flatten().map_or(0, |id| id + 1),
         };
         Self {
-            users: given.users.len(),
+            users: fixed.users.len(),
             generator,
             rendered: Blocks::default(),
             messages: OnceLock::from(lengths().sum::<u64>()),
-            given,
+            fixed,
         }
     }
 
-    /// Whether ids above those of the given rows stay within 63 bits.
+    /// Whether ids above those of the JSON lines stay within 63 bits.
     pub const fn has_room(&self) -> bool {
         const MOST: u64 = 1 << 62;
         self.generator.users_from <= MOST && self.generator.messages_from <= MOST
@@ -87,44 +92,45 @@ impl Rows {
 
     /// The initial number of messages of a user.
     pub fn length(&self, index: u64) -> u64 {
-        match self.given.chat(index) {
-            Some(chat) => chat.messages.len(),
+        match self.fixed.messages_of(index) {
+            Some(messages) => messages.rows.len(),
             None => self.generator.length(index),
         }
     }
 
     pub fn user_id(&self, index: u64) -> u64 {
-        let given = self.given.users.id(index);
-        given.unwrap_or_else(|| self.generator.user_id(index))
+        let fixed = self.fixed.users.id(index);
+        fixed.unwrap_or_else(|| self.generator.user_id(index))
     }
 
     /// The index of the user with this id, even if it was not added yet.
     pub fn user_index(&self, id: u64) -> Option<u64> {
-        self.given.users.place(id).or_else(|| {
+        self.fixed.users.place(id).or_else(|| {
             let index = self.generator.user_index(id)?;
-            (index >= self.given.users.len()).then_some(index)
+            (index >= self.fixed.users.len()).then_some(index)
         })
     }
 
     pub fn message_id(&self, index: u64, position: u64) -> u64 {
-        let chat = self.given.chat(index);
-        chat.and_then(|chat| chat.messages.id(position))
+        let fixed = self.fixed.messages_of(index);
+        fixed
+            .and_then(|messages| messages.rows.id(position))
             .unwrap_or_else(|| self.generator.message_id(index, position))
     }
 
     /// The position of a message of this user, even if it was not added yet.
     pub fn message_position(&self, index: u64, id: u64) -> Option<u64> {
-        let given = self.given.chat(index).map(|chat| &chat.messages);
-        given.and_then(|given| given.place(id)).or_else(|| {
+        let fixed = self.fixed.messages_of(index).map(|messages| &messages.rows);
+        fixed.and_then(|fixed| fixed.place(id)).or_else(|| {
             let position = self.generator.message_position(index, id)?;
-            (position >= given.map_or(0, List::len)).then_some(position)
+            (position >= fixed.map_or(0, FixedRows::len)).then_some(position)
         })
     }
 
     /// One user, with `added` new messages.
     pub fn user(&self, index: u64, added: u64) -> Bytes {
-        if let Some(row) = self.given.users.row(index) {
-            return self.followed(index, row, added);
+        if let Some(row) = self.fixed.users.row(index) {
+            return self.with_activity(index, row, added);
         }
         if added == 0 {
             let rows = span(index, self.users);
@@ -134,13 +140,14 @@ impl Rows {
             }
         }
         let mut row = Vec::new();
-        self.generator.write_user(index, added, &mut row);
+        self.write_user(index, added, &mut row);
         Bytes::from(row)
     }
 
     /// One message.
     pub fn message(&self, index: u64, position: u64) -> Bytes {
-        if let Some(row) = self.given_message(index, position) {
+        let fixed = self.fixed.messages_of(index);
+        if let Some(row) = fixed.and_then(|messages| messages.rows.row(position)) {
             return row;
         }
         let rows = span(position, self.length(index));
@@ -150,22 +157,19 @@ impl Rows {
         }
         let mut row = Vec::new();
         let conversation = self.conversation(index);
-        self.chat(index, &conversation)
-            .write_message(position, &mut row);
+        self.writer(index, &conversation).write(position, &mut row);
         Bytes::from(row)
     }
 
     /// The block of users around `index`, and their indexes.
     pub fn user_block(&self, index: u64) -> (Range<u64>, Block) {
         let rows = span(index, self.users);
-        if let Some(block) = self.given.users.block(index) {
+        if let Some(block) = self.fixed.users.block(index) {
             return (rows, block.clone());
         }
         let key = Key::Users { first: rows.start };
         let block = self.rendered.get_or_render(key, || {
-            Block::written(rows.clone(), |index, out| {
-                self.generator.write_user(index, 0, out);
-            })
+            Block::written(rows.clone(), |index, out| self.write_user(index, 0, out))
         });
         (rows, block)
     }
@@ -173,8 +177,8 @@ impl Rows {
     /// The block of messages around `position`, and their positions.
     pub fn message_block(&self, index: u64, position: u64) -> (Range<u64>, Block) {
         let rows = span(position, self.length(index));
-        let given = self.given.chat(index);
-        if let Some(block) = given.and_then(|chat| chat.messages.block(position)) {
+        let fixed = self.fixed.messages_of(index);
+        if let Some(block) = fixed.and_then(|messages| messages.rows.block(position)) {
             return (rows, block.clone());
         }
         let first = rows.start;
@@ -182,43 +186,43 @@ impl Rows {
             .rendered
             .get_or_render(Key::Messages { index, first }, || {
                 let conversation = self.conversation(index);
-                let mut chat = self.chat(index, &conversation);
-                Block::written(rows.clone(), |position, out| {
-                    chat.write_message(position, out);
-                })
+                let mut writer = self.writer(index, &conversation);
+                Block::written(rows.clone(), |position, out| writer.write(position, out))
             });
         (rows, block)
     }
 
-    fn given_message(&self, index: u64, position: u64) -> Option<Bytes> {
-        self.given.chat(index)?.messages.row(position)
+    fn write_user(&self, index: u64, added: u64, out: &mut Vec<u8>) {
+        schema::write(USER, &mut UserRow::new(self.generator, index, added), out);
     }
 
     fn conversation(&self, index: u64) -> Conversation {
         let Generator { seed, .. } = self.generator;
-        match self.given.chat(index) {
-            Some(chat) => {
-                let last = chat.last.unwrap_or_else(|| calendar::arrival(seed, index));
-                Conversation::following(seed, index, chat.messages.len(), last)
+        match self.fixed.messages_of(index) {
+            Some(messages) => {
+                let last = messages
+                    .last
+                    .unwrap_or_else(|| calendar::arrival(seed, index));
+                Conversation::following(seed, index, messages.rows.len(), last)
             }
             None => self.generator.conversation(index),
         }
     }
 
-    fn chat<'conversation>(
+    fn writer<'conversation>(
         &self,
         index: u64,
         conversation: &'conversation Conversation,
-    ) -> Chat<'conversation> {
-        let chat = Chat::new(self.generator, index, conversation);
-        match self.given.users.row(index) {
-            Some(row) => chat.with_user(&row),
-            None => chat,
+    ) -> Messages<'conversation> {
+        let writer = Messages::new(self.generator, index, conversation);
+        match self.fixed.users.row(index) {
+            Some(row) => writer.with_user(&row),
+            None => writer,
         }
     }
 
-    /// A given user, last seen when the last of `added` messages came.
-    fn followed(&self, index: u64, row: Bytes, added: u64) -> Bytes {
+    /// A user from JSON lines, last seen when the last of `added` messages came.
+    fn with_activity(&self, index: u64, row: Bytes, added: u64) -> Bytes {
         if added == 0 {
             return row;
         }
@@ -227,8 +231,7 @@ impl Rows {
         let last = conversation.last_moment(conversation.length + added);
         write_timestamp(last, &mut stamp);
         let stamp = Value::from(String::from_utf8_lossy(&stamp));
-        let names = ["updated_at", "online_at"];
-        let fields = names.map(|name| (name.to_owned(), stamp.clone()));
+        let fields = schema::activity().map(|name| (name.to_owned(), stamp.clone()));
         Bytes::from(with_fields(&row, &Fields::from_iter(fields)))
     }
 }

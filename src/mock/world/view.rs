@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use super::WorldError;
 use super::block::Block;
-use super::gaps::List;
-use super::object::with_fields;
+use super::json_object::with_fields;
 use super::overlay::{Fields, Overlay, UserChange};
+use super::remaining_rows::RemainingRows;
 use super::rows::Rows;
 use crate::mock::chunks::Chunks;
 
@@ -151,19 +151,19 @@ impl View {
         page.write(offset, limit, out);
     }
 
-    fn users(&self) -> List<'_> {
-        List {
-            gaps: Some(&self.overlay.removed_users),
+    fn users(&self) -> RemainingRows<'_> {
+        RemainingRows {
+            removed: Some(&self.overlay.removed_users),
             end: self.rows.users + self.overlay.added_users,
         }
     }
 
-    fn chat(&self, user_id: u64) -> Option<Messages<'_>> {
+    fn chat(&self, user_id: u64) -> Option<MessageList<'_>> {
         self.index(user_id).ok().map(|index| self.chat_at(index))
     }
 
-    pub(super) fn chat_at(&self, index: u64) -> Messages<'_> {
-        Messages {
+    pub(super) fn chat_at(&self, index: u64) -> MessageList<'_> {
+        MessageList {
             index,
             length: self.rows.length(index),
             change: self.overlay.users.get(index).map(Arc::as_ref),
@@ -183,7 +183,7 @@ impl View {
         &self,
         user_id: u64,
         message_id: u64,
-    ) -> Result<(Messages<'_>, u64), WorldError> {
+    ) -> Result<(MessageList<'_>, u64), WorldError> {
         let chat = self.chat_at(self.index(user_id)?);
         let row = self.rows.message_position(chat.index, message_id);
         row.filter(|row| chat.list().has(*row))
@@ -202,27 +202,27 @@ impl View {
         edited(row, change.map(|change| &change.fields))
     }
 
-    fn message_text(&self, chat: Messages<'_>, row: u64) -> Bytes {
+    fn message_text(&self, chat: MessageList<'_>, row: u64) -> Bytes {
         edited(self.rows.message(chat.index, row), chat.fields(row))
     }
 }
 
 /// One user's messages at that instant.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Messages<'view> {
+pub(super) struct MessageList<'view> {
     pub index: u64,
     length: u64,
     change: Option<&'view UserChange>,
 }
 
-impl<'view> Messages<'view> {
+impl<'view> MessageList<'view> {
     fn fields(self, row: u64) -> Option<&'view Fields> {
         Some(self.change?.messages.get(row)?)
     }
 
-    pub fn list(self) -> List<'view> {
-        List {
-            gaps: self.change.map(|change| &change.removed),
+    pub fn list(self) -> RemainingRows<'view> {
+        RemainingRows {
+            removed: self.change.map(|change| &change.removed),
             end: self.length + self.change.map_or(0, |change| change.added),
         }
     }
@@ -230,7 +230,7 @@ impl<'view> Messages<'view> {
 
 /// How the rows of a list are found and written.
 struct Page<'view, Find, Changed, Write> {
-    list: List<'view>,
+    list: RemainingRows<'view>,
     /// The block of a row.
     block: Find,
     /// The first row of a range that differs from its block.
@@ -247,7 +247,7 @@ where
 {
     fn write(&self, offset: u64, limit: usize, out: &mut Chunks) {
         const COMMA: Bytes = Bytes::from_static(b",");
-        let before = out.len();
+        let before = out.length();
         let (mut position, mut left) = (offset, limit as u64);
         let mut reached: Option<(Range<u64>, Block)> = None;
         while let Some(run) = self.list.run(position, left) {
@@ -268,7 +268,7 @@ where
             position += done;
             left -= done;
         }
-        if out.len() > before {
+        if out.length() > before {
             out.drop_last_byte();
         }
     }

@@ -1,5 +1,5 @@
-//! What only C's interface to Python can do: objects without their `__init__`, and the garbage
-//! collector kept from looking at them in vain.
+//! What needs CPython's C API: making objects without calling `__init__`, and keeping the garbage
+//! collector from traversing them.
 
 #![allow(unsafe_code)]
 
@@ -14,79 +14,91 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 /// A dataclass with slots whose objects are made without its `__init__`.
 ///
-/// The objects are hidden from the garbage collector, which would look through millions of them
-/// again and again in vain: what they are made of leads nowhere. Only what a caller puts into a
-/// dictionary of theirs can close a cycle, so the fields that lead to one reveal their object.
-pub struct Slotted<const N: usize> {
+/// The objects are hidden from the garbage collector, which would traverse millions of them again
+/// and again: they hold strings, numbers and such, which refer to nothing. Only what a caller puts
+/// into one of their dictionaries can close a cycle, so reading a field that leads to a dictionary
+/// makes its object visible.
+pub struct Slotted {
     class: Py<PyType>,
     allocate: ffi::allocfunc,
     set: ffi::descrsetfunc,
-    slots: [Py<PyAny>; N],
 }
 
-impl<const N: usize> Slotted<N> {
-    /// `fields` are all fields of the class, `leading` those of them that lead to a dictionary.
-    pub fn new(class: &Bound<'_, PyType>, fields: [&str; N], leading: &[&str]) -> PyResult<Self> {
-        let declared = class.getattr("__match_args__")?.extract::<Vec<String>>()?;
-        if declared != fields {
-            return Err(unfit(class, "its fields are others"));
+/// The slot of one field of a class.
+pub struct Slot(Py<PyAny>);
+
+impl Slotted {
+    /// `fields` are all fields of the class, in any order, with whether they lead to a dictionary.
+    pub fn new(class: &Bound<'_, PyType>, fields: &[(&str, bool)]) -> PyResult<Self> {
+        let mut declared: Vec<String> = class.getattr("__match_args__")?.extract()?;
+        declared.sort_unstable();
+        let mut expected: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+        expected.sort_unstable();
+        if declared != expected {
+            let why = format!("its fields are {declared:?}, not {expected:?}");
+            return Err(unfit(class, &why));
         }
-        let slots: Vec<Py<PyAny>> = fields
-            .iter()
-            .map(|field| slot(class, field).map(Bound::unbind))
-            .collect::<PyResult<_>>()?;
-        let slots: [Py<PyAny>; N] = slots.try_into().map_err(|_| unfit(class, "no slots"))?;
+        let slots = fields.iter().map(|(name, _)| slot(class, name));
+        let slots: Vec<Bound<'_, PyAny>> = slots.collect::<PyResult<_>>()?;
         let Some(first) = slots.first() else {
             return Err(unfit(class, "it has no fields"));
         };
-        // SAFETY: a type that is alive.
+        // SAFETY: the type is alive.
         if unsafe { ffi::PyType_GetFlags(class.as_type_ptr()) } & ffi::Py_TPFLAGS_HAVE_GC == 0 {
             return Err(unfit(
                 class,
-                "the garbage collector does not know its objects",
+                "its objects have no header for the garbage collector",
             ));
         }
-        let kind = first.bind(class.py()).get_type();
-        let set = function(&kind, ffi::Py_tp_descr_set)?;
+        let set = function(&first.get_type(), ffi::Py_tp_descr_set)?;
         let allocate = function(class, ffi::Py_tp_alloc)?;
-        for field in leading {
-            class.setattr(field, Revealing::new(slot(class, field)?)?)?;
+        for ((name, leads), slot) in fields.iter().zip(&slots) {
+            if *leads {
+                class.setattr(name, Revealing::new(slot.clone())?)?;
+            }
         }
         Ok(Self {
             class: class.clone().unbind(),
-            // SAFETY: what these places of a type hold, if not null, are functions of these types
+            // SAFETY: these type slots, if not null, hold functions of these types
             // (docs.python.org/3/c-api/typeobj.html).
             allocate: unsafe { std::mem::transmute::<*mut c_void, ffi::allocfunc>(allocate) },
             // SAFETY: as above.
             set: unsafe { std::mem::transmute::<*mut c_void, ffi::descrsetfunc>(set) },
-            slots,
         })
     }
 
-    /// An object of these values, which stand in the order of the fields.
-    pub fn make<'py>(
-        &self,
-        py: Python<'py>,
-        values: [Bound<'py, PyAny>; N],
-    ) -> PyResult<Bound<'py, PyAny>> {
+    /// The slot of a field.
+    pub fn slot(&self, py: Python<'_>, field: &str) -> PyResult<Slot> {
+        slot(self.class.bind(py), field).map(|slot| Slot(slot.unbind()))
+    }
+
+    /// An object without values, hidden from the garbage collector.
+    pub fn object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let class = self.class.bind(py).as_type_ptr();
-        // SAFETY: the class's own allocator; it gives a new reference to an object whose slots are
-        // empty, or null with an exception set.
+        // SAFETY: the class's own allocator; it returns a new reference to an object whose slots
+        // are empty, or null with an exception set.
         let object = unsafe { Bound::from_owned_ptr_or_err(py, (self.allocate)(class, 0))? };
-        for (slot, value) in self.slots.iter().zip(&values) {
-            // SAFETY: the setter of the slots' own type; it checks that the object is of the slot's
-            // class, and takes a reference of its own to the value.
-            let failed = unsafe { (self.set)(slot.as_ptr(), object.as_ptr(), value.as_ptr()) };
-            if failed != 0 {
-                return Err(PyErr::fetch(py));
-            }
-        }
         hide(&object);
         Ok(object)
     }
+
+    /// Sets a field of an object of the class.
+    pub fn set(
+        &self,
+        object: &Bound<'_, PyAny>,
+        Slot(slot): &Slot,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        // SAFETY: the setter of the slots' own type; it checks that the object is of the slot's
+        // class, and takes its own reference to the value.
+        match unsafe { (self.set)(slot.as_ptr(), object.as_ptr(), value.as_ptr()) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(object.py())),
+        }
+    }
 }
 
-/// A class without an `__init__`, whose `__new__` is given its arguments straight.
+/// A class without an `__init__`, whose `__new__` is called directly.
 pub struct Constructor {
     class: Py<PyType>,
     new: ffi::newfunc,
@@ -106,15 +118,15 @@ impl Constructor {
         let py = arguments.py();
         let class = self.class.bind(py).as_type_ptr();
         let (arguments, no_names) = (arguments.as_ptr(), std::ptr::null_mut());
-        // SAFETY: the class's own constructor, given itself, a tuple and no names, as type.__call__
-        // does; it gives a new reference, or null with an exception set.
+        // SAFETY: the class's own constructor, called as type.__call__ does: with the class, a tuple
+        // and no keywords; it returns a new reference, or null with an exception set.
         unsafe { Bound::from_owned_ptr_or_err(py, (self.new)(class, arguments, no_names)) }
     }
 }
 
-// No doc comment: it would be the documentation of the fields.
-// A slot that leads to a dictionary: whoever reads it may close a cycle through its object, which
-// is then made known to the garbage collector. In all else it is the slot that it stands for.
+// No doc comment: it would become the documentation of the fields.
+// A slot that leads to a dictionary. The caller who reads it may close a cycle through its object,
+// so the garbage collector is then told of the object. Everything else is left to the slot.
 #[pyclass(frozen, module = "backread._backread")]
 struct Revealing {
     slot: Py<PyAny>,
@@ -144,7 +156,7 @@ impl Revealing {
         }
         let Self { slot, get } = slf.get();
         // SAFETY: the getter of the slot's own type; it checks that the object is of the slot's
-        // class, and gives a new reference, or null with an exception set.
+        // class, and returns a new reference, or null with an exception set.
         let value = unsafe {
             let value = get(slot.as_ptr(), object.as_ptr(), class.as_ptr());
             Bound::from_owned_ptr_or_err(slf.py(), value)?
@@ -171,17 +183,17 @@ impl Revealing {
     }
 }
 
-/// A new dictionary, hidden until a `Revealing` slot gives it out.
+/// A new dictionary, hidden until a `Revealing` slot returns it.
 pub fn hidden_dict(py: Python<'_>) -> Bound<'_, PyAny> {
     let made = PyDict::new(py).into_any();
     hide(&made);
     made
 }
 
-/// Keeps the garbage collector from running while it is held; it runs as soon as anything is made
-/// afterwards, if it is due.
+/// Keeps the garbage collector from running while it is alive; if a collection was due, the next
+/// allocation triggers it.
 ///
-/// For what is made in one go without anybody else's code: nothing of it is garbage yet.
+/// For many objects made at once without running other code: none of them is garbage yet.
 pub struct Uncollected<'py> {
     attached: PhantomData<Python<'py>>,
     was_on: bool,
@@ -189,7 +201,7 @@ pub struct Uncollected<'py> {
 
 impl<'py> Uncollected<'py> {
     pub fn new(_: Python<'py>) -> Self {
-        // SAFETY: this thread is attached to the interpreter, as long as this lives.
+        // SAFETY: this thread is attached to the interpreter as long as this value lives.
         let was_on = unsafe { ffi::PyGC_Disable() } != 0;
         Self {
             attached: PhantomData,
@@ -207,18 +219,18 @@ impl Drop for Uncollected<'_> {
     }
 }
 
-/// Hides an object that is of a kind which the garbage collector tracks.
+/// Hides an object of a type that the garbage collector tracks.
 fn hide(object: &Bound<'_, PyAny>) {
-    // SAFETY: `Slotted::new` asked for the collector's header, and dictionaries have it; that the
-    // object is hidden already is no matter.
+    // SAFETY: `Slotted::new` checks for the collector's header, and dictionaries have it; hiding an
+    // object twice is allowed.
     unsafe { ffi::PyObject_GC_UnTrack(object.as_ptr().cast()) }
 }
 
-/// Makes an object known again; it is of a kind which the garbage collector tracks.
+/// Undoes `hide`.
 fn reveal(object: &Bound<'_, PyAny>) {
     with_critical_section(object, || {
-        // SAFETY: as in `hide`; the section keeps other threads from doing the same between the
-        // question and the answer, where there is no GIL that does.
+        // SAFETY: as in `hide`; without a GIL, the critical section keeps other threads from tracking
+        // the object between the check and the call.
         unsafe {
             if ffi::PyObject_GC_IsTracked(object.as_ptr()) == 0 {
                 ffi::PyObject_GC_Track(object.as_ptr().cast());
@@ -227,7 +239,7 @@ fn reveal(object: &Bound<'_, PyAny>) {
     })
 }
 
-/// The slot of a field; its class may have been seen before.
+/// The slot of a field, also if an earlier call replaced it by a `Revealing`.
 fn slot<'py>(class: &Bound<'py, PyType>, field: &str) -> PyResult<Bound<'py, PyAny>> {
     let found = class.getattr("__dict__")?.get_item(field)?;
     if let Ok(revealing) = found.cast::<Revealing>() {
@@ -237,22 +249,24 @@ fn slot<'py>(class: &Bound<'py, PyType>, field: &str) -> PyResult<Bound<'py, PyA
         .py()
         .import("types")?
         .getattr("MemberDescriptorType")?;
-    match found.get_type().is(&slots) {
-        true => Ok(found),
-        false => Err(unfit(class, "a field of it is no slot")),
+    if found.get_type().is(&slots) {
+        Ok(found)
+    } else {
+        Err(unfit(class, &format!("its field {field} is no slot")))
     }
 }
 
-/// What a type does in one place of it.
+/// The function in a slot of a type.
 fn function(class: &Bound<'_, PyType>, place: c_int) -> PyResult<*mut c_void> {
-    // SAFETY: a type that is alive, and one of the numbers of CPython's typeslots.h.
+    // SAFETY: the type is alive, and a number of CPython's typeslots.h.
     let function = unsafe { ffi::PyType_GetSlot(class.as_type_ptr(), place) };
-    match function.is_null() {
-        true => Err(unfit(class, "it lacks what its objects are made by")),
-        false => Ok(function),
+    if function.is_null() {
+        Err(unfit(class, &format!("its type slot {place} is empty")))
+    } else {
+        Ok(function)
     }
 }
 
 fn unfit(class: &Bound<'_, PyType>, why: &str) -> PyErr {
-    PyTypeError::new_err(format!("{class:?} cannot be made natively: {why}"))
+    PyTypeError::new_err(format!("{class:?} does not fit the native module: {why}"))
 }

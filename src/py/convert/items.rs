@@ -1,14 +1,14 @@
-//! Rows of answers as the items that callers are given.
+//! Rows of responses as Python objects.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{IntoPyDict, PyList, PyTuple};
 
 use super::c_interface::Uncollected;
 use super::class;
 use super::errors::to_python;
-use super::names::Names;
 use super::records::Records;
+use super::string_cache::StringCache;
 use super::value::{as_sent, object, tree};
 use crate::core::api::Resource;
 use crate::core::client::{Read, Sent};
@@ -17,7 +17,7 @@ use crate::core::decode::model::{Extra, Record};
 use crate::core::decode::page::{Page, Row, Unreadable};
 use crate::core::walk::WalkedPage;
 
-/// One user or message, typed or as sent; `user_id` says whose message it is.
+/// One user or message, as a model or as sent; `user_id` is the user of a message.
 pub fn single(
     py: Python<'_>,
     read: &Read<Row>,
@@ -30,11 +30,11 @@ pub fn single(
         .map_err(|failure| failure.raised(py, &read.sent))
 }
 
-/// A page that was walked, as a `Page`.
+/// A page of a walk, as a `Page`.
 pub fn walked_page(py: Python<'_>, page: &WalkedPage, as_dict: bool) -> PyResult<Py<PyAny>> {
-    let given = page.rows.iter().filter(|row| is_given(row, as_dict));
+    let returned = page.rows.iter().filter(|row| is_returned(row, as_dict));
     let rows = Rows {
-        rows: given.collect(),
+        rows: returned.collect(),
         user_id: page.user_id,
         sent: &page.sent,
     };
@@ -51,7 +51,7 @@ pub fn page(
     let page = &read.value;
     if as_dict {
         let json = &page.text.json;
-        let made = dict(py, &mut Names::new(py), json, || Extra::read(json));
+        let made = dict(py, &mut StringCache::new(py), json, || Extra::read(json));
         return made
             .map(Bound::unbind)
             .map_err(|failure| failure.raised(py, &read.sent));
@@ -64,7 +64,7 @@ pub fn page(
     rows.page(py, (page.limit, page.offset, page.total), as_dict)
 }
 
-/// The items of pages, up to the first page of which one cannot be made, and why it cannot.
+/// The items of pages, up to the first page with a row that cannot be converted, and its error.
 pub fn items<'py>(
     py: Python<'py>,
     pages: &[WalkedPage],
@@ -76,7 +76,7 @@ pub fn items<'py>(
     let mut failed = None;
     for page in pages {
         let before = made.len();
-        let readable = page.rows.iter().filter(|row| is_given(row, as_dict));
+        let readable = page.rows.iter().filter(|row| is_returned(row, as_dict));
         if let Err(failure) = maker.add(readable, page.user_id, &mut made) {
             made.truncate(before);
             failed = Some((failure, &page.sent));
@@ -88,13 +88,13 @@ pub fn items<'py>(
     Ok((made, failed.map(|(failure, sent)| failure.raised(py, sent))))
 }
 
-/// Whether a walk gives the row: its report counts and names the others.
-fn is_given(row: &Row, as_dict: bool) -> bool {
+/// Whether a walk returns the row; its report counts and names the others.
+fn is_returned(row: &Row, as_dict: bool) -> bool {
     row.unreadable
         .is_none_or(|why| as_dict && why.can_be_given_as_sent())
 }
 
-/// The rows of one answer, and whose they are.
+/// The rows of one response, and their user.
 struct Rows<'a> {
     rows: Vec<&'a Row>,
     user_id: Option<i64>,
@@ -116,19 +116,20 @@ impl Rows<'_> {
             None => Resource::Users,
             Some(_) => Resource::Messages,
         };
-        let items = PyTuple::new(py, made)?;
-        class(py, "Page")?
-            .call1((limit, offset, total, items, resource.key()))
-            .map(Bound::unbind)
+        let fields = [("limit", limit), ("offset", offset), ("total", total)].into_py_dict(py)?;
+        fields.set_item("items", PyTuple::new(py, made)?)?;
+        fields.set_item("resource", resource.key())?;
+        let page = class(py, "Page")?.call((), Some(&fields))?;
+        Ok(page.unbind())
     }
 }
 
-/// Makes items of rows.
+/// Converts rows.
 struct Maker<'a, 'py> {
     py: Python<'py>,
     as_dict: bool,
     records: Records<'a, 'py>,
-    names: Names<'py>,
+    strings: StringCache<'py>,
 }
 
 impl<'a, 'py> Maker<'a, 'py> {
@@ -137,7 +138,7 @@ impl<'a, 'py> Maker<'a, 'py> {
             py,
             as_dict,
             records: Records::new(py)?,
-            names: Names::new(py),
+            strings: StringCache::new(py),
         })
     }
 
@@ -161,36 +162,36 @@ impl<'a, 'py> Maker<'a, 'py> {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         Ok(match (self.as_dict, row.resource()) {
             (true, _) if row.unreadable == Some(Unreadable::NoObject) => {
-                as_sent(self.py, &mut self.names, row.json())?
+                as_sent(self.py, &mut self.strings, row.json())?
             }
-            (true, _) => dict(self.py, &mut self.names, row.json(), || row.object())?,
+            (true, _) => dict(self.py, &mut self.strings, row.json(), || row.object())?,
             (false, Resource::Users) => self.records.user(&row.user()?)?,
-            (false, Resource::Messages) => self.records.message(user_id, row.message()?)?,
+            (false, Resource::Messages) => self.records.message(user_id, &row.message()?)?,
         })
     }
 }
 
-/// The text of a JSON object as a dict; `reference` reads, or refuses, what is not plainly one.
+/// The text of a JSON object as a dict; `reference` reads or rejects what the cursor does not.
 fn dict<'py>(
     py: Python<'py>,
-    names: &mut Names<'py>,
+    strings: &mut StringCache<'py>,
     json: &str,
     reference: impl FnOnce() -> Result<Extra, Fault>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    match object(py, names, json)? {
+    match object(py, strings, json)? {
         Some(made) => Ok(made),
-        None => Ok(tree(py, names, &reference()?)?),
+        None => Ok(tree(py, strings, &reference()?)?),
     }
 }
 
-/// Why a row became no item.
+/// Why a row could not be converted.
 enum Failure {
     Misfit(Fault),
     Python(PyErr),
 }
 
 impl Failure {
-    /// What is raised for a row of this answer.
+    /// The exception for a row of this response.
     fn raised(self, py: Python<'_>, sent: &Sent) -> PyErr {
         match self {
             Self::Misfit(fault) => to_python(py, &sent.misfit(fault)),

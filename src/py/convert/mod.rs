@@ -4,9 +4,9 @@ mod c_interface;
 pub mod errors;
 mod instant;
 mod items;
-mod names;
 mod records;
 mod report;
+mod string_cache;
 mod value;
 
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ pub use self::report::report;
 
 static MODELS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
-/// Makes what values need; see `super::prepare`.
+/// Creates what values need; see `super::prepare`.
 pub fn prepare(py: Python<'_>) -> PyResult<()> {
     instant::prepare(py)?;
     records::prepare(py)

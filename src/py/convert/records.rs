@@ -7,93 +7,92 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
-use super::c_interface::{Slotted, hidden_dict};
+use super::c_interface::{Slot, Slotted, hidden_dict};
 use super::class;
 use super::instant::instant;
-use super::names::Names;
+use super::string_cache::StringCache;
 use super::value::members;
-use crate::core::decode::model::{Message, Sender, Unknown, User, UserAttribute};
+use crate::core::decode::model::{Message, Sender, Unknown, User};
+use crate::core::decode::rows::Value;
+use crate::core::schema::{Field, Kind, Object, SenderType};
 use crate::py::fork_safe_once::once;
 
-// Senders met lately; a list has its user and a few operators.
+// Recent senders; a list has its user and a few operators.
 const SENDERS: usize = 16;
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
-/// The classes that rows become, in the order in which `backread.models` declares their fields.
+/// The classes that rows become.
 struct Classes {
-    user: Slotted<10>,
-    attribute: Slotted<3>,
-    message: Slotted<11>,
-    user_sender: Slotted<4>,
-    operator_sender: Slotted<6>,
-    other_sender: Slotted<3>,
+    user: Class,
+    attribute: Class,
+    message: Class,
+    user_sender: Class,
+    operator_sender: Class,
+    other_sender: Class,
 }
 
 impl Classes {
     fn new(py: Python<'_>) -> PyResult<Self> {
-        let class = |name| Ok::<_, PyErr>(class(py, name)?.cast_into::<PyType>()?);
+        let whole = |name, object: Object, context| Class::new(py, name, object, |_| true, context);
+        let sender = |name, sender_type: SenderType, context| {
+            let has = move |field: &Field| sender_type.has(field);
+            Class::new(py, name, Object::Sender, has, context)
+        };
         Ok(Self {
-            user: Slotted::new(
-                &class("User")?,
-                [
-                    "id",
-                    "name",
-                    "email",
-                    "reference",
-                    "created_at",
-                    "updated_at",
-                    "online_at",
-                    "last_url",
-                    "user_attributes",
-                    "extra",
-                ],
-                &["user_attributes", "extra"],
-            )?,
-            attribute: Slotted::new(
-                &class("UserAttribute")?,
-                ["name", "value", "extra"],
-                &["extra"],
-            )?,
-            message: Slotted::new(
-                &class("Message")?,
-                [
-                    "id",
-                    "body",
-                    "read_by_user",
-                    "read_by_operator",
-                    "created_at",
-                    "file_url",
-                    "auto_invitation",
-                    "sender_type",
-                    "sender",
-                    "user_id",
-                    "extra",
-                ],
-                &["sender", "extra"],
-            )?,
-            user_sender: Slotted::new(
-                &class("UserSender")?,
-                ["id", "name", "email", "extra"],
-                &["extra"],
-            )?,
-            operator_sender: Slotted::new(
-                &class("OperatorSender")?,
-                [
-                    "id",
-                    "forename",
-                    "surname",
-                    "email",
-                    "picture_thumb_url",
-                    "extra",
-                ],
-                &["extra"],
-            )?,
-            other_sender: Slotted::new(
-                &class("OtherSender")?,
-                ["sender_type", "id", "extra"],
-                &["extra"],
-            )?,
+            user: whole("User", Object::User, None)?,
+            attribute: whole("UserAttribute", Object::UserAttribute, None)?,
+            message: whole("Message", Object::Message, Some("user_id"))?,
+            user_sender: sender("UserSender", SenderType::User, None)?,
+            operator_sender: sender("OperatorSender", SenderType::Operator, None)?,
+            other_sender: sender("OtherSender", SenderType::Other, Some("sender_type"))?,
+        })
+    }
+
+    fn of(&self, sender_type: SenderType) -> &Class {
+        match sender_type {
+            SenderType::User => &self.user_sender,
+            SenderType::Operator => &self.operator_sender,
+            SenderType::Other => &self.other_sender,
+        }
+    }
+}
+
+/// A dataclass and its slots.
+struct Class {
+    slotted: Slotted,
+    /// By index in the table; `None` for fields that the class has not.
+    fields: Vec<Option<Slot>>,
+    extra: Slot,
+    /// A field that is not in the object's JSON.
+    context: Option<Slot>,
+}
+
+impl Class {
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        object: Object,
+        has: impl Fn(&Field) -> bool,
+        context: Option<&'static str>,
+    ) -> PyResult<Self> {
+        let leads = |kind| matches!(kind, Kind::Attributes | Kind::Sender);
+        let in_class = object.fields().iter().filter(|field| has(field));
+        let mut fields: Vec<_> = in_class
+            .map(|field| (field.name, leads(field.kind)))
+            .collect();
+        fields.extend(context.map(|name| (name, false)));
+        fields.push(("extra", true));
+        let class = class(py, name)?.cast_into::<PyType>()?;
+        let slotted = Slotted::new(&class, &fields)?;
+        let slot = |name| slotted.slot(py, name);
+        let in_table = object.fields().iter();
+        let fields = in_table.map(|field| has(field).then(|| slot(field.name)).transpose());
+        Ok(Self {
+            fields: fields.collect::<PyResult<_>>()?,
+            extra: slot("extra")?,
+            context: context.map(slot).transpose()?,
+            slotted,
         })
     }
 }
@@ -102,9 +101,9 @@ impl Classes {
 pub struct Records<'a, 'py> {
     py: Python<'py>,
     classes: &'static Classes,
-    names: Names<'py>,
+    strings: StringCache<'py>,
     none: Bound<'py, PyAny>,
-    senders: VecDeque<(Sender<'a>, Bound<'py, PyAny>)>,
+    senders: VecDeque<(SenderType, Sender<'a>, Bound<'py, PyAny>)>,
 }
 
 /// Makes what records need; see `crate::py::prepare`.
@@ -117,162 +116,121 @@ impl<'a, 'py> Records<'a, 'py> {
         Ok(Self {
             py,
             classes: once(py, &CLASSES, || Classes::new(py))?,
-            names: Names::new(py),
+            strings: StringCache::new(py),
             none: py.None().into_bound(py),
             senders: VecDeque::new(),
         })
     }
 
-    pub fn user(&mut self, user: &User<'_>) -> PyResult<Bound<'py, PyAny>> {
-        let attributes = match &user.user_attributes {
-            None => self.none.clone(),
-            Some(attributes) => {
-                let made = attributes
-                    .iter()
-                    .map(|attribute| self.attribute(attribute))
-                    .collect::<PyResult<Vec<_>>>()?;
-                PyTuple::new(self.py, made)?.into_any()
-            }
-        };
-        let values = [
-            user.id.into_bound_py_any(self.py)?,
-            self.text(user.name.as_deref()),
-            self.text(user.email.as_deref()),
-            self.text(user.reference.as_deref()),
-            instant(self.py, user.created_at)?,
-            instant(self.py, user.updated_at)?,
-            instant(self.py, user.online_at)?,
-            self.text(user.last_url.as_deref()),
-            attributes,
-            self.extra(&user.extra)?,
-        ];
-        self.classes.user.make(self.py, values)
-    }
-
-    fn attribute(&mut self, attribute: &UserAttribute<'_>) -> PyResult<Bound<'py, PyAny>> {
-        let values = [
-            self.name(attribute.name.as_deref()),
-            self.text(attribute.value.as_deref()),
-            self.extra(&attribute.extra)?,
-        ];
-        self.classes.attribute.make(self.py, values)
+    pub fn user(&mut self, user: &User<'a>) -> PyResult<Bound<'py, PyAny>> {
+        let class = &self.classes.user;
+        self.object(class, &user.values(), &user.extra, None, None)
     }
 
     /// A message of the list of `user_id`.
     pub fn message(
         &mut self,
         user_id: &Bound<'py, PyAny>,
-        message: Message<'a>,
+        message: &Message<'a>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let sender_type = self.name(message.sender_type.as_deref());
-        let sender = match message.sender {
-            None => self.none.clone(),
-            Some(sender) => self.sender(&sender_type, sender)?,
-        };
-        let values = [
-            message.id.into_bound_py_any(self.py)?,
-            self.text(message.body.as_deref()),
-            self.truth(message.read_by_user),
-            self.truth(message.read_by_operator),
-            instant(self.py, message.created_at)?,
-            self.text(message.file_url.as_deref()),
-            self.truth(message.auto_invitation),
-            sender_type,
-            sender,
-            user_id.clone(),
-            self.extra(&message.extra)?,
-        ];
-        self.classes.message.make(self.py, values)
+        let class = &self.classes.message;
+        let sender_type = message.sender_type.as_deref();
+        let (values, extra) = (message.values(), &message.extra);
+        self.object(class, &values, extra, Some(user_id), sender_type)
+    }
+
+    /// `sender_type` is that of the message whose values these are.
+    fn object(
+        &mut self,
+        class: &Class,
+        values: &[Value<'_, 'a>],
+        extra: &Unknown<'_>,
+        context: Option<&Bound<'py, PyAny>>,
+        sender_type: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let object = class.slotted.object(self.py)?;
+        for (slot, value) in class.fields.iter().zip(values) {
+            if let Some(slot) = slot {
+                let value = self.value(value, sender_type)?;
+                class.slotted.set(&object, slot, &value)?;
+            }
+        }
+        if let (Some(slot), Some(value)) = (&class.context, context) {
+            class.slotted.set(&object, slot, value)?;
+        }
+        let extra = self.extra(extra)?;
+        class.slotted.set(&object, &class.extra, &extra)?;
+        Ok(object)
+    }
+
+    fn value(
+        &mut self,
+        value: &Value<'_, 'a>,
+        sender_type: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match value {
+            Value::Integer(Some(number)) => number.into_bound_py_any(self.py),
+            Value::Text(Some(text)) => Ok(PyString::new(self.py, text).into_any()),
+            Value::Label(Some(text)) => Ok(self.strings.get(text).into_any()),
+            Value::Boolean(Some(truth)) => Ok(PyBool::new(self.py, *truth).to_owned().into_any()),
+            Value::Timestamp(timestamp) => instant(self.py, *timestamp),
+            Value::Attributes(Some(attributes)) => {
+                let class = &self.classes.attribute;
+                let made = attributes.iter().map(|attribute| {
+                    self.object(class, &attribute.values(), &attribute.extra, None, None)
+                });
+                let made = made.collect::<PyResult<Vec<_>>>()?;
+                Ok(PyTuple::new(self.py, made)?.into_any())
+            }
+            Value::Sender(Some(sender)) => self.sender(sender_type, sender),
+            Value::Integer(None)
+            | Value::Text(None)
+            | Value::Label(None)
+            | Value::Boolean(None)
+            | Value::Attributes(None)
+            | Value::Sender(None) => Ok(self.none.clone()),
+        }
     }
 
     fn sender(
         &mut self,
-        sender_type: &Bound<'py, PyAny>,
-        sender: Sender<'a>,
+        sender_type: Option<&str>,
+        sender: &Sender<'a>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // One that holds more than the interface names is each message's own.
-        let shared = match &sender {
-            Sender::User(user) => user.extra.is_empty(),
-            Sender::Operator(operator) => operator.extra.is_empty(),
-            Sender::Other(_) => false,
+        let type_name = self.value(&Value::Label(sender_type), None)?;
+        let sender_type = SenderType::of(sender_type, sender.id);
+        // Messages do not share a sender with a dictionary that a caller may change.
+        let shared = sender.extra.is_empty() && sender_type != SenderType::Other;
+        let mut recent = self.senders.iter();
+        let same = |(other_type, other, _): &&(SenderType, Sender<'a>, _)| {
+            *other_type == sender_type && other == sender
         };
-        if !shared {
-            return self.new_sender(sender_type, &sender);
-        }
-        if let Some((_, made)) = self.senders.iter().find(|(met, _)| *met == sender) {
+        if let Some((_, _, made)) = recent.find(same).filter(|_| shared) {
             return Ok(made.clone());
         }
-        let made = self.new_sender(sender_type, &sender)?;
-        if self.senders.len() == SENDERS {
-            self.senders.pop_front();
+        let class = self.classes.of(sender_type);
+        let made = self.object(
+            class,
+            &sender.values(),
+            &sender.extra,
+            Some(&type_name),
+            None,
+        )?;
+        if shared {
+            if self.senders.len() == SENDERS {
+                self.senders.pop_front();
+            }
+            let entry = (sender_type, sender.clone(), made.clone());
+            self.senders.push_back(entry);
         }
-        self.senders.push_back((sender, made.clone()));
         Ok(made)
     }
 
-    fn new_sender(
-        &mut self,
-        sender_type: &Bound<'py, PyAny>,
-        sender: &Sender<'_>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match sender {
-            Sender::User(user) => {
-                let values = [
-                    user.id.into_bound_py_any(self.py)?,
-                    self.text(user.name.as_deref()),
-                    self.text(user.email.as_deref()),
-                    self.extra(&user.extra)?,
-                ];
-                self.classes.user_sender.make(self.py, values)
-            }
-            Sender::Operator(operator) => {
-                let values = [
-                    operator.id.into_bound_py_any(self.py)?,
-                    self.text(operator.forename.as_deref()),
-                    self.text(operator.surname.as_deref()),
-                    self.text(operator.email.as_deref()),
-                    self.text(operator.picture_thumb_url.as_deref()),
-                    self.extra(&operator.extra)?,
-                ];
-                self.classes.operator_sender.make(self.py, values)
-            }
-            Sender::Other(other) => {
-                let values = [
-                    sender_type.clone(),
-                    other.id.map(|id| id.0).into_bound_py_any(self.py)?,
-                    self.extra(&other.extra)?,
-                ];
-                self.classes.other_sender.make(self.py, values)
-            }
-        }
-    }
-
-    fn text(&self, text: Option<&str>) -> Bound<'py, PyAny> {
-        match text {
-            None => self.none.clone(),
-            Some(text) => PyString::new(self.py, text).into_any(),
-        }
-    }
-
-    /// A text that other rows are likely to hold too.
-    fn name(&mut self, text: Option<&str>) -> Bound<'py, PyAny> {
-        match text {
-            None => self.none.clone(),
-            Some(text) => self.names.get(text).into_any(),
-        }
-    }
-
-    fn truth(&self, truth: Option<bool>) -> Bound<'py, PyAny> {
-        match truth {
-            None => self.none.clone(),
-            Some(truth) => PyBool::new(self.py, truth).to_owned().into_any(),
-        }
-    }
-
     fn extra(&mut self, extra: &Unknown<'_>) -> PyResult<Bound<'py, PyAny>> {
-        match extra.is_empty() {
-            true => Ok(hidden_dict(self.py)),
-            false => members(self.py, &mut self.names, extra),
+        if extra.is_empty() {
+            Ok(hidden_dict(self.py))
+        } else {
+            members(self.py, &mut self.strings, extra)
         }
     }
 }

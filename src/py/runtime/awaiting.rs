@@ -1,4 +1,4 @@
-//! Calls that are awaited: each is a task of the workers, ended when its awaitable is dropped.
+//! Awaited calls: each is a task of the workers, aborted when its awaitable is dropped.
 
 use std::future::Future;
 use std::process;
@@ -17,15 +17,15 @@ use crate::core::error::{Error, ErrorKind};
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 
-/// Makes what awaited calls need; see `crate::py::prepare`.
+/// Creates what awaited calls need; see `crate::py::prepare`.
 pub fn prepare(py: Python<'_>) {
     py.get_type::<Call>();
 }
 
-/// Makes the Python object of what an operation gave, or raises its error.
+/// Converts an operation's value to a Python object, or raises its error.
 type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
-/// Starts an operation and gives the awaitable of its value, for the running event loop.
+/// Starts an operation; returns an awaitable of its value, for the running event loop.
 pub fn start<T: Send + 'static>(
     py: Python<'_>,
     observer: &CallObserver,
@@ -57,7 +57,7 @@ async fn run<T: Send + 'static>(
     operation: impl Future<Output = Result<T, Error>>,
     deliver: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     place: Arc<Mutex<Option<Outcome>>>,
-    // Tells the event loop when dropped: also where a task panics.
+    // Notifies the event loop when dropped, even if the task panics.
     _ending: Completion,
 ) {
     let outcome = operation.await;
@@ -65,10 +65,10 @@ async fn run<T: Send + 'static>(
     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
 }
 
-/// A call under way. Whoever is cancelled while awaiting it drops it, which ends its request.
+/// A call in progress. Cancelling the task that awaits it drops it, which aborts its request.
 #[pyclass(frozen, module = "backread._backread")]
 struct Call {
-    /// Those of the future that the event loop waits for; it carries no value.
+    /// The iterator of the future that the event loop waits for; its value is None.
     steps: Py<PyIterator>,
     outcome: Arc<Mutex<Option<Outcome>>>,
     task: AbortHandle,
@@ -101,7 +101,7 @@ impl Call {
         }
     }
 
-    // A task that nobody awaits any more is a cycle: future, task, coroutine, this, and the future.
+    // A task that is no longer awaited is a cycle: future, task, coroutine, this call, future.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.steps)
     }
@@ -109,7 +109,7 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        // What was inherited by a fork belongs to the parent.
+        // After a fork, the task belongs to the parent.
         if !self.task.is_finished() && self.process == process::id() {
             self.task.abort();
         }

@@ -17,11 +17,11 @@ use crate::core::error::{Error, ErrorKind};
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 
-// How often a waiting call looks for Ctrl-C.
+// How often a waiting call checks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// This thread runs handlers, of signals or of logs, while a call of its waits.
+    /// This thread is running signal or log handlers while one of its calls waits.
     static HANDLES_SIGNALS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -43,7 +43,7 @@ pub fn block<T: Send>(
     })
 }
 
-/// As `block`, for a caller that may or may not hold the GIL, such as a reader of an Arrow stream.
+/// Like `block`, for a caller that may or may not hold the GIL, such as a reader of an Arrow stream.
 pub fn block_anywhere<T: Send>(
     observer: &CallObserver,
     operation: impl Future<Output = Result<T, Error>> + Send,
@@ -55,8 +55,8 @@ pub fn block_anywhere<T: Send>(
     })
 }
 
-/// As `block`, with all work done by this thread, over connections of its own; where another thread
-/// does so just now, the workers do it.
+/// Like `block`, but this thread does all the work, over separate connections; if another thread is
+/// already doing so, the workers do it.
 pub fn block_on_caller<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     py: Python<'_>,
     observer: &CallObserver,
@@ -64,10 +64,11 @@ pub fn block_on_caller<T: Send, F: Future<Output = Result<T, Error>> + Send>(
     read: impl FnOnce(Client) -> F + Send,
 ) -> PyResult<T> {
     let runtimes = running_runtimes(py, OnShutdown::SystemExit)?;
-    let client = match HANDLES_SIGNALS.get() {
-        // The call that was interrupted keeps its place and its turn until this one is done.
-        true => client.at_its_own_pace(),
-        false => client.clone(),
+    let client = if HANDLES_SIGNALS.get() {
+        // The interrupted call keeps its slot in the pace until this one is done.
+        client.at_its_own_pace()
+    } else {
+        client.clone()
     };
     wait(py, &runtimes, OnShutdown::SystemExit, || {
         let Some(runtime) = runtimes.caller_runtime.take() else {
@@ -92,7 +93,7 @@ pub fn block_on_caller<T: Send, F: Future<Output = Result<T, Error>> + Send>(
         match outcome {
             _ if runtimes.is_inherited() => {}
             Ok(Ok(_)) => runtimes.caller_runtime.gave_back(),
-            // The request that failed or was broken off may still be under way.
+            // A failed or aborted request may still be in flight.
             _ => runtimes.caller_runtime.settle(),
         }
         outcome
@@ -113,7 +114,7 @@ fn wait<T: Send>(
     outcome?.map_err(|error| to_python(py, &error))
 }
 
-/// Who sees to the sockets and timers while a thread waits.
+/// What drives the sockets and timers while a thread waits.
 enum Driver<'a> {
     Workers(&'a Handle),
     This(&'a Runtime),
@@ -129,7 +130,7 @@ impl Driver<'_> {
 }
 
 impl Runtimes {
-    /// Waits for an operation, and looks for signals meanwhile; the error is what a handler raised.
+    /// Waits for an operation and checks for signals meanwhile; fails with what a handler raised.
     fn watch<T>(
         &self,
         driver: &Driver<'_>,
@@ -153,7 +154,7 @@ impl Runtimes {
             if self.ended.load(Ordering::SeqCst) {
                 return Err(PySystemExit::new_err(()));
             }
-            // Outside of the runtime, for a handler of signals or logs may make a call of its own.
+            // Outside of the runtime, because a signal or log handler may make a call too.
             let outer = HANDLES_SIGNALS.replace(true);
             let handled = Python::attach(|py| {
                 py.check_signals()?;
@@ -161,8 +162,8 @@ impl Runtimes {
             });
             HANDLES_SIGNALS.set(outer);
             if self.is_inherited() {
-                // A handler forked, and the child came back: dropping what is under way would take
-                // the parent's sockets out of the hands of its runtime.
+                // A handler forked, and this is the child: dropping the operation would remove the
+                // parent's sockets from the parent's runtime.
                 mem::forget(operation);
                 return Err(Python::attach(|py| {
                     handled.map_or_else(
@@ -175,15 +176,15 @@ impl Runtimes {
         }
     }
 
-    /// Stops a daemon thread for good that must not go back to Python. Where the exit waits no longer
-    /// none may: were it to ask for the GIL then, the interpreter would end the thread in the middle of
-    /// Rust code, which aborts the process.
+    /// Parks a daemon thread that must not return to Python. Once the exit no longer waits, none may:
+    /// if it requested the GIL, the interpreter would end the thread in the middle of Rust code, which
+    /// aborts the process.
     fn stop_at_exit(&self, on_shutdown: OnShutdown) {
         if self.sealed.load(Ordering::SeqCst) {
             stop_thread();
         }
         if on_shutdown == OnShutdown::Park && self.ended.load(Ordering::SeqCst) {
-            // The exit does not wait for those who stop.
+            // The exit does not wait for parked threads.
             self.in_flight.fetch_sub(1, Ordering::SeqCst);
             stop_thread();
         }

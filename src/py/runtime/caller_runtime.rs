@@ -1,4 +1,4 @@
-//! A runtime without threads: the thread that waits for a call drives it, with all that lives on it.
+//! A runtime without threads: the thread that waits for a call drives it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 pub struct CallerRuntime {
     runtime: Mutex<Runtime>,
-    /// Something is left to be seen to, and perhaps nobody drives.
+    /// Connections may need closing while no thread drives the runtime.
     unsettled: AtomicBool,
 }
 
@@ -21,7 +21,7 @@ impl CallerRuntime {
         })
     }
 
-    /// The runtime, for one thread at a time; none is waited for.
+    /// The runtime, for one thread at a time; `None` if another thread has it.
     pub fn take(&self) -> Option<MutexGuard<'_, Runtime>> {
         match self.runtime.try_lock() {
             Ok(runtime) => Some(runtime),
@@ -30,14 +30,14 @@ impl CallerRuntime {
         }
     }
 
-    /// Sees to what others left to do while this thread had the runtime, which it gave back.
+    /// Call after giving the runtime back: does what other threads could not do meanwhile.
     pub fn gave_back(&self) {
         if self.unsettled.load(Ordering::SeqCst) {
             self.settle();
         }
     }
 
-    /// Closes what connections nobody holds any more; who drives them just now does so afterwards.
+    /// Closes unused connections; if another thread has the runtime, that thread does so afterwards.
     pub fn settle(&self) {
         self.unsettled.store(true, Ordering::SeqCst);
         while self.unsettled.load(Ordering::SeqCst)
@@ -49,9 +49,9 @@ impl CallerRuntime {
     }
 }
 
-/// What came to the connections while nobody drove them is seen and dealt with.
+/// Handles what arrived on the connections while no thread drove them.
 pub async fn turn() {
-    // The first lets the sockets be looked at, the second those act that wait for them.
+    // The first yield polls the sockets, the second runs the tasks that wait for them.
     yield_now().await;
     yield_now().await;
 }

@@ -4,6 +4,7 @@ mod awaiting;
 mod blocking;
 mod caller_runtime;
 mod event_loop;
+mod event_loop_future;
 
 use std::future::Future;
 use std::process;
@@ -20,36 +21,36 @@ use tokio::runtime::{Builder, Handle, Runtime};
 pub use self::blocking::block_anywhere;
 use self::blocking::{block, block_on_caller};
 use self::caller_runtime::CallerRuntime;
-use super::convert::errors::to_python;
+use super::convert::errors::exiting;
 use super::telemetry::CallObserver;
 use crate::core::client::Client;
-use crate::core::error::{Error, ErrorKind};
+use crate::core::error::Error;
 use crate::core::process::PerProcess;
 
 const WORKERS: usize = 2;
-// How long the interpreter's exit waits for work in flight to let go.
+// How long the interpreter's exit waits for work in flight.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 const EXIT_LOOK: Duration = Duration::from_millis(2);
 
-/// The runtimes of one process: a forked child makes its own, for an inherited one has no threads
-/// there, and its connections are the parent's.
+/// The runtimes of one process. A forked child creates new ones, because inherited ones have no threads
+/// there, and their connections are the parent's.
 struct Runtimes {
     process: u32,
     handle: Handle,
     runtime: Mutex<Option<Runtime>>,
     caller_runtime: CallerRuntime,
-    /// The interpreter's exit has begun: daemon threads leave.
+    /// The interpreter has begun to exit: daemon threads must leave.
     ended: AtomicBool,
-    /// Whoever is still in code of ours must not come back to Python.
+    /// Threads that are still in this module must not return to Python.
     sealed: AtomicBool,
     /// The thread that runs the exit handlers.
     exiting: OnceLock<ThreadId>,
-    /// Threads that are in code of ours, which may wait or call Python.
+    /// The number of threads inside this module, which may be waiting or calling Python.
     in_flight: AtomicUsize,
 }
 
 impl Runtimes {
-    /// They are those of the process that this one was forked from.
+    /// Whether they belong to the process that this one was forked from.
     fn is_inherited(&self) -> bool {
         self.process != process::id()
     }
@@ -78,7 +79,7 @@ fn runtimes() -> PyResult<Arc<Runtimes>> {
     Ok(RUNTIME.with(make, Arc::clone)?)
 }
 
-/// The runtimes, if this process has made them.
+/// The runtimes, if this process has created them.
 fn existing_runtimes() -> Option<Arc<Runtimes>> {
     RUNTIME.with(|| Err(()), Arc::clone).ok()
 }
@@ -86,31 +87,32 @@ fn existing_runtimes() -> Option<Arc<Runtimes>> {
 /// How a daemon thread ends once the interpreter's exit has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnShutdown {
-    /// By SystemExit, of which nobody hears; what it holds is let go, for an exit handler may wait for
-    /// that.
+    /// By SystemExit, which is silent in a thread and releases what the thread holds; an exit handler
+    /// may be waiting for that.
     SystemExit,
-    /// It stops for good: an event loop would tell of a SystemExit in a task.
+    /// It parks forever, because an event loop would log a SystemExit in a task.
     Park,
 }
 
 impl OnShutdown {
     fn of(blocking: bool) -> Self {
-        match blocking {
-            true => Self::SystemExit,
-            false => Self::Park,
+        if blocking {
+            Self::SystemExit
+        } else {
+            Self::Park
         }
     }
 }
 
-/// The runtimes; once the interpreter's exit has ended them, an exit handler is told so, and a
-/// daemon thread leaves.
+/// The runtimes. Once the interpreter's exit has ended them, an exit handler gets an error, and a
+/// daemon thread ends.
 fn running_runtimes(py: Python<'_>, on_shutdown: OnShutdown) -> PyResult<Arc<Runtimes>> {
     let runtimes = runtimes()?;
     if !runtimes.ended.load(Ordering::SeqCst) {
         return Ok(runtimes);
     }
     if runtimes.exiting.get() == Some(&thread::current().id()) {
-        return Err(to_python(py, &Error::new(ErrorKind::Exiting)));
+        return Err(exiting(py));
     }
     match on_shutdown {
         OnShutdown::SystemExit => Err(PySystemExit::new_err(())),
@@ -118,18 +120,19 @@ fn running_runtimes(py: Python<'_>, on_shutdown: OnShutdown) -> PyResult<Arc<Run
     }
 }
 
-/// A thread in code of ours, until dropped: the interpreter's exit waits for it, for it would end a
-/// daemon thread that asks for the GIL later, and in the middle of Rust code that aborts the process.
+/// Marks a thread as inside this module until dropped, so that the interpreter's exit waits for it.
+/// CPython ends a daemon thread that requests the GIL after that, and in the middle of Rust code this
+/// aborts the process.
 struct ShutdownGuard(Arc<Runtimes>);
 
 impl ShutdownGuard {
-    /// As `running_runtimes`.
+    /// Fails like `running_runtimes`.
     fn enter(py: Python<'_>, on_shutdown: OnShutdown) -> PyResult<Self> {
         let runtimes = running_runtimes(py, on_shutdown)?;
         runtimes.in_flight.fetch_add(1, Ordering::SeqCst);
         let guard = Self(runtimes);
         if guard.0.ended.load(Ordering::SeqCst) {
-            // The exit has begun in between, and waits for no one who stops here.
+            // The exit began in between, and must not wait for a thread that parks here.
             drop(guard);
             running_runtimes(py, on_shutdown)?;
             return Err(PySystemExit::new_err(()));
@@ -150,18 +153,18 @@ fn stop_thread() -> ! {
     }
 }
 
-/// Makes what calls need; see `crate::py::prepare`.
+/// Creates what calls need; see `crate::py::prepare`.
 pub fn prepare(py: Python<'_>) {
     awaiting::prepare(py);
     event_loop::prepare(py);
 }
 
-/// What a call gives: a value of the core, made into a Python object under the GIL.
+/// Converts a value of the core to a Python object, under the GIL.
 pub trait Convert<T>: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
 
 impl<T, C> Convert<T> for C where C: FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static {}
 
-/// Runs an operation of the core: waits for its value if `blocking`, else gives an awaitable of it.
+/// Runs an operation of the core: waits for its value if `blocking`, otherwise returns an awaitable.
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
     blocking: bool,
@@ -179,8 +182,23 @@ pub fn run<T: Send + 'static>(
     )
 }
 
-/// As `run`, for those who hold a database meanwhile: at the exit a daemon thread stops here, for the
-/// code of the database would end the process on its way out.
+/// Like `run`, for a call that is made seldom: its await goes through pyo3-async-runtimes.
+pub fn run_seldom<T: Send + 'static>(
+    py: Python<'_>,
+    blocking: bool,
+    observer: &CallObserver,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+    convert: impl Convert<T>,
+) -> PyResult<Py<PyAny>> {
+    if blocking {
+        return run(py, blocking, observer, operation, convert);
+    }
+    let _guard = ShutdownGuard::enter(py, OnShutdown::Park)?;
+    event_loop_future::start(py, observer, operation, convert)
+}
+
+/// Like `run`, for a caller that has a database open: at exit, a daemon thread parks here, because
+/// unwinding through the database's code would end the process.
 pub fn run_beside_database<T: Send + 'static>(
     py: Python<'_>,
     blocking: bool,
@@ -207,8 +225,8 @@ fn run_with<T: Send + 'static>(
     awaiting::start(py, observer, operation, convert)
 }
 
-/// As `run`, for a whole operation of few requests, one after another: where it blocks, the calling
-/// thread does all of its work, unless another thread is at that already.
+/// Like `run`, for an operation of few, sequential requests: if it blocks, the calling thread does all
+/// the work, unless another thread is already using the caller runtime.
 pub fn run_single<T, F>(
     py: Python<'_>,
     blocking: bool,
@@ -236,8 +254,7 @@ where
     awaiting::start(py, observer, read(client), convert)
 }
 
-/// Closes what connections nobody holds any more: those that calling threads drive are seen to by no
-/// other thread.
+/// Closes unused connections of the caller runtime, which no other thread would do.
 pub fn settle() {
     if let Some(runtimes) = existing_runtimes()
         && !runtimes.ended.load(Ordering::SeqCst)
@@ -246,7 +263,7 @@ pub fn settle() {
     }
 }
 
-/// Settles when dropped.
+/// Calls `settle` when dropped.
 pub struct SettledWhenDropped;
 
 impl Drop for SettledWhenDropped {
@@ -255,8 +272,8 @@ impl Drop for SettledWhenDropped {
     }
 }
 
-/// Ends this process's runtimes before the interpreter is taken down: a worker that asked for the
-/// GIL later would be stopped in the middle of its work.
+/// Ends this process's runtimes before the interpreter is finalized: a worker that requested the GIL
+/// later would be stopped in the middle of its work.
 pub fn end_at_exit(py: Python<'_>) -> PyResult<()> {
     let end = PyCFunction::new_closure(py, None, None, |arguments, _| {
         arguments.py().detach(end);
@@ -271,7 +288,7 @@ fn end() {
     };
     let _ = runtimes.exiting.set(thread::current().id());
     runtimes.ended.store(true, Ordering::SeqCst);
-    // Only daemon threads can still be there: each leaves soon, or stops at its next look for signals.
+    // Only daemon threads can be left: each leaves soon, or parks at its next check for signals.
     let began = Instant::now();
     while runtimes.in_flight.load(Ordering::SeqCst) > 0 && began.elapsed() < EXIT_WAIT {
         thread::sleep(EXIT_LOOK);

@@ -1,4 +1,4 @@
-//! Arguments as they come from Python, with errors that name them.
+//! Arguments from Python, with errors that name them.
 
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::types::{PyBool, PyDict};
 
 use crate::mock::world::Fields;
 
-/// An id as it comes from Python.
+/// An id.
 #[derive(Clone, Copy)]
 pub struct Id(pub u64);
 
@@ -18,7 +18,7 @@ impl FromPyObject<'_, '_> for Id {
     }
 }
 
-/// A whole number from 0 on, or an error that names the argument.
+/// A whole number from 0 to `most`, or an error that names the argument.
 pub fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u64> {
     let range_error = || {
         let text = format!("{argument}: must be from 0 to {most}, not {value}");
@@ -41,14 +41,14 @@ pub fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u6
     }
 }
 
-/// TypeError for keyword arguments that there are not, with the nearest that there is.
+/// Raises TypeError for unknown keyword arguments, with the nearest known one.
 pub fn refuse_options(call: &str, given: &Bound<'_, PyDict>, known: &[&str]) -> PyResult<()> {
     let arguments = given.py().import("backread._client.arguments")?;
     arguments.call_method1("refuse_options", (call, given, known))?;
     Ok(())
 }
 
-/// Field values as JSON, by way of Python's own writer.
+/// Field values as JSON.
 pub fn json_fields(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Fields> {
     let mut read = Fields::new();
     let Some(fields) = fields else {
@@ -65,7 +65,7 @@ pub fn json_fields(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Fields> {
     Ok(read)
 }
 
-/// A value as JSON, by Python's own writer; its errors say what is no JSON.
+/// A value as JSON text, by Python's json module, which rejects NaN, cycles and other types.
 pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let options = PyDict::new(value.py());
     options.set_item("allow_nan", false)?;

@@ -1,4 +1,4 @@
-//! The clock's face for Python.
+//! The clock as a Python class.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,6 +7,13 @@ use pyo3::prelude::*;
 
 use crate::clock::{MoveError, virtual_start};
 
+/// The clock of a mock's lane and its clients: the system clock until `virtual` is called.
+///
+/// Virtual time stands still while real work is in progress, such as a request being answered. When
+/// nothing else can happen, it jumps to the next deadline (of a wait, a delayed response or a
+/// timeout): a minute of Retry-After takes milliseconds. A timeout also applies in real time, after
+/// five seconds at least, in case the server uses another clock. In a forked child the clock is
+/// real.
 #[pyclass(frozen, module = "backread.testing")]
 pub struct Clock(pub crate::clock::Clock);
 
@@ -17,6 +24,13 @@ impl Clock {
         Self(crate::clock::Clock::switchable())
     }
 
+    /// Switches to virtual time. Waits in progress continue with their remaining time.
+    ///
+    /// Args:
+    ///     start: The virtual time to start at; None means 2026-01-01T00:00:00Z.
+    ///
+    /// Raises:
+    ///     TypeError: If ``start`` has no time zone.
     #[pyo3(name = "virtual", signature = (start = None))]
     fn make_virtual(&self, py: Python<'_>, start: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let start = match start {
@@ -33,10 +47,20 @@ impl Clock {
         Ok(())
     }
 
+    /// Switches to the system clock. Waits in progress continue with their remaining time.
     fn real(&self, py: Python<'_>) {
         py.detach(|| self.0.make_real());
     }
 
+    /// Advances virtual time; whatever is then due happens, including timeouts.
+    ///
+    /// Args:
+    ///     seconds: Seconds or a timedelta.
+    ///
+    /// Raises:
+    ///     RuntimeError: If the clock is real.
+    ///     ValueError: If ``seconds`` is negative.
+    ///     OverflowError: If the time would be too far ahead.
     fn advance(&self, py: Python<'_>, seconds: &Bound<'_, PyAny>) -> PyResult<()> {
         let length = length(seconds)?;
         py.detach(|| self.0.advance(length))
@@ -46,16 +70,23 @@ impl Clock {
             })
     }
 
+    /// Whether the time is virtual.
     #[getter]
     fn is_virtual(&self, py: Python<'_>) -> bool {
         py.detach(|| self.0.is_virtual())
     }
 
+    /// The date and time, in UTC.
     #[getter]
     fn now(&self, py: Python<'_>) -> SystemTime {
         py.detach(|| self.0.wall())
     }
 
+    /// The waits of the lane's clients before retries, in seconds; the last 10,000.
+    ///
+    /// One entry for each Retry-After and each backoff, in the order in which they began. The
+    /// Retry-After of a 429 holds back all requests of a client, and is one entry. Waits due to
+    /// ``rate_limit=`` are not included.
     #[getter]
     fn slept(&self, py: Python<'_>) -> Vec<f64> {
         let slept = py.detach(|| self.0.slept());
@@ -64,9 +95,10 @@ impl Clock {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let now = self.now(py).into_pyobject(py)?.str()?;
-        let mode = match self.is_virtual(py) {
-            true => "virtual",
-            false => "real",
+        let mode = if self.is_virtual(py) {
+            "virtual"
+        } else {
+            "real"
         };
         Ok(format!("Clock({mode}, now={now})"))
     }
@@ -81,11 +113,12 @@ fn length(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     };
     let Ok(seconds) = value.extract::<f64>() else {
         return value.extract::<Duration>().map_err(|error| {
-            match error.is_instance_of::<PyValueError>(value.py()) {
-                true => refused(),
-                false => PyTypeError::new_err(format!(
+            if error.is_instance_of::<PyValueError>(value.py()) {
+                refused()
+            } else {
+                PyTypeError::new_err(format!(
                     "seconds must be a number of seconds or a timedelta, not {value}"
-                )),
+                ))
             }
         });
     };

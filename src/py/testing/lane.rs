@@ -1,15 +1,16 @@
-//! One lane, as Python holds it: texts go in and out in the mock's one grammar.
+//! Lanes as a Python class. Dialects, rates and rules are passed as text in the mock's grammar.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{IntoPyDict, PyDict};
+use pythonize::pythonize;
 
 use super::arguments::{Id, json_fields};
 use super::world::World;
-use crate::mock::audit::{Audit, AuditError, List};
+use crate::mock::audit::{AuditError, List};
 use crate::mock::dialect::Dialect;
 use crate::mock::drift::{Change, Drift, Which};
 use crate::mock::faults::rate::Rate;
@@ -18,7 +19,7 @@ use crate::mock::journal::Entry;
 use crate::mock::lane::Lane;
 use crate::py::testing::clock::Clock;
 
-/// One lane of a mock server: what a bearer token leads to.
+/// One lane of a mock server, selected by its bearer token.
 #[pyclass(frozen, module = "backread._backread")]
 #[derive(Debug)]
 pub struct NativeLane {
@@ -27,7 +28,7 @@ pub struct NativeLane {
 
 #[pymethods]
 impl NativeLane {
-    /// What it goes by in the inspector.
+    /// Its name in the inspector.
     #[getter]
     fn name(&self) -> &str {
         self.inner.name()
@@ -39,13 +40,13 @@ impl NativeLane {
         self.inner.secret()
     }
 
-    /// What all chance in it is drawn from.
+    /// The seed of all its random numbers.
     #[getter]
     fn seed(&self) -> u64 {
         self.inner.seed()
     }
 
-    /// The rows that it answers with.
+    /// The rows that it serves.
     #[getter]
     fn world(&self) -> World {
         World {
@@ -53,7 +54,7 @@ impl NativeLane {
         }
     }
 
-    /// The clock that its delays and its clients go by.
+    /// The clock for its delays and its clients.
     #[getter]
     fn clock(&self) -> Clock {
         Clock(self.inner.clock.clone())
@@ -65,7 +66,7 @@ impl NativeLane {
         self.inner.dialect().to_string()
     }
 
-    /// Speaks another dialect from the next request on. ValueError for a text that is none.
+    /// Switches to another dialect. Raises ValueError for an invalid text.
     fn set_dialect(&self, text: &str) -> PyResult<()> {
         self.inner.set_dialect(read(text)?);
         Ok(())
@@ -77,24 +78,23 @@ impl NativeLane {
         self.inner.rate().map(|rate| rate.to_string())
     }
 
-    /// Limits the rate from now on; None for no limit. ValueError for a text that is none.
+    /// Limits the rate; None for no limit. Raises ValueError for an invalid text.
     #[pyo3(signature = (text))]
     fn set_rate(&self, text: Option<&str>) -> PyResult<()> {
         self.inner.set_rate(text.map(read).transpose()?);
         Ok(())
     }
 
-    /// The rules that mutation answers, in their order, each with how often it did.
+    /// The fault rules in their order, each with how often it fired.
     fn rules(&self) -> Vec<(String, u64)> {
-        let standing = self.inner.rules.list();
-        standing
+        let active = self.inner.rules.list();
+        active
             .iter()
-            .map(|standing| (standing.rule.to_string(), standing.fired))
+            .map(|active| (active.rule.to_string(), active.fired))
             .collect()
     }
 
-    /// Adds the rules that a text holds, behind those there are. ValueError for one that is wrong,
-    /// and then none is added.
+    /// Adds rules after the existing ones. Raises ValueError for an invalid one, and then adds none.
     fn add_rules(&self, text: &str) -> PyResult<()> {
         for rule in rules(text)? {
             self.inner.rules.add(rule);
@@ -102,7 +102,7 @@ impl NativeLane {
         Ok(())
     }
 
-    /// Sets the rules that a text holds in place of those there are; ValueError as add_rules.
+    /// Replaces all rules. Raises ValueError for an invalid one, and then changes nothing.
     fn set_rules(&self, text: &str) -> PyResult<()> {
         let rules = rules(text)?;
         self.inner.rules.clear();
@@ -112,18 +112,17 @@ impl NativeLane {
         Ok(())
     }
 
-    /// Takes all rules away.
+    /// Removes all rules.
     fn clear_rules(&self) {
         self.inner.rules.clear();
     }
 
-    /// What was set and never happened: rules that bent no answer, but for those of chance, and
-    /// changes whose page has not come.
+    /// The rules that never fired, except those with a probability, and the pending changes.
     fn unfired(&self) -> Vec<String> {
         let rules = self.inner.rules.list().into_iter();
         rules
-            .filter(|standing| standing.fired == 0 && standing.rule.p.is_none())
-            .map(|standing| standing.rule.to_string())
+            .filter(|active| active.fired == 0 && active.rule.p.is_none())
+            .map(|active| active.rule.to_string())
             .chain(self.inner.drifts.list())
             .collect()
     }
@@ -157,52 +156,30 @@ impl NativeLane {
         self.drift(route, user, after, Change::Edit(rows(&which)?, fields))
     }
 
-    /// How many changes wait for their page.
+    /// The number of pending changes between pages.
     #[getter]
     fn drifts_waiting(&self) -> usize {
         self.inner.drifts.waiting()
     }
 
-    /// Compares the ids that a reader holds with what was there: a dict with missing (id, request,
-    /// why), repeated (id, times, requests), unexpected (ids) and expected (a count). KeyError
-    /// for the messages of a user who was never there; RuntimeError where the journal has forgotten
-    /// requests.
+    /// Compares a reader's ids with the rows that existed.
+    ///
+    /// Returns a dict with `missing`, `repeated`, `unexpected` and `expected`. Raises KeyError for the
+    /// messages of a user who never existed, RuntimeError if the journal has dropped requests.
     #[pyo3(signature = (ids, user=None))]
     fn audit<'py>(
         &self,
         py: Python<'py>,
         ids: Vec<u64>,
         user: Option<Id>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let list = user.map_or(List::Users, |user| List::Messages { user_id: user.0 });
-        let Audit {
-            missing,
-            repeated,
-            unexpected,
-            expected,
-        } = py
-            .detach(|| self.inner.audit(list, &ids))
-            .map_err(|error| {
-                let text = error.to_string();
-                match error {
-                    AuditError::NoUser { .. } => PyKeyError::new_err(text),
-                    AuditError::Forgotten { .. } => PyRuntimeError::new_err(text),
-                }
-            })?;
-        let found = PyDict::new(py);
-        let missing: Vec<_> = missing
-            .into_iter()
-            .map(|lost| (lost.id, lost.request, lost.why))
-            .collect();
-        let repeated: Vec<_> = repeated
-            .into_iter()
-            .map(|row| (row.id, row.times, row.requests))
-            .collect();
-        found.set_item("missing", missing)?;
-        found.set_item("repeated", repeated)?;
-        found.set_item("unexpected", unexpected)?;
-        found.set_item("expected", expected)?;
-        Ok(found)
+        let audit = py.detach(|| self.inner.audit(list, &ids));
+        let audit = audit.map_err(|error| match error {
+            AuditError::NoUser { .. } => PyKeyError::new_err(error.to_string()),
+            AuditError::Forgotten { .. } => PyRuntimeError::new_err(error.to_string()),
+        })?;
+        Ok(pythonize(py, &audit)?)
     }
 
     /// The number of the journal's last entry; 0 before the first.
@@ -211,52 +188,39 @@ impl NativeLane {
         self.inner.journal.last_number()
     }
 
-    /// The first `most` entries of the journal numbered above `after`, as dicts, and whether
-    /// entries after that number made room already.
+    /// The first `most` entries of the journal numbered above `after`, as dicts, and whether some
+    /// after that number were already dropped.
     #[pyo3(signature = (after=0, most=None))]
     fn journal<'py>(
         &self,
         py: Python<'py>,
         after: u64,
         most: Option<usize>,
-    ) -> PyResult<(Bound<'py, PyList>, bool)> {
+    ) -> PyResult<(Bound<'py, PyAny>, bool)> {
         let (entries, forgotten) = self.inner.journal.since(after, most.unwrap_or(usize::MAX));
-        let list = PyList::empty(py);
-        for entry in &entries {
-            list.append(describe(py, entry)?)?;
-        }
-        Ok((list, forgotten))
+        Ok((describe(py, &entries)?, forgotten))
     }
 
-    /// The requests numbered above `after` that no client should have sent, as dicts: the first
-    /// thousand, also where the journal has forgotten them.
-    fn unexpected<'py>(&self, py: Python<'py>, after: u64) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for entry in &self.inner.journal.unexpected(after) {
-            list.append(describe(py, entry)?)?;
-        }
-        Ok(list)
+    /// The first thousand requests numbered above `after` that no client should have sent, as dicts,
+    /// even if the journal has dropped them.
+    fn unexpected<'py>(&self, py: Python<'py>, after: u64) -> PyResult<Bound<'py, PyAny>> {
+        describe(py, &self.inner.journal.unexpected(after))
     }
 
-    /// Requests answered, by route.
+    /// The number of requests by route.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = PyDict::new(py);
-        for (route, count) in self.inner.counters.by_route() {
-            counts.set_item(route.name(), count)?;
-        }
-        Ok(counts)
+        let counts = self.inner.counters.by_route().into_iter();
+        counts
+            .map(|(route, count)| (route.name(), count))
+            .into_py_dict(py)
     }
 
-    /// Requests answered, by status.
-    fn statuses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let statuses = PyDict::new(py);
-        for (status, count) in self.inner.counters.by_status() {
-            statuses.set_item(status, count)?;
-        }
-        Ok(statuses)
+    /// The number of requests by response status.
+    fn statuses(&self) -> BTreeMap<u16, u64> {
+        self.inner.counters.by_status()
     }
 
-    /// Forgets what was asked: journal, counts and attempts begin anew, and so do audits.
+    /// Clears the journal, the counts and the attempts; audits start from now.
     fn forget(&self) {
         self.inner.forget();
     }
@@ -278,22 +242,19 @@ impl NativeLane {
     }
 }
 
-/// What a dialect's text means: the text in its shortest form, every switch, and whether all
-/// answers conform to the interface. ValueError for a text that is none.
+/// Parses a dialect: its shortest text, every switch, and whether all responses conform to the
+/// documented API. Raises ValueError for an invalid text.
 #[pyfunction]
 pub fn read_dialect<'py>(
     py: Python<'py>,
     text: &str,
 ) -> PyResult<(String, Bound<'py, PyDict>, bool)> {
     let dialect: Dialect = read(text)?;
-    let switches = PyDict::new(py);
-    for (name, value) in dialect.switches() {
-        switches.set_item(name, value)?;
-    }
+    let switches = dialect.switches().into_py_dict(py)?;
     Ok((dialect.to_string(), switches, dialect.conforms()))
 }
 
-/// What a rate's text means: the text in full, requests a second, burst, what it says, and the status.
+/// Parses a rate: the full text, requests per second, burst, what responses say, and the status.
 #[pyfunction]
 pub fn read_rate(text: &str) -> PyResult<(String, f64, u64, String, u16)> {
     let rate: Rate = read(text)?;
@@ -306,7 +267,7 @@ pub fn read_rate(text: &str) -> PyResult<(String, f64, u64, String, u16)> {
     ))
 }
 
-/// The rules that a text holds, each in its shortest form. ValueError for one that is wrong.
+/// Parses rules, and returns each in its shortest form. Raises ValueError for an invalid one.
 #[pyfunction]
 pub fn read_rules(text: &str) -> PyResult<Vec<String>> {
     Ok(rules(text)?.iter().map(ToString::to_string).collect())
@@ -328,23 +289,7 @@ fn rows((kind, value): &(String, Bound<'_, PyAny>)) -> PyResult<Which> {
     }
 }
 
-fn describe<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
-    let fields = PyDict::new(py);
-    fields.set_item("number", entry.number)?;
-    let at = entry.at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    fields.set_item("at", at.as_secs_f64())?;
-    fields.set_item("method", entry.method.as_str())?;
-    fields.set_item("path", &entry.path)?;
-    fields.set_item("route", entry.target.route().name())?;
-    fields.set_item("user", entry.target.user())?;
-    fields.set_item("message", entry.target.message())?;
-    fields.set_item("offset", entry.page.map(|page| page.offset))?;
-    fields.set_item("limit", entry.page.map(|page| page.limit))?;
-    fields.set_item("attempt", entry.attempt)?;
-    fields.set_item("status", entry.status)?;
-    fields.set_item("rows", entry.served.as_ref().map(|served| served.rows))?;
-    let faults: Vec<&str> = entry.faults.iter().map(AsRef::as_ref).collect();
-    fields.set_item("faults", faults)?;
-    fields.set_item("unexpected", entry.unexpected)?;
-    Ok(fields)
+fn describe<'py>(py: Python<'py>, entries: &[Entry]) -> PyResult<Bound<'py, PyAny>> {
+    let entries: Vec<_> = entries.iter().map(Entry::describe).collect();
+    Ok(pythonize(py, &entries)?)
 }

@@ -1,4 +1,4 @@
-//! Worlds from and to JSON lines: files, bytes, and whatever gives lines.
+//! Worlds from and to JSON lines: files, bytes, and iterables of lines.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -54,7 +54,7 @@ pub fn read(source: &Bound<'_, PyAny>) -> PyResult<World> {
 fn read_file(path: &Path) -> PyResult<World> {
     if path.to_string_lossy().trim_start().starts_with('{') {
         return Err(PyValueError::new_err(
-            "lines: a str is the path of a file, and this is JSON; give text.encode() instead",
+            "lines: a str is the path of a file, but this is JSON; use text.encode() instead",
         ));
     }
     let file = File::open(path).map_err(|error| file_error(&error, path))?;
@@ -64,7 +64,7 @@ fn read_file(path: &Path) -> PyResult<World> {
     })
 }
 
-/// Writes a world to a file, whole or not at all.
+/// Writes a world to a file, atomically.
 pub fn write_file(world: &World, path: &Path) -> PyResult<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -92,7 +92,7 @@ pub fn text(world: &World) -> PyResult<String> {
 
 fn file_error(error: &io::Error, path: &Path) -> PyErr {
     match error.raw_os_error() {
-        // With a number, Python picks the subclass; it says the path by itself.
+        // Given a number, Python picks the subclass and adds the path to the message.
         Some(number) => {
             let text = error.to_string();
             let reason = text

@@ -1,4 +1,4 @@
-//! The bindings of the mock and of its clock: worlds, servers and their lanes.
+//! The Python bindings of the mock and the clock: worlds, servers and lanes.
 
 mod arguments;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! Servers, to start and to stop.
+//! Mock servers as a Python class.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::arguments::count;
 use super::lane::{NativeLane, read, rules};
 use super::world::World;
-use crate::mock::lane::Habits;
+use crate::mock::lane::LaneOptions;
 use crate::mock::server::{MockServer, Options, StartError};
 
 impl From<StartError> for PyErr {
@@ -27,11 +27,11 @@ impl From<StartError> for PyErr {
     }
 }
 
-/// A running mock service over a world. Changes of the world show in the next answer.
+/// A running mock server for a world, in a separate thread. Changes of the world show in the next
+/// response.
 ///
-/// host: an IP address. port: 0 for a free one. secret and vendor: None for defaults. It answers
-/// when the constructor returns, from a thread of its own. OSError names a port that is taken;
-/// a wrong argument raises ValueError and names it.
+/// It accepts requests once the constructor returns, which raises OSError if the port is taken and
+/// ValueError for an invalid argument.
 #[pyclass(frozen, module = "backread._backread")]
 #[derive(Debug)]
 pub struct NativeMockServer {
@@ -60,9 +60,9 @@ impl NativeMockServer {
             port: count("port", port, u64::from(u16::MAX))? as u16,
             secret,
             vendor,
-            habits: Habits {
+            lane: LaneOptions {
                 journal: count("journal", journal, 1 << 24)? as usize,
-                ..habits(None, dialect, rate, faults)?
+                ..lane_options(None, dialect, rate, faults)?
             },
         };
         let world = Arc::clone(&world.inner);
@@ -89,7 +89,7 @@ impl NativeMockServer {
         self.inner.vendor()
     }
 
-    /// What opens the admin interface below /__mock/, and nothing else.
+    /// The token for the admin interface below /__mock/.
     #[getter]
     fn admin_token(&self) -> &str {
         self.inner.admin_token()
@@ -100,8 +100,8 @@ impl NativeMockServer {
         NativeLane::of(Arc::clone(self.inner.service().main()))
     }
 
-    /// Opens a lane of its own secret, world (None: a copy of the server's), habits and clock.
-    /// ValueError names an argument that is wrong.
+    /// Opens a lane with a new secret and clock, and a world (None: a copy of the server's). Raises
+    /// ValueError for an invalid argument.
     #[pyo3(signature = (world, *, name, seed, dialect, rate, faults))]
     fn open_lane(
         &self,
@@ -112,18 +112,18 @@ impl NativeMockServer {
         rate: Option<&str>,
         faults: Option<&str>,
     ) -> PyResult<NativeLane> {
-        let habits = habits(seed, dialect, rate, faults)?;
+        let lane_options = lane_options(seed, dialect, rate, faults)?;
         let world = world.map(|world| Arc::clone(&world.inner));
-        let lane = self.inner.service().open_lane(name, world, habits);
+        let lane = self.inner.service().open_lane(name, world, lane_options);
         lane.map(NativeLane::of).map_err(PyValueError::new_err)
     }
 
-    /// Closes a lane: its secret is unknown from now on. The server's own lane stays.
+    /// Closes a lane, so that its secret is unknown. Does nothing for the server's own lane.
     fn close_lane(&self, lane: &NativeLane) {
         self.inner.service().close(&lane.inner);
     }
 
-    /// Drops every connection and frees the port; once more does nothing.
+    /// Drops all connections and frees the port. May be called again.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| self.inner.stop());
     }
@@ -133,17 +133,17 @@ impl NativeMockServer {
     }
 }
 
-fn habits(
+fn lane_options(
     seed: Option<&Bound<'_, PyAny>>,
     dialect: Option<&str>,
     rate: Option<&str>,
     faults: Option<&str>,
-) -> PyResult<Habits> {
-    Ok(Habits {
+) -> PyResult<LaneOptions> {
+    Ok(LaneOptions {
         seed: seed.map(|seed| count("seed", seed, u64::MAX)).transpose()?,
         dialect: dialect.map(read).transpose()?.unwrap_or_default(),
         rate: rate.map(read).transpose()?,
         rules: faults.map(rules).transpose()?.unwrap_or_default(),
-        ..Habits::default()
+        ..LaneOptions::default()
     })
 }

@@ -1,4 +1,4 @@
-//! Worlds, to make and to change by hand.
+//! Worlds as a Python class.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,17 +22,21 @@ impl From<WorldError> for PyErr {
     }
 }
 
-/// A made-up service: users in many languages, and their messages.
+/// The rows of a fake service: users in many languages, and their messages.
 ///
-/// Row i depends on the seed and on messages_per_user only, never on how many rows there are: a
-/// larger world keeps the rows of a smaller one to the byte. Size costs neither time nor memory.
-/// The first user's id is always 42; ids ascend, and so do the message ids of a user.
+/// Row i depends only on the seed and messages_per_user, never on the number of rows: a larger world
+/// has the rows of a smaller one, byte for byte. Size costs neither time nor memory. The first user's
+/// id is always 42; user ids ascend, and so do the message ids of each user.
 ///
-/// seed: 0 to 2**64 - 1. users: how many, 0 to 2**31. messages_per_user: a number, or (least, most),
-/// both included, at most 1,000,000; most lists are short and few are long (the mean lies a fifth of
-/// the way).
+/// Args:
+///     seed: 0 to 2**64 - 1.
+///     users: The number of users, 0 to 2**31.
+///     messages_per_user: A number, or (least, most), at most 1,000,000. Most lists are short and
+///         few are long: the mean is at a fifth of the range.
 ///
-/// A wrong argument raises ValueError and names it; TypeError for one that there is not.
+/// Raises:
+///     ValueError: An argument is invalid.
+///     TypeError: An argument is unknown.
 #[pyclass(frozen, module = "backread.testing")]
 #[derive(Debug)]
 pub struct World {
@@ -73,18 +77,23 @@ impl World {
         })
     }
 
-    /// The version of everything that generated rows are made from; while it stays, they stay.
+    /// The version of the generator; generated rows change only with it.
     #[classattr]
     #[pyo3(name = "generator_version")]
     const GENERATOR_VERSION: u64 = GENERATOR_VERSION;
 
-    /// A world of rows that are given: JSON lines, each a user as the service sends it, with one
-    /// more key messages that holds the list of the user's messages, in the order of the lists.
+    /// Reads a world from JSON lines: each a user as the service sends it, with an additional key
+    /// `messages` that has the user's messages, in the order of the lists.
     ///
-    /// lines: the path of a file, the bytes of one, or an iterable of lines or of dicts. Rows are kept byte for
-    /// byte (space between tokens aside), unknown fields too; users and messages need nothing but
-    /// an integer id. Rows that are added later are generated, with ids above all of these.
-    /// ValueError names the line and the reason.
+    /// Rows are preserved byte for byte, except for whitespace between tokens. Users and messages need
+    /// only an integer id. Rows added later are generated, with ids above all of these.
+    ///
+    /// Args:
+    ///     lines: The path of a file, the content of one as bytes, or an iterable of lines or dicts.
+    ///
+    /// Raises:
+    ///     ValueError: A line is invalid; the error names it and the reason.
+    ///     OSError: The file cannot be read.
     #[staticmethod]
     fn from_jsonl(lines: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self {
@@ -92,8 +101,16 @@ impl World {
         })
     }
 
-    /// The world as it is now as JSON lines, to be read by from_jsonl: written to the file at path
-    /// (whole or not at all; gives None), or as text if there is none.
+    /// Writes the current world as JSON lines, for `from_jsonl`.
+    ///
+    /// Args:
+    ///     path: The file to write, atomically; None to return the text.
+    ///
+    /// Returns:
+    ///     The text, or None if it was written to a file.
+    ///
+    /// Raises:
+    ///     OSError: The file cannot be written.
     #[pyo3(signature = (path=None))]
     fn to_jsonl(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<Option<String>> {
         py.detach(|| match path {
@@ -102,51 +119,53 @@ impl World {
         })
     }
 
-    /// A world with the same rows and changes, to be changed on its own. Costs nothing.
+    /// An independent world with the same rows and changes. Costs nothing.
     fn copy(&self) -> Self {
         Self {
             inner: Arc::new(self.inner.fork()),
         }
     }
 
-    /// The world as it is now, to be brought back by restore. Costs nothing.
+    /// The current state of the world, for `restore`. Costs nothing.
     fn snapshot(&self) -> WorldSnapshot {
         WorldSnapshot {
             inner: self.inner.snapshot(),
         }
     }
 
-    /// Makes the world as it was; rows added since then are gone, and their ids come again.
-    /// ValueError if the snapshot is of a world that is neither this one nor a copy of it.
+    /// Restores the state of a snapshot. Rows added since then are gone; their ids are used again.
+    ///
+    /// Raises:
+    ///     ValueError: The snapshot is neither of this world nor of a copy of it.
     fn restore(&self, snapshot: &WorldSnapshot) -> PyResult<()> {
         Ok(self.inner.restore(&snapshot.inner)?)
     }
 
-    /// The seed given at creation; 0 for given rows.
+    /// The seed; 0 for a world from JSON lines.
     #[getter]
     fn seed(&self) -> u64 {
         self.inner.seed()
     }
 
-    /// How many users the world was made with, or was given.
+    /// The initial number of users.
     #[getter]
     fn users(&self) -> u64 {
         self.inner.users()
     }
 
-    /// The least and the most messages that a user was made with.
+    /// The smallest and the largest initial number of messages per user.
     #[getter]
     fn messages_per_user(&self) -> (u64, u64) {
         self.inner.messages_per_user()
     }
 
-    /// How many users there are now.
+    /// The current number of users.
     #[getter]
     fn total_users(&self) -> u64 {
         self.inner.total_users()
     }
 
-    /// How many messages there are now; the first time, this counts every user.
+    /// The current number of messages; the first call visits every user.
     #[getter]
     fn total_messages(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.inner.total_messages())
@@ -157,19 +176,28 @@ impl World {
         py.detach(|| self.inner.view().user_ids())
     }
 
-    /// The ids of a user's messages, in the order of the list. KeyError if there is no such user.
+    /// The ids of a user's messages, in the order of the list.
+    ///
+    /// Raises:
+    ///     KeyError: There is no such user.
     fn message_ids(&self, py: Python<'_>, user_id: Id) -> PyResult<Vec<u64>> {
         let ids = py.detach(|| self.inner.view().message_ids(user_id.0));
         Ok(ids.ok_or(WorldError::NoUser { user_id: user_id.0 })?)
     }
 
-    /// The user, just as the service sends it. KeyError if there is none.
+    /// The user as the service sends it.
+    ///
+    /// Raises:
+    ///     KeyError: There is no such user.
     fn user(&self, py: Python<'_>, user_id: Id) -> PyResult<Py<PyAny>> {
         let text = py.detach(|| self.inner.user_json(user_id.0));
         parse_json(py, &text.ok_or(WorldError::NoUser { user_id: user_id.0 })?)
     }
 
-    /// The message, just as the service sends it. KeyError if there is none.
+    /// The message as the service sends it.
+    ///
+    /// Raises:
+    ///     KeyError: There is no such user or message.
     fn message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<Py<PyAny>> {
         let (user_id, message_id) = (user_id.0, message_id.0);
         let text = py.detach(|| self.inner.message_json(user_id, message_id));
@@ -183,16 +211,23 @@ impl World {
         parse_json(py, &text.ok_or_else(missing)?)
     }
 
-    /// Adds users at the end of the list and gives their ids. They are the next rows of the
-    /// generator and bring their own messages.
+    /// Adds users at the end of the list. They are the generator's next rows and have messages.
+    ///
+    /// Returns:
+    ///     Their ids.
     #[pyo3(signature = (count=None), text_signature = "($self, count=1)")]
     fn add_users(&self, py: Python<'_>, count: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u64>> {
         let count = how_many(count, world::MAX_USERS)?;
         Ok(py.detach(|| self.inner.add_users(count))?)
     }
 
-    /// Adds messages at the end of a user's list and gives their ids. The user's updated_at and
-    /// online_at follow. KeyError if there is no such user.
+    /// Adds messages at the end of a user's list; the user's updated_at and online_at follow.
+    ///
+    /// Returns:
+    ///     Their ids.
+    ///
+    /// Raises:
+    ///     KeyError: There is no such user.
     #[pyo3(signature = (user_id, count=None), text_signature = "($self, user_id, count=1)")]
     fn add_messages(
         &self,
@@ -204,19 +239,28 @@ impl World {
         Ok(py.detach(|| self.inner.add_messages(user_id.0, count))?)
     }
 
-    /// Removes a user with all messages; the id never comes back. KeyError if there is none.
+    /// Removes a user with all messages; the id is not used again.
+    ///
+    /// Raises:
+    ///     KeyError: There is no such user.
     fn remove_user(&self, py: Python<'_>, user_id: Id) -> PyResult<()> {
         Ok(py.detach(|| self.inner.remove_user(user_id.0))?)
     }
 
-    /// Removes a message; the id never comes back. KeyError if there is none.
+    /// Removes a message; the id is not used again.
+    ///
+    /// Raises:
+    ///     KeyError: There is no such user or message.
     fn remove_message(&self, py: Python<'_>, user_id: Id, message_id: Id) -> PyResult<()> {
         Ok(py.detach(|| self.inner.remove_message(user_id.0, message_id.0))?)
     }
 
-    /// Sets fields of a user to any JSON values; fields that the interface does not name are sent
-    /// too. Nothing else moves. KeyError if there is no such user; ValueError for the field id and
-    /// for values that are not JSON.
+    /// Sets fields of a user to any JSON values. Undocumented fields are sent too; nothing else
+    /// changes.
+    ///
+    /// Raises:
+    ///     KeyError: There is no such user.
+    ///     ValueError: The field is `id`, or a value is not JSON.
     #[pyo3(signature = (user_id, **fields), text_signature = "($self, user_id, **fields)")]
     fn edit_user(
         &self,
@@ -228,7 +272,7 @@ impl World {
         Ok(py.detach(|| self.inner.edit_user(user_id.0, fields))?)
     }
 
-    /// Sets fields of a message to any JSON values, as edit_user does.
+    /// Sets fields of a message to any JSON values, like `edit_user`.
     #[pyo3(signature = (user_id, message_id, **fields))]
     #[pyo3(text_signature = "($self, user_id, message_id, **fields)")]
     fn edit_message(
@@ -242,7 +286,7 @@ impl World {
         Ok(py.detach(|| self.inner.edit_message(user_id.0, message_id.0, fields))?)
     }
 
-    /// Sixteen hexadecimal digits over the generator's version, the arguments and all changes:
+    /// Sixteen hexadecimal digits that hash the generator's version, the arguments and all changes:
     /// worlds with equal fingerprints serve equal rows.
     fn fingerprint(&self, py: Python<'_>) -> String {
         py.detach(|| self.inner.fingerprint())
@@ -251,14 +295,14 @@ impl World {
     fn __repr__(&self) -> String {
         let (lo, hi) = self.inner.messages_per_user();
         let (seed, users) = (self.inner.seed(), self.inner.users());
-        if self.inner.is_given() {
+        if self.inner.is_from_jsonl() {
             return format!("<World from JSON lines, users={users}>");
         }
         format!("World(seed={seed}, users={users}, messages_per_user=({lo}, {hi}))")
     }
 }
 
-/// A world at one instant, made by World.snapshot.
+/// The state of a world at one instant, made by `World.snapshot`.
 #[pyclass(frozen, module = "backread.testing")]
 #[derive(Debug)]
 pub struct WorldSnapshot {

@@ -7,7 +7,6 @@ they started: each leads a process group of its own, and the tasks' groups are f
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -16,9 +15,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 __all__ = ["Airflow", "running", "until"]
 
@@ -204,7 +205,12 @@ def running(home: Path, environment: Mapping[str, str]) -> Iterator[Airflow]:
 
 def _end(started: list[subprocess.Popen[bytes]]) -> None:
     """Ends the components, the last first, and what is left of their children."""
-    families = {process.pid: _below(process.pid) for process in started}
+    children = [
+        child
+        for process in started
+        if process.poll() is None
+        for child in psutil.Process(process.pid).children(recursive=True)
+    ]
     for process in reversed(started):
         process.send_signal(signal.SIGTERM)
     for process in started:
@@ -213,32 +219,10 @@ def _end(started: list[subprocess.Popen[bytes]]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-    for pid in {pid for family in families.values() for pid in family}:
-        if _is_ours(pid):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _below(pid: int) -> list[int]:
-    """The process and all below it, by /proc."""
-    parents: dict[int, list[int]] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            rest = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(rest[1]), []).append(int(status.parent.name))
-    found = [pid]
-    for each in found:
-        found += parents.get(each, [])
-    return found
-
-
-def _is_ours(pid: int) -> bool:
-    """Whether a process is there still and is Airflow's, and not a later one of the same id."""
-    try:
-        return b"airflow" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
+    for child in children:
+        # It knows a later process with the same id from this one.
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
 
 
 def _free_port() -> int:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow_settings import settings
@@ -76,3 +77,12 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
         return conn_id
 
     return connect
+
+
+@pytest.fixture
+def run(airflow_home: Path) -> Callable[[str, str], Any]:
+    """Runs a DAG with this name and body in this process."""
+    # Imports Airflow, which then reads its settings.
+    from dag_files import run_dag
+
+    return lambda name, body: run_dag(airflow_home, name, body)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import runpy
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["dag_file", "run_dag", "states"]
+import pytest
+from airflow.models.asset import AssetEvent
+from airflow.utils.session import create_session
+
+__all__ = ["BOTH", "Run", "dag_file", "extras_of", "run_dag", "states", "value_of"]
+
+Run = Callable[[str, str], Any]
+BOTH = pytest.mark.parametrize("how", ["deferrable=True", "deferrable=False"])
 
 IMPORTS = """\
 from datetime import timedelta
@@ -43,3 +50,16 @@ def states(run: Any) -> dict[str, str]:
         each.task_id + (f"[{each.map_index}]" if each.map_index >= 0 else ""): str(each.state)
         for each in run.get_task_instances()
     }
+
+
+def value_of(run: Any, task_id: str) -> Any:
+    """The XCom of a task."""
+    [instance] = [each for each in run.get_task_instances() if each.task_id == task_id]
+    return instance.xcom_pull(task_ids=task_id)
+
+
+def extras_of(dag_id: str) -> list[tuple[str, Any]]:
+    """The URI and the extra of each asset event of a DAG."""
+    with create_session() as session:
+        events = session.query(AssetEvent).filter_by(source_dag_id=dag_id).all()
+        return [(event.asset.uri, event.extra) for event in events]

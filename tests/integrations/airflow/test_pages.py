@@ -4,8 +4,6 @@ Each DAG is run by its schedule, then triggered by hand, then by an asset: the l
 logical date. What a page's other blocks read is what the DAGs before them left.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os
@@ -22,8 +20,8 @@ from page_dags import ASSET, dag_ids, started_in_each_way
 
 from backread import Mirror, landing
 from backread.integrations.airflow import BackreadSyncOperator
+from backread.integrations.airflow.base_operators import ReadingOperator, ResumingOperator
 from backread.integrations.airflow.new_messages_query import News
-from backread.integrations.airflow.reading import ReadingOperator, ResumingOperator
 from backread.integrations.airflow.shards import CommitSummary
 from backread.integrations.airflow.sync import SyncSummary
 from backread.testing import Lane, MockServer
@@ -135,7 +133,7 @@ def write_to(lane: Lane, folder: Path) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dag_id", DAGS)
-def test_dag(pages: Pages, dag_id: str, way: str) -> None:
+def test_dag(pages, dag_id, way):
     run = pages.runs(dag_id, way)[0]
     assert run["state"] == "success", pages.airflow.logs(dag_id)
     assert (run["logical_date"] is None) == (way != "scheduled")
@@ -150,7 +148,7 @@ def test_dag(pages: Pages, dag_id: str, way: str) -> None:
 @pytest.mark.parametrize(
     "block", [block for block in BLOCKS if "BackreadSyncOperator" in block.code], ids=str
 )
-def test_mirror(pages: Pages, block: Block) -> None:
+def test_mirror(pages, block):
     chats = pages.srv(block) / "chats"
     modes = [mode for (mode,) in Mirror(chats).sql("select mode from runs order by 1").fetchall()]
     if "full_every" in block.code:
@@ -162,7 +160,7 @@ def test_mirror(pages: Pages, block: Block) -> None:
 
 
 @of_kind([block for block in BLOCKS if not dag_ids(block.code)], "airflow")
-def test_block(pages: Pages, block: Block) -> None:
+def test_block(pages, block):
     before = BLOCKS[BLOCKS.index(block) - 1]
     srv = pages.srv(before)
     block.execute(re.sub(r"/srv\b", str(srv), block.code))
@@ -179,14 +177,14 @@ def test_block(pages: Pages, block: Block) -> None:
         ("key of the sensor", News),
     ],
 )
-def test_every_key_of_an_xcom_has_a_row_with_its_type(heading: str, kind: type) -> None:
+def test_every_key_of_an_xcom_has_a_row_with_its_type(heading, kind):
     rows = {key: cells[0].replace("\\", "") for key, cells in PAGE.table(heading).items()}
     hints = get_type_hints(kind).items()
     types = {key: hint.__name__ if isinstance(hint, type) else str(hint) for key, hint in hints}
     assert {key: text.strip("`") for key, text in rows.items()} == types
 
 
-def test_every_argument_of_the_sync_has_a_row() -> None:
+def test_every_argument_of_the_sync_has_a_row():
     kinds = (BackreadSyncOperator, ResumingOperator, ReadingOperator)
     arguments = {
         name

@@ -1,13 +1,10 @@
 """What is wrong is said when the DAG is parsed, or by the first thing that a task does."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,8 +24,6 @@ from backread.integrations.airflow import (
 )
 from backread.integrations.airflow.names import AirflowFailException
 from backread.integrations.airflow.new_messages_query import Mark
-from backread.testing import Lane, MockServer
-from conftest import Connect
 
 MIRROR = "/srv/chats"
 
@@ -54,21 +49,19 @@ MIRROR = "/srv/chats"
         (BackreadPlanOperator, {"folder": MIRROR, "workers": "many"}, "workers"),
         (BackreadCommitOperator, {"folder": "landing", "landed": []}, "an absolute path"),
         (NewMessagesSensor, {"mirror": MIRROR, "since": "2026-01-01"}, "not both"),
-        (NewMessagesSensor, {"since": "yesterday"}, "'yesterday' is no time"),
+        (NewMessagesSensor, {"since": "yesterday"}, "'yesterday' is not an ISO 8601 time"),
         (NewMessagesSensor, {"mirror": "chats"}, "an absolute path"),
-        (NewMessagesSensor, {"mode": "reschedule"}, "give mirror or since"),
+        (NewMessagesSensor, {"mode": "reschedule"}, "needs mirror or since"),
         (NewMessagesSensor, {"max_requests": 1}, "max_requests"),
     ],
 )
-def test_arguments_are_refused_where_the_dag_is_parsed(
-    kind: Any, arguments: dict[str, Any], said: str
-) -> None:
+def test_arguments_are_refused_where_the_dag_is_parsed(kind, arguments, said):
     with pytest.raises(ValueError, match=said):
         kind(task_id="task", **arguments)
 
 
 @pytest.mark.parametrize("argument", ["on_rate_limit", "longest_wait", "deferrable"])
-def test_plans_and_shards_have_no_reschedule(argument: str) -> None:
+def test_plans_and_shards_have_no_reschedule(argument):
     """After it they would read from their start."""
     given: dict[str, Any] = {argument: "reschedule"}
     with pytest.raises(TypeError, match=argument):
@@ -77,14 +70,14 @@ def test_plans_and_shards_have_no_reschedule(argument: str) -> None:
         BackreadShardOperator.partial(task_id="task", **given)
 
 
-def test_durations_may_be_timedeltas() -> None:
+def test_durations_may_be_timedeltas():
     task = BackreadSyncOperator(
         task_id="task", mirror=MIRROR, max_staleness=timedelta(days=1), longest_wait=timedelta(1)
     )
     assert (task.max_staleness, task.longest_wait) == (timedelta(days=1), 86_400)
 
 
-def test_a_mirror_s_asset_is_the_task_s_outlet() -> None:
+def test_a_mirror_s_asset_is_the_task_s_outlet():
     task = BackreadSyncOperator(task_id="task", mirror=f"{MIRROR}/")
     assert task.outlets == [folder_asset(MIRROR)]
     assert folder_asset(MIRROR).uri == "file:///srv/chats"
@@ -94,16 +87,14 @@ def test_a_mirror_s_asset_is_the_task_s_outlet() -> None:
         folder_asset("chats")
 
 
-def test_a_connection_that_is_not_there(airflow_home: Path) -> None:
-    with pytest.raises(AirflowFailException, match="no connection 'nowhere'; make one"):
+def test_a_connection_that_is_not_there(airflow_home):
+    with pytest.raises(AirflowFailException, match="no connection 'nowhere'; create one"):
         BackreadHook("nowhere").get_conn()
 
 
-def test_a_connection_that_lacks_something(
-    airflow_home: Path, lane: Lane, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_that_lacks_something(airflow_home, lane, connect, monkeypatch):
     connect(lane, "odd", timeout="soon")
-    with pytest.raises(AirflowFailException, match="'odd': the field timeout: it must be a number"):
+    with pytest.raises(AirflowFailException, match="'odd': the field timeout must be a number"):
         BackreadHook("odd").get_conn()
     connect(lane, "odd", timeout=-1)
     with pytest.raises(AirflowFailException, match=r"'odd': .*timeout"):
@@ -111,9 +102,7 @@ def test_a_connection_that_lacks_something(
     assert BackreadHook("odd").test_connection()[0] is False
 
 
-def test_options_go_before_the_connection_s(
-    airflow_home: Path, lane: Lane, connect: Connect
-) -> None:
+def test_options_go_before_the_connection_s(airflow_home, lane, connect):
     connect(lane, timeout=5, max_retries=1)
     with BackreadHook(max_retries=3).get_conn() as client:
         assert client.users.page(limit=1).total == 60
@@ -123,25 +112,25 @@ def test_options_go_before_the_connection_s(
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("timout", "'timout': did you mean 'timeout'?"),
-        ("colour", "'colour': it has timeout, deadline,"),
-        ("api_secret", "'api_secret': it is the connection's password"),
+        ("timout", "timout; did you mean timeout?"),
+        ("colour", "colour; it has allow_http, ca_bundle,"),
+        ("api_secret", "api_secret; it is the connection's password"),
     ],
 )
-def test_a_misspelt_option_of_the_hook_is_refused_at_once(option: str, hint: str) -> None:
-    with pytest.raises(TypeError, match=re.escape(f"BackreadHook has no option {hint}")):
+def test_a_misspelt_option_of_the_hook_is_refused_at_once(option, hint):
+    with pytest.raises(TypeError, match=re.escape(f"BackreadHook() has no option {hint}")):
         BackreadHook("chats", **{option: 5})  # type: ignore[misc]
 
 
-def test_a_shard_of_something_else_is_refused() -> None:
+def test_a_shard_of_something_else_is_refused():
     task = BackreadShardOperator(task_id="task", shard={"folder": MIRROR})  # type: ignore[typeddict-item]
     with pytest.raises(AirflowFailException, match=r"expand\(shard=plan.output\)"):
         task.read({}, None)  # type: ignore[arg-type]
 
 
 def test_a_shard_has_its_part_of_the_pace_and_keeps_to_its_service(
-    lane: Lane, service: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    lane, service, tmp_path, monkeypatch
+):
     with lane.client(rate_limit=100, max_concurrency=8) as client:
         run_id = landing.begin(tmp_path, plan(client, shards=2))
         shard = {"folder": str(tmp_path), "run_id": run_id, "shard": 0}
@@ -157,12 +146,12 @@ def test_a_shard_has_its_part_of_the_pace_and_keeps_to_its_service(
     assert changes == [{"max_concurrency": 4, "rate_limit": 50.0}]
     with (
         Client("http://127.0.0.1:1", lane.secret, "acme") as other,
-        pytest.raises(AirflowFailException, match="plan anew"),
+        pytest.raises(AirflowFailException, match="plan again"),
     ):
         task.read({}, other)
 
 
-def test_the_trigger_travels_without_the_secret() -> None:
+def test_the_trigger_travels_without_the_secret():
     trigger = NewMessagesTrigger(
         backread_conn_id="chats", mark=Mark().to_dict(), poke_interval=1, max_requests=12,
         until="2026-01-01T00:00:00+00:00", wait=2.0, mirror=MIRROR,
@@ -173,7 +162,7 @@ def test_the_trigger_travels_without_the_secret() -> None:
     assert NewMessagesTrigger(**arguments).serialize() == (path, arguments)
 
 
-def test_lineage_is_the_service_and_the_tables_with_their_rows(lane: Lane, tmp_path: Path) -> None:
+def test_lineage_is_the_service_and_the_tables_with_their_rows(lane, tmp_path):
     task = BackreadSyncOperator(task_id="task", mirror=str(tmp_path / "chats"), outlets=[])
     assert task.get_openlineage_facets_on_complete(None) is None
     with lane.client() as client:
@@ -189,7 +178,7 @@ def test_lineage_is_the_service_and_the_tables_with_their_rows(lane: Lane, tmp_p
     ]
 
 
-def test_a_report_that_is_served_is_a_link_of_the_task() -> None:
+def test_a_report_that_is_served_is_a_link_of_the_task():
     url = "https://reports.example.com/{{ dag.dag_id }}.html"
     task = BackreadSyncOperator(task_id="task", mirror=MIRROR, report_url=url)
     [link] = task.operator_extra_links
@@ -197,14 +186,14 @@ def test_a_report_that_is_served_is_a_link_of_the_task() -> None:
     assert not BackreadSyncOperator(task_id="other", mirror=MIRROR).operator_extra_links
 
 
-def test_airflow_knows_the_provider(airflow_home: Path) -> None:
+def test_airflow_knows_the_provider(airflow_home):
     assert "backread" in ProvidersManager().providers
     hook = ProvidersManagerTaskRuntime().hooks["backread"]
     assert hook is not None
     assert (hook.hook_name, hook.connection_testable) == ("backread", True)
 
 
-def test_the_provider_s_description_costs_no_import_of_airflow() -> None:
+def test_the_provider_s_description_costs_no_import_of_airflow():
     program = (
         "import sys\n"
         "from backread.integrations.airflow.provider_info import get_provider_info\n"

@@ -3,8 +3,6 @@
 One Airflow serves all tests of this file. Each has a lane of the mock, a connection and a DAG.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -118,7 +116,7 @@ def asked(lane: Lane) -> int:
     return lane.counts().get("messages", 0)
 
 
-def test_a_killed_sync_is_resumed_by_the_retry(airflow: Airflow, lanes: dict[str, Lane]) -> None:
+def test_a_killed_sync_is_resumed_by_the_retry(airflow, lanes):
     lane = lanes["killed"]
     # 40 lists a second, of which what the last two seconds brought is not committed yet.
     lane.fault("messages: latency(100)")
@@ -137,7 +135,7 @@ def test_a_killed_sync_is_resumed_by_the_retry(airflow: Airflow, lanes: dict[str
     assert summary["lists_by_certificate"] == {"snapshot": USERS}
 
 
-def test_a_killed_shard_is_landed_by_the_retry(airflow: Airflow, lanes: dict[str, Lane]) -> None:
+def test_a_killed_shard_is_landed_by_the_retry(airflow, lanes):
     lane, folder = lanes["landed"], airflow.home / "landed"
     lane.fault("messages: latency(100)")
     run = airflow.trigger("landed")
@@ -160,9 +158,7 @@ def test_a_killed_shard_is_landed_by_the_retry(airflow: Airflow, lanes: dict[str
     assert [event["extra"] for event in airflow.events("landed")] == [summary]
 
 
-def test_a_long_wait_frees_the_worker_and_costs_no_retry(
-    airflow: Airflow, lanes: dict[str, Lane]
-) -> None:
+def test_a_long_wait_frees_the_worker_and_costs_no_retry(airflow, lanes):
     waiting = {"waits": "up_for_reschedule", "defers": "deferred"}
     runs = {}
     for name in waiting:
@@ -184,9 +180,7 @@ def test_a_long_wait_frees_the_worker_and_costs_no_retry(
         assert asked(lanes[name]) < USERS + 5
 
 
-def test_a_task_that_is_marked_as_failed_ends_and_keeps_what_it_committed(
-    airflow: Airflow, lanes: dict[str, Lane]
-) -> None:
+def test_a_task_that_is_marked_as_failed_ends_and_keeps_what_it_committed(airflow, lanes):
     lane = lanes["stopped"]
     lane.fault("messages: latency(1000)")
     run = airflow.trigger("stopped")
@@ -208,7 +202,7 @@ def test_a_task_that_is_marked_as_failed_ends_and_keeps_what_it_committed(
     assert links["extra_links"] == {"Report": "https://reports.example.com/stopped.html"}
 
 
-def test_the_triggerer_looks_for_new_messages(airflow: Airflow, lanes: dict[str, Lane]) -> None:
+def test_the_triggerer_looks_for_new_messages(airflow, lanes):
     lane = lanes["sensed"]
     run = airflow.trigger("sensed")
     until(lambda: airflow.tasks("sensed", run)["wait"]["state"] == "deferred", "a deferred task")
@@ -225,9 +219,7 @@ def test_the_triggerer_looks_for_new_messages(airflow: Airflow, lanes: dict[str,
     assert datetime.fromisoformat(found["created_at"]) == datetime.fromisoformat(now)
 
 
-def test_a_sensor_ends_alike_in_the_worker_and_in_the_triggerer(
-    airflow: Airflow, lanes: dict[str, Lane]
-) -> None:
+def test_a_sensor_ends_alike_in_the_worker_and_in_the_triggerer(airflow, lanes):
     """A service that is down is waited for until the timeout, a wrong secret is not."""
     lanes["down"].fault("users: status(500)")
     runs = {name: airflow.trigger(name) for name in ("down", "refused")}
@@ -254,7 +246,7 @@ def test_a_sensor_ends_alike_in_the_worker_and_in_the_triggerer(
         assert "the connection 'refused': GET /external/users" in airflow.logs("refused", task)
 
 
-def test_the_form_has_the_fields(airflow: Airflow) -> None:
+def test_the_form_has_the_fields(airflow):
     """Before the button: Airflow 3.1 has the fields only where no connection was tested yet."""
     hooks = airflow.ask("GET", "/ui/connections/hook_meta")
     [hook] = [each for each in hooks if each["connection_type"] == "backread"]
@@ -264,7 +256,7 @@ def test_the_form_has_the_fields(airflow: Airflow) -> None:
     assert {"vendor", "timeout", "rate_limit", "proxy"} <= set(hook["extra_fields"])
 
 
-def test_the_test_button(airflow: Airflow, lanes: dict[str, Lane]) -> None:
+def test_the_test_button(airflow, lanes):
     lane = lanes["sensed"]
     extra = {"vendor": lane.vendor, "timeout": 5}
 
@@ -273,7 +265,7 @@ def test_the_test_button(airflow: Airflow, lanes: dict[str, Lane]) -> None:
         answer = airflow.ask("POST", "/api/v2/connections/test", airflow.connection("new", **sent))
         return answer["status"], answer["message"]
 
-    assert tested() == (True, f"{lane.url} answers; users there: {USERS}")
+    assert tested() == (True, f"{lane.url} answers; number of users: {USERS}")
     done, message = tested(password="mock_secret_that_is_wrong")
     assert not done
     assert "401" in message
@@ -283,14 +275,14 @@ def test_the_test_button(airflow: Airflow, lanes: dict[str, Lane]) -> None:
     assert "rate_limt" in message
 
 
-def test_the_page_of_providers_leads_to_the_documentation(airflow: Airflow) -> None:
+def test_the_page_of_providers_leads_to_the_documentation(airflow):
     found = airflow.ask("GET", "/api/v2/providers?limit=100")["providers"]
     [provider] = [each for each in found if each["package_name"] == "backread"]
     [url] = metadata("backread").get_all("Project-URL", [])
     assert provider["documentation_url"] == url.partition(", ")[2]
 
 
-def test_no_secret_is_in_a_file_of_airflow(airflow: Airflow, lanes: dict[str, Lane]) -> None:
+def test_no_secret_is_in_a_file_of_airflow(airflow, lanes):
     """What all the tests before this one logged, and the database."""
     files = [path for path in airflow.home.rglob("*") if path.is_file()]
     assert any(path.suffix == ".log" for path in files)

@@ -1,7 +1,5 @@
 """Connections, XComs and landing folders are data: they lead the secret nowhere."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,6 @@ from backread import PermissionDeniedError, landing, plan
 from backread.integrations.airflow import BackreadHook
 from backread.integrations.airflow.names import AirflowFailException
 from backread.testing import Lane
-from conftest import Connect
 from scripted_server import ScriptedServer, answer
 
 
@@ -41,14 +38,8 @@ def connection(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
 
 @pytest.mark.parametrize("field", ["proxy", "ca_bundle", "allow_http"])
 def test_a_connection_without_a_host_leads_the_secret_nowhere(
-    airflow_home: Path,
-    environment: Lane,
-    elsewhere: ScriptedServer,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    field: str,
-) -> None:
+    airflow_home, environment, elsewhere, monkeypatch, tmp_path, capsys, field
+):
     value = {"proxy": elsewhere.url, "ca_bundle": str(tmp_path / "ca.pem"), "allow_http": True}
     connection(monkeypatch, extra={field: value[field], "max_retries": 0})
     said = f"has no host, so it may not set {field}; give it a host and a password"
@@ -72,12 +63,8 @@ def test_a_connection_without_a_host_leads_the_secret_nowhere(
 
 @pytest.mark.parametrize("password", [None, ""])
 def test_a_host_without_a_password_gets_no_secret(
-    airflow_home: Path,
-    environment: Lane,
-    elsewhere: ScriptedServer,
-    monkeypatch: pytest.MonkeyPatch,
-    password: str | None,
-) -> None:
+    airflow_home, environment, elsewhere, monkeypatch, password
+):
     connection(monkeypatch, host=elsewhere.url, password=password)
     with pytest.raises(AirflowFailException, match="has no password; give the API secret"):
         BackreadHook().get_conn()
@@ -85,11 +72,8 @@ def test_a_host_without_a_password_gets_no_secret(
 
 
 def test_without_a_host_the_environment_is_read_and_code_may_say_more(
-    airflow_home: Path,
-    environment: Lane,
-    elsewhere: ScriptedServer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    airflow_home, environment, elsewhere, monkeypatch
+):
     connection(monkeypatch, extra={"timeout": 5, "allow_http": False, "proxy": ""})
     with BackreadHook().get_conn() as client:
         assert client.users.page(limit=1).total == 60
@@ -106,13 +90,8 @@ def shard_task(airflow_home: Path, name: str, shard: dict[str, Any]) -> dict[str
 
 
 def test_a_shard_that_was_edited_fails_at_once(
-    airflow_home: Path,
-    lane: Lane,
-    connect: Connect,
-    elsewhere: ScriptedServer,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    airflow_home, lane, connect, elsewhere, tmp_path, capsys
+):
     connect(lane)
     with lane.client(rate_limit=1_000) as client:
         run_id = landing.begin(tmp_path, plan(client, shards=2))
@@ -135,13 +114,8 @@ def test_a_shard_that_was_edited_fails_at_once(
 
 
 def test_a_shard_from_before_the_secret_changed_says_plan_again(
-    airflow_home: Path,
-    lane: Lane,
-    connect: Connect,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    airflow_home, lane, connect, monkeypatch, tmp_path, capsys
+):
     with lane.client() as client:
         run_id = landing.begin(tmp_path, plan(client, shards=1))
     sent = lane.calls().count

@@ -4,8 +4,6 @@
 test where Chromium is missing; ``make test-integrations`` installs it, or says how to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is drawn in a notebook, in a browser: it runs nothing, asks nobody, and can be read."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -128,7 +126,7 @@ def shown(browser: Chrome, tmp_path: Path) -> Callable[..., Chrome]:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_text_can_be_read(shown: Callable[..., Chrome], theme: str) -> None:
+def test_text_can_be_read(shown, theme):
     browser = shown(theme, drawings())
     browser.execute_script("for (const each of document.querySelectorAll('details')) each.open = 1")
     ground = {"light": [255, 255, 255], "dark": [17, 17, 17], "system light": [255, 255, 255],
@@ -138,7 +136,7 @@ def test_text_can_be_read(shown: Callable[..., Chrome], theme: str) -> None:
     assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
 
 
-def test_nothing_runs_and_nobody_is_asked(shown: Callable[..., Chrome]) -> None:
+def test_nothing_runs_and_nobody_is_asked(shown):
     browser = shown("light", drawings())
     assert browser.execute_script("return window.hit") is None
     for forbidden in ("script", "img", "iframe", "svg", "object", "link[href]", "form", "[onload]"):
@@ -157,7 +155,7 @@ def test_nothing_runs_and_nobody_is_asked(shown: Callable[..., Chrome]) -> None:
     assert browser.execute_script("return window.hit") is None
 
 
-def test_a_link_leads_where_it_says(shown: Callable[..., Chrome]) -> None:
+def test_a_link_leads_where_it_says(shown):
     browser = shown("light", [talk()._repr_html_()])
     said = browser.execute_script(
         "return [...document.links].map(each => [each.host, each.parentElement.innerText])"
@@ -168,7 +166,7 @@ def test_a_link_leads_where_it_says(shown: Callable[..., Chrome]) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_sticks_out(shown: Callable[..., Chrome], width: int) -> None:
+def test_nothing_sticks_out(shown, width):
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser = shown(
         "light",
@@ -187,7 +185,7 @@ def test_nothing_sticks_out(shown: Callable[..., Chrome], width: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["😀" * 10_000, "w" * 3_000, "line\n" * 3_000])
-def test_a_long_text_leaves_room_for_the_rest(shown: Callable[..., Chrome], text: str) -> None:
+def test_a_long_text_leaves_room_for_the_rest(shown, text):
     long = written(1, text, "https://files.example.com/a.pdf")
     pieces = [Conversation(stranger("Ada"), (long,)), replace(long, extra={}, sender=None)]
     browser = shown("light", [each._repr_html_() for each in pieces])
@@ -200,7 +198,7 @@ def test_a_long_text_leaves_room_for_the_rest(shown: Callable[..., Chrome], text
     assert min(browser.execute_script(ends)) > 0
 
 
-def test_names_of_fields_are_not_broken_within_a_word(shown: Callable[..., Chrome]) -> None:
+def test_names_of_fields_are_not_broken_within_a_word(shown):
     metrics = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser = shown("light", [written(1, "w" * 700)._repr_html_(), SYNCED._repr_html_()])
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -222,10 +220,10 @@ def test_names_of_fields_are_not_broken_within_a_word(shown: Callable[..., Chrom
     assert widest <= 400
 
 
-def test_the_user_is_on_the_left(shown: Callable[..., Chrome]) -> None:
+def test_the_user_is_on_the_left(shown):
     browser = shown("dark", [talk()._repr_html_()])
     places = browser.execute_script(
-        """const middle = document.querySelector('.br-talk').getBoundingClientRect();
+        """const middle = document.querySelector('.br-chat').getBoundingClientRect();
         return ['user', 'operator'].map(side => {
             const bubble = document.querySelector(`.br-${side} .br-bubble`).getBoundingClientRect();
             return [bubble.left - middle.left, middle.right - bubble.right];
@@ -236,7 +234,7 @@ def test_the_user_is_on_the_left(shown: Callable[..., Chrome]) -> None:
     assert operator[0] > operator[1]
 
 
-def test_a_strangers_style_reaches_nothing_else(shown: Callable[..., Chrome]) -> None:
+def test_a_strangers_style_reaches_nothing_else(shown):
     plain = "<table id=other><tr><td>left alone</td></tr></table>"
     style = "const s = getComputedStyle(document.querySelector('#other td'));"
     question = f"{style} return [s.color, s.padding, s.textAlign, s.borderTopWidth, s.fontWeight]"

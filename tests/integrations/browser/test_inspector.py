@@ -83,7 +83,7 @@ def page(browser: Chrome, server: MockServer) -> Iterator[Page]:
     browser.execute_script("sessionStorage.clear()")
 
 
-def test_the_page_shows_the_server_and_hides_the_token(page: Page, server: MockServer) -> None:
+def test_the_page_shows_the_server_and_hides_the_token(page, server):
     assert page.text("#url") == server.url
     assert page.text("#vendor") == server.vendor
     page.until_text("#world-facts", server.world.fingerprint())
@@ -94,7 +94,7 @@ def test_the_page_shows_the_server_and_hides_the_token(page: Page, server: MockS
     assert sum(server.counts().values()) == 0
 
 
-def test_requests_show_as_they_come(page: Page, server: MockServer) -> None:
+def test_requests_show_as_they_come(page, server):
     page.until_text("#journal-note", "No request yet")
     with server.client() as client:
         client.users.page(offset=5, limit=7)
@@ -111,7 +111,7 @@ def test_requests_show_as_they_come(page: Page, server: MockServer) -> None:
         assert said in details
 
 
-def test_odd_requests_are_marked_and_found(page: Page, server: MockServer) -> None:
+def test_odd_requests_are_marked_and_found(page, server):
     with server.client() as client:
         client.users.page()
         with pytest.raises(NotFoundError):
@@ -132,7 +132,7 @@ def test_odd_requests_are_marked_and_found(page: Page, server: MockServer) -> No
     assert page.rows() == []
 
 
-def test_a_pause_holds_the_journal_still(page: Page, server: MockServer) -> None:
+def test_a_pause_holds_the_journal_still(page, server):
     page.press("#pause")
     page.until_text("#connection", "paused")
     with server.client() as client:
@@ -146,7 +146,7 @@ def test_a_pause_holds_the_journal_still(page: Page, server: MockServer) -> None
     assert server.calls().count == 0
 
 
-def test_a_fault_set_in_the_page_makes_clients_fail(page: Page, server: MockServer) -> None:
+def test_a_fault_set_in_the_page_makes_clients_fail(page, server):
     with server.client(max_retries=0) as client:
         page.submit("#fault", "users offset=0: status(404)")
         page.until_text("#faults", "status(404)")
@@ -165,7 +165,7 @@ def test_a_fault_set_in_the_page_makes_clients_fail(page: Page, server: MockServ
         assert client.users.page().total == 120
 
 
-def test_a_wrong_rule_is_explained_beside_its_field(page: Page, server: MockServer) -> None:
+def test_a_wrong_rule_is_explained_beside_its_field(page, server):
     page.submit("#fault", "users: explode()")
     page.until_text("#fault-problem", "explode")
     assert "status" in page.text("#fault-problem")
@@ -175,7 +175,7 @@ def test_a_wrong_rule_is_explained_beside_its_field(page: Page, server: MockServ
     assert page.text("#fault-problem") == ""
 
 
-def test_another_dialect_changes_what_is_served(page: Page, server: MockServer) -> None:
+def test_another_dialect_changes_what_is_served(page, server):
     with server.client() as client:
         ids = [user.id for user in client.users.page(limit=5)]
         Select(page.find("#switch-order")).select_by_value("newest")
@@ -191,7 +191,7 @@ def test_another_dialect_changes_what_is_served(page: Page, server: MockServer) 
         assert [user.id for user in client.users.page(limit=5)] == ids
 
 
-def test_rate_and_clock_are_set(page: Page, server: MockServer) -> None:
+def test_rate_and_clock_are_set(page, server):
     page.submit("#rate", "fast")
     page.until_text("#rate-problem", "10/s")
     page.submit("#rate", "0.01/s burst=1")
@@ -212,7 +212,7 @@ def test_rate_and_clock_are_set(page: Page, server: MockServer) -> None:
     page.until_text("#now", "machine")
 
 
-def test_the_world_is_looked_at_and_changed(page: Page, server: MockServer) -> None:
+def test_the_world_is_looked_at_and_changed(page, server):
     world = server.world
     page.submit("#add-users", "3")
     page.until_text("#world-facts", "123 users")
@@ -232,7 +232,7 @@ def test_the_world_is_looked_at_and_changed(page: Page, server: MockServer) -> N
     page.until_text("#world-problem", "no user 42")
 
 
-def test_lanes_are_opened_picked_and_closed(page: Page, server: MockServer) -> None:
+def test_lanes_are_opened_picked_and_closed(page, server):
     page.type("#lane-users", "5")
     page.submit("#lane-name", "second")
     page.until_text("#lanes", "second")
@@ -250,7 +250,7 @@ def test_lanes_are_opened_picked_and_closed(page: Page, server: MockServer) -> N
     page.until(lambda: len(Select(page.find("#lane")).options) == 1)
 
 
-def test_a_wrong_token_is_refused_in_words(browser: Chrome, server: MockServer) -> None:
+def test_a_wrong_token_is_refused_in_words(browser, server):
     page = Page(browser, server).connected()
     browser.execute_script("sessionStorage.clear()")
     browser.get("about:blank")
@@ -267,7 +267,7 @@ def test_a_wrong_token_is_refused_in_words(browser: Chrome, server: MockServer) 
 HOSTILE = "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'>\u202e&lt;"
 
 
-def test_what_the_world_says_is_text_and_never_markup(page: Page, server: MockServer) -> None:
+def test_what_the_world_says_is_text_and_never_markup(page, server):
     world = server.world
     (message,) = world.add_messages(42, 1)
     for earlier in world.message_ids(42)[:-1]:
@@ -287,7 +287,7 @@ def test_what_the_world_says_is_text_and_never_markup(page: Page, server: MockSe
     assert page.browser.execute_script("return window.hit") is None
 
 
-def test_a_server_that_ended_is_said(browser: Chrome) -> None:
+def test_a_server_that_ended_is_said(browser):
     with MockServer(World(users=3)) as server:
         page = Page(browser, server).connected()
     page.until_text("#connection", "does not answer")
@@ -295,7 +295,7 @@ def test_a_server_that_ended_is_said(browser: Chrome) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_sticks_out(browser: Chrome, server: MockServer, width: int) -> None:
+def test_nothing_sticks_out(browser, server, width):
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
@@ -313,7 +313,7 @@ def test_nothing_sticks_out(browser: Chrome, server: MockServer, width: int) -> 
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_every_control_has_a_name(page: Page) -> None:
+def test_every_control_has_a_name(page):
     nameless = page.browser.execute_script(
         """return [...document.querySelectorAll("button, input, select")]
             .filter(control => !control.labels?.length && !control.textContent.trim()

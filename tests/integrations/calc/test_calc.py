@@ -1,7 +1,5 @@
 """The command's CSV, opened in Debian's LibreOffice Calc: no cell becomes a formula."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -144,9 +142,7 @@ def spoken(text: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "column"), [(("users",), "name"), (("messages", "--all"), "body")]
 )
-def test_no_cell_is_a_formula_and_each_has_its_text(
-    server: MockServer, tmp_path: Path, arguments: tuple[str, ...], column: str
-) -> None:
+def test_no_cell_is_a_formula_and_each_has_its_text(server, tmp_path, arguments, column):
     head, *rows = opened(server, tmp_path, *arguments)
     assert not [text for row in [head, *rows] for text, computes in row if computes]
     place = [name for name, _ in head].index(column)
@@ -158,7 +154,7 @@ def test_no_cell_is_a_formula_and_each_has_its_text(
     assert len(came) >= len(TEXTS)
 
 
-def test_the_same_without_protection_computes(server: MockServer, tmp_path: Path) -> None:
+def test_the_same_without_protection_computes(server, tmp_path):
     """Or the test above would see nothing."""
     rows = opened(server, tmp_path, "users", "--raw-csv")
     assert sum(computes for row in rows for _, computes in row) > 5

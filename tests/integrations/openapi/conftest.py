@@ -1,7 +1,5 @@
 """The OpenAPI document of a running mock, and the tools of other projects that take it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

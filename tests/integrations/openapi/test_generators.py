@@ -1,7 +1,5 @@
 """Clients that two generators make from the document read the mock."""
 
-from __future__ import annotations
-
 import http
 import importlib
 import sys
@@ -69,9 +67,7 @@ def check_senders(messages: list[Any]) -> None:
     assert pictures == {True, False}
 
 
-def test_a_client_of_openapi_generator_reads_every_message(
-    lane: Lane, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_of_openapi_generator_reads_every_message(lane, document, tmp_path, monkeypatch):
     program("java")
     tool = Path(sys.executable).with_name("openapi-generator-cli")
     package = ["--package-name", "by_openapi_generator"]
@@ -103,8 +99,8 @@ def test_a_client_of_openapi_generator_reads_every_message(
 
 
 def test_a_client_of_openapi_python_client_reads_every_message(
-    lane: Lane, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    lane, document, tmp_path, monkeypatch
+):
     tool = Path(sys.executable).with_name("openapi-python-client")
     name = "by_openapi_python_client"
     config = tmp_path / "config.yaml"

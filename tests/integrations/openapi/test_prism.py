@@ -1,24 +1,17 @@
 """Prism as the service, and between backread and the mock."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
 from backread import Client
 from backread.errors import ServerError, StatusError
 from backread.models import OperatorSender, OtherSender, UserSender
-from backread.testing import MockServer
-from conftest import StartPrism
 
 SECRET = "mock_for_prism"
 
 
-def test_backread_reads_what_prism_makes_of_the_document(
-    start_prism: StartPrism, document: Path
-) -> None:
+def test_backread_reads_what_prism_makes_of_the_document(start_prism, document):
     schemas = json.loads(document.read_bytes())["components"]["schemas"]
     [page] = schemas["MessagePage"]["examples"]
     with Client(start_prism("mock"), SECRET, "acme", max_retries=0) as client:
@@ -32,7 +25,7 @@ def test_backread_reads_what_prism_makes_of_the_document(
         assert list(client.messages.list(user.id, as_dict=True)) == page["messages"]
 
 
-def test_prism_refuses_another_vendors_media_type(start_prism: StartPrism) -> None:
+def test_prism_refuses_another_vendors_media_type(start_prism):
     with (
         Client(start_prism("mock"), SECRET, "other", max_retries=0) as client,
         pytest.raises(StatusError) as refused,
@@ -41,9 +34,7 @@ def test_prism_refuses_another_vendors_media_type(start_prism: StartPrism) -> No
     assert refused.value.status_code == 406
 
 
-def test_prism_finds_the_mocks_answers_as_documented(
-    start_prism: StartPrism, service: MockServer
-) -> None:
+def test_prism_finds_the_mocks_answers_as_documented(start_prism, service):
     url = start_prism("proxy", service.url, "--errors")
     with Client(url, service.secret, "acme", max_retries=0) as client:
         assert len(client.messages.all().to_list()) == service.world.total_messages

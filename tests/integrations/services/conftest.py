@@ -5,8 +5,6 @@ table of its own. Tests fail where a program is missing; ``make test-services`` 
 says how to.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -7,8 +7,6 @@ with postgresql() as database:
 The server listens on a Unix socket alone, as a user who is not root, without fsync.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

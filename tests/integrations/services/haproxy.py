@@ -1,7 +1,5 @@
 """Debian's HAProxy in the foreground, before one upstream whose health it checks."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ with nginx(folder, locations=PASS, upstream=[socket]) as front:
 front.answered()        # what it logged: time, status and address of each request
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

@@ -9,8 +9,6 @@
 ends those that are open; `Origin.up` serves again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json

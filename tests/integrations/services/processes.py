@@ -1,7 +1,5 @@
 """Programs in the foreground, each ended by its own process id, and ports for them."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import socket

@@ -1,9 +1,5 @@
 """Connections that nginx closes between requests, and a proxy that refuses a tunnel."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 import scenarios
 
@@ -13,9 +9,7 @@ CLOSED = "keepalive_requests 100;"
 
 @pytest.mark.parametrize("retries", [5, 0])
 @pytest.mark.parametrize("tls", [True, False], ids=["http2", "http1"])
-def test_a_connection_that_has_served_its_requests_costs_no_retry(
-    tls: bool, retries: int, folder: Path
-) -> None:
+def test_a_connection_that_has_served_its_requests_costs_no_retry(tls, retries, folder):
     closed = scenarios.closing(folder, REQUESTS, CLOSED, tls=tls, max_retries=retries)
     assert closed.error is None
     assert closed.retries == 0
@@ -24,13 +18,13 @@ def test_a_connection_that_has_served_its_requests_costs_no_retry(
     assert REQUESTS <= closed.requests < 1.1 * REQUESTS
 
 
-def test_a_connection_that_was_idle_costs_no_retry(folder: Path) -> None:
+def test_a_connection_that_was_idle_costs_no_retry(folder):
     closed = scenarios.idle(folder, 500, 5, max_retries=0)
     assert closed.error is None
     assert closed.answered == closed.requests
 
 
-def test_a_proxy_that_wants_another_password_is_asked_once(folder: Path) -> None:
+def test_a_proxy_that_wants_another_password_is_asked_once(folder):
     refused = scenarios.refused_by_proxy(folder)
     assert refused.sent == 1
     assert refused.hinted, refused.error

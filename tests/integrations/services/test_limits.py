@@ -1,7 +1,5 @@
 """nginx's ``limit_req``, as 429 and as 503, and a pool with an unhealthy upstream."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +22,7 @@ def limited(folder: Path, rate: int, status: int, **options: Any) -> scenarios.P
 @pytest.mark.parametrize("retry_after", [False, True], ids=["silent", "retry_after"])
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("rate", [10, 50, 500])
-def test_one_call_reads_everything_through_a_limit(
-    rate: int, status: int, retry_after: bool, folder: Path
-) -> None:
+def test_one_call_reads_everything_through_a_limit(rate, status, retry_after, folder):
     paced = limited(folder, rate, status, retry_after=retry_after)
     assert paced.read.error is None
     # At 10 a second the 16 requests that are in flight at first are most of what is sent.
@@ -37,13 +33,13 @@ def test_one_call_reads_everything_through_a_limit(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_limit_without_burst_is_kept_too(status: int, folder: Path) -> None:
+def test_a_limit_without_burst_is_kept_too(status, folder):
     paced = limited(folder, 50, status, retry_after=False, burst=0)
     assert paced.read.error is None
     assert paced.used > 0.1
 
 
-def test_an_unhealthy_upstream_does_not_end_the_read(folder: Path) -> None:
+def test_an_unhealthy_upstream_does_not_end_the_read(folder):
     # Of 600 requests, each of which meets it six times in a row once in 729, one may well fail.
     paced = scenarios.unhealthy_pool(folder, 600, unhealthy=True, max_retries=15)
     assert paced.read.error is None

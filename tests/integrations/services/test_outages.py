@@ -1,10 +1,6 @@
 """An upstream that goes down in the middle of a read, behind HAProxy (503) and nginx (502)."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,9 +25,7 @@ LONGEST_PAUSE = 5.0
         pytest.param(scenarios.behind_nginx, 2.0, id="nginx-2"),
     ],
 )
-def test_a_read_waits_for_the_end_of_an_outage(
-    proxy: scenarios.Proxy, seconds: float, folder: Path
-) -> None:
+def test_a_read_waits_for_the_end_of_an_outage(proxy, seconds, folder):
     outage = scenarios.outage(folder, proxy, seconds)
     assert outage.read.error is None
     assert len(outage.read.held) == USERS * 3
@@ -46,21 +40,20 @@ def test_a_read_waits_for_the_end_of_an_outage(
         assert any("outage" in text for text in outage.read.log)
 
 
-def test_without_patience_the_retries_of_a_request_end_the_read(folder: Path) -> None:
-    options = scenarios.given(outage_patience=0)
+def test_without_patience_the_retries_of_a_request_end_the_read(folder):
     # A 502 slows nobody down, so that the retries are soon spent.
-    outage = scenarios.outage(folder, scenarios.behind_nginx, 20.0, **options)
+    outage = scenarios.outage(folder, scenarios.behind_nginx, 20.0, outage_patience=0)
     assert isinstance(outage.read.error, ServerError)
 
 
-def test_without_retries_a_read_fails_at_once(folder: Path) -> None:
+def test_without_retries_a_read_fails_at_once(folder):
     outage = scenarios.outage(folder, scenarios.behind_haproxy, 20.0, max_retries=0)
     # HAProxy closes a client's connection with the upstream's if that had served before.
     assert isinstance(outage.read.error, (ConnectError, ServerError))
     assert outage.lasted < 15
 
 
-def test_the_deadline_ends_the_wait(folder: Path) -> None:
+def test_the_deadline_ends_the_wait(folder):
     outage = scenarios.outage(folder, scenarios.behind_haproxy, 20.0, deadline=2.0)
     assert isinstance(outage.read.error, DeadlineExceededError)
     assert outage.read.seconds < 15
@@ -71,7 +64,7 @@ def test_the_deadline_ends_the_wait(folder: Path) -> None:
     [lambda client: client.users.get(7), lambda client: client.users.list().to_list()],
     ids=["get", "list"],
 )
-def test_an_address_that_never_answered_is_not_an_outage(call: Callable[[Client], object]) -> None:
+def test_an_address_that_never_answered_is_not_an_outage(call):
     address = f"http://127.0.0.1:{free_port()}"
     started = time.monotonic()
     with (

@@ -1,17 +1,11 @@
 """One frame, several queries: each one reads the service as it is then."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import clusters
 from again import mistakes
-from pyspark.sql import SparkSession
 from pyspark.sql.functions import broadcast
 
 from backread.integrations.spark import register
-from backread.testing import MockServer, World
+from backread.testing import World
 
 # Each user has messages, so that messages tell how many users they are of.
 WORLD = World(seed=17, users=230, messages_per_user=(1, 3))
@@ -19,9 +13,7 @@ PAGES = 3
 """Requests that one reading of the list of users takes, which may be one more."""
 
 
-def test_each_query_on_one_frame_reads_the_users_there_are(
-    environment: dict[str, str], serve: Callable[..., MockServer], tmp_path: Path
-) -> None:
+def test_each_query_on_one_frame_reads_the_users_there_are(environment, serve, tmp_path):
     """Here in local mode; those of Connect and of a standalone master do the same."""
     spark = clusters.start("local[2]", tmp_path)
     server = serve(WORLD.copy())
@@ -29,9 +21,7 @@ def test_each_query_on_one_frame_reads_the_users_there_are(
     assert mistakes(spark, server.world) == []
 
 
-def test_each_process_reads_the_list_of_users_once_for_its_tasks(
-    spark: SparkSession, serve: Callable[..., MockServer]
-) -> None:
+def test_each_process_reads_the_list_of_users_once_for_its_tasks(spark, serve):
     server = serve(WORLD.copy())
     register(spark, base_url=server.url)
     frame = spark.read.format("backread").option("shards", 12).load()
@@ -43,9 +33,7 @@ def test_each_process_reads_the_list_of_users_once_for_its_tasks(
         server.world.add_users(1)
 
 
-def test_a_cached_frame_stays_as_it_was_read(
-    spark: SparkSession, serve: Callable[..., MockServer]
-) -> None:
+def test_a_cached_frame_stays_as_it_was_read(spark, serve):
     server = serve(WORLD.copy())
     register(spark, base_url=server.url)
     frame = spark.read.format("backread").option("resource", "users").load().cache()
@@ -58,9 +46,7 @@ def test_a_cached_frame_stays_as_it_was_read(
     assert frame.count() == server.world.total_users
 
 
-def test_what_spark_keeps_of_a_collected_frame_is_read_anew_by_a_frame_made_of_it(
-    spark: SparkSession, serve: Callable[..., MockServer]
-) -> None:
+def test_what_spark_keeps_of_a_collected_frame_is_read_anew_by_a_frame_made_of_it(spark, serve):
     """As with every source: the broadcast side of a join belongs to the frame that was run."""
     server = serve(WORLD.copy())
     register(spark, base_url=server.url)

@@ -1,7 +1,5 @@
 """Spark Connect: what a session without executors of its own reads, and what it is refused."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -11,13 +9,10 @@ from typing import Any
 import pyarrow.parquet
 
 from backread import landing, plan
-from backread.testing import MockServer
 from conftest import held, rows
 
 
-def test_a_connect_session_reads_and_is_told_what_it_cannot(
-    environment: dict[str, str], service: MockServer, tmp_path: Path
-) -> None:
+def test_a_connect_session_reads_and_is_told_what_it_cannot(environment, service, tmp_path):
     with service.client() as client:
         expected = held(client)
         for _ in range(2):
@@ -42,7 +37,7 @@ def test_a_connect_session_reads_and_is_told_what_it_cannot(
     assert json.loads((tmp_path / "mistakes.json").read_text()) == []
     refused = json.loads((tmp_path / "refused.json").read_text())
     for name in ("check", "land"):
-        assert "Spark Connect gives none" in refused[name]
+        assert "Spark Connect, which gives no access" in refused[name]
     assert refused["register"] == "there is no option resourse; did you mean resource?"
 
 

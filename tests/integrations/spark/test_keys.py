@@ -1,15 +1,12 @@
 """What tells rows and runs apart, looked at without a session."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backread import ConfigurationError, LandingError, landing, plan
-from backread.integrations.spark.columns import KEYS, spark_schema
+from backread._client.columns import KEYS
+from backread.integrations.spark.columns import spark_schema
 from backread.integrations.spark.landed import LandedStreamReader
 from backread.integrations.spark.merging import _key, merge_into_delta
 from backread.integrations.spark.options import LandedOptions
@@ -17,7 +14,7 @@ from backread.testing import MockServer, World
 
 
 @pytest.mark.parametrize("resource", ["users", "messages"])
-def test_the_key_is_that_of_the_rows(resource: Any) -> None:
+def test_the_key_is_that_of_the_rows(resource):
     columns = spark_schema(resource, landed=True).names
     assert _key(columns) == KEYS[resource]
     assert _key([name.upper() for name in columns]) == tuple(
@@ -37,12 +34,12 @@ def test_the_key_is_that_of_the_rows(resource: Any) -> None:
         ["name", "run"],
     ],
 )
-def test_rows_whose_key_is_not_there_are_refused(columns: list[str]) -> None:
+def test_rows_whose_key_is_not_there_are_refused(columns):
     with pytest.raises(ConfigurationError, match=r"these rows have no (user_id|run|id)"):
         _key(columns)
 
 
-def test_a_stream_reads_no_manifest_that_is_behind_it(tmp_path: Path) -> None:
+def test_a_stream_reads_no_manifest_that_is_behind_it(tmp_path):
     with MockServer(World(seed=1, users=3)) as server, server.client() as client:
         for _ in range(3):
             shards = plan(client, resource="users")
@@ -61,7 +58,7 @@ def test_a_stream_reads_no_manifest_that_is_behind_it(tmp_path: Path) -> None:
     assert len(reader.partitions({"run": 2}, {"run": 3})) == 1
 
 
-def test_a_stream_never_goes_back(tmp_path: Path) -> None:
+def test_a_stream_never_goes_back(tmp_path):
     folder = tmp_path / "landed"
     with MockServer(World(seed=1, users=3)) as server, server.client() as client:
         for _ in range(2):
@@ -73,15 +70,13 @@ def test_a_stream_never_goes_back(tmp_path: Path) -> None:
     assert len(reader.partitions({"run": 0}, {"run": 2})) == 2
     folder.rename(tmp_path / "away")
     # As a restarted query finds it; the offset must not be committed.
-    with pytest.raises(LandingError, match="read up to number 2; bring the folder back"):
+    with pytest.raises(LandingError, match="read up to number 2; restore the folder"):
         reader._between(2, 0)
     with pytest.raises(LandingError, match="no longer has the runs 2"):
         reader._between(1, 2)
 
 
-def test_without_deltalake_the_extra_that_brings_it_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_deltalake_the_extra_that_brings_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(ImportError, match=r'pip install "backread\[spark-delta\]"'):
         merge_into_delta("table")

@@ -1,7 +1,5 @@
 """`land`: tasks write files of their own, the driver names one for each shard."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -29,9 +27,7 @@ def without_run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name != "run"} for row in found]
 
 
-def test_an_executor_that_is_killed_leaves_a_run_that_is_exact(
-    spark: SparkSession, server: MockServer, tmp_path: Path
-) -> None:
+def test_an_executor_that_is_killed_leaves_a_run_that_is_exact(spark, server, tmp_path):
     register(spark)
     with server.client() as client:
         expected = held(client)
@@ -72,9 +68,7 @@ def test_an_executor_that_is_killed_leaves_a_run_that_is_exact(
     assert rows(frame) == found
 
 
-def test_runs_are_read_by_their_number_and_the_newest_otherwise(
-    spark: SparkSession, server: MockServer, tmp_path: Path
-) -> None:
+def test_runs_are_read_by_their_number_and_the_newest_otherwise(spark, server, tmp_path):
     register(spark)
     frames = []
     for _ in range(2):
@@ -93,9 +87,7 @@ def test_runs_are_read_by_their_number_and_the_newest_otherwise(
     assert without_run(one_each) == [every[user_id] for user_id in sorted(every)]
 
 
-def test_an_error_of_a_task_is_the_error_of_the_call(
-    spark: SparkSession, server: MockServer, tmp_path: Path
-) -> None:
+def test_an_error_of_a_task_is_the_error_of_the_call(spark, server, tmp_path):
     server.fault("messages: status(403)")
     with server.client() as client, pytest.raises(PermissionDeniedError, match="may not read this"):
         land(spark, tmp_path, client, shards=2)
@@ -109,18 +101,14 @@ def test_an_error_of_a_task_is_the_error_of_the_call(
     assert landing.runs(tmp_path) == []
 
 
-def test_strict_refuses_to_commit_what_is_not_proved(
-    spark: SparkSession, serve: Callable[..., MockServer], tmp_path: Path
-) -> None:
+def test_strict_refuses_to_commit_what_is_not_proved(spark, serve, tmp_path):
     server = serve(WORLD.copy(), dialect="total=null")
     with server.client() as client, pytest.raises(IncompleteError):
         land(spark, tmp_path, client, shards=2, strict=True)
     assert landing.runs(tmp_path) == []
 
 
-def test_a_frame_stays_with_the_run_that_it_read_first(
-    spark: SparkSession, server: MockServer, tmp_path: Path
-) -> None:
+def test_a_frame_stays_with_the_run_that_it_read_first(spark, server, tmp_path):
     register(spark)
     with server.client() as client:
         first = land(spark, tmp_path, client, shards=2)

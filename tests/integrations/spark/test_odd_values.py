@@ -1,12 +1,9 @@
 """Values of another type than documented, as rows of Spark: none is missing, each is in extra."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 import reference
 from backread.integrations.spark import register
@@ -27,7 +24,7 @@ def odd(row: dict[str, Any], first: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("resource", ["users", "messages"])
-def test_any_value_in_any_field_is_a_row(spark: SparkSession, resource: str) -> None:
+def test_any_value_in_any_field_is_a_row(spark, resource):
     users = odd(user(1), 1) if resource == "users" else [user(5)]
     messages = odd(message(1), 1)
 

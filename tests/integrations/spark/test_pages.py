@@ -1,7 +1,5 @@
 """The blocks of README.md and docs/spark.md that are for Spark, each alone in a fresh process."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -12,8 +10,7 @@ import pytest
 from clusters import SECONDS
 
 from backread import landing, plan
-from backread.testing import MockServer
-from documents import ROOT, Block, Document, of_kind
+from documents import ROOT, Document, of_kind
 
 BLOCKS = [
     block for page in ("README.md", "docs/spark.md") for block in Document(ROOT / page).blocks
@@ -28,9 +25,7 @@ spark.ui.showConsoleProgress false
 
 
 @of_kind(BLOCKS, "spark")
-def test_block_runs_alone(
-    block: Block, environment: dict[str, str], service: MockServer, tmp_path: Path
-) -> None:
+def test_block_runs_alone(block, environment, service, tmp_path):
     messages = service.world.total_messages
     lands = re.search(r"\bland\(", block.code) is not None
     if "/data/landed" in block.code and not lands:
@@ -75,7 +70,7 @@ def run(code: str, folder: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
-def test_there_are_blocks_of_both_pages() -> None:
+def test_there_are_blocks_of_both_pages():
     assert {block.page.name for block in BLOCKS if block.kind == "spark"} == {
         "README.md",
         "spark.md",

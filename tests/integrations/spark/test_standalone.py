@@ -1,7 +1,5 @@
 """A standalone master with two workers, whose executors have the secret in a file alone."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,8 +44,8 @@ def secret_file(tmp_path: Path) -> str:
 
 
 def test_executors_without_the_secret_are_one_error_before_anything_is_sent(
-    spark: SparkSession, server: MockServer, secret_file: str, tmp_path: Path
-) -> None:
+    spark, server, secret_file, tmp_path
+):
     with pytest.raises(ConfigurationError, match="BACKREAD_API_SECRET is not set there"):
         register(spark, base_url=server.url)
     with pytest.raises(ConfigurationError, match="secret_file /nowhere cannot be read"):
@@ -67,18 +65,14 @@ def test_executors_without_the_secret_are_one_error_before_anything_is_sent(
     assert server.calls("messages").count == 0
 
 
-def test_each_query_on_one_frame_reads_the_users_there_are(
-    spark: SparkSession, serve: Callable[..., MockServer], secret_file: str
-) -> None:
+def test_each_query_on_one_frame_reads_the_users_there_are(spark, serve, secret_file):
     server = serve(World(seed=17, users=230, messages_per_user=(1, 3)))
     register(spark, base_url=server.url, secret_file=secret_file)
     assert mistakes(spark, server.world, SOME) == []
 
 
 @pytest.mark.parametrize("way", ["read", "land"])
-def test_an_executor_that_is_killed_costs_no_row(
-    spark: SparkSession, server: MockServer, secret_file: str, tmp_path: Path, way: str
-) -> None:
+def test_an_executor_that_is_killed_costs_no_row(spark, server, secret_file, tmp_path, way):
     register(spark, base_url=server.url, secret_file=secret_file)
     with server.client() as client:
         expected = held(client)

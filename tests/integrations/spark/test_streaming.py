@@ -1,11 +1,8 @@
 """A stream over landed runs: killed with its driver in the middle of a batch, and started again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +11,11 @@ import deltalake
 import pyarrow.parquet
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from stream_driver import ONE_RUN_A_BATCH
 
 from backread import Client, landing, plan
 from backread.integrations.spark import merge_into_delta, register
-from backread.testing import MockServer, World
+from backread.testing import World
 from conftest import held, rows
 
 WORLD = World(seed=14, users=40, messages_per_user=(0, 60))
@@ -44,9 +40,7 @@ def change(world: World) -> None:
 
 
 @pytest.mark.parametrize("resource", ["users", "messages"])
-def test_a_table_holds_each_key_once_with_what_is_newest(
-    spark: SparkSession, serve: Callable[..., MockServer], tmp_path: Path, resource: str
-) -> None:
+def test_a_table_holds_each_key_once_with_what_is_newest(spark, serve, tmp_path, resource):
     register(spark, check=False)
     server = serve(WORLD.copy())
     merge = merge_into_delta(tmp_path / "table")
@@ -72,9 +66,7 @@ def test_a_table_holds_each_key_once_with_what_is_newest(
     assert rows(deltalake.DeltaTable(tmp_path / "table").to_pyarrow_table()) == rows(found)
 
 
-def test_a_driver_that_is_killed_goes_on_without_loss_or_repetition(
-    environment: dict[str, str], serve: Callable[..., MockServer], tmp_path: Path
-) -> None:
+def test_a_driver_that_is_killed_goes_on_without_loss_or_repetition(environment, serve, tmp_path):
     server = serve(WORLD.copy())
     runs: list[landing.Committed] = []
     expected: dict[tuple[int, int], dict[str, Any]] = {}
@@ -132,9 +124,7 @@ def test_a_driver_that_is_killed_goes_on_without_loss_or_repetition(
     assert [{name: row[name] for name in row if name != "run"} for row in table] == wanted
 
 
-def test_runs_that_are_gone_end_the_query(
-    spark: SparkSession, serve: Callable[..., MockServer], tmp_path: Path
-) -> None:
+def test_runs_that_are_gone_end_the_query(spark, serve, tmp_path):
     register(spark, check=False)
     server = serve(World(seed=1, users=3, messages_per_user=(1, 2)))
 

@@ -1,7 +1,5 @@
 """The options of a read may come from a query: none of them says where the secret goes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,7 +53,7 @@ def refused(call: Callable[[], object], name: str, server: MockServer) -> None:
         call()
     said = str(caught.value)
     assert "decides where the secret goes, so a read or a query may not set it" in said
-    assert f"give it in code, to register(spark, {name}=...)" in said
+    assert f"pass it in code: register(spark, {name}=...)" in said
     assert "Traceback" not in said
     assert SECRET not in said
     assert OTHER_SECRET not in said
@@ -63,9 +61,7 @@ def refused(call: Callable[[], object], name: str, server: MockServer) -> None:
 
 
 @pytest.mark.parametrize("name", IN_CODE)
-def test_a_query_does_not_say_where_the_secret_goes(
-    spark: SparkSession, server: MockServer, values: dict[str, str], name: str
-) -> None:
+def test_a_query_does_not_say_where_the_secret_goes(spark, server, values, name):
     camel = name.title().replace("_", "")
     for spelled in (name, name.upper(), camel, name.replace("_", "-")):
         given = f"resource 'users', `{spelled}` '{values[name]}'"
@@ -89,7 +85,7 @@ def test_a_query_does_not_say_where_the_secret_goes(
     )
 
 
-def test_a_query_may_set_the_others(spark: SparkSession, server: MockServer) -> None:
+def test_a_query_may_set_the_others(spark, server):
     spark.sql(
         "CREATE OR REPLACE TEMPORARY VIEW people USING backread "
         "OPTIONS (resource 'users', maxRetries '1', user_agent 'report/1')"
@@ -97,9 +93,7 @@ def test_a_query_may_set_the_others(spark: SparkSession, server: MockServer) -> 
     assert spark.sql("SELECT id FROM people").count() == WORLD.total_users
 
 
-def test_without_register_the_environment_alone_says(
-    spark: SparkSession, server: MockServer, service: MockServer, values: dict[str, str]
-) -> None:
+def test_without_register_the_environment_alone_says(spark, server, service, values):
     spark.dataSource.register(BackreadDataSource)
     for name, value in values.items():
         with pytest.raises(AnalysisException, match=name):
@@ -109,26 +103,20 @@ def test_without_register_the_environment_alone_says(
     assert server.calls().count == 0
 
 
-def test_a_path_of_load_is_no_address(
-    spark: SparkSession, server: MockServer, elsewhere: ScriptedServer
-) -> None:
+def test_a_path_of_load_is_no_address(spark, server, elsewhere):
     with pytest.raises(AnalysisException, match="load\\(\\) takes no path"):
         spark.read.format("backread").load(elsewhere.url)
     assert server.calls().count == 0
 
 
-def test_landed_runs_take_no_option_of_the_service(
-    spark: SparkSession, server: MockServer, values: dict[str, str], tmp_path: Path
-) -> None:
+def test_landed_runs_take_no_option_of_the_service(spark, server, values, tmp_path):
     for name, value in values.items():
         reader = spark.read.format("backread").option("landing", str(tmp_path))
         with pytest.raises(AnalysisException, match=f"option {name} is for reading the service"):
             reader.option(name, value).load()
 
 
-def test_a_client_in_code_may_have_another_secret_than_the_executors(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_client_in_code_may_have_another_secret_than_the_executors(spark, tmp_path):
     """The shards of `land` are pickled, and so are the caller's own instructions."""
     with ScriptedServer(paged(users(9))) as other:
         with Client(other.url, "of-the-driver", other.vendor) as client:
@@ -143,13 +131,11 @@ def test_a_client_in_code_may_have_another_secret_than_the_executors(
         assert len(other.requests) == read
 
 
-def test_register_takes_them_from_code(
-    spark: SparkSession, server: MockServer, tmp_path: Path
-) -> None:
+def test_register_takes_them_from_code(spark, server, tmp_path):
     file = tmp_path / "secret"
     file.write_text(SECRET)
     register(spark, base_url=server.url, secret_file=str(file), allow_http=True)
     assert spark.read.format("backread").option("resource", "users").load().count() > 0
-    with pytest.raises(ConfigurationError, match="option proxy may hold no password") as caught:
+    with pytest.raises(ConfigurationError, match="option proxy may not hold a password") as caught:
         register(spark, base_url=server.url, proxy="http://me:hunter2@proxy:3128")
     assert "hunter2" not in str(caught.value)

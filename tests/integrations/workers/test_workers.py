@@ -1,7 +1,5 @@
 """examples/many-workers: the same run on processes, on Dask and on Ray."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,7 +14,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "many-workers"
 
 
 @pytest.mark.parametrize("program", ["processes", "with_dask", "with_ray"])
-def test_every_message_is_landed_once(program: str, tmp_path: Path) -> None:
+def test_every_message_is_landed_once(program, tmp_path):
     world = World(seed=7, users=300, messages_per_user=(0, 60))
     with MockServer(world) as server:
         server.fault("messages every=50: status(503)")
@@ -46,7 +44,7 @@ def test_every_message_is_landed_once(program: str, tmp_path: Path) -> None:
     assert server.secret not in done.stdout + done.stderr
 
 
-def test_dask_makes_a_dataframe_of_shards() -> None:
+def test_dask_makes_a_dataframe_of_shards():
     dask_frame = pytest.importorskip("dask.dataframe")
     from backread import plan
 

@@ -27,7 +27,7 @@ def absolute(name: str, folder: object) -> str:
         raise ValueError(f"{name} must be the path or URI of a folder, not {folder!r}")
     if "://" not in folder and not PurePath(folder).is_absolute():
         raise ValueError(
-            f"{name} must be an absolute path, not {folder!r}: processes of Airflow's are started "
+            f"{name} must be an absolute path, not {folder!r}: Airflow starts its processes "
             "in different folders"
         )
     return folder.rstrip("/") or "/"

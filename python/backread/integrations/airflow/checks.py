@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from logging import Logger
 from typing import TYPE_CHECKING
 
-from backread._client.arguments import ClientOptions
+from backread._client.options import ClientOptions
 from backread.errors import BackreadError, MirrorError, RateLimitError
 from backread.integrations.airflow.failures import permanent
 from backread.integrations.airflow.intervals import Interval
@@ -72,7 +72,7 @@ class Checks:
         except RateLimitError as error:
             # Not a failure: the service says when to try again.
             self.asked_wait = error.retry_after or 0.0
-            self._log.info("The service asks for a wait of %.0f s (429)", self.asked_wait)
+            self._log.info("The service requests a wait of %.0f s (429)", self.asked_wait)
             return None
         except BackreadError as error:
             if (reason := permanent(error, self._backread_conn_id)) is not None:

@@ -5,16 +5,24 @@ Does not import Airflow: any object with a connection's attributes will do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+from backread._client.options import ARGUMENTS, Option
 from backread._files.json import parse_json
 from backread.errors import ConfigurationError
-from backread.integrations.airflow.values import number, truth, whole_number
 
-__all__ = ["CONNECTION_TYPE", "FIELDS", "STANDARD_FIELDS", "Settings", "read_settings"]
+__all__ = [
+    "CONNECTION_TYPE",
+    "DEFAULTS",
+    "FIELDS",
+    "STANDARD_FIELDS",
+    "Settings",
+    "describe",
+    "read_settings",
+]
 
 CONNECTION_TYPE = "backread"
 
@@ -49,12 +57,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One client option: how the form shows it, and how its value is parsed."""
+    """How the form shows a client option."""
 
     label: str
     description: str
     kind: str
-    read: Callable[[Any], Any]
     format: str | None = None
 
     def form(self) -> dict[str, Any]:
@@ -65,59 +72,35 @@ class Field:
         return {"label": self.label, "description": self.description, "schema": schema}
 
 
-# Values from a URI or a form may be text, numbers or booleans; each field accepts any of them.
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("it must be text")
-    return value.strip()
+def describe(option: Option) -> str:
+    """What an option sets, and what applies if its field is empty."""
+    default = option.default_in_words(option.airflow_default)
+    return f"{option.help}; {default} if empty" if default else option.help
 
 
-FIELDS: dict[str, Field] = {
-    "vendor": Field(
-        "Vendor",
-        "Required: the word for <vendor> in the service's media type, "
-        "application/vnd.<vendor>.v1+json.",
-        "string",
-        _text,
-    ),
-    "timeout": Field("Timeout", "Seconds for one attempt; 30 if empty.", "number", number),
-    "deadline": Field(
-        "Deadline", "Seconds for a whole call with its retries; none if empty.", "number", number
-    ),
-    "max_retries": Field(
-        "Retries", "How often a request is sent again; 5 if empty.", "integer", whole_number
-    ),
-    "rate_limit": Field(
-        "Rate limit",
-        "The most requests a second; what the service bears if empty.",
-        "number",
-        number,
-    ),
-    "max_concurrency": Field(
-        "Concurrency", "The most requests under way at once; 16 if empty.", "integer", whole_number
-    ),
-    "ca_bundle": Field(
-        "CA bundle", "A PEM file on the workers: certificates to trust besides.", "string", _text
-    ),
-    # The form hides it, because it may hold a password.
-    "proxy": Field("Proxy", "The URL of a proxy.", "string", _text, "password"),
-    "allow_http": Field(
-        "Allow http", "Send the secret over plain http to another machine.", "boolean", truth
-    ),
-    "user_agent": Field("User agent", "What the requests call themselves.", "string", _text),
-    "max_response_bytes": Field(
-        "Largest answer", "The most bytes of one answer; 64 MiB if empty.", "integer", whole_number
-    ),
-    "outage_patience": Field(
-        "Outage patience",
-        "Seconds to wait while the whole service is down; 600 if empty, 0 disables it.",
-        "number",
-        number,
-    ),
-}
+def _field(name: str, option: Option) -> Field:
+    return Field(
+        name.replace("_", " ").capitalize().replace("Ca ", "CA "),
+        describe(option).replace("`", "") + ".",
+        option.kind.json_type,
+        "password" if option.kind.may_hold_password else None,
+    )
+
+
+OPTIONS = {name: option for name, option in ARGUMENTS.items() if option.in_airflow}
+"""The client's arguments that the connection's extra may have."""
+
+FIELDS = {name: _field(name, option) for name, option in OPTIONS.items()}
 """The fields of the form, stored in the connection's extra under these names."""
 
-WITH_A_HOST = ("proxy", "allow_http", "ca_bundle")
+DEFAULTS = {
+    name: option.airflow_default
+    for name, option in OPTIONS.items()
+    if option.airflow_default is not None
+}
+"""The defaults that differ from those of `Client`: a task can wait longer than a user."""
+
+WITH_A_HOST = [name for name, option in OPTIONS.items() if option.guards_secret]
 """Fields that affect who sees the secret; allowed only with the connection's own host."""
 
 STANDARD_FIELDS: dict[str, Any] = {
@@ -130,17 +113,25 @@ STANDARD_FIELDS: dict[str, Any] = {
 
 
 def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> Settings:
-    """A connection's settings; raises `ConfigurationError`, which never shows a secret.
+    """A connection's settings.
 
     Missing values come from ``BACKREAD_BASE_URL``, ``BACKREAD_VENDOR`` and
     ``BACKREAD_API_SECRET``. The environment's secret is used only if the connection names no host,
     and such a connection must not set any of `WITH_A_HOST`, so that users who can edit connections
     cannot send that secret elsewhere.
+
+    Args:
+        connection: The connection, with its extra as JSON text.
+        environ: The environment variables of the worker.
+
+    Raises:
+        ConfigurationError: If the connection is incomplete or invalid. Its text never shows a
+            secret.
     """
     name = f"the connection {connection.conn_id!r}"
     if connection.conn_type not in (None, "", CONNECTION_TYPE):
         raise ConfigurationError(
-            f"{name} is of the type {connection.conn_type!r}, not {CONNECTION_TYPE!r}; "
+            f"{name} has the type {connection.conn_type!r}, not {CONNECTION_TYPE!r}; "
             "choose that type, or name another connection in backread_conn_id"
         )
     options = _options(connection, name)
@@ -158,7 +149,7 @@ def read_settings(connection: AirflowConnection, environ: Mapping[str, str]) -> 
             "https://chat.example.com/api, or set BACKREAD_BASE_URL on the workers"
         )
     if secret is None and (base_url is not None or not environ.get("BACKREAD_API_SECRET")):
-        where = "; it is in the login, where it does not belong" if connection.login else ""
+        where = " but a login, which is not used" if connection.login else ""
         raise ConfigurationError(f"{name} has no password{where}; give the API secret as password")
     if vendor is None and not environ.get("BACKREAD_VENDOR"):
         raise ConfigurationError(
@@ -177,7 +168,7 @@ def _options(connection: AirflowConnection, name: str) -> dict[str, Any]:
     except ValueError:
         raise ConfigurationError(f"{name}: its extra is not JSON; correct it") from None
     if not isinstance(extra, dict):
-        raise ConfigurationError(f"{name}: its extra is no JSON object; correct it")
+        raise ConfigurationError(f"{name}: its extra is not a JSON object; correct it")
     unknown = sorted(extra.keys() - FIELDS.keys())
     if unknown:
         raise ConfigurationError(
@@ -186,12 +177,12 @@ def _options(connection: AirflowConnection, name: str) -> dict[str, Any]:
         )
     options: dict[str, Any] = {}
     for key, value in extra.items():
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value.strip()):
             continue
         try:
-            options[key] = FIELDS[key].read(value)
+            options[key] = OPTIONS[key].kind.read(value)
         except ValueError as error:
-            raise ConfigurationError(f"{name}: the field {key}: {error}") from None
+            raise ConfigurationError(f"{name}: the field {key} must be {error}") from None
     return options
 
 
@@ -210,7 +201,7 @@ def _base_url(connection: AirflowConnection, name: str) -> str | None:
             parts = urlsplit(url)
             given = parts.port
         except ValueError:
-            raise ConfigurationError(f"{name}: its host is no address of a service") from None
+            raise ConfigurationError(f"{name}: its host is not the address of a service") from None
         if given is None:
             url = parts._replace(netloc=f"{parts.netloc}:{connection.port}").geturl()
     return f"{url.rstrip('/')}/{path}" if path else url

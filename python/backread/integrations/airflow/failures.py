@@ -31,20 +31,20 @@ def permanent(error: BackreadError, backread_conn_id: str) -> str | None:
     match error:
         case AuthenticationError():
             advice = (
-                "it did not take the secret; correct the field password (API secret), or "
+                "it rejected the secret; correct the field password (API secret), or "
                 "BACKREAD_API_SECRET if that is empty"
             )
         case PermissionDeniedError():
-            advice = "the secret may not read this; give one that may as password (API secret)"
+            advice = "the secret does not have access; set one that does as password (API secret)"
         case NotFoundError():
             advice = (
-                "the address is not the service's; correct the field host (Base URL), or "
+                "this is not the address of the service; correct the field host (Base URL), or "
                 "BACKREAD_BASE_URL if that is empty"
             )
         case StatusError(status_code=406):
             advice = (
-                "it does not know the media type; correct the field vendor, or BACKREAD_VENDOR if "
-                "that is empty"
+                "it does not accept the media type; correct the field vendor, or BACKREAD_VENDOR "
+                "if that is empty"
             )
         case _:
             return None

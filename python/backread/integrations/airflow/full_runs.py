@@ -31,9 +31,9 @@ def why_full(
     """
     since_full = next((n for n, (mode, _) in enumerate(reversed(runs)) if mode == "full"), None)
     if since_full is None:
-        return "no run of this mirror was full yet"
+        return "this mirror has no full run yet"
     if every_runs is not None and since_full + 1 >= every_runs:
-        return f"it is one in {every_runs}, and the last full one is {since_full + 1} runs ago"
+        return f"the last full run was {since_full + 1} runs ago, and one in {every_runs} is full"
     elapsed, last_gap = now - runs[-1 - since_full][1], now - runs[-1][1]
     if every is not None and elapsed + last_gap / 2 >= every:
         return f"{elapsed / 3600:.1f} hours after the last full run began"

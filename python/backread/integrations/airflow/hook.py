@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.sdk import BaseHook  # type: ignore[import-not-found, unused-ignore]
 from airflow.sdk.log import mask_secret  # type: ignore[import-not-found, unused-ignore]
 
 from backread import AsyncClient, Client
-from backread._client.arguments import ClientOptions
+from backread._client.arguments import refuse_options
+from backread._client.options import ClientOptions
 from backread.errors import BackreadError, ConfigurationError
 from backread.integrations.airflow.connection import (
     CONNECTION_TYPE,
+    DEFAULTS,
     FIELDS,
     STANDARD_FIELDS,
     Settings,
@@ -35,26 +35,35 @@ __all__ = ["BackreadHook"]
 
 C = TypeVar("C", Client, AsyncClient)
 
-OUTAGE_PATIENCE = 600.0
-"""Seconds that a task waits while the whole service is down; a task can wait longer than a user."""
-
 SECONDS_TO_TEST = 15.0
 
-OF_THE_CONNECTION = {"base_url": "host", "api_secret": "password", "vendor": "field vendor"}
+IN_CONNECTION = {
+    "base_url": "it is the connection's host",
+    "api_secret": "it is the connection's password",
+    "vendor": "it is the connection's field vendor",
+}
 
 
 class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
     """Creates clients from an Airflow connection of the type ``backread``.
 
-    - ``backread_conn_id``: the connection, ``backread_default`` by default. Its host is the base
-      URL, its password the API secret; its extra has the vendor word and the options of `Client`.
-      Missing values come from ``BACKREAD_BASE_URL``, ``BACKREAD_API_SECRET`` (only if the
-      connection names no host) and ``BACKREAD_VENDOR``.
-    - ``options``: options of `Client`, which override the connection's; TypeError for any other.
+    The secret and the password of a proxy are masked in Airflow's logs.
 
-    The secret and the password of a proxy are masked in Airflow's logs. A missing, incomplete or
-    malformed connection raises ``AirflowFailException``, which fails the task at once, because a
-    retry would not help.
+    Args:
+        backread_conn_id: The connection. Its host is the base URL, its password the API secret; its
+            extra has the vendor word and the options of `Client`. Missing values come from
+            ``BACKREAD_BASE_URL``, ``BACKREAD_API_SECRET`` (only if the connection names no host)
+            and ``BACKREAD_VENDOR``.
+        options: Options of `Client`, which override the connection's.
+
+    Raises:
+        TypeError: For an unknown option.
+        AirflowFailException: From the methods, if the connection is missing, incomplete or
+            malformed. It fails the task at once, because a retry would not help.
+
+    Example:
+        >>> with BackreadHook("chats", max_retries=3).get_conn() as client:
+        ...     users = client.users.list().to_list()
     """
 
     conn_name_attr = "backread_conn_id"
@@ -66,7 +75,7 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
         self, backread_conn_id: str = default_conn_name, **options: Unpack[ClientOptions]
     ) -> None:
         super().__init__()
-        _check_names(options)
+        refuse_options("BackreadHook", options, ClientOptions.__annotations__, IN_CONNECTION)
         self.backread_conn_id = backread_conn_id
         self._options = options
 
@@ -92,14 +101,14 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
         return await asyncio.to_thread(self._client, AsyncClient, connection)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Tests whether one user can be read, for Airflow's test button; with a message."""
+        """Whether one user can be read, and a message, for Airflow's test button."""
         try:
             with self.get_conn() as client:
                 brief = client.with_options(
                     deadline=SECONDS_TO_TEST, max_retries=1, on_rate_limit="raise"
                 )
                 page = brief.users.page(limit=1)
-                return True, f"{client.base_url} answers; users there: {_count(page.total)}"
+                return True, f"{client.base_url} answers; number of users: {_count(page.total)}"
         except BackreadError as error:
             return False, permanent(error, self.backread_conn_id) or str(error)
         except AirflowFailException as error:
@@ -134,8 +143,8 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
 
     def _not_found(self) -> Exception:
         failure: Exception = AirflowFailException(
-            f"there is no connection {self.backread_conn_id!r}; make one of the type "
-            f"{CONNECTION_TYPE!r}, or name another in backread_conn_id"
+            f"there is no connection {self.backread_conn_id!r}; create one of type "
+            f"{CONNECTION_TYPE!r}, or set backread_conn_id to another"
         )
         return failure
 
@@ -147,25 +156,10 @@ class BackreadHook(BaseHook):  # type: ignore[misc, unused-ignore]
                 settings.base_url,
                 settings.api_secret,
                 settings.vendor,
-                **{"outage_patience": OUTAGE_PATIENCE, **settings.options, **self._options},
+                **{**DEFAULTS, **settings.options, **self._options},
             )
         except ConfigurationError as error:
             raise AirflowFailException(permanent(error, self.backread_conn_id)) from None
-
-
-def _check_names(options: Iterable[str]) -> None:
-    """Raises TypeError for the first name that is not a client option, such as a typo."""
-    known = ClientOptions.__annotations__
-    for name in options:
-        if name in known:
-            continue
-        if (field := OF_THE_CONNECTION.get(name)) is not None:
-            hint = f"it is the connection's {field}"
-        elif close := get_close_matches(name, known, 1):
-            hint = f"did you mean {close[0]!r}?"
-        else:
-            hint = f"it has {', '.join(known)}"
-        raise TypeError(f"BackreadHook has no option {name!r}: {hint}")
 
 
 def _mask(settings: Settings) -> None:
@@ -174,4 +168,4 @@ def _mask(settings: Settings) -> None:
 
 
 def _count(total: int | None) -> str:
-    return "the service does not say" if total is None else f"{total:,}"
+    return "unknown" if total is None else f"{total:,}"

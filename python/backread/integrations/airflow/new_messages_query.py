@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
+from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -59,16 +60,13 @@ class Mark:
 
     def to_dict(self) -> dict[str, Any]:
         """The mark as JSON values."""
-        since = None if self.since is None else self.since.isoformat()
-        watched = [list(each) for each in self.watched]
-        return {"since": since, "watched": watched, "held": self.held, "total": self.total}
+        values: dict[str, Any] = to_json_value(self)
+        return values
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Mark:
+    def from_dict(cls, values: Mapping[str, Any]) -> Mark:
         """The mark that `to_dict` wrote."""
-        since = None if kept["since"] is None else moment(kept["since"])
-        watched = tuple((user_id, count) for user_id, count in kept["watched"])
-        return cls(since, watched, kept["held"], kept["total"])
+        return dataclass_from_json(cls, values, "mark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def moment(text: str) -> datetime:
     try:
         read = datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise ValueError(f"{text!r} is no time in ISO 8601") from None
+        raise ValueError(f"{text!r} is not an ISO 8601 time") from None
     return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
 
 
@@ -200,7 +198,7 @@ class _Looking:
         not_held = set() if unknown is None else await unknown(user.id for user in users)
         for user in users:
             if user.id in not_held:
-                return _user_news(user, "a user that the mirror does not hold")
+                return _user_news(user, "a user that is not in the mirror")
         return None
 
     async def _users(self) -> tuple[list[User], int | None]:

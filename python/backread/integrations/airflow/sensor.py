@@ -15,6 +15,7 @@ from airflow.sdk import (  # type: ignore[import-not-found, unused-ignore]
 )
 
 from backread.integrations.airflow.assets import absolute, is_template
+from backread.integrations.airflow.base_operators import Context, default_deferrable
 from backread.integrations.airflow.checks import OPTIONS, Checks, PermanentError
 from backread.integrations.airflow.hook import BackreadHook
 from backread.integrations.airflow.names import (
@@ -30,7 +31,6 @@ from backread.integrations.airflow.new_messages_query import (
     mark_of,
     moment,
 )
-from backread.integrations.airflow.reading import Context, default_deferrable
 from backread.integrations.airflow.trigger import NewMessagesTrigger
 
 if TYPE_CHECKING:
@@ -88,14 +88,14 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
     ) -> None:
         super().__init__(**arguments)
         if mirror is not None and since is not None:
-            raise ValueError("give mirror or since, not both: each says what is new")
+            raise ValueError("pass mirror or since, not both: each defines what is new")
         if max_requests < LEAST_REQUESTS:
-            raise ValueError(f"max_requests is {LEAST_REQUESTS} or more, not {max_requests}")
+            raise ValueError(f"max_requests must be {LEAST_REQUESTS} or more, not {max_requests}")
         self.deferrable = default_deferrable() if deferrable is None else deferrable
         if mirror is None and since is None and self.reschedule and not self.deferrable:
             raise ValueError(
-                "mode='reschedule' keeps nothing between its checks, so it cannot tell what is "
-                "new: give mirror or since, or deferrable=True"
+                "mode='reschedule' keeps no state between its checks, so it needs mirror or since, "
+                "or deferrable=True"
             )
         if mirror is not None and not is_template(mirror):
             absolute("mirror", mirror)
@@ -201,7 +201,7 @@ class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore
 
         if read_manifest(Path(folder)) is not None:
             return mark_of(Mirror(folder))
-        message = f"there is no synced mirror in {folder} yet, so nothing can be told to be new"
+        message = f"there is no synced mirror in {folder} yet to compare with"
         if self.soft_fail or self.never_fail:
             self.log.info("%s: skipping", message)
             raise AirflowSkipException(message)

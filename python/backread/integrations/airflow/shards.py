@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, get_args
 
 from airflow.sdk import BaseOperator  # type: ignore[import-not-found, unused-ignore]
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
-from backread.integrations.airflow.intervals import Interval
-from backread.integrations.airflow.lineage import facets
-from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.reading import (
+from backread.integrations.airflow.base_operators import (
     SECONDS_BETWEEN_LINES,
     Context,
     ReadingOperator,
-    bad_arguments,
+    fail_on_bad_arguments,
 )
-from backread.integrations.airflow.values import at_least_one, is_rendered, named_truth, one_of
+from backread.integrations.airflow.intervals import Interval
+from backread.integrations.airflow.lineage import facets
+from backread.integrations.airflow.names import AirflowFailException
+from backread.integrations.airflow.values import at_least_one, is_rendered, one_of, switch
 from backread.sharding.shard import Resource
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class BackreadPlanOperator(ReadingOperator):
     def read(self, context: Context, client: Client) -> list[ShardToRead]:
         from backread import landing, plan
 
-        with bad_arguments():
+        with fail_on_bad_arguments():
             folder = absolute("folder", self.folder)
             self._check_arguments()
             shards = at_least_one("shards", self.shards)
@@ -113,7 +112,7 @@ class BackreadPlanOperator(ReadingOperator):
         return [ShardToRead(folder=folder, run_id=run_id, shard=shard.index) for shard in planned]
 
     def _check_arguments(self) -> None:
-        """ValueError for one that is there, and no good."""
+        """Raises ValueError for an invalid argument; templates are not checked yet."""
         if is_rendered(self.resource):
             one_of("resource", self.resource, get_args(Resource))
         for name in ("shards", "workers"):
@@ -159,8 +158,7 @@ class BackreadShardOperator(ReadingOperator):
             "Landed shard %d of %d: %d rows, %s",
             shard.index, shard.count, landed.rows, landed.report.certificate,
         )  # fmt: skip
-        value: dict[str, Any] = json.loads(landed.to_json())
-        return value
+        return landed.to_dict()
 
 
 class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
@@ -196,7 +194,7 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
             absolute("folder", folder)
             arguments.setdefault("outlets", [folder_asset(folder)])
         if is_rendered(require_certificate):
-            named_truth("require_certificate", require_certificate)
+            switch("require_certificate", require_certificate)
         super().__init__(**arguments)
         self.folder = folder
         self.landed = landed
@@ -206,9 +204,9 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
     def execute(self, context: Context) -> CommitSummary:
         from backread import landing
 
-        with bad_arguments():
+        with fail_on_bad_arguments():
             folder = absolute("folder", self.folder)
-            must_be_certified = named_truth("require_certificate", self.require_certificate)
+            must_be_certified = switch("require_certificate", self.require_certificate)
         read = _landed(self.landed)
         if must_be_certified:
             _require_certificate(folder, read)
@@ -232,7 +230,7 @@ def _named(shard: Mapping[str, Any]) -> tuple[str, str, int]:
         return str(shard["folder"]), str(shard["run_id"]), int(shard["shard"])
     except (KeyError, TypeError, ValueError):
         raise AirflowFailException(
-            "shard is not an item of what BackreadPlanOperator gives; map it with "
+            "shard must be an item of the output of BackreadPlanOperator; map it with "
             "BackreadShardOperator.partial(...).expand(shard=plan.output)"
         ) from None
 
@@ -241,24 +239,22 @@ def _landed(values: Iterable[Mapping[str, Any]]) -> list[Landed]:
     from backread.landing import Landed
 
     try:
-        read = [Landed.from_json(json.dumps(value)) for value in values]
+        read = [Landed.from_dict(value) for value in values]
     except (TypeError, ValueError):
         read = []
     if not read:
-        raise AirflowFailException(
-            "landed is not what a mapped BackreadShardOperator gives; give its output"
-        )
+        raise AirflowFailException("landed must be the output of a mapped BackreadShardOperator")
     return read
 
 
 def _at_its_pace(client: Client, shard: Shard[Any]) -> Client:
     # The folder, the file and the XCom that names them are untrusted.
     shard._require_signature(client)
-    settings = json.loads(shard.to_json())["settings"]
+    settings = shard.to_dict()["settings"]
     if settings["base_url"] != client.base_url:
         raise AirflowFailException(
-            f"the run was planned at {settings['base_url']}, and the connection is of "
-            f"{client.base_url}: plan anew"
+            f"the run was planned at {settings['base_url']}, but the connection is to "
+            f"{client.base_url}; plan again"
         )
     share = settings["options"]
     return client.with_options(
@@ -280,8 +276,8 @@ def _require_certificate(folder: str, read: list[Landed]) -> None:
     report = join_reports(plan, [chosen[shard.index] for shard in plan])
     if report.certificate == "uncertified":
         raise AirflowFailException(
-            f"nothing was committed: the rows are uncertified: {report.reason}; "
-            "require_certificate asks for more: clear the plan's task to read anew"
+            f"nothing was committed: require_certificate is set, and the rows are uncertified: "
+            f"{report.reason}; clear the plan's task to read again"
         )
 
 

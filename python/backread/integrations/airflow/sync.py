@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, cast, get_args
 
 from backread.integrations.airflow.assets import absolute, emit, folder_asset, is_template
+from backread.integrations.airflow.base_operators import (
+    SECONDS_BETWEEN_LINES,
+    Context,
+    ResumingOperator,
+    fail_on_bad_arguments,
+)
 from backread.integrations.airflow.full_runs import full_is_due
 from backread.integrations.airflow.intervals import Interval
 from backread.integrations.airflow.lineage import facets
 from backread.integrations.airflow.links import MirrorReportLink
 from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.reading import (
-    SECONDS_BETWEEN_LINES,
-    Context,
-    ResumingOperator,
-    bad_arguments,
-)
 from backread.integrations.airflow.values import (
     at_least_one,
     is_rendered,
-    named_truth,
     one_of,
     seconds,
+    switch,
 )
 from backread.mirror.report import Mode
 
@@ -117,7 +117,7 @@ class BackreadSyncOperator(ResumingOperator):
         **arguments: Any,
     ) -> None:
         if not is_template(mirror):
-            arguments.setdefault("outlets", [folder_asset(_local("mirror", mirror))])
+            arguments.setdefault("outlets", [folder_asset(_local(mirror))])
         arguments.setdefault("max_active_tis_per_dag", 1)
         super().__init__(**arguments)
         self.mirror = mirror
@@ -137,20 +137,20 @@ class BackreadSyncOperator(ResumingOperator):
     def read(self, context: Context, client: Client) -> SyncSummary:
         from backread.mirror import Mirror
 
-        with bad_arguments():
-            folder = _local("mirror", self.mirror)
+        with fail_on_bad_arguments():
+            folder = _local(self.mirror)
             self._check_arguments()
             mode = self._mode_now(folder)
             stale_after = seconds("max_staleness", self.max_staleness)
-            must_be_certified = named_truth("require_certificate", self.require_certificate)
+            must_be_certified = switch("require_certificate", self.require_certificate)
         mirror = Mirror(folder)
         report = mirror.sync(client, mode=mode, max_staleness=stale_after, on_progress=self._tell)
         summary = _summary(mirror, report)
         self.log.info("Synced %s: %s", folder, summary)
         if report.unread_users:
             self.log.warning(
-                "The messages of %d users could not be read (%s); the table lists of the mirror "
-                "says why, and the next sync reads them first",
+                "The messages of %d users could not be read (%s); see the mirror's table "
+                "lists; the next sync reads them first",
                 len(report.unread_users),
                 _shown(report.unread_users),
             )
@@ -169,7 +169,7 @@ class BackreadSyncOperator(ResumingOperator):
         return facets(base_url, summary["mirror"], rows)
 
     def _check_arguments(self) -> None:
-        """ValueError for one that is there, and no good."""
+        """Raises ValueError for an invalid argument; templates are not checked yet."""
         if is_rendered(self.mode):
             one_of("mode", self.mode, get_args(Mode))
         for name in ("full_every", "max_staleness"):
@@ -178,7 +178,7 @@ class BackreadSyncOperator(ResumingOperator):
         if is_rendered(self.full_every_runs):
             at_least_one("full_every_runs", self.full_every_runs)
         if is_rendered(self.require_certificate):
-            named_truth("require_certificate", self.require_certificate)
+            switch("require_certificate", self.require_certificate)
 
     def _mode_now(self, folder: str) -> Mode:
         due = full_is_due(
@@ -214,10 +214,10 @@ def _progress(now: SyncProgress) -> str:
     return f"{now.phase}: {', '.join(parts)}"
 
 
-def _local(name: str, folder: str) -> str:
-    folder = absolute(name, folder)
+def _local(folder: str) -> str:
+    folder = absolute("mirror", folder)
     if "://" in folder:
-        raise ValueError(f"{name} must be a path that DuckDB can write to, not {folder!r}")
+        raise ValueError(f"mirror must be a path that DuckDB can write to, not {folder!r}")
     return folder
 
 
@@ -225,35 +225,28 @@ def _summary(mirror: Mirror, report: SyncReport) -> SyncSummary:
     stored = "SELECT count(*) FROM {} WHERE deleted_at IS NULL"
     [(users_stored,)] = mirror.sql(stored.format("users")).fetchall()
     [(messages_stored,)] = mirror.sql(stored.format("messages")).fetchall()
-    return SyncSummary(
-        mirror=str(mirror.folder),
-        run_id=report.run_id,
-        mode=report.mode,
-        resumed=report.resumed,
-        requests=report.requests,
-        users=report.users,
-        messages=report.messages,
-        users_stored=users_stored,
-        messages_stored=messages_stored,
-        users_added=report.users_added,
-        users_updated=report.users_updated,
-        messages_added=report.messages_added,
-        messages_updated=report.messages_updated,
-        deleted=report.deleted,
-        rejects=report.rejects,
-        certificate=report.certificate,
-        lists_by_certificate=report.lists_by_certificate,
-        uncertified_lists=len(report.uncertified_users),
-        unread_lists=len(report.unread_users),
-        outage_seconds=round(report.outage_seconds, 3),
-        seconds=round(report.seconds, 3),
+    reported: Any = {
+        name: getattr(report, name) for name in SyncSummary.__annotations__ if hasattr(report, name)
+    }
+    return cast(
+        "SyncSummary",
+        reported
+        | {
+            "mirror": str(mirror.folder),
+            "users_stored": users_stored,
+            "messages_stored": messages_stored,
+            "uncertified_lists": len(report.uncertified_users),
+            "unread_lists": len(report.unread_users),
+            "outage_seconds": round(report.outage_seconds, 3),
+            "seconds": round(report.seconds, 3),
+        },
     )
 
 
 def _require_certificate(report: SyncReport, backread_conn_id: str) -> None:
     # A retry would read everything again, with the same result.
     kept = (
-        f"the connection {backread_conn_id!r}, require_certificate: the mirror is synced, and no "
+        f"the connection {backread_conn_id!r}, require_certificate: the mirror is synced, but no "
         "asset event is recorded, because"
     )
     if report.certificate == "uncertified":
@@ -263,7 +256,7 @@ def _require_certificate(report: SyncReport, backread_conn_id: str) -> None:
     if uncertified := report.uncertified_users:
         raise AirflowFailException(
             f"{kept} the messages of {len(uncertified)} users are uncertified: "
-            f"{_shown(uncertified)}; the table lists of the mirror says why"
+            f"{_shown(uncertified)}; see the mirror's table lists"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -23,9 +24,16 @@ __all__ = ["NewMessagesTrigger"]
 class NewMessagesTrigger(BaseTrigger):  # type: ignore[misc, unused-ignore]
     """Checks every ``poke_interval`` seconds, and fires once, when there is something new.
 
-    ``mark`` is `Mark.to_dict`, ``until`` the time (ISO 8601) at which it gives up, ``wait`` the
-    seconds until its first check, and ``mirror`` the folder whose users are known, if any. It sends
-    only the requests of `look`; its arguments name the connection and contain no secret.
+    It sends only the requests of `look`; its arguments contain no secret.
+
+    Args:
+        backread_conn_id: The connection.
+        mark: The result of `Mark.to_dict`.
+        poke_interval: Seconds between two checks.
+        max_requests: The most requests of one check.
+        until: When it gives up, ISO 8601.
+        wait: Seconds until its first check.
+        mirror: The mirror whose users are known, if any.
 
     Its event has a ``status``: ``"found"`` with ``news`` (`News`); ``"timeout"`` with ``failure``,
     the last check's error or None; or ``"failed"`` with ``message``, if later checks would fail
@@ -53,17 +61,10 @@ class NewMessagesTrigger(BaseTrigger):  # type: ignore[misc, unused-ignore]
         self.mirror = mirror
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
+        arguments = inspect.signature(NewMessagesTrigger).parameters
         return (
             f"{type(self).__module__}.{type(self).__qualname__}",
-            {
-                "backread_conn_id": self.backread_conn_id,
-                "mark": self.mark,
-                "poke_interval": self.poke_interval,
-                "max_requests": self.max_requests,
-                "until": self.until,
-                "wait": self.wait,
-                "mirror": self.mirror,
-            },
+            {name: getattr(self, name) for name in arguments},
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:

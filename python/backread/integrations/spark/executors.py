@@ -28,11 +28,15 @@ def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = N
     Raises `ConfigurationError` that names the machines where something is missing.
     """
     file = None if secret_file is None else os.fspath(secret_file)
-    ask = _question(__version__, file)
+    check_partition = _partition_check(__version__, file)
     tasks = slots(spark, dynamic=True) or 1
-    with described(context(spark), "backread: has each executor the secret?") as spark_context:
-        answers = spark_context.parallelize(range(tasks), tasks).mapPartitions(ask).collect()
-    wrong = sorted({(host, problem) for host, problem in answers if problem})
+    with described(
+        context(spark), "backread: checking that executors have the secret"
+    ) as spark_context:
+        results = (
+            spark_context.parallelize(range(tasks), tasks).mapPartitions(check_partition).collect()
+        )
+    wrong = sorted({(host, problem) for host, problem in results if problem})
     if wrong:
         hosts = ", ".join(sorted({host for host, _ in wrong}))
         raise ConfigurationError(f"the executors on {hosts} cannot read the service: {wrong[0][1]}")
@@ -63,8 +67,8 @@ def context(spark: SparkSession) -> SparkContext:
         return spark.sparkContext
     except Exception:
         raise ConfigurationError(
-            "this needs a session that has executors of its own, and Spark Connect gives none; "
-            "use the driver's session, or read with format('backread')"
+            "this does not work in Spark Connect, which gives no access to executors; use the "
+            "driver's session, or read with format('backread')"
         ) from None
 
 
@@ -84,9 +88,9 @@ class described:  # noqa: N801
         self._context.setJobDescription(self._before)
 
 
-def _question(version: str, secret_file: str | None) -> Any:
+def _partition_check(version: str, secret_file: str | None) -> Any:
     # A nested function is pickled by value, so it can also run where backread is not installed.
-    def ask(_: Iterable[int]) -> Iterator[tuple[str, str]]:
+    def check_partition(_: Iterable[int]) -> Iterator[tuple[str, str]]:
         import os
         import socket
         import sys
@@ -99,17 +103,17 @@ def _question(version: str, secret_file: str | None) -> Any:
 
             found = backread.__version__
         except ImportError as error:
-            advice = 'pip install "backread[spark]", or name another interpreter by PYSPARK_PYTHON'
-            yield host, f"{error} for {sys.executable}, which runs its tasks; there: {advice}"
+            advice = 'pip install "backread[spark]", or set another interpreter in PYSPARK_PYTHON'
+            yield host, f"{error} in {sys.executable}, which runs its tasks; there: {advice}"
             return
         if found != version:
-            yield host, f"they have backread {found}, and the driver has {version}"
+            yield host, f"they have backread {found}, but the driver has {version}"
         elif secret_file is None:
             missing = not os.environ.get("BACKREAD_API_SECRET")
             yield (
                 host,
-                "BACKREAD_API_SECRET is not set there; set it in the environment that executors "
-                "are started in, or name a file that holds the secret: secret_file"
+                "BACKREAD_API_SECRET is not set there; set it in the environment in which "
+                "executors start, or pass secret_file, the path of a file with the secret"
                 if missing
                 else "",
             )
@@ -122,4 +126,4 @@ def _question(version: str, secret_file: str | None) -> Any:
                 reason = getattr(error, "strerror", None) or "it is not text"
                 yield host, f"secret_file {secret_file} cannot be read: {reason}"
 
-    return ask
+    return check_partition

@@ -90,9 +90,9 @@ class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
         """The runs after ``first``, up to ``last``."""
         if last < first:
             raise LandingError(
-                f"the landing folder {self.options.landing} has no run after number {last}, and "
-                f"this query has read up to number {first}; bring the folder back as it was, or "
-                "begin again with a new checkpoint"
+                f"the landing folder {self.options.landing} has no run after number {last}, but "
+                f"this query has read up to number {first}; restore the folder, or start again "
+                "with a new checkpoint"
             )
         committed = landing.runs(self.options.landing, after=first)
         known = {run.number for run in committed}
@@ -101,8 +101,8 @@ class _Runs(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
         if lost and first > 0:
             raise LandingError(
                 f"the landing folder {self.options.landing} no longer has the runs "
-                f"{', '.join(map(str, lost[:10]))}, which this query has not read; bring their "
-                "manifests back, or begin again with a new checkpoint"
+                f"{', '.join(map(str, lost[:10]))}, which this query has not read; restore "
+                "their manifests, or start again with a new checkpoint"
             )
         wanted = [run for run in committed if run.number <= last]
         return [run for run in wanted if run.resource == self.options.resource]
@@ -180,8 +180,8 @@ def require_folder(landing_folder: str) -> None:
     """Raises `LandingError` if the folder is missing; a query would wait forever silently."""
     if not Storage(landing_folder).is_there():
         raise LandingError(
-            f"the landing folder {landing_folder} is not there; land a first run, or is this "
-            "another name than that of the one that was landed in?"
+            f"the landing folder {landing_folder} does not exist; check its name, or land "
+            "a first run"
         )
 
 

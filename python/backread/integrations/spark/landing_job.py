@@ -56,22 +56,30 @@ def land(
     speculatively; the run still contains each row once, because the manifest names only one of the
     files. The run does not exist before the commit and never changes after it.
 
-    - ``folder``: a path, or a URI that pyarrow knows (``s3://``, ``gs://``, ``hdfs://``).
-    - ``client``: the service and the options for reading it; ``None`` for ``Client()``. Its secret
-      stays on the driver; executors read theirs from ``secret_file``, or else from their
-      ``BACKREAD_API_SECRET``.
-    - ``resource``, ``shards``, ``strict``: as for `backread.plan`. ``workers``: how many shards are
-      read at once, by which the client's rate limit is divided; ``None`` for the session's number
-      of cores, or for all shards with dynamic allocation.
-    - ``check=False`` does not check first whether the executors have the secret.
+    Args:
+        spark: A session with executors; not one of Spark Connect.
+        folder: A path, or a URI that pyarrow supports (``s3://``, ``gs://``, ``hdfs://``).
+        client: The service and the options for reading it; None for ``Client()``. Its secret stays
+            on the driver; executors read theirs from ``secret_file``, or else from their
+            ``BACKREAD_API_SECRET``.
+        resource: As for `backread.plan`, like ``shards`` and ``strict``.
+        shards: How many tasks.
+        workers: How many shards are read at once, by which the client's rate limit is divided; None
+            for the session's number of cores, or for all shards with dynamic allocation.
+        strict: Raises `IncompleteError` if nothing was proved.
+        secret_file: A file with the API secret that all executors can read.
+        check: Whether to check first that the executors have the secret.
 
-    Returns the run as `backread.landing.runs` does, with its number, its rows and the joined report
-    of all shards.
+    Returns:
+        The run as in `backread.landing.runs`, with its number, its rows and the joined report of
+        all shards.
 
-    Raises `ConfigurationError` before reading anything if an executor cannot read; the client's
-    errors from plan and shards; `LandingError` if the folder cannot be written; Spark's own if a
-    task failed for another reason, more often than ``spark.task.maxFailures`` allows. In all these
-    cases no run was committed.
+    Raises:
+        ConfigurationError: Before reading anything, if an executor cannot read.
+        BackreadError: The client's errors from plan and shards.
+        LandingError: The folder cannot be written.
+        Exception: Spark's own, if a task failed for another reason more often than
+            ``spark.task.maxFailures`` allows. After any error, no run was committed.
     """
     spark_context = context(spark)
     file = None if secret_file is None else os.fspath(secret_file)

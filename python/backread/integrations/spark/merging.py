@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Window  # type: ignore[import-not-found, unused-ignore]
 from pyspark.sql.functions import col, row_number  # type: ignore[import-not-found, unused-ignore]
 
+from backread._client.columns import KEYS, MESSAGES, USERS
 from backread.errors import ConfigurationError
-from backread.integrations.spark.columns import KEYS, RUN
+from backread.integrations.spark.columns import RUN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame  # type: ignore[import-not-found, unused-ignore]
@@ -20,25 +21,21 @@ __all__ = ["merge_into_delta", "newest"]
 RANK = "backread_rank"
 
 # Columns that distinguish users from messages: without user_id, messages of several users collide.
-ONLY_USERS = {
-    "name",
-    "email",
-    "reference",
-    "updated_at",
-    "online_at",
-    "last_url",
-    "user_attributes",
-}
-ONLY_MESSAGES = {"user_id", "body", "read_by_user", "read_by_operator", "file_url", "sender_type"}
+ONLY_USERS = {each.name for each in USERS} - {each.name for each in MESSAGES}
+ONLY_MESSAGES = {each.name for each in MESSAGES} - {each.name for each in USERS}
 
 
 def newest(frame: DataFrame) -> DataFrame:
     """The newest of the landed rows per key: one row per user or message, with all columns.
 
-    ``frame`` was read with option ``landing``, or is a table of such rows; its column ``run`` says
-    which is newer. Rows that are missing from later runs stay.
+    Rows that are missing from later runs stay.
 
-    Raises `ConfigurationError` for a frame without ``run`` or without the key.
+    Args:
+        frame: Rows that were read with option ``landing``, or a table of such rows; the column
+            ``run`` says which is newer.
+
+    Raises:
+        ConfigurationError: The frame lacks ``run`` or the key.
     """
     key = _key(frame.columns)
     window = Window.partitionBy(*key).orderBy(col(RUN).desc())
@@ -55,11 +52,19 @@ def merge_into_delta(
     ``run`` is the run in which they last changed. Merging a batch again after a crash changes
     nothing. Rows that are missing from later runs stay. The table is created if it does not exist.
 
-    ``table`` is a path or a URI, ``storage_options`` are those of the package deltalake, which
-    writes it: ``pip install "backread[spark-delta]"``, only on the driver. The rows of a batch pass
-    through the driver; option ``max_runs_per_trigger`` limits them.
+    The rows of a batch pass through the driver, which needs the package deltalake
+    (``pip install "backread[spark-delta]"``); option ``max_runs_per_trigger`` limits them.
 
-    Raises ImportError if deltalake is not installed; its own errors if the table cannot be written.
+    Args:
+        table: A path or a URI.
+        storage_options: Those of deltalake.
+
+    Raises:
+        ImportError: deltalake is not installed. The function raises deltalake's errors if the
+            table cannot be written.
+
+    Example:
+        >>> frame.writeStream.foreachBatch(merge_into_delta("/srv/delta/messages")).start()
     """
     try:
         import deltalake  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -110,6 +115,6 @@ def _key(columns: list[str]) -> tuple[str, ...]:
     if missing:
         raise ConfigurationError(
             f"these rows have no {', '.join(missing)}; read them with option landing, and keep "
-            f"the columns {', '.join((*key, RUN))} (of users also one more, such as email)"
+            f"the columns {', '.join((*key, RUN))} (for users, one more, such as email)"
         )
     return tuple(named[name] for name in key)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from backread._client.option_kinds import TEXT, read_switch, read_whole_number
+from backread._client.options import ARGUMENTS
+from backread._client.secret import read_secret_file
 from backread.errors import ConfigurationError
 from backread.sharding.planning import MOST_SHARDS
 
@@ -18,98 +20,45 @@ __all__ = ["LandedOptions", "ServiceOptions", "parse_options", "parse_registered
 
 Resource: TypeAlias = Literal["users", "messages"]
 
-TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
 SECRETS = ("api_secret", "secret", "secret_key", "api_key", "token", "password", "authorization")
 
 
-def _text(given: str) -> str:
-    if not given.strip():
-        raise ValueError("some text")
-    return given
+def _whole_number_up_to(most: int | None) -> Callable[[str], int]:
+    def read(given: str) -> int:
+        number = read_whole_number(given)
+        if number < 1 or (most is not None and number > most):
+            raise ValueError("1 or more" if most is None else f"1 to {most}")
+        return number
+
+    return read
 
 
-def _whole(given: str) -> int:
-    try:
-        return int(given)
-    except ValueError:
-        raise ValueError("a whole number") from None
+def _resource(given: str) -> str:
+    if (word := given.strip().lower()) not in get_args(Resource):
+        raise ValueError("users or messages")
+    return word
 
 
-def _number(given: str) -> float:
-    try:
-        return float(given)
-    except ValueError:
-        raise ValueError("a number") from None
+_at_least_one = _whole_number_up_to(None)
+_shards = _whole_number_up_to(MOST_SHARDS)
 
-
-def _seconds(given: str) -> float | None:
-    if given.strip().lower() == "none":
-        return None
-    try:
-        return float(given)
-    except ValueError:
-        raise ValueError("seconds, or none for no bound") from None
-
-
-def _at_least_one(given: str) -> int:
-    if (number := _whole(given)) < 1:
-        raise ValueError("1 or more")
-    return number
-
-
-def _shards(given: str) -> int:
-    if not 1 <= (number := _whole(given)) <= MOST_SHARDS:
-        raise ValueError(f"1 to {MOST_SHARDS}")
-    return number
-
-
-def _boolean(given: str) -> bool:
-    lowered = given.strip().lower()
-    if lowered not in TRUE + FALSE:
-        raise ValueError("true or false")
-    return lowered in TRUE
-
-
-def _choice(*words: str) -> Callable[[str], str]:
-    def choose(given: str) -> str:
-        if given.strip().lower() not in words:
-            raise ValueError(" or ".join(words))
-        return given.strip().lower()
-
-    return choose
-
-
-# Parsers of the options for the arguments of `Client` with the same names.
+# For each option, what reads its text; the text of its ValueError says what it must be.
 CLIENT: dict[str, Callable[[str], Any]] = {
-    "base_url": _text,
-    "vendor": _text,
-    "timeout": _seconds,
-    "deadline": _seconds,
-    "max_retries": _whole,
-    "max_concurrency": _whole,
-    "rate_limit": _number,
-    "on_rate_limit": _choice("wait", "raise"),
-    "max_response_bytes": _whole,
-    "outage_patience": _number,
-    "proxy": _text,
-    "ca_bundle": _text,
-    "allow_http": _boolean,
-    "user_agent": _text,
+    name: option.kind.read for name, option in ARGUMENTS.items() if option.in_spark
 }
-RESOURCE = {"resource": _choice("users", "messages")}
 SERVICE: dict[str, Callable[[str], Any]] = {
-    **RESOURCE,
+    "resource": _resource,
     **CLIENT,
     "shards": _shards,
     "workers": _shards,
-    "strict": _boolean,
-    "secret_file": _text,
+    "strict": read_switch,
+    "secret_file": TEXT.read,
 }
-IN_CODE = ("base_url", "secret_file", "proxy", "ca_bundle", "allow_http")
+IN_CODE = (*(name for name in CLIENT if ARGUMENTS[name].guards_secret), "secret_file")
 """Options that affect which secret is sent where; only `register` accepts them."""
 LANDED: dict[str, Callable[[str], Any]] = {
-    **RESOURCE,
-    "landing": _text,
+    "resource": _resource,
+    "landing": TEXT.read,
     "run": _at_least_one,
     "max_runs_per_trigger": _at_least_one,
 }
@@ -131,11 +80,12 @@ class ServiceOptions:
     def make_client(self) -> Client:
         """A client for the plan, with the secret from the file or the environment.
 
-        Raises `ConfigurationError` if there is none, and for invalid options.
+        Raises:
+            ConfigurationError: If there is no secret, or an option is invalid.
         """
         from backread import Client
 
-        secret = None if self.secret_file is None else _secret_in(self.secret_file)
+        secret = None if self.secret_file is None else read_secret_file(self.secret_file)
         try:
             return Client(api_secret=secret, **self.client)
         finally:
@@ -156,22 +106,26 @@ class LandedOptions:
 def parse_options(
     given: Mapping[str, str], registered: Mapping[str, str] | None = None
 ) -> ServiceOptions | LandedOptions:
-    """The options of one read; those with ``landing`` are for landed runs.
+    """The options of one read; with ``landing``, of a read of landed runs.
 
-    ``given`` is untrusted: it may come from a query or a notebook's parameter. So it must not have
-    `IN_CODE` options, which only ``registered`` may have: options that code set for all reads of
-    the service, and that ``given`` overrides.
+    Keys are case-insensitive, with or without underscores.
 
-    Keys are case-insensitive, with or without underscores. Raises `ConfigurationError` for the
-    first that is unknown, does not fit or contains a secret; its text never shows a value that may
-    be one.
+    Args:
+        given: The options of this read. Untrusted, as they may come from a query or a notebook's
+            parameter, so none of `IN_CODE` is allowed.
+        registered: The options that code set for all reads of the service; ``given`` overrides
+            them.
+
+    Raises:
+        ConfigurationError: For the first option that is unknown or invalid, or may be a secret. Its
+            text never shows a value that may be a secret.
     """
     landed = any(_plain(key) == "landing" for key in given)
     for key in given:
         if not landed and NAMES.get(_plain(key)) in IN_CODE:
             raise ConfigurationError(
                 f"option {key} decides where the secret goes, so a read or a query may not set it; "
-                f"give it in code, to register(spark, {NAMES[_plain(key)]}=...)"
+                f"pass it in code: register(spark, {NAMES[_plain(key)]}=...)"
             )
     values = _values(given, landed=landed)
     if landed:
@@ -182,10 +136,11 @@ def parse_options(
 def parse_registered(given: Mapping[str, str]) -> ServiceOptions:
     """The options of `register`, which are trusted; otherwise like `parse_options`.
 
-    Also raises `ConfigurationError` for ``landing``, which is for one read.
+    Raises:
+        ConfigurationError: Also for ``landing``, which is an option of one read.
     """
     if any(_plain(key) == "landing" for key in given):
-        raise ConfigurationError("option landing is for one read; give it there")
+        raise ConfigurationError("option landing is for one read; pass it there")
     return _service_options(_values(given, landed=False))
 
 
@@ -209,8 +164,8 @@ def _values(given: Mapping[str, str], *, landed: bool) -> dict[str, Any]:
 def _service_options(values: dict[str, Any]) -> ServiceOptions:
     if "@" in values.get("proxy", ""):
         raise ConfigurationError(
-            "option proxy may hold no password, for Spark shows its options; leave it out and set "
-            "HTTPS_PROXY in the environment of the driver and of each executor"
+            "option proxy may not hold a password, because Spark shows its options; leave it "
+            "out and set HTTPS_PROXY in the environment of the driver and of each executor"
         )
     client = {name: values.pop(name) for name in CLIENT if name in values}
     return ServiceOptions(**values, client=client)
@@ -223,27 +178,13 @@ def _plain(key: str) -> str:
 def _unknown(key: str) -> str:
     if _plain(key) in map(_plain, SECRETS):
         return (
-            f"option {key} is refused, for Spark shows its options in plans, logs and pages; set "
-            "BACKREAD_API_SECRET in the environment of the driver and of each executor, or name a "
-            "file that all of them can read by register(spark, secret_file=...)"
+            f"option {key} is refused, because Spark shows its options in plans, logs and pages; "
+            "set BACKREAD_API_SECRET in the environment of the driver and of each executor, or "
+            "name a file that all of them can read: register(spark, secret_file=...)"
         )
     if key.lower() == "path":
         return "load() takes no path; option landing names the folder of landed runs"
     near = get_close_matches(_plain(key), NAMES, n=1, cutoff=0.6)
     if near:
         return f"there is no option {key}; did you mean {NAMES[near[0]]}?"
-    return f"there is no option {key}; there are {', '.join(sorted({**SERVICE, **LANDED}))}"
-
-
-def _secret_in(file: str) -> str:
-    try:
-        secret = Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ConfigurationError(
-            f"secret_file {file} cannot be read on the driver: {reason}; it must be there and on "
-            "each executor, and hold the API secret alone"
-        ) from None
-    if not secret:
-        raise ConfigurationError(f"secret_file {file} is empty; put the API secret in it")
-    return secret
+    return f"there is no option {key}; the options are {', '.join(sorted({**SERVICE, **LANDED}))}"

@@ -30,7 +30,7 @@ from backread.integrations.spark.options import (
     parse_options,
     parse_registered,
 )
-from backread.integrations.spark.stage_list import listed_once
+from backread.integrations.spark.user_ids_per_stage import read_once_per_stage
 from backread.sharding.live import live_shards
 
 if TYPE_CHECKING:
@@ -42,24 +42,29 @@ if TYPE_CHECKING:
 __all__ = ["BackreadDataSource", "register"]
 
 READ_ONLY = (
-    "backread only reads: the service takes no data; write the frame in another format, such as "
-    "parquet"
+    "backread cannot write to the service; write the frame in another format, such as parquet"
 )
 
 
 def register(spark: SparkSession, *, check: bool = True, **options: object) -> None:
     """Registers the format ``backread`` in the session, for reading and for streams.
 
-    ``options`` are the data source's defaults for all reads of the session. ``base_url``,
-    ``secret_file``, ``proxy``, ``ca_bundle`` and ``allow_http`` are only allowed here, since the
-    options of a read may come from a query. ``workers`` defaults to the session's number of cores,
-    except with dynamic allocation (``spark.dynamicAllocation.enabled``).
+    Args:
+        spark: The session.
+        check: Whether a small job checks that the executors have backread and the secret, like
+            `check`; not in Spark Connect.
+        options: The data source's defaults for all reads of the session. ``base_url``,
+            ``secret_file``, ``proxy``, ``ca_bundle`` and ``allow_http`` are only allowed here,
+            since the options of a read may come from a query. ``workers`` defaults to the session's
+            number of cores, except with dynamic allocation (``spark.dynamicAllocation.enabled``).
 
-    With ``check`` a small job checks whether the executors have backread and the secret, like
-    `check`; not in Spark Connect.
+    Raises:
+        ConfigurationError: For unknown or invalid options, and for an executor that cannot read the
+            service.
 
-    Raises `ConfigurationError` for unknown or invalid options, and for an executor that cannot read
-    the service.
+    Example:
+        >>> register(spark)
+        >>> spark.read.format("backread").option("resource", "users").load()
     """
     given = {name: _as_text(value) for name, value in options.items() if value is not None}
     parsed = parse_registered(given)
@@ -108,11 +113,11 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
             options = self._parsed()
             if not isinstance(options, LandedOptions):
                 raise ConfigurationError(
-                    "a stream is read from landed runs, for the service's lists move while they "
-                    "are read: land() them into a folder, and name it with option landing"
+                    "a stream reads landed runs, because the service's lists change while they are "
+                    "read: land() them into a folder, and set option landing to it"
                 )
             if options.run is not None:
-                raise ConfigurationError("option run is for one read; a stream reads every run")
+                raise ConfigurationError("option run is for batch reads; a stream reads every run")
             reader = LandedStreamReader(options, _wanted(schema, options))
             require_folder(reader.options.landing)
             return reader
@@ -167,7 +172,7 @@ class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
             listing = shard.read(
                 strict=self.options.strict,
                 secret_file=self.options.secret_file,
-                listed=listed_once(shard.plan_id),
+                listed=read_once_per_stage(shard.plan_id),
             )
             batches = pyarrow.RecordBatchReader.from_stream(listing)
             try:

@@ -1,4 +1,4 @@
-"""What fakes are drawn from: a key, and the value that each stands for."""
+"""Deterministic pseudo-random numbers, derived from a secret key and the value to replace."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ import secrets
 from collections.abc import Sequence
 from typing import TypeVar
 
-__all__ = ["LEAST_KEY", "Draws", "Key"]
+__all__ = ["MIN_KEY_BYTES", "Draws", "Key"]
 
-LEAST_KEY = 16
-"""Bytes of a key that is given; a shorter one could be guessed."""
+MIN_KEY_BYTES = 16
+"""Shorter keys could be guessed."""
 
 T = TypeVar("T")
 
 
 class Key:
-    """The secret of a recording: with it, equal values have equal fakes. It shows nowhere."""
+    """The secret key of a recording, which its fakes are derived from; never shown."""
 
     __slots__ = ("_digest",)
 
     def __init__(self, given: bytes | str | None = None) -> None:
-        """From what is given, `LEAST_KEY` bytes or more (else ValueError); at random without."""
+        """Creates a key from at least `MIN_KEY_BYTES` bytes (else ValueError); random if None."""
         if given is None:
             self._digest = secrets.token_bytes(32)
             return
         material = given.encode() if isinstance(given, str) else given
         if not isinstance(material, bytes):
             raise TypeError(f"key: bytes, a text or None, not {type(given).__name__}")
-        if len(material) < LEAST_KEY:
+        if len(material) < MIN_KEY_BYTES:
             raise ValueError(
-                f"key: {len(material)} bytes are too few; take {LEAST_KEY} or more, at random"
+                f"key: {len(material)} bytes are too few; use {MIN_KEY_BYTES} or more, at random"
             )
         self._digest = hashlib.blake2b(material, digest_size=32).digest()
 
     def draws(self, purpose: str, value: str, length: int = 0) -> Draws:
-        """Chances for one value, always the same for it; ``length`` is how many are expected."""
+        """The numbers for one value; ``length`` is the expected number of draws."""
         keyed = hashlib.blake2b(key=self._digest, person=purpose.encode())
         keyed.update(value.encode("utf-8", "surrogatepass"))
         return Draws(keyed.digest(), length)
@@ -44,11 +44,11 @@ class Key:
         return "<Key>"
 
     def __reduce__(self) -> str:
-        raise TypeError("the key of a recording does not travel")
+        raise TypeError("the key of a recording cannot be pickled")
 
 
 class Draws:
-    """A row of numbers that look random and are not."""
+    """A sequence of pseudo-random numbers from a seed."""
 
     __slots__ = ("_at", "_block", "_pool", "_seed", "_size")
 

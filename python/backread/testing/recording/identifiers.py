@@ -1,4 +1,4 @@
-"""Ids in place of ids: in the same order, at other distances, each always the same."""
+"""Fake ids: deterministic, in the order of the real ones, with other distances."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from backread.testing.recording.draws import Key
 
 __all__ = ["LARGEST_ID", "Identifiers"]
 
-# Ids below the first number become ids below the second; those of each band follow those before.
-# A band has room for more ids than there are, so that no distance remains.
+# Ends of the ranges of real ids and of their fakes. Each range of fakes is larger than that of the
+# real ids, so that distances can change.
 BANDS = (
     (1 << 31, 1 << 40),
     (1 << 44, 1 << 53),
@@ -19,66 +19,67 @@ BANDS = (
 LARGEST_ID = BANDS[-1][0] - 1
 """The largest id that has a fake."""
 
-MOST_REMEMBERED = 100_000
+CACHE_SIZE = 100_000
 
 
 class Identifiers:
-    """The fakes of ids: `fake` keeps their order, and what is equal.
+    """Order-preserving fakes of ids; equal ids have equal fakes.
 
-    A range of ids is halved, and its fakes are parted by chance, each part at least as large as its
-    half; and so on, until one id is left. So a fake needs the key and its id alone.
+    The range of real ids is halved until one id is left. Each time, the range of fakes is cut at a
+    pseudo-random place that leaves enough fakes for each half. So a fake depends only on the key
+    and the id.
     """
 
-    __slots__ = ("_key", "_known", "_parts")
+    __slots__ = ("_cuts", "_key", "_known")
 
     def __init__(self, key: Key) -> None:
         self._key = key
-        # Senders come again and again, and neighbours share most of their cuts.
+        # Senders repeat, and neighbouring ids share most of their cuts.
         self._known: dict[int, int] = {}
-        self._parts: OrderedDict[tuple[int, int], int] = OrderedDict()
+        self._cuts: OrderedDict[tuple[int, int], int] = OrderedDict()
 
     def fake(self, number: int) -> int:
         """The fake of an id from 0 to `LARGEST_ID`."""
         known = self._known.get(number)
         if known is None:
-            if len(self._known) >= MOST_REMEMBERED:
+            if len(self._known) >= CACHE_SIZE:
                 self._known.clear()
-            known = self._known[number] = self._drawn(number)
+            known = self._known[number] = self._compute(number)
         return known
 
-    def _drawn(self, number: int) -> int:
-        low = room_low = 0
-        high, room_high = BANDS[-1]
-        for end, room_end in BANDS:
+    def _compute(self, number: int) -> int:
+        low = fake_low = 0
+        high, fake_high = BANDS[-1]
+        for end, fake_end in BANDS:
             if number < end:
-                high, room_high = end, room_end
+                high, fake_high = end, fake_end
                 break
-            low, room_low = end, room_end
+            low, fake_low = end, fake_end
         size = 1 << (high - low - 1).bit_length()
-        # Halves of a power of two, the last of which may be empty in part.
+        # The size is a power of two, so the upper half may be partly or wholly empty.
         while size > 1:
             size //= 2
             middle = low + size
             if middle >= high:
                 continue
-            cut = self._cut(low, middle, high, room_low, room_high)
+            cut = self._cut(low, middle, high, fake_low, fake_high)
             if number < middle:
-                high, room_high = middle, cut
+                high, fake_high = middle, cut
             else:
-                low, room_low = middle, cut
-        return room_low + self._below(f"at {low}", room_high - room_low)
+                low, fake_low = middle, cut
+        return fake_low + self._below(f"at {low}", fake_high - fake_low)
 
-    def _cut(self, low: int, middle: int, high: int, room_low: int, room_high: int) -> int:
-        known = self._parts.get((low, high))
+    def _cut(self, low: int, middle: int, high: int, fake_low: int, fake_high: int) -> int:
+        known = self._cuts.get((low, high))
         if known is not None:
             return known
-        spare = (room_high - room_low) - (high - low)
-        # A half gets a quarter of what is to spare, and by chance up to three.
+        spare = (fake_high - fake_low) - (high - low)
+        # Each half gets between a quarter and three quarters of the spare fakes.
         lower = spare // 4 + self._below(f"cut {low} {high}", spare // 2 + 1)
-        cut = room_low + (middle - low) + lower
-        self._parts[low, high] = cut
-        if len(self._parts) > MOST_REMEMBERED:
-            self._parts.popitem(last=False)
+        cut = fake_low + (middle - low) + lower
+        self._cuts[low, high] = cut
+        if len(self._cuts) > CACHE_SIZE:
+            self._cuts.popitem(last=False)
         return cut
 
     def _below(self, what: str, bound: int) -> int:

@@ -63,12 +63,16 @@ class About:
 class Record:
     """A record of a service, which the mock can serve; `record` creates one.
 
-    Opens the record in ``folder``. Raises ValueError if there is none, or one of a newer version;
-    OSError if it cannot be read::
+    Args:
+        folder: The record's folder.
 
-        recorded = Record("record/")
-        with MockServer(recorded.world(), dialect=recorded.dialect) as server:
-            ...
+    Raises:
+        ValueError: The folder has no record, or one of a newer version.
+        OSError: The record cannot be read.
+
+    Example:
+        >>> recorded = Record("record/")
+        >>> server = MockServer(recorded.world(), dialect=recorded.dialect)
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
@@ -82,7 +86,7 @@ class Record:
 
     @property
     def about(self) -> About:
-        """How it was made."""
+        """How the record was made."""
         return self._about
 
     @cached_property
@@ -128,26 +132,26 @@ class Record:
 
 def _about(file: Path) -> About:
     try:
-        held: Any = json.loads(file.read_text(encoding="utf-8"))
+        document: Any = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(
-            f"{file.parent} holds no record: it has no {ABOUT}; make one with "
+            f"{file.parent} is not a record: it has no {ABOUT}; create one with "
             "backread mock record FOLDER"
         ) from None
     except ValueError as error:
-        raise ValueError(f"{file} is not that of a record: it is not JSON ({error})") from None
-    version = held.get("record_version") if isinstance(held, dict) else None
+        raise ValueError(f"{file} is damaged: it is not JSON ({error})") from None
+    version = document.get("record_version") if isinstance(document, dict) else None
     if not isinstance(version, int):
-        raise ValueError(f"{file} is not that of a record: it has no record_version")
+        raise ValueError(f"{file} is not the description of a record: it has no record_version")
     if version > RECORD_VERSION:
         raise ValueError(
-            f"the record in {file.parent} has version {version}, and this backread reads up to "
+            f"the record in {file.parent} has version {version}, but this backread reads at most "
             f"{RECORD_VERSION}; install a newer backread, or record again"
         )
     try:
-        found = {each.name: held[each.name] for each in fields(About)}
+        found = {each.name: document[each.name] for each in fields(About)}
         found["kept_names"] = tuple(found["kept_names"])
         found["recorded_at"] = datetime.fromisoformat(found["recorded_at"]).astimezone(UTC)
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{file} is not that of a record: {error} does not fit") from None
+        raise ValueError(f"{file} is damaged: {error} is missing or invalid") from None
     return About(**found)

@@ -32,10 +32,10 @@ from backread.testing.recording.recorded import ABOUT, PROFILE, WORLD, About, Re
 from backread.testing.recording.rows import (
     DOCUMENTED,
     NO_ID,
-    askable,
     fake_message,
     fake_user,
     line,
+    row_id,
 )
 from backread.testing.recording.values import Fakes
 
@@ -52,18 +52,18 @@ __all__ = ["check_place", "record"]
 USERS = 1_000
 READERS = 8
 """Lists of messages that are read concurrently; the client's rate limit also applies."""
-MOMENT = 0.01
-NOT_HERE = "name a folder here, and copy the record there"
-GONE = "the user was gone when the messages were asked for"
+STOP_INTERVAL = 0.01
+NOT_HERE = "record into a local folder and copy the record there"
+GONE = "the user was gone when the messages were requested"
 
 
 OpenNew = Callable[[str], IO[str]]
-"""Opens a file of the new record, by its name, to be written."""
+"""Creates a file of the new record by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """One user's list of messages, as sent; None if the user was gone."""
+    """One user's messages as sent; None if the user no longer exists."""
 
     rows: list[Any] | None
     report: WalkReport
@@ -87,18 +87,33 @@ def record(
     throughout the record. Names of fields and attributes stay: review them in `About.kept_names`
     before sharing the record. docs/recording.md says what remains of each value.
 
-    - ``users``: how many to record, with their messages; None for all. With ``spread`` they are
-      spaced evenly over the whole list, which is read to its end; without, they are the first.
-    - ``messages_per_user``: how many of each list, from its start; None for all.
-    - ``probe``: also measures the service (`Client.probe`), so that the mock can imitate it.
-    - ``key``: derives the fakes, 16 bytes or more. Records made with the same key have the same
-      fakes. Keep it as secret as the data: anyone who has it can test whether a known value is in
-      the record. By default it is random and discarded.
-    - ``replace``: whether to replace an existing record in ``folder``.
+    The record appears atomically.
 
-    Raises, before anything is sent, FileExistsError if something else is there, ValueError for an
-    invalid argument, and OSError if the folder cannot be created; later the errors of
-    `backread.errors`, and OSError if a file cannot be written. The record appears atomically.
+    Args:
+        client: The service to record.
+        folder: The folder of the record; it is created if it does not exist.
+        users: How many to record, with their messages; None for all.
+        spread: Choose users spaced evenly over the whole list, which is read to its end; without
+            it, the first ones.
+        messages_per_user: How many of each list, from its start; None for all.
+        probe: Also measure the service (`Client.probe`), so that the mock can imitate it.
+        key: Derives the fakes, 16 bytes or more. Records made with the same key have the same
+            fakes. Keep it as secret as the data: anyone who has it can test whether a known value
+            is in the record. By default it is random and discarded.
+        replace: Replace an existing record in ``folder``.
+
+    Returns:
+        The record.
+
+    Raises:
+        FileExistsError: ``folder`` has other files, or a record and ``replace`` is not set.
+        ValueError: An argument is invalid. Like FileExistsError, before anything is sent.
+        OSError: The folder cannot be created (before anything is sent), or a file not written.
+        BackreadError: The client's errors.
+
+    Example:
+        >>> with Client() as client:
+        ...     world = record(client, "record/", users=200).world()
     """
     from backread._client.client import Client
 
@@ -114,8 +129,8 @@ def record(
         # Traceback tools print local variables.
         del key
     _refuse_other(target, replace)
-    # Before anything is sent: a folder that cannot be made costs no request.
-    with _placed(target) as open_new:
+    # First, so that a folder that cannot be created costs no request.
+    with _replacing(target) as open_new:
         profile = client.probe() if probe else None
         if profile is not None:
             profile = replaced(profile, measured_at=fakes.moment(profile.measured_at))
@@ -143,17 +158,17 @@ def _read(
     recorded_at = fakes.moment(datetime.now(UTC).replace(microsecond=0))
     left_out: Counter[str] = Counter()
     certificates: Counter[str] = Counter()
-    # The mock turns the lists of such a service around, and adds rows at the right end then.
+    # With this order the mock reverses its lists, and adds rows at the right end.
     newest_first = profile is not None and learn(profile).dialect.order == "newest"
     chosen, listed, report = _users(client, most_users, spread)
-    askables = [user for user in chosen if askable(user) is not None]
-    left_out[NO_ID] += len(chosen) - len(askables)
+    usable = [user for user in chosen if row_id(user) is not None]
+    left_out[NO_ID] += len(chosen) - len(usable)
     if newest_first:
-        askables.reverse()
-    requests, kept, messages = report.requests, 0, 0
+        usable.reverse()
+    requests, recorded_users, messages = report.requests, 0, 0
     with (
         open_new(WORLD) as world,
-        closing(_messages(client, askables, most_messages)) as lists,
+        closing(_messages(client, usable, most_messages)) as lists,
     ):
         for user, found in lists:
             requests += found.report.requests
@@ -162,66 +177,66 @@ def _read(
                 left_out[GONE] += 1
                 continue
             rows = [fake_message(each, fakes) for each in found.rows]
-            held = [each for each in rows if each is not None]
-            left_out[NO_ID] += len(rows) - len(held)
+            kept = [each for each in rows if each is not None]
+            left_out[NO_ID] += len(rows) - len(kept)
             if newest_first:
-                held.reverse()
-            world.write(line(faked, held))
+                kept.reverse()
+            world.write(line(faked, kept))
             certificates[found.report.certificate] += 1
-            kept += 1
-            messages += len(held)
+            recorded_users += 1
+            messages += len(kept)
     return About(
         backread=__version__,
         recorded_at=recorded_at,
         requests=requests,
-        users=kept,
+        users=recorded_users,
         messages=messages,
         total_users=listed,
         users_certificate=report.certificate,
         certificates=dict(sorted(certificates.items())),
-        ids="text" if askables and all(isinstance(u["id"], str) for u in askables) else "integer",
+        ids="text" if usable and all(isinstance(u["id"], str) for u in usable) else "integer",
         left_out={reason: count for reason, count in sorted(left_out.items()) if count},
         kept_names=_kept_names(fakes, profile),
     )
 
 
 def _kept_names(fakes: Fakes, profile: ServiceProfile | None) -> tuple[str, ...]:
-    """The names, in the rows and in the profile, that are the service's own choice."""
+    """The undocumented names in the rows and in the profile."""
     kept = fakes.kept
     if profile is not None:
         kept.update(*profile.fields.values(), profile.sender_types or ())
-    # The probe has a sign, in brackets, for names that it does not show.
+    # The probe hides names that may contain data behind a placeholder in brackets.
     return tuple(sorted(name for name in kept - DOCUMENTED if not name.startswith("(")))
 
 
 def _users(
     client: Client, most: int | None, spread: bool
 ) -> tuple[list[dict[str, Any]], int | None, WalkReport]:
-    """The users to keep, the number of all where they were listed to the end, and the report."""
+    """The users to record, the number of all users if known, and the report."""
     if most is not None and not spread:
         listing = client.users.list(as_dict=True, max_items=most)
         first: list[Any] = listing.to_list()
         return first, None if len(first) == most else len(first), listing.report
     listing = client.users.list(as_dict=True)
-    held: list[Any] = []
+    sampled: list[Any] = []
     count, step = 0, 1
     for user in listing:
         if count % step == 0:
-            held.append(user)
-            if most is not None and len(held) == 2 * most:
-                # Every second one goes, so that there are never more than that in memory.
-                del held[1::2]
+            sampled.append(user)
+            if most is not None and len(sampled) == 2 * most:
+                # Drops every second one, which bounds the memory.
+                del sampled[1::2]
                 step *= 2
         count += 1
-    if most is not None and len(held) > most:
-        held = [held[at * len(held) // most] for at in range(most)]
-    return held, count, listing.report
+    if most is not None and len(sampled) > most:
+        sampled = [sampled[at * len(sampled) // most] for at in range(most)]
+    return sampled, count, listing.report
 
 
 def _messages(
     client: Client, users: list[dict[str, Any]], most: int | None
 ) -> Generator[tuple[dict[str, Any], Messages], None, None]:
-    """Each user with the list of messages, in order; some lists are read ahead side by side."""
+    """Each user with the messages, in order; `READERS` lists are read concurrently."""
     from concurrent.futures import ThreadPoolExecutor
 
     from backread.errors import NotFoundError
@@ -231,7 +246,7 @@ def _messages(
 
     def read(user: dict[str, Any]) -> Messages:
         listing: Listing[Any] = client.messages.list(
-            askable(user) or 0, as_dict=True, max_items=most
+            row_id(user) or 0, as_dict=True, max_items=most
         )
         rows: list[Any] = []
         listings.add(listing)
@@ -258,99 +273,99 @@ def _messages(
     finally:
         stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)
-        # A list that waits for an answer, or to ask again, is not waited for: Ctrl-C ends it too.
+        # Stops reads that wait for a response or a retry, so that Ctrl-C takes effect at once.
         while listings:
             for walk in [each._walk for each in list(listings)]:
                 if walk is not None:
                     walk.stop()
-            time.sleep(MOMENT)
+            time.sleep(STOP_INTERVAL)
 
 
 # --- the folder -----------------------------------------------------------------------------------
 
 
 def check_place(folder: Path, replace: bool) -> None:
-    """What `record` raises where a record cannot be made there; nothing is sent or left behind."""
+    """Raises what `record` would if the folder cannot be used; sends nothing, leaves nothing."""
     _refuse_other(folder, replace)
-    with _beside(folder.absolute()):
+    with _temporary_folder(folder.absolute()):
         pass
 
 
 def _refuse_other(folder: Path, replace: bool) -> None:
-    """FileExistsError where a folder holds what a new record must not take the place of."""
+    """Raises FileExistsError if the folder has something that must not be replaced."""
     for each in (folder, *folder.parents):
         if each.is_file():
             raise FileExistsError(f"{each} is a file; name a folder")
     if folder.is_symlink():
         raise RefusedFileError(f"{folder} is a symbolic link; name the folder itself")
-    _put_killed_back(folder.absolute())
+    _restore_interrupted(folder.absolute())
     try:
-        held = next(folder.iterdir(), None)
+        first_file = next(folder.iterdir(), None)
     except FileNotFoundError:
         return
     check_folder(folder)
-    if held is None:
+    if first_file is None:
         return
     try:
         Record(folder)
     except ValueError:
-        raise FileExistsError(f"{folder} holds other files; name a folder of its own") from None
+        raise FileExistsError(f"{folder} contains other files; name an empty folder") from None
     if not replace:
         raise FileExistsError(
-            f"{folder} holds a record; name another folder, or replace it (replace=True, --replace)"
+            f"{folder} contains a record; name another folder, or pass replace=True or --replace"
         )
 
 
 @contextmanager
-def _placed(folder: Path) -> Iterator[OpenNew]:
-    """Opens files of a new record, which takes its place once all is written; else it is gone."""
+def _replacing(folder: Path) -> Iterator[OpenNew]:
+    """Yields a function that creates the record's files; at the end, moves them into place."""
     place = folder.absolute()
-    with _beside(place) as unfinished:
+    with _temporary_folder(place) as unfinished:
 
         def open_new(name: str) -> IO[str]:
             file = create(unfinished / name, like=place / name)
             return io.TextIOWrapper(file, encoding="utf-8", newline="\n")
 
         yield open_new
-        former = _former(place)
+        former = _backup_name(place)
         try:
             if place.exists():
                 place.rename(former)
             unfinished.rename(place)
         finally:
             if former.exists() and not place.exists():
-                _put_back(former, place)
+                _restore(former, place)
             else:
                 shutil.rmtree(former, ignore_errors=True)
 
 
 @contextmanager
-def _beside(place: Path) -> Iterator[Path]:
-    """A folder beside the record's, with the access of the one before, or for this user alone."""
+def _temporary_folder(place: Path) -> Iterator[Path]:
+    """A temporary folder next to the record's, with the access of an existing record."""
     with ExitStack() as made:
         try:
             make_folder_above(place.parent)
-            # A name that would be too long when it is needed is too long now.
+            # Fails now if the backup's name would be too long later.
             with suppress(FileNotFoundError):
-                _former(place).lstat()
+                _backup_name(place).lstat()
             unfinished = made.enter_context(private_folder(place.parent, place.name))
             if place.exists():
                 give_folder(unfinished, place)
         except RefusedFileError:
             raise
         except OSError as error:
-            why = f"{place} cannot be made: {error.strerror}; name another folder"
+            why = f"{place} cannot be created: {error.strerror}; name another folder"
             raise type(error)(why) from error
         yield unfinished
 
 
-def _former(place: Path) -> Path:
-    """What the record is called while another takes its place."""
+def _backup_name(place: Path) -> Path:
+    """A name for the existing record while it is being replaced."""
     return place.with_name(f".{place.name}.{secrets.token_hex(8)}.former")
 
 
-def _put_killed_back(place: Path) -> None:
-    """Undoes what a recording had begun that was killed while it took the place of another."""
+def _restore_interrupted(place: Path) -> None:
+    """Restores the record that a killed recording was replacing."""
     if not place.parent.is_dir():
         return
     name = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{16}}\.former", re.DOTALL)
@@ -361,11 +376,11 @@ def _put_killed_back(place: Path) -> None:
             former.rename(place)
 
 
-def _put_back(former: Path, place: Path) -> None:
+def _restore(former: Path, place: Path) -> None:
     try:
         former.rename(place)
     except OSError as error:
         raise OSError(
-            f"the new record could not take its place, and the one before is in {former} now; "
-            f"move it back to {place} ({error})"
+            f"the new record could not be moved into place ({error}), and the previous one is now "
+            f"in {former}; move it back to {place}"
         ) from error

@@ -1,4 +1,4 @@
-"""Users and messages, as the service sends them, in place of real ones."""
+"""Replaces the values of users and messages with fakes; the shape stays as the service sent it."""
 
 from __future__ import annotations
 
@@ -7,47 +7,37 @@ from typing import Any
 
 from backread.testing.recording.identifiers import LARGEST_ID
 from backread.testing.recording.values import Fakes
+from backread.typed_dicts import (
+    MessageDict,
+    OperatorSenderDict,
+    PageDict,
+    UserAttributeDict,
+    UserDict,
+    UserSenderDict,
+)
 
-__all__ = ["DOCUMENTED", "NO_ID", "askable", "fake_message", "fake_user", "line"]
+__all__ = ["DOCUMENTED", "NO_ID", "fake_message", "fake_user", "line", "row_id"]
 
-DOCUMENTED = frozenset(
-    (
-        "id",
-        "name",
-        "email",
-        "reference",
-        "created_at",
-        "updated_at",
-        "online_at",
-        "last_url",
-        "user_attributes",
-        "value",
-        "body",
-        "read_by_user",
-        "read_by_operator",
-        "file_url",
-        "auto_invitation",
-        "sender_type",
-        "sender",
-        "forename",
-        "surname",
-        "picture_thumb_url",
-        "limit",
-        "offset",
-        "total",
-        "users",
-        "messages",
-        "user",
-        "operator",
+DOCUMENTED = frozenset({"user", "operator"}).union(
+    *(
+        shape.__annotations__
+        for shape in (
+            PageDict,
+            UserDict,
+            UserAttributeDict,
+            MessageDict,
+            UserSenderDict,
+            OperatorSenderDict,
+        )
     )
 )
-"""Names of fields and types of senders in the interface."""
+"""The names of all documented fields, and both documented types of sender."""
 
-NO_ID = f"the id is no whole number from 0 to {LARGEST_ID}"
+NO_ID = f"the id is not a whole number from 0 to {LARGEST_ID}"
 
 
-def askable(row: Any) -> int | None:
-    """The number that a row is asked for by: its id, also where that is sent as text."""
+def row_id(row: Any) -> int | None:
+    """The row's id as a number, even if it was sent as text; None if it has no usable id."""
     found = row.get("id") if isinstance(row, dict) else None
     if isinstance(found, str) and found.isascii() and found.isdecimal() and len(found) < 20:
         found = int(found)
@@ -57,29 +47,29 @@ def askable(row: Any) -> int | None:
 
 
 def fake_user(row: dict[str, Any], fakes: Fakes) -> dict[str, Any] | None:
-    """A user of the same shape; None where the mock could not serve it, for want of an id."""
+    """The user with fake values; None without an id, since the mock could not serve it."""
     return _row(row, fakes, {"user_attributes": _attributes})
 
 
 def fake_message(row: dict[str, Any], fakes: Fakes) -> dict[str, Any] | None:
-    """A message of the same shape; None where the mock could not serve it, for want of an id."""
+    """The message with fake values; None without an id, since the mock could not serve it."""
     return _row(row, fakes, {"sender_type": lambda value, fakes: fakes.word(value)})
 
 
 def line(user: dict[str, Any], messages: list[dict[str, Any]]) -> str:
-    """One line of a world: the user, and the messages after all else."""
-    # By hand, for a user may have a field of that name too.
+    """The user as a line of a world's file, with the messages last."""
+    # Not as a dict: the user may have a field "messages".
     return f'{_json(user)[:-1]},"messages":{_json(messages)}}}\n'
 
 
 def _row(row: dict[str, Any], fakes: Fakes, special: dict[str, Any]) -> dict[str, Any] | None:
-    number = askable(row)
+    number = row_id(row)
     if number is None:
         return None
     fake: dict[str, Any] = {}
     for name, value in row.items():
         if name == "id":
-            # Where ids are texts, the mock's dialect makes them so.
+            # If ids are text, the mock's dialect converts them.
             fake[name] = fakes.identifier(number)
         elif name in special:
             fake[name] = special[name](value, fakes)
@@ -89,7 +79,7 @@ def _row(row: dict[str, Any], fakes: Fakes, special: dict[str, Any]) -> dict[str
 
 
 def _attributes(value: Any, fakes: Fakes) -> Any:
-    """The names of properties are set by the widget's code, like those of fields."""
+    """Keeps the attributes' names: the widget's code sets them, as it does those of fields."""
     if not isinstance(value, list):
         return fakes.value(value)
     return [_attribute(each, fakes) for each in value]

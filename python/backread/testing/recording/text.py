@@ -1,7 +1,6 @@
-"""Text that keeps the shape of another: its scripts, cases, lengths, signs, lines and emoji.
+"""Replaces text with fake text of the same shape: scripts, case, lengths, punctuation and emoji.
 
-Letters that carry the sound of Latin, Greek and Cyrillic words are left out of the fakes, so that
-none of them is a word by chance.
+Fakes in Latin, Greek and Cyrillic letters have no vowels, so that none is a word by chance.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from functools import lru_cache
 
 from backread.testing.recording.draws import Draws
 
-__all__ = ["fake_signs", "fake_text", "gives_away"]
+__all__ = ["fake_characters", "fake_text", "leaks"]
 
 LATIN = "bcdfghjklmnpqrstvwxz"
 LATIN_MARKED = "çćčďđĝğĥķĺľņńňŕřśšťźžż"
@@ -21,86 +20,86 @@ GREEK = "βγδζθκλμνξπρσφχψ"
 CYRILLIC = "бвгджзклмнпрстфхцчшщ"
 EMOJI = "😀😃😄😁😆😊🙂😉😌😎🤩🤔😐😴🎈🎉🎁🎯🎨🎵🌱🌳🌵🌷🌼🍀🍉🍋🍎🍐🍓🥕🚀🚲🚌⚽🏀🎲🔔💡"
 
-# What holds emoji together, and how they are drawn.
+# The zero-width joiner and the variation selectors.
 JOINERS = "\u200d\ufe0e\ufe0f"
 LARGE_BLOCKS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x20000, 0x2A6DF))
-REGIONAL = (0x1F1E6, 0x1F1FF)
-PICTURES = ((0x2600, 0x27BF), (0x1F000, 0x1FAFF))
+REGIONAL_INDICATORS = (0x1F1E6, 0x1F1FF)
+EMOJI_RANGES = ((0x2600, 0x27BF), (0x1F000, 0x1FAFF))
 BLOCK = 128
-# A word is letters with their marks; what stands between two words is not drawn, but for digits.
 WORD = re.compile(r"[^\W\d_]+")
-TELLING = 4
-"""So many letters or digits in a row may tell something."""
+MIN_LEAK = 4
+"""A fake must not share a word or number of at least this length with the text."""
 ATTEMPTS = 16
 
 
 def fake_text(text: str, draws: Draws) -> str:
-    """A text of the same shape; words of letters alone get a letter more or less, or none."""
-    return _unlike(text, lambda: "".join(_token(part, draws) for part in re.split(r"(\s+)", text)))
+    """Fake text; words may become a letter longer or shorter, unless they are joined to digits."""
+    parts = re.split(r"(\s+)", text)
+    return _without_leaks(text, lambda: "".join(_token(part, draws) for part in parts))
 
 
-def fake_signs(text: str, draws: Draws) -> str:
-    """The same, sign by sign: as long as the text, for what is no prose."""
-    return _unlike(text, lambda: "".join(_sign(sign, draws) for sign in text))
+def fake_characters(text: str, draws: Draws) -> str:
+    """Fake text of the same length, for text that is not prose."""
+    return _without_leaks(text, lambda: "".join(_character(character, draws) for character in text))
 
 
-def gives_away(fake: str, text: str) -> bool:
-    """Whether a fake holds a word or number of the text, or is the text."""
+def leaks(fake: str, text: str) -> bool:
+    """Whether a fake contains a word or number of the text, or equals it."""
     if fake == text:
-        return any(_is_drawn(sign) for sign in text)
+        return any(_is_replaced(character) for character in text)
     folded = fake.casefold()
-    words = re.findall(rf"\w{{{TELLING},}}", text.casefold())
+    words = re.findall(rf"\w{{{MIN_LEAK},}}", text.casefold())
     return any(word in folded for word in words)
 
 
-def _unlike(text: str, make: Callable[[], str]) -> str:
+def _without_leaks(text: str, make: Callable[[], str]) -> str:
     for _ in range(ATTEMPTS):
         fake = make()
-        if not gives_away(fake, text):
+        if not leaks(fake, text):
             return fake
-    # A script of which there is one sign.
-    return "".join("\ufffd" if _is_drawn(sign) else sign for sign in text)
+    # A script with too few characters to choose from.
+    return "".join("\ufffd" if _is_replaced(character) else character for character in text)
 
 
 def _token(part: str, draws: Draws) -> str:
-    """What stands between two blanks."""
+    """Fakes a part of the text between two runs of white space."""
     if not part or part.isspace():
         return part
-    if any(sign.isdecimal() for sign in part):
-        return "".join(_sign(sign, draws) for sign in part)
+    if any(character.isdecimal() for character in part):
+        return "".join(_character(character, draws) for character in part)
     made: list[str] = []
     end = 0
     for word in WORD.finditer(part):
-        made += (_sign(sign, draws) for sign in part[end : word.start()])
-        signs = word[0]
-        length = max(1, len(signs) + draws.below(3) - 1) if len(signs) > 1 else 1
-        made += (_sign(signs[min(at, len(signs) - 1)], draws) for at in range(length))
+        made += (_character(character, draws) for character in part[end : word.start()])
+        old = word[0]
+        length = max(1, len(old) + draws.below(3) - 1) if len(old) > 1 else 1
+        made += (_character(old[min(at, len(old) - 1)], draws) for at in range(length))
         end = word.end()
-    made += (_sign(sign, draws) for sign in part[end:])
+    made += (_character(character, draws) for character in part[end:])
     return "".join(made)
 
 
-def _sign(sign: str, draws: Draws) -> str:
-    letters = _letters(sign)
-    return sign if not letters else draws.pick(letters)
+def _character(character: str, draws: Draws) -> str:
+    replacements = _replacements(character)
+    return draws.pick(replacements) if replacements else character
 
 
-def _is_drawn(sign: str) -> bool:
-    return bool(_letters(sign))
+def _is_replaced(character: str) -> bool:
+    return bool(_replacements(character))
 
 
 @lru_cache(maxsize=8192)
-def _letters(sign: str) -> str:
-    """What a sign may become; empty where it stays: blanks, punctuation, currencies, joiners."""
-    code = ord(sign)
-    if sign in JOINERS:
+def _replacements(character: str) -> str:
+    """The replacements of a character; none for white space, punctuation, currencies, joiners."""
+    code = ord(character)
+    if character in JOINERS:
         return ""
-    category = unicodedata.category(sign)
-    if REGIONAL[0] <= code <= REGIONAL[1]:
-        return "".join(map(chr, range(REGIONAL[0], REGIONAL[1] + 1)))
+    category = unicodedata.category(character)
+    if REGIONAL_INDICATORS[0] <= code <= REGIONAL_INDICATORS[1]:
+        return "".join(map(chr, range(REGIONAL_INDICATORS[0], REGIONAL_INDICATORS[1] + 1)))
     if category == "So":
-        pictured = any(first <= code <= last for first, last in PICTURES)
-        return EMOJI if pictured else _block(code, category)
+        is_emoji = any(first <= code <= last for first, last in EMOJI_RANGES)
+        return EMOJI if is_emoji else _block(code, category)
     if category[0] not in "LMN" and category != "Co":
         return ""
     if category == "Nd" and code < BLOCK:
@@ -123,7 +122,7 @@ def _consonants(code: int) -> str | None:
 
 @lru_cache(maxsize=512)
 def _block(code: int, category: str) -> str:
-    """The signs of the same kind that stand near one."""
+    """The characters of the same category in the same block."""
     for first, last in LARGE_BLOCKS:
         if first <= code <= last:
             return "".join(map(chr, range(first, last + 1)))

@@ -1,4 +1,4 @@
-"""JSON values in place of JSON values: the same shape, none of the content."""
+"""Replaces JSON values with fakes of the same shape."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from urllib.parse import quote, unquote
 
 from backread.testing.recording.draws import Key
 from backread.testing.recording.identifiers import LARGEST_ID, Identifiers
-from backread.testing.recording.text import fake_signs, fake_text, gives_away
+from backread.testing.recording.text import fake_characters, fake_text, leaks
 
 __all__ = ["Fakes"]
 
-# The rule by which a probe shows names; what does not fit may be made of data.
+# As for a probe: names that do not match may contain data.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,63}")
 MOST_NAMES = 200
-"""Names that are kept; a recording with more has keys that are data."""
+"""The most names that are not replaced; with more, the keys are probably data."""
 MOST_WORDS = 16
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,31}")
 ID_NAME = re.compile(r"(?:.*[_-])?ids?|[a-z]\w*I[dD]s?", re.DOTALL)
@@ -38,23 +38,25 @@ ENDINGS = re.compile(
     re.IGNORECASE,
 )
 RESERVED = "example"
-"""The last label of all hosts: reserved, so that none of them is anybody's."""
+"""The top-level domain of all hosts, reserved for examples (RFC 2606)."""
 
-MOST_REMEMBERED = 20_000
-LONGEST_REMEMBERED = 200
+CACHE_SIZE = 20_000
+LONGEST_CACHED = 200
 
 LARGEST = 1e308
-"""In place of what no number can hold."""
+"""Replaces infinity, which JSON does not have."""
+SMALLEST = 1e-300
+"""Replaces fakes that are too small for a float and would become 0."""
 
 WEEK = 7 * 24 * 3600
 WEEKS = (26, 520)
 HOUR = 3600
-LITTLE = 10
-"""Whole numbers below it are counts and grades, and stay."""
+SMALL = 10
+"""Whole numbers below it are counts and ratings, and are not replaced."""
 
 
 class Fakes:
-    """Gives each value its fake, the same for equal values wherever they stand."""
+    """Makes fakes of values; equal values have equal fakes throughout a recording."""
 
     __slots__ = ("_ids", "_key", "_known", "_names", "_shift", "_words")
 
@@ -63,17 +65,17 @@ class Fakes:
         self._ids = Identifiers(key)
         draws = key.draws("time", "shift")
         weeks = WEEKS[0] + draws.below(WEEKS[1] - WEEKS[0])
-        # Back in time, so that nothing is yet to come; by weeks, so that weekdays and hours stay.
+        # Into the past, so that no time is in the future; by about whole weeks, so that weekdays
+        # and times of day remain plausible.
         self._shift = timedelta(seconds=weeks * WEEK + draws.below(2 * HOUR) - HOUR)
-        # What comes again is not drawn again.
         self._known: dict[str, str] = {}
         self._names: set[str] = set()
         self._words: set[str] = set()
 
     def value(self, value: Any, name: str = "") -> Any:
-        """Any JSON value; ``name`` is the key below which it stands, or its list."""
+        """The fake of any JSON value; ``name`` is its key, or the key of its list."""
         if isinstance(value, dict):
-            return {self.name(key): self.value(held, key) for key, held in value.items()}
+            return {self.name(key): self.value(item, key) for key, item in value.items()}
         if isinstance(value, list):
             return [self.value(each, name) for each in value]
         if isinstance(value, str):
@@ -87,21 +89,21 @@ class Fakes:
         return self.number(value, name)
 
     def name(self, name: str) -> str:
-        """A key of an object: it stays where it looks like the name of a field."""
+        """The fake of an object's key; those that look like names of fields are not replaced."""
         if NAME.fullmatch(name):
             if len(self._names) < MOST_NAMES:
                 self._names.add(name)
             if name in self._names:
                 return name
-        return fake_signs(name, self._key.draws("name", name, len(name)))
+        return fake_characters(name, self._key.draws("name", name, len(name)))
 
     @property
     def kept(self) -> set[str]:
-        """The names and words that stayed as they are, so far."""
+        """The names and words that were not replaced, so far."""
         return self._names | self._words
 
     def word(self, value: Any) -> Any:
-        """A value of some few, such as ``sender_type``: it stays where it looks like one."""
+        """The fake of an enumerated value such as ``sender_type``; words are not replaced."""
         if isinstance(value, str) and WORD.fullmatch(value):
             if len(self._words) < MOST_WORDS:
                 self._words.add(value)
@@ -110,44 +112,46 @@ class Fakes:
         return self.value(value)
 
     def moment(self, moment: datetime) -> datetime:
-        """A time of ours, moved like the service's: beside them, a true one would tell the span."""
+        """A time of the recording, shifted like the rows': the true one would reveal the shift."""
         return moment - self._shift
 
     def identifier(self, number: int) -> int:
-        """An id from 0 to the largest that has a fake."""
+        """The fake of an id from 0 to `LARGEST_ID`."""
         return self._ids.fake(number)
 
     def number(self, value: float, name: str = "") -> float:
-        """A number: an id by its name, or one with as many digits."""
+        """The fake of a number: an id if its name says so, else a number with as many digits."""
         if isinstance(value, int):
             if ID_NAME.fullmatch(name) and 0 <= value <= LARGEST_ID:
                 return self._ids.fake(value)
-            return value if -LITTLE < value < LITTLE else int(self._digits(str(value)))
+            return value if -SMALL < value < SMALL else int(self._digits(str(value)))
         if not math.isfinite(value):
-            # No JSON has it; a number that is too large may be read as such.
+            # A number too large for a float is parsed as infinity.
             return math.copysign(LARGEST, value)
         mantissa, exponent, power = repr(value).partition("e")
         fake = float(self._digits(mantissa) + exponent + power)
+        if fake == 0 != value:
+            return math.copysign(SMALLEST, value)
         return fake if math.isfinite(fake) else math.copysign(LARGEST, value)
 
     def string(self, text: str) -> str:
-        """A text, by what it looks like."""
+        """The fake of a text, by its format."""
         if not text:
             return text
         known = self._known.get(text)
         if known is None:
             known = self._string(text)
-            if len(text) <= LONGEST_REMEMBERED:
-                if len(self._known) >= MOST_REMEMBERED:
+            if len(text) <= LONGEST_CACHED:
+                if len(self._known) >= CACHE_SIZE:
                     self._known.clear()
                 self._known[text] = known
         return known
 
     def _string(self, text: str) -> str:
         if INSTANT.fullmatch(text):
-            moved = self._instant(text)
-            if moved is not None:
-                return moved
+            shifted = self._instant(text)
+            if shifted is not None:
+                return shifted
         if EMAIL.fullmatch(text):
             return self._email(text)
         if URL.fullmatch(text):
@@ -162,20 +166,20 @@ class Fakes:
     # --- kinds of text ----------------------------------------------------------------------------
 
     def _prose(self, text: str) -> str:
-        """Words, with the addresses among them."""
+        """Fakes prose, and the URLs and addresses in it."""
         made: list[str] = []
         end = 0
         for found in re.finditer(f"{URL.pattern}|{EMAIL.pattern}", text):
-            made += (self._words_of(text[end : found.start()], text), self.string(found[0]))
+            made += (self._fake_words(text[end : found.start()], text), self.string(found[0]))
             end = found.end()
-        return "".join([*made, self._words_of(text[end:], text)])
+        return "".join([*made, self._fake_words(text[end:], text)])
 
-    def _words_of(self, part: str, whole: str) -> str:
-        # Drawn for the whole text: the fake of a word tells nothing of that word elsewhere.
+    def _fake_words(self, part: str, whole: str) -> str:
+        # Depends on the whole text, so that a word has other fakes in other texts.
         return fake_text(part, self._key.draws("text", f"{part}\0{whole}", len(part)))
 
     def _instant(self, text: str) -> str | None:
-        """A timestamp, moved by what all are moved by; None for one that is none."""
+        """A timestamp shifted into the past; None if the text is not a valid one."""
         found = INSTANT.fullmatch(text)
         if found is None:
             return None
@@ -194,22 +198,22 @@ class Fakes:
     def _email(self, text: str) -> str:
         local, _, domain = text.rpartition("@")
         folded = local.casefold()
-        fake = fake_signs(folded, self._key.draws("local", f"{folded}@{domain.casefold()}"))
+        fake = fake_characters(folded, self._key.draws("local", f"{folded}@{domain.casefold()}"))
         if len(fake) == len(local):
             pairs = zip(fake, local, strict=True)
             fake = "".join(new.upper() if old.isupper() else new for new, old in pairs)
         return f"{fake}@{self._host(domain)}"
 
     def _host(self, host: str) -> str:
-        """A name for a host below the reserved one; the same whatever the case."""
+        """A fake host name below `RESERVED`; case does not matter."""
         name, colon, port = host.partition(":")
         if not name:
             return host
         folded = name.casefold()
-        labels = "".join(sign if sign in ".-" or sign.isalnum() else "x" for sign in folded)
+        labels = "".join(each if each in ".-" or each.isalnum() else "x" for each in folded)
         label, dot, _ = labels.rpartition(".")
-        kept = label if dot else labels
-        fake = fake_signs(kept, self._key.draws("host", folded, len(folded)))
+        label = label if dot else labels
+        fake = fake_characters(label, self._key.draws("host", folded, len(folded)))
         return f"{fake}.{RESERVED}" + (f"{colon}{port}" if port.isdecimal() else "")
 
     def _url(self, text: str) -> str:
@@ -221,10 +225,10 @@ class Fakes:
         user, at, host = authority.rpartition("@")
         fake_host = self._host(host)
         if at:
-            fake_host = f"{fake_signs(user, self._key.draws('user', user))}@{fake_host}"
+            fake_host = f"{fake_characters(user, self._key.draws('user', user))}@{fake_host}"
         made: list[str] = []
         so_far = host.casefold()
-        # Each part is drawn for all that stands before it: what lies below one page stays so.
+        # Each part depends on those before it, so that URLs with a common start keep one.
         for part in re.split(r"([/?&#=;]+)", rest):
             so_far += part
             made.append(part if re.fullmatch(r"[/?&#=;]*", part) else self._part(part, so_far))
@@ -235,28 +239,27 @@ class Fakes:
         tail = ending[0] if ending else ""
         stem = unquote(part[: len(part) - len(tail)])
         draws = self._key.draws("part", so_far, len(stem))
-        return quote(fake_signs(stem, draws), safe="+,:@!$'()*~") + tail.lower()
+        return quote(fake_characters(stem, draws), safe="+,:@!$'()*~") + tail.lower()
 
     def _hex(self, text: str) -> str:
         draws = self._key.draws("hex", text.lower(), len(text))
 
-        def sign(old: str) -> str:
+        def digit(old: str) -> str:
             if old.isdecimal():
                 return draws.pick("0123456789")
             letter = draws.pick("abcdef")
             return old if old == "-" else letter.upper() if old.isupper() else letter
 
         for _ in range(16):
-            fake = "".join(map(sign, text))
-            if not gives_away(fake, text):
+            fake = "".join(map(digit, text))
+            if not leaks(fake, text):
                 return fake
         return self._prose(text)
 
     def _digits(self, text: str) -> str:
-        """Other digits in place of a number's; zeros stay, so that it is as long and as round."""
+        """Replaces the digits of a number except zeros, so that it is as long and as round."""
         draws = self._key.draws("digits", text, len(text))
         fake = text
         while fake == text and not NO_DIGITS.fullmatch(text):
-            signs = (draws.pick(DIGITS) if sign in DIGITS else sign for sign in text)
-            fake = "".join(signs)
+            fake = "".join(draws.pick(DIGITS) if each in DIGITS else each for each in text)
         return fake

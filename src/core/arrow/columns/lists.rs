@@ -1,58 +1,36 @@
 //! Message lists as columns: what the mirror stores about each from one run to the next.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use arrow_array::RecordBatch;
 use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 
-use super::{LISTS, append_instant, id_item, timestamps, whole};
+use super::column::{Column, append_instant};
+use super::table;
 use crate::core::list_state::{Grows, ListRow};
 
-/// Collects the ends of message lists into a batch of `LISTS`.
-pub struct ListColumns {
-    user_id: Int64Builder,
-    rows: Int64Builder,
-    total: Int64Builder,
-    requests: Int64Builder,
-    certificate: StringBuilder,
-    reason: StringBuilder,
-    started_at: TimestampMicrosecondBuilder,
-    ended_at: TimestampMicrosecondBuilder,
-    kind: StringBuilder,
-    swept_at: TimestampMicrosecondBuilder,
-    grows: StringBuilder,
-    first_ids: ListBuilder<Int64Builder>,
-    last_ids: ListBuilder<Int64Builder>,
-    unread_from: Int64Builder,
-    user_updated_at: TimestampMicrosecondBuilder,
-    user_online_at: TimestampMicrosecondBuilder,
-}
-
-fn ids() -> ListBuilder<Int64Builder> {
-    ListBuilder::new(Int64Builder::new()).with_field(id_item())
-}
-
-impl Default for ListColumns {
-    fn default() -> Self {
-        Self {
-            user_id: Int64Builder::new(),
-            rows: Int64Builder::new(),
-            total: Int64Builder::new(),
-            requests: Int64Builder::new(),
-            certificate: StringBuilder::new(),
-            reason: StringBuilder::new(),
-            started_at: timestamps(),
-            ended_at: timestamps(),
-            kind: StringBuilder::new(),
-            swept_at: timestamps(),
-            grows: StringBuilder::new(),
-            first_ids: ids(),
-            last_ids: ids(),
-            unread_from: Int64Builder::new(),
-            user_updated_at: timestamps(),
-            user_online_at: timestamps(),
-        }
+table! {
+    /// One row per message list that was read to its end.
+    LISTS;
+    /// Collects the ends of message lists into a batch of `LISTS`.
+    ListColumns {
+        user_id: Int64Builder;
+        rows: Int64Builder;
+        total: Int64Builder, nullable;
+        requests: Int64Builder;
+        certificate: StringBuilder;
+        reason: StringBuilder, nullable;
+        started_at: TimestampMicrosecondBuilder, nullable;
+        ended_at: TimestampMicrosecondBuilder, nullable;
+        kind: StringBuilder;
+        swept_at: TimestampMicrosecondBuilder, nullable;
+        grows: StringBuilder, nullable;
+        first_ids: ListBuilder<Int64Builder>;
+        last_ids: ListBuilder<Int64Builder>;
+        unread_from: Int64Builder, nullable;
+        user_updated_at: TimestampMicrosecondBuilder, nullable;
+        user_online_at: TimestampMicrosecondBuilder, nullable;
     }
 }
 
@@ -78,26 +56,8 @@ impl ListColumns {
         append_instant(&mut self.user_updated_at, state.hints.updated_at);
         append_instant(&mut self.user_online_at, state.hints.online_at);
     }
+}
 
-    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.user_id.finish()),
-            Arc::new(self.rows.finish()),
-            Arc::new(self.total.finish()),
-            Arc::new(self.requests.finish()),
-            Arc::new(self.certificate.finish()),
-            Arc::new(self.reason.finish()),
-            Arc::new(self.started_at.finish()),
-            Arc::new(self.ended_at.finish()),
-            Arc::new(self.kind.finish()),
-            Arc::new(self.swept_at.finish()),
-            Arc::new(self.grows.finish()),
-            Arc::new(self.first_ids.finish()),
-            Arc::new(self.last_ids.finish()),
-            Arc::new(self.unread_from.finish()),
-            Arc::new(self.user_updated_at.finish()),
-            Arc::new(self.user_online_at.finish()),
-        ];
-        RecordBatch::try_new(Arc::clone(&LISTS), columns)
-    }
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

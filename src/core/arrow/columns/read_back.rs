@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 
-use super::{id_item, instant};
+use super::column::{id_item, instant};
 use crate::core::api::{Natural, Resource};
 use crate::core::list_state::{Grows, Hints, Kind, ListState, ListedUser};
 use crate::core::report::Certificate;

@@ -52,7 +52,7 @@ impl Call<'_> {
         let down = failure.as_ref().and_then(|failure| {
             let failed = outage::Failed {
                 number,
-                asked: retry::asked(&failure.kind),
+                retry_after: retry::retry_after(&failure.kind),
                 may_be_too_fast: false,
                 is_last: false,
             };
@@ -62,7 +62,7 @@ impl Call<'_> {
             _ if failure.is_some() => drop(place),
             Load::Refused {
                 by,
-                asked: Some(wait),
+                wait: Some(wait),
             } if client.options.on_rate_limit == OnRateLimit::Wait => {
                 clock.record(wait);
                 place.refused(by, wait, true);

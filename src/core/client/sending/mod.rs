@@ -21,7 +21,7 @@ use crate::core::retry::{self, Load, Situation, Verdict};
 use crate::core::wire::{Answer, Failed, Transport};
 
 // The longest that a refusal without a Retry-After holds back all requests.
-const LONGEST_UNTOLD_HOLD: Duration = Duration::from_secs(1);
+const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);
 // How often a request that the service did not process is sent again immediately.
 const MOST_RESENT: u32 = 2;
 
@@ -151,12 +151,12 @@ impl Call<'_> {
                 chance: chance(),
             },
         );
-        let asked = retry::asked(&failure.kind);
+        let retry_after = retry::retry_after(&failure.kind);
         // A failure without a response does not end an outage.
         let silent = failure.status.is_none() && outages.is_on();
         let failed = outage::Failed {
             number,
-            asked,
+            retry_after,
             may_be_too_fast: failure.status == Some(503),
             is_last: usual == Verdict::GiveUp,
         };
@@ -166,8 +166,8 @@ impl Call<'_> {
             .flatten();
         let verdict = match (down, usual) {
             (None, _) => usual,
-            // The service asked for a wait that the deadline does not allow.
-            (_, Verdict::PastDeadline { .. }) if asked.is_some() => usual,
+            // The stated wait ends after the deadline.
+            (_, Verdict::PastDeadline { .. }) if retry_after.is_some() => usual,
             _ if self.patience.is_over(clock.now()) => Verdict::GiveUp,
             (Some(down), _) => Verdict::Retry {
                 wait: down.next_probe,
@@ -326,7 +326,7 @@ impl Client {
             // Tell the pace before the slot is released, or the next request in line would slip
             // through.
             let held = match (retry::load(&failure.kind), next.verdict) {
-                (Load::Refused { by, asked: Some(_) }, Verdict::Retry { wait }) => {
+                (Load::Refused { by, wait: Some(_) }, Verdict::Retry { wait }) => {
                     clock.record(wait);
                     place.refused(by, wait, true);
                     true
@@ -341,11 +341,11 @@ impl Client {
                 }
                 // A backoff that the service did not ask for applies to this call, not to all
                 // requests.
-                (Load::Refused { by, asked: None }, Verdict::Retry { wait }) => {
-                    place.refused(by, wait.min(LONGEST_UNTOLD_HOLD), false);
+                (Load::Refused { by, wait: None }, Verdict::Retry { wait }) => {
+                    place.refused(by, wait.min(LONGEST_UNSTATED_HOLD), false);
                     false
                 }
-                // This call gives up, but the refusal still tells the pace as much.
+                // This call gives up, but its refusal still counts for the pace.
                 (
                     Load::Refused {
                         by: by @ RefusedBy::Unavailable,
@@ -403,7 +403,7 @@ impl Client {
         let get = async {
             match request {
                 Request::Read(endpoint) => transport.get(endpoint, trace, most).await,
-                Request::ProbeRequest(request) => transport.ask(request, trace, most).await,
+                Request::ProbeRequest(request) => transport.probe(request, trace, most).await,
             }
         };
         let (limit, by_deadline) = budget.attempt_limit(self.options.timeout, &self.clock);

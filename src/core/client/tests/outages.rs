@@ -264,12 +264,10 @@ async fn a_500_and_a_429_are_answers() {
 async fn a_deadline_ends_an_outage_at_once_with_what_happened() {
     let service = Service::down_for(f64::INFINITY).await;
     let client = service.client_that_was_answered(patience(60)).await;
-    let hurried = client
-        .with_options(Options {
-            deadline: Some(Duration::from_secs(10)),
-            ..patience(60)
-        })
-        .unwrap();
+    let hurried = client.with_options(Options {
+        deadline: Some(Duration::from_secs(10)),
+        ..patience(60)
+    });
     let began = service.seconds();
     let error = user(&hurried).await.unwrap_err();
     assert!(matches!(error.kind, ErrorKind::DeadlineExceeded { .. }));
@@ -413,7 +411,7 @@ async fn a_deadline_before_the_first_probe_is_not_spent_on_waiting() {
         deadline: Some(Duration::from_millis(300)),
         ..patience(60)
     };
-    let hurried = client.with_options(options).unwrap();
+    let hurried = client.with_options(options);
     let calls = (0..20).map(|_| hurried.user(Natural::from(42)));
     let read = futures_util::future::join_all(calls).await;
     let answered = read.iter().filter(|read| read.is_ok()).count();

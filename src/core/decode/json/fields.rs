@@ -4,39 +4,34 @@ use super::cursor::{Cursor, Opening, Span};
 
 /// A field's key, and the bytes that a member with it usually begins with.
 #[derive(Debug)]
-pub struct Key {
+pub struct Key<F> {
+    pub field: F,
     pub name: &'static str,
     pub opening: Opening,
 }
 
-/// The keys of an object's known fields; a field's number is its index in the list.
-macro_rules! keys {
-    ($($name:literal),* $(,)?) => {
-        [$($crate::core::decode::json::fields::Key {
-            name: $name,
-            opening: $crate::core::decode::json::cursor::Opening::new(concat!("\"", $name, "\":")),
-        },)*]
-    };
-}
-pub(crate) use keys;
-
 /// The order of the fields in the previous object: most likely the next one has the same.
 #[derive(Debug)]
-pub struct Order<const N: usize>([usize; N]);
+pub struct Order<const N: usize>([u8; N]);
 
 impl<const N: usize> Default for Order<N> {
     fn default() -> Self {
-        Self(std::array::from_fn(|place| place))
+        Self(std::array::from_fn(|place| place as u8))
     }
 }
 
-/// The known fields that an object has.
+/// The known fields that an object has, by their index among the keys.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Seen(u32);
 
 impl Seen {
     pub fn has(self, field: usize) -> bool {
         self.0 & (1 << field) != 0
+    }
+
+    /// Whether there are no others than these.
+    pub fn is_within(self, fields: u32) -> bool {
+        self.0 & !fields == 0
     }
 
     /// `None` for a repeated key: the last one wins, which is left to serde_json.
@@ -50,8 +45,8 @@ impl Seen {
 
 /// A member found by `fields`.
 #[derive(Debug, Clone, Copy)]
-pub enum Found {
-    Field(usize),
+pub enum Found<F> {
+    Field(F),
     /// A field with another name.
     Unknown(Span),
 }
@@ -59,12 +54,13 @@ pub enum Found {
 impl Cursor<'_> {
     /// Parses an object; `member` consumes each member's value.
     #[inline]
-    pub fn fields<const N: usize>(
+    pub fn fields<F: Copy, const N: usize>(
         &mut self,
-        keys: &[Key; N],
+        keys: &[Key<F>; N],
         order: &mut Order<N>,
-        mut member: impl FnMut(&mut Self, Found) -> Option<()>,
+        mut member: impl FnMut(&mut Self, Found<F>) -> Option<()>,
     ) -> Option<Seen> {
+        const { assert!(N <= u32::BITS as usize, "`Seen` has a bit for each field") };
         let mut seen = Seen::default();
         let mut place = 0;
         if self.peek() != b'{' {
@@ -72,27 +68,32 @@ impl Cursor<'_> {
         }
         // At the start of each iteration, the brace or a comma precedes the next member.
         loop {
-            let likely = order.0.get(place).copied().unwrap_or(0);
+            let likely = usize::from(order.0.get(place).copied().unwrap_or(0));
             let as_likely = keys.get(likely)?;
             if self.passes_opening(&as_likely.opening) {
                 self.space();
                 seen.note(likely)?;
-                member(self, Found::Field(likely))?;
+                member(self, Found::Field(as_likely.field))?;
             } else {
                 self.pass_byte();
                 self.space();
                 if place == 0 && self.take(b'}').is_some() {
                     return Some(seen);
                 }
-                let (key, name) = self.key()?;
-                let field = keys.iter().position(|key| key.name.as_bytes() == name);
-                if let Some(field) = field {
-                    seen.note(field)?;
-                    if let Some(last) = order.0.get_mut(place) {
-                        *last = field;
+                let (span, name) = self.key()?;
+                let known = keys.iter().enumerate();
+                let mut known = known.filter(|(_, key)| key.name.as_bytes() == name);
+                let found = match known.next() {
+                    None => Found::Unknown(span),
+                    Some((index, key)) => {
+                        seen.note(index)?;
+                        if let Some(last) = order.0.get_mut(place) {
+                            *last = index as u8;
+                        }
+                        Found::Field(key.field)
                     }
-                }
-                member(self, field.map_or(Found::Unknown(key), Found::Field))?;
+                };
+                member(self, found)?;
             }
             place += 1;
             self.space();

@@ -93,9 +93,10 @@ fn repair_surrogates(json: &mut [u8]) -> u64 {
     let mut position = 0;
     while let Some(step) = json.get(position..).and_then(|rest| memchr(b'\\', rest)) {
         position += step;
-        let lone = match unit(json, position) {
+        let lone = match escaped_unit(json, position) {
             Some(0xD800..=0xDBFF) => {
-                let paired = matches!(unit(json, position + ESCAPE_LENGTH), Some(0xDC00..=0xDFFF));
+                let low = escaped_unit(json, position + ESCAPE_LENGTH);
+                let paired = matches!(low, Some(0xDC00..=0xDFFF));
                 position += if paired { ESCAPE_LENGTH } else { 0 };
                 !paired
             }
@@ -117,7 +118,7 @@ fn repair_surrogates(json: &mut [u8]) -> u64 {
 }
 
 /// The UTF-16 unit of the escape at `position`, if there is one.
-fn unit(json: &[u8], position: usize) -> Option<u16> {
+fn escaped_unit(json: &[u8], position: usize) -> Option<u16> {
     let escape = json.get(position..position + ESCAPE_LENGTH)?;
     let digits = escape.strip_prefix(b"\\u")?;
     if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -144,9 +145,10 @@ impl<'de> Deserialize<'de> for Whole {
 /// Parses JSON as `T`; on failure, the fault has the path to the place.
 pub fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
     serde_json::from_str(json).map_err(|error| {
-        let misfit = match error.is_data() {
-            true => Misfit::Envelope,
-            false => Misfit::NotJson,
+        let misfit = if error.is_data() {
+            Misfit::Envelope
+        } else {
+            Misfit::NotJson
         };
         // Only a text that failed is parsed again with path tracking, which is slower.
         let mut deserializer = serde_json::Deserializer::from_str(json);

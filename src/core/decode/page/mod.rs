@@ -1,26 +1,22 @@
 //! A list response (interface 2.3), split into rows. `scan.rs` scans its text once and records the
-//! fields of rows of the documented shape, which `plain.rs` returns. serde_json reads all other
-//! rows, and its result defines what both must return.
+//! fields of rows of the documented shape. serde_json reads all other rows, and its result defines
+//! what both must return.
 
-use std::fmt;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use self::plain::Plain;
-use self::scan::{Place, Scanned};
+use self::scan::{Envelope, Place, Plain, Scanned};
 pub use self::verdict::Unreadable;
 use self::verdict::Verdict;
 use crate::core::api::Resource;
-use crate::core::decode::flat_message::FlatMessage;
-use crate::core::decode::json::{self, Fault, Text, Whole};
-use crate::core::decode::model::{Extra, Message, Record, User};
+use crate::core::decode::json::{self, Fault, Text};
+use crate::core::decode::model::{Extra, Members, Message, Record, User, whole};
+use crate::core::decode::rows::{self, Resolve, Spans};
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
-mod plain;
+mod field;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -118,33 +114,35 @@ impl Row {
     }
 
     pub fn user(&self) -> Result<User<'_>, Fault> {
-        if let Plain::Users(users) = &self.source.plain
-            && let Some(Some(user)) = users.get(self.index)
-            && let Some(user) = user.user(&self.source.json)
-        {
-            return Ok(user);
+        match self.scanned_user() {
+            Some((page, user)) => Ok(user.resolve(page)),
+            None => self.read(),
         }
-        self.read()
     }
 
     pub fn message(&self) -> Result<Message<'_>, Fault> {
-        if let Plain::Messages(messages) = &self.source.plain
-            && let Some(Some(message)) = messages.get(self.index)
-            && let Some(message) = message.message(&self.source.json)
-        {
-            return Ok(message);
+        match self.scanned_message() {
+            Some((page, message)) => Ok(message.resolve(page)),
+            None => self.read(),
         }
-        self.read()
     }
 
-    /// A message in the form of the columns, if that needs no copy except of its body; `message`
-    /// returns all others.
-    pub fn flat_message(&self) -> Option<FlatMessage<'_>> {
+    /// A user as the scan found it in the text of the page; `user` reads all others.
+    pub fn scanned_user(&self) -> Option<(&str, &rows::User<Spans>)> {
+        let Plain::Users(users) = &self.source.plain else {
+            return None;
+        };
+        let user = users.get(self.index)?.as_ref()?;
+        Some((&self.source.json, user))
+    }
+
+    /// The same for a message.
+    pub fn scanned_message(&self) -> Option<(&str, &rows::Message<Spans>)> {
         let Plain::Messages(messages) = &self.source.plain else {
             return None;
         };
         let message = messages.get(self.index)?.as_ref()?;
-        message.flat(&self.source.json)
+        Some((&self.source.json, message))
     }
 
     /// The JSON object as sent.
@@ -154,9 +152,10 @@ impl Row {
 
     /// A fault of this row, with a path relative to the response.
     fn in_answer(&self, fault: Fault) -> Fault {
-        match self.source.alone {
-            true => fault,
-            false => fault.below(&format!("$.{}[{}]", self.resource().key(), self.index)),
+        if self.source.alone {
+            fault
+        } else {
+            fault.below(&format!("$.{}[{}]", self.resource().key(), self.index))
         }
     }
 
@@ -196,9 +195,11 @@ impl Page {
             repaired: 0,
         };
         let scanned = Scanned {
-            limit: Some(1),
-            offset: i64::try_from(offset).ok(),
-            total: None,
+            envelope: Envelope {
+                limit: Some(1),
+                offset: i64::try_from(offset).ok(),
+                ..Envelope::default()
+            },
             places: vec![Place {
                 slice: 0..0,
                 verdict: Verdict::too_large(),
@@ -221,10 +222,15 @@ impl Page {
         });
         let rows = source.places.iter().enumerate();
         let rows = rows.map(|(index, place)| Row::at(&source, index, place.verdict));
+        let Envelope {
+            limit,
+            offset,
+            total,
+        } = scanned.envelope;
         Self {
-            limit: scanned.limit,
-            offset: scanned.offset,
-            total: scanned.total,
+            limit,
+            offset,
+            total,
             rows: rows.collect(),
             text,
             reduced_to: None,
@@ -232,20 +238,18 @@ impl Page {
     }
 
     fn read_by_serde(text: Text, resource: Resource) -> Result<Self, Fault> {
-        let envelope = json::parse::<Entries<'_>>(&text.json)?;
-        let items: Option<Vec<&RawValue>> = envelope.read(resource.key())?;
-        let refused = |reason| {
-            let path = format!("$.{}", resource.key());
-            Err(Fault::new(&path, reason, &text.json))
-        };
+        let members = json::parse::<Members<'_>>(&text.json)?;
+        let key = resource.key();
+        let refused = |reason| Err(Fault::new(&format!("$.{key}"), reason, &text.json));
+        let items = members.last(key).unwrap_or("null");
+        let items: Option<Vec<&RawValue>> =
+            json::parse(items).map_err(|fault| fault.below(&format!("$.{key}")))?;
         let Some(items) = items else {
             return refused("the array is null or missing");
         };
         if is_junk(items.len(), text.json.len()) {
             return refused("more rows than their size allows for");
         }
-        let [limit, offset, total] =
-            ["limit", "offset", "total"].map(|key| envelope.whole_number(key));
         let start = text.json.as_ptr() as usize;
         let rows = items.into_iter().map(|item| {
             let from = item.get().as_ptr() as usize - start;
@@ -255,56 +259,11 @@ impl Page {
             }
         });
         let scanned = Scanned {
-            limit,
-            offset,
-            total,
+            // A value of another type counts as missing.
+            envelope: Envelope::of(|name| whole(members.last(name)?)),
             places: rows.collect(),
             plain: Plain::None,
         };
         Ok(Self::of(scanned, text, resource))
-    }
-}
-
-/// The entries of an object, not decoded yet; if a key occurs twice, the last one wins.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'a> Entries<'a> {
-    /// A number in the envelope; anything else counts as missing.
-    fn whole_number(&self, key: &str) -> Option<i64> {
-        let number = self.read::<Whole>(key).ok()??;
-        Some(number.0)
-    }
-
-    fn read<T: Deserialize<'a>>(&self, key: &str) -> Result<Option<T>, Fault> {
-        match self.0.iter().rev().find(|(name, _)| name == key) {
-            None => Ok(None),
-            Some((_, value)) => {
-                json::parse(value.get()).map_err(|fault| fault.below(&format!("$.{key}")))
-            }
-        }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntriesVisitor;
-
-        impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-
-        deserializer.deserialize_map(EntriesVisitor)
     }
 }

@@ -254,9 +254,10 @@ proptest! {
     ) {
         let mut bytes = body("messages", &[message_row()]).into_bytes();
         let at = at.index(bytes.len());
-        match insert {
-            true => bytes.insert(at, byte),
-            false => bytes[at] = byte,
+        if insert {
+            bytes.insert(at, byte);
+        } else {
+            bytes[at] = byte;
         }
         compare(&String::from_utf8_lossy(&bytes), Resource::Messages);
     }

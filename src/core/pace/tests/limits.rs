@@ -65,13 +65,13 @@ fn other_rates_and_bursts_are_found_too() {
 
 #[test]
 fn what_the_service_says_of_the_wait_matters_little() {
-    for says in [Says::Epoch, Says::Nothing] {
+    for wait_header in [WaitHeader::Epoch, WaitHeader::Nothing] {
         for latency in [0.0, 0.05] {
             check(
                 0.85,
                 0.02,
                 Run {
-                    says,
+                    wait_header,
                     latency,
                     ..Run::default()
                 },

@@ -59,12 +59,12 @@ proptest! {
     fn the_bounds_of_the_user_are_kept_and_nobody_waits_for_ever(
         per_second in 0.5_f64..2000.0, burst in 1_u32..200, max_concurrency in 1_usize..40,
         rate_limit in prop::option::of(0.5_f64..500.0), latency in 0.0_f64..0.2,
-        says in prop::sample::select(vec![Says::WholeSeconds, Says::Epoch, Says::Nothing]),
+        wait_header in prop::sample::select(vec![WaitHeader::WholeSeconds, WaitHeader::Epoch, WaitHeader::Nothing]),
         seed: u64,
     ) {
         let limiter = Limiter::Bucket { per_second, burst: f64::from(burst) };
         let set = Run {
-            limiter, says, latency, max_concurrency, rate_limit, seed, seconds: 30.0,
+            limiter, wait_header, latency, max_concurrency, rate_limit, seed, seconds: 30.0,
             ..Run::default()
         };
         let outcome = run(set);

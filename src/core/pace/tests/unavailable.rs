@@ -29,11 +29,11 @@ fn mean(set: Run) -> Mean {
     mean
 }
 
-fn limited(per_second: f64, burst: f64, says: Says) -> Run {
+fn limited(per_second: f64, burst: f64, wait_header: WaitHeader) -> Run {
     Run {
         limiter: Limiter::Bucket { per_second, burst },
         by: RefusedBy::Unavailable,
-        says,
+        wait_header,
         latency: 0.02,
         ..Run::default()
     }
@@ -57,11 +57,11 @@ fn a_limit_that_is_signalled_by_503_is_used_like_one_by_429() {
     for per_second in [10.0, 50.0, 500.0] {
         // nginx: `limit_req burst=N nodelay` is a bucket of N + 1.
         for burst in [1.0, 21.0] {
-            for says in [Says::WholeSeconds, Says::Nothing] {
-                let set = limited(per_second, burst, says);
+            for wait_header in [WaitHeader::WholeSeconds, WaitHeader::Nothing] {
+                let set = limited(per_second, burst, wait_header);
                 let by = |by| mean(Run { by, ..set });
-                let told = match says {
-                    Says::Nothing => "",
+                let told = match wait_header {
+                    WaitHeader::Nothing => "",
                     _ => ", Retry-After",
                 };
                 let (many, unavailable) =
@@ -162,7 +162,7 @@ fn calls_get_through_a_limit_of_503_within_their_retries() {
         let outcome = run(Run {
             seconds: 500.0,
             seed,
-            ..limited(10.0, 21.0, Says::Nothing)
+            ..limited(10.0, 21.0, WaitHeader::Nothing)
         });
         assert!(outcome.done.len() > 4_500, "{}", outcome.done.len());
         failed += outcome.failed;
@@ -175,7 +175,7 @@ fn without_a_pace_calls_fail_at_a_limit_of_503() {
     // Otherwise the test above would show nothing.
     let blind = mean(Run {
         blind: true,
-        ..limited(10.0, 21.0, Says::Nothing)
+        ..limited(10.0, 21.0, WaitHeader::Nothing)
     });
     assert!(blind.failed > 50.0, "{blind:?}");
 }
@@ -189,7 +189,7 @@ fn what_503_means_is_found_again_when_it_changes() {
     for seed in 1..=SEEDS {
         let set = Run {
             by: RefusedBy::Unavailable,
-            says: Says::Nothing,
+            wait_header: WaitHeader::Nothing,
             latency: 0.02,
             seconds: 80.0,
             seed,
@@ -226,7 +226,7 @@ fn a_limiter_before_a_dead_backend_is_kept_to_better_than_without_a_pace() {
     for per_second in [10.0, 50.0] {
         let set = Run {
             unhealthy: Unhealthy::OneOf(3),
-            ..limited(per_second, 21.0, Says::Nothing)
+            ..limited(per_second, 21.0, WaitHeader::Nothing)
         };
         let (blind, sees) = (mean(Run { blind: true, ..set }), mean(set));
         println!("{per_second}/s and one dead backend of three: {blind:?} without, {sees:?} with");

@@ -49,10 +49,10 @@ pub struct GrowingEnd {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// Another request is needed.
-    Ask,
+    Request,
     /// Known and new rows together are the list.
     Fits(Box<Grown>),
-    /// They are not, or cannot be shown to be.
+    /// Known and new rows are not the list, or this cannot be shown.
     Misfit(&'static str),
 }
 
@@ -113,9 +113,10 @@ impl GrowingEnd {
 
     /// How many rows of the next page were shown before.
     pub fn repeated(&self) -> usize {
-        match self.confirming {
-            true => usize::MAX,
-            false => self.shown.len().min(OVERLAP),
+        if self.confirming {
+            usize::MAX
+        } else {
+            self.shown.len().min(OVERLAP)
         }
     }
 
@@ -156,9 +157,10 @@ impl GrowingEnd {
         let before = self.total.replace(total);
         self.pages += 1;
         if self.confirming {
-            return match before == Some(total) && self.shown.starts_with(&ids) && !ids.is_empty() {
-                true => self.fits(total),
-                false => Err("the list changed while it was read"),
+            return if before == Some(total) && self.shown.starts_with(&ids) && !ids.is_empty() {
+                self.fits(total)
+            } else {
+                Err("the list changed while it was read")
             };
         }
         let fresh = self.join(&ids, &page.rows)?;
@@ -213,9 +215,10 @@ impl GrowingEnd {
             .first()
             .and_then(|first| self.shown.iter().position(|id| id == first));
         let Some(new) = found else {
-            return match self.held.rows + self.shown.len() as u64 > total {
-                true => Err("the first known rows are gone"),
-                false => self.go_on(fresh),
+            return if self.held.rows + self.shown.len() as u64 > total {
+                Err("the first known rows are gone")
+            } else {
+                self.go_on(fresh)
             };
         };
         let after = self.shown.get(new..).unwrap_or_default();
@@ -226,7 +229,7 @@ impl GrowingEnd {
             return Err("the first known rows are not in their order");
         }
         if self.held.rows + new as u64 != total {
-            return Err("what is held and what is new is not the total");
+            return Err("the known rows and the new rows do not add up to the total");
         }
         match self.pages {
             1 => self.fits(total),
@@ -234,7 +237,7 @@ impl GrowingEnd {
             _ => {
                 self.confirming = true;
                 self.offset = 0;
-                Ok(Step::Ask)
+                Ok(Step::Request)
             }
         }
     }
@@ -248,7 +251,7 @@ impl GrowingEnd {
         }
         let shown = self.shown.len();
         self.offset = self.start + (shown - shown.min(OVERLAP)) as u64;
-        Ok(Step::Ask)
+        Ok(Step::Request)
     }
 
     fn fits(&self, total: u64) -> Result<Step, &'static str> {

@@ -159,12 +159,12 @@ impl Plan {
         self.known
             .lists
             .remove(&user_id)
-            .filter(|held| self.may_ask_end(user_id, held, page_rows))
+            .filter(|held| self.may_read_end(user_id, held, page_rows))
             .and_then(|held| GrowingEnd::new(held, page_rows))
             .map_or(Approach::Whole, |end| Approach::GrowingEnd(Box::new(end)))
     }
 
-    fn may_ask_end(&self, user_id: i64, held: &ListState, page_rows: u64) -> bool {
+    fn may_read_end(&self, user_id: i64, held: &ListState, page_rows: u64) -> bool {
         // A linked list may have fewer or more rows than the service's, so their number proves
         // nothing.
         let exact = matches!(

@@ -1,39 +1,17 @@
 //! After the sweep: requests for whatever is still in doubt, within the proving budget.
 
-use super::super::row_order::content_of_text;
-use super::page_arrival::{PageArrival, WalkRequest};
-use super::{PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Stage, Sweep};
+use std::sync::Arc;
+
+use super::look_ups::{Gaps, Vanished, dense_gaps};
+use super::page_arrival::PageArrival;
+use super::passes::{Pass, PassEnd};
+use super::request::Fetch;
+use super::{Stage, Sweep};
 use crate::core::api::{Limit, List};
-
-// After this many refused proving requests, no more are sent.
-const MOST_UNANSWERED: u64 = 3;
-// After this many passes that find nothing, the missing rows are given up.
-const FRUITLESS_PASSES: u64 = 3;
-// A pass is the last one if it finds less than this part of the missing rows, and less than one row
-// per request.
-const LITTLE: u64 = 4;
-// The most passes over a list whose order changes.
-const MOST_PASSES: u64 = 8;
-
-/// Another pass over the list, with different page boundaries.
-#[derive(Debug)]
-pub(super) struct Again {
-    offset: u64,
-    size: u64,
-    /// The number of missing rows before it.
-    short: Option<u64>,
-    requests: u64,
-    found: u64,
-}
+use crate::core::client::Sent;
+use crate::core::decode::page::Row;
 
 impl Sweep {
-    /// Requests that proving may still use.
-    pub(super) fn proving_left(&self) -> u64 {
-        let bound = PROVING_REQUESTS + PROVING_REQUESTS_A_PAGE * self.plain_pages;
-        let spent = self.answers.saturating_sub(self.plain_pages + 1);
-        bound.saturating_sub(spent)
-    }
-
     /// Moves on to what is in doubt, or ends the walk.
     pub(super) fn close(&mut self) {
         self.stage = self.next_stage();
@@ -43,48 +21,45 @@ impl Sweep {
         }
     }
 
-    pub(super) fn next_stage(&mut self) -> Stage {
+    fn next_stage(&mut self) -> Stage {
+        let may_go_on = !self.passes.are_refused()
+            && !self.cut
+            && !self.delivery.has_unnamed_rows()
+            && self.proving.left() > 0;
+        if !may_go_on || self.is_snapshot() || self.is_counted() {
+            return Stage::Over;
+        }
+        if !self.look_ups.is_empty() {
+            return Stage::LookingUp;
+        }
         let held = self.report.distinct;
         let short = self.totals.short(held);
-        if self.unanswered >= MOST_UNANSWERED {
-            return Stage::Over;
-        }
-        if self.cut || self.unnamed_rows > 0 || self.proving_left() == 0 || self.is_snapshot() {
-            return Stage::Over;
-        }
-        if self.is_counted() {
-            return Stage::Over;
-        }
-        if !self.vanished.is_empty() {
-            return Stage::Looking;
-        }
         // Rows added in front meanwhile need not be read (the total's growth explains them), but a
         // row that moved there was never read.
         let unexplained = short.is_none_or(|short| short > self.totals.grown());
-        if self.shifted && !self.front_read && unexplained {
-            self.front_read = true;
+        if self.linking.shifted() && !self.passes.front_read && unexplained {
+            self.passes.front_read = true;
             return Stage::Front { offset: 0 };
         }
         let passes_help = self.is_worth_another_pass(short);
-        if self.is_worth_look_ups(short, passes_help) {
-            return self.look_up_gaps();
+        if self.is_worth_looking_up_gaps(short, passes_help) {
+            self.passes.gaps_read = true;
+            return match Gaps::between(self.delivery.known()) {
+                Some(gaps) => Stage::Gaps(gaps),
+                None => self.next_stage(),
+            };
         }
         if passes_help {
             self.report.sweeps += 1;
-            return Stage::Again(Again {
-                offset: 0,
-                size: self.pass_start(),
-                short,
-                requests: 0,
-                found: 0,
-            });
+            let page_size = u64::from(self.settings.page_size.get());
+            return Stage::Pass(Pass::new(self.report.sweeps, page_size, short));
         }
         let all_counted = matches!(self.list, List::Messages { .. })
-            && !self.recounted
+            && !self.passes.recounted
             && self.totals.last == Some(held)
             && !self.doubts().is_empty();
         if all_counted {
-            self.recounted = true;
+            self.passes.recounted = true;
             return Stage::Recount;
         }
         Stage::Over
@@ -92,126 +67,129 @@ impl Sweep {
 
     /// Whether the order is in doubt, rows may be missing, and the last passes found some.
     fn is_worth_another_pass(&self, short: Option<u64>) -> bool {
-        let unstable = self.report.evidence.inversions > 0 || self.links_given_up > 0;
-        let unexplained = self.at_end
+        let unstable = self.report.evidence.inversions > 0 || self.linking.given_up() > 0;
+        let unexplained = self.paging.at_end()
             && !self.total_disagrees()
             && short.is_some_and(|short| short > self.totals.grown());
-        let passes = if unstable {
-            MOST_PASSES
-        } else {
-            FRUITLESS_PASSES
-        };
         // Deleted rows still count as held: once the total fell, it does not tell how many are
         // missing.
-        let patience = match short.filter(|_| !self.totals.fell) {
-            Some(0) => 0,
-            Some(_) => FRUITLESS_PASSES,
-            None => u64::from(self.report.sweeps < 4),
+        let short = short.filter(|_| !self.totals.fell);
+        let worth = self
+            .passes
+            .are_worth_another(self.report.sweeps, unstable, short);
+        worth && (unstable || unexplained)
+    }
+
+    /// Whether look-ups by id may find rows that the order hides; `passes_help` while passes still
+    /// do.
+    fn is_worth_looking_up_gaps(&self, short: Option<u64>, passes_help: bool) -> bool {
+        let ties = self.report.evidence.inversions > 0 && !self.passes.gaps_read;
+        let Some(short) = short.filter(|short| ties && *short > 0) else {
+            return false;
         };
-        let left = self.report.sweeps <= passes && self.fruitless_passes < patience;
-        left && !self.passes_bring_little && (unstable || unexplained)
+        let pages = self.paging.end() / u64::from(self.settings.page_size.get()) + 1;
+        dense_gaps(self.delivery.known(), short).is_some_and(|ids| !passes_help || ids <= pages)
     }
 
-    /// The size of a pass's first page, which shifts all later page boundaries.
-    fn pass_start(&self) -> u64 {
-        let whole = u64::from(self.settings.page_size.get());
-        match self.report.sweeps % 4 {
-            1 => whole / 2,
-            2 => whole / 4,
-            3 => whole / 4 * 3,
-            _ => whole / 8,
-        }
-        .max(1)
-    }
-
-    pub(super) fn closing_question(&mut self) -> WalkRequest {
+    /// What the stage after the sweep requests next.
+    pub(super) fn next_fetch(&mut self) -> Fetch {
         let whole = self.settings.page_size;
         let page = |offset, size: u64| {
-            let asked = i64::try_from(size)
-                .ok()
-                .and_then(|size| Limit::new("limit", size).ok());
-            let limit = asked
-                .filter(|limit| limit.get() < whole.get())
-                .unwrap_or(whole);
-            WalkRequest::Page { offset, limit }
+            let size = i64::try_from(size).unwrap_or(i64::MAX);
+            let limit = Limit::new("limit", size).map_or(whole, |limit| limit.min(whole));
+            Fetch::Page { offset, limit }
         };
         match &self.stage {
-            Stage::Looking => {
-                let (id, content) = self.vanished.pop_front().unwrap_or_default();
-                self.content_before = content;
-                WalkRequest::Row { id }
-            }
+            Stage::LookingUp => Fetch::Row {
+                id: self.look_ups.next(),
+            },
+            Stage::Gaps(gaps) => Fetch::Row { id: gaps.id() },
             Stage::Front { offset } => page(*offset, u64::MAX),
-            Stage::Again(again) => page(again.offset, again.size),
-            Stage::Gaps(gaps) => WalkRequest::Row { id: gaps.id() },
-            Stage::Recount | Stage::Sweeping | Stage::Filling(_) | Stage::Over => {
-                page(self.end.saturating_sub(self.shared_rows()), u64::MAX)
+            Stage::Pass(pass) => {
+                let (offset, size) = pass.page();
+                page(offset, size)
+            }
+            Stage::Filling(fill) => fill.fetch(whole),
+            Stage::Recount | Stage::Sweeping | Stage::Over => {
+                let shared = self.paging.shared_rows();
+                page(self.paging.end().saturating_sub(shared), u64::MAX)
             }
         }
     }
 
-    /// Takes the response for a row that was fetched by id.
-    pub(super) fn look_up(&mut self, row: Option<&str>) {
-        match row {
-            None => self.report.evidence.rows_gone += 1,
-            Some(json) => {
-                self.report.evidence.rows_moved += 1;
-                self.untraced_moves += u64::from(content_of_text(json) == self.content_before);
-            }
+    /// Takes the response for a row that was fetched by its id.
+    pub(super) fn take_row(&mut self, row: Option<String>, sent: Sent) {
+        if matches!(self.stage, Stage::Gaps(_)) {
+            self.take_gap(row, sent);
+            return;
+        }
+        match self.look_ups.take(row.as_deref()) {
+            Vanished::Gone => self.report.evidence.rows_gone += 1,
+            Vanished::Moved => self.report.evidence.rows_moved += 1,
         }
         self.close();
+    }
+
+    /// Takes the response for an unknown id; continues while rows are missing and some are found.
+    fn take_gap(&mut self, row: Option<String>, sent: Sent) {
+        let Stage::Gaps(mut gaps) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return;
+        };
+        let resource = self.list.resource();
+        let row = row.and_then(|json| Row::alone(Arc::new(json), resource).ok());
+        let found = row.filter(|row| row.id == Some(gaps.id()));
+        gaps.take(found.is_some());
+        if let Some(row) = found {
+            self.delivery.deliver_found(row, sent, &mut self.report);
+            self.counting.note_fresh(self.in_flight.taken());
+            self.end_at_max_items();
+        }
+        let complete = self.totals.short(self.report.distinct) == Some(0);
+        let go_on = !complete && !self.cut && self.proving.left() > 0;
+        match gaps.next(self.delivery.known()).filter(|_| go_on) {
+            Some(gaps) => {
+                self.stage = Stage::Gaps(gaps);
+                self.count_proof();
+            }
+            None => self.close(),
+        }
     }
 
     /// Takes a page that was requested after the sweep.
-    pub(super) fn close_with(&mut self, mut arrived: PageArrival) {
-        self.settle(&mut arrived, None);
-        let shared = self.compare(&arrived);
-        self.note_shared(&arrived, &shared);
-        let (offset, received) = (arrived.offset, arrived.received());
-        let full = received > 0 && received >= arrived.applied;
-        let came_again = self.came_again(&arrived);
-        let fresh = self.deliver(arrived);
-        let held_all = self.totals.last == Some(self.report.distinct);
-        match &mut self.stage {
+    pub(super) fn take_proof(&mut self, mut page: PageArrival) {
+        self.settle(&mut page, None);
+        let shared = self.linking.compare(&page);
+        self.note_shared(&page, &shared);
+        let repeated = self.linking.replace_previous_page(&page);
+        let end = PassEnd::of(&page, repeated, self.paging.end());
+        let received = page.received();
+        let fresh = self.deliver(page);
+        let total = self.totals.last;
+        let holds_all = total == Some(self.report.distinct) && !self.totals.fell;
+        let goes_on = match &mut self.stage {
             // A full page of new rows: read the next one too, until known rows appear.
-            Stage::Front { offset: next } if full && fresh == received => {
-                *next = offset + received;
-                if self.proving_left() > 0 {
-                    return;
-                }
+            Stage::Front { offset } if end.full && fresh == received => {
+                *offset = end.page_end;
+                true
             }
-            Stage::Again(again) => {
-                again.found += fresh;
-                again.requests += 1;
-                again.offset = offset + received;
-                again.size = u64::MAX;
-                self.found_again += fresh;
-                let reached = self.totals.last.is_some_and(|total| again.offset >= total);
-                let barren = fresh == 0 && offset >= self.end && (reached || came_again);
-                let over = received == 0
-                    || (held_all && !self.totals.fell)
-                    || barren
-                    || (reached && !full);
-                let (found, requests) = (again.found, again.requests);
-                let (before, now) = (again.short, self.totals.short(self.report.distinct));
-                if !over && self.proving_left() > 0 {
-                    return;
-                }
-                let told = now.filter(|_| !self.totals.fell);
-                let fruitful = match told {
-                    Some(now) => before > Some(now),
-                    None => found > 0,
-                };
-                self.fruitless_passes = match fruitful {
-                    true => 0,
-                    false => self.fruitless_passes + 1,
-                };
-                // It found few of the missing rows, and few per request.
-                let part = before.is_some_and(|before| found * LITTLE < before);
-                self.passes_bring_little |= part && found < requests;
+            Stage::Pass(pass) => {
+                pass.take(end.page_end, fresh);
+                self.passes.note_found(fresh);
+                !end.is_last(fresh, total, holds_all)
             }
-            _ => {}
+            _ => false,
+        };
+        if goes_on && self.proving.left() > 0 {
+            return;
+        }
+        if let Stage::Pass(pass) = &self.stage {
+            let short = self.totals.short(self.report.distinct);
+            self.passes.end(pass, short.filter(|_| !self.totals.fell));
         }
         self.close();
+    }
+
+    pub(super) fn count_proof(&mut self) {
+        self.report.evidence.proving_requests = self.proving.spent();
     }
 }

@@ -1,17 +1,14 @@
 //! A page that shares too few rows with earlier ones: the gap is filled by fetching pages
 //! backwards.
 
-use super::super::row_order::{LINK, RowOrder, Shared};
-use super::ending::End;
-use super::page_arrival::{PageArrival, WalkRequest};
+use super::super::row_order::Shared;
+use super::page_arrival::PageArrival;
+use super::request::Fetch;
 use super::{Stage, Sweep};
 use crate::core::api::Limit;
 
 // After this many fills that neither link nor find new rows, the link is given up.
 const FRUITLESS_FILLS: u32 = 10;
-
-// A list that makes the walk restart more often than this changes faster than it can be read.
-const MOST_BEGINNINGS: u32 = 3;
 // Statuses that mean that there is nothing at an offset.
 const NOTHING_THERE: [u16; 2] = [404, 416];
 
@@ -31,11 +28,29 @@ pub(super) struct Fill {
 }
 
 impl Fill {
-    pub fn request(&self, limit: Limit) -> WalkRequest {
-        WalkRequest::Page {
+    pub fn fetch(&self, limit: Limit) -> Fetch {
+        Fetch::Page {
             offset: self.offset.unwrap_or_default(),
             limit,
         }
+    }
+
+    /// Moves to the fill that begins one step before `base`; false if the fills lead nowhere.
+    fn go_back(&mut self, base: u64) -> bool {
+        let offset = base.saturating_sub(self.step);
+        // There is nothing before the first row.
+        let all_read = self.offset == Some(0) && offset == 0;
+        if all_read || self.fruitless >= FRUITLESS_FILLS {
+            return false;
+        }
+        self.offset = Some(offset);
+        true
+    }
+
+    /// Notes how far the joined pages reach now, and whether that took a regular page of new rows.
+    fn note(&mut self, reached: u64, fruitful: bool) {
+        self.reached = self.reached.max(reached);
+        self.fruitless = if fruitful { 0 } else { self.fruitless + 1 };
     }
 }
 
@@ -43,116 +58,108 @@ impl Sweep {
     /// Holds a page until it is linked.
     pub(super) fn hold(&mut self, target: PageArrival) {
         // The page before it was short, and here is what follows.
-        self.shorter_then_more |= self.looks_behind(&target) && !self.holds_all(&target);
+        if self.looks_behind(&target) && !self.delivery.knows_all_of(&target) {
+            self.list_end.note_more_after_below_limit();
+        }
         let fell = match (self.totals.last, target.total()) {
             (Some(before), Some(now)) => before.saturating_sub(now),
             _ => 0,
         };
-        let wider = (self.overlap * 2).min(self.last_received / 4);
-        self.overlap = self.overlap.max(wider);
-        self.clean_links = 0;
-        let gap = self.lies_apart(&target);
+        let overlap = self.paging.widen_overlap();
         self.go_back(Box::new(Fill {
-            step: if gap {
-                self.link_step()
+            step: if self.paging.lies_apart(&target) {
+                self.paging.link_step()
             } else {
-                2 * self.overlap + fell
+                2 * overlap + fell
             },
             target,
             fruitless: 0,
-            reached: self.end,
+            reached: self.paging.end(),
             offset: None,
             unlinked: Vec::new(),
         }));
     }
 
-    /// Whether the joined pages end before a page could share rows with them.
-    fn lies_apart(&self, target: &PageArrival) -> bool {
-        self.end < target.offset + LINK
-    }
-
     /// Decides where the next fill begins, or gives up the link.
     fn go_back(&mut self, mut fill: Box<Fill>) {
-        let base = match self.lies_apart(&fill.target) {
-            true => self.end,
-            false => fill.target.offset,
-        };
-        let offset = base.saturating_sub(fill.step);
-        // There is nothing before the first row.
-        let all_read = fill.offset == Some(0) && offset == 0;
-        if all_read || fill.fruitless >= FRUITLESS_FILLS || self.proving_left() == 0 {
-            self.give_up_link(*fill);
+        let base = if self.paging.lies_apart(&fill.target) {
+            self.paging.end()
         } else {
-            fill.offset = Some(offset);
+            fill.target.offset
+        };
+        if fill.go_back(base) && self.proving.left() > 0 {
             self.stage = Stage::Filling(fill);
+        } else {
+            self.give_up_link(*fill);
         }
     }
 
     /// Takes a page that was fetched to link the waiting one.
-    pub(super) fn fill(&mut self, mut arrived: PageArrival) {
+    pub(super) fn fill(&mut self, mut page: PageArrival) {
         let Stage::Filling(mut fill) = std::mem::replace(&mut self.stage, Stage::Sweeping) else {
             return;
         };
-        self.settle(&mut arrived, None);
-        let shared = self.compare(&arrived);
-        let distinct_before = self.report.distinct;
-        let nothing_shared = !shared.links() && !arrived.is_past_end();
-        if arrived.offset == 0 && nothing_shared && self.beginnings < MOST_BEGINNINGS {
-            self.begin_anew(*fill, arrived);
+        self.settle(&mut page, None);
+        let shared = self.linking.compare(&page);
+        let linked = shared.links() && !page.is_past_end();
+        let anew = page.offset == 0 && !shared.links() && !page.is_past_end();
+        if anew && self.linking.may_begin_anew() {
+            self.begin_anew(*fill, page);
             return;
         }
-        let linked = shared.links() && !arrived.is_past_end();
-        let short = arrived.received() < arrived.applied;
-        let mut last_of_list = linked
-            && (arrived.ends_the_list()
-                || (short && arrived.total().is_none() && !self.shorter_then_more));
-        if linked {
-            let shown_to = arrived.offset + arrived.received();
-            self.join(arrived, shared);
-            let ended = self.list_end != End::Open && !self.promises_a_page();
-            last_of_list |= ended && !self.shorter_then_more;
-            // The list ended before the waiting page: rows from there on may be gone.
-            if fill.target.is_past_end() {
-                self.end = shown_to;
-            }
-        } else {
-            self.note_shared(&arrived, &shared);
-            fill.unlinked.push(arrived);
-        }
+        let known_before = self.report.distinct;
+        let list_ended = self.join_fill(&mut fill, page, shared);
         // Require more than a little, or a list that grows during filling would be followed
         // forever.
-        let reach = self.end.saturating_sub(fill.reached);
-        let fresh = self.report.distinct - distinct_before;
-        let fruitful = self.is_full(fresh.max(reach));
-        fill.reached = fill.reached.max(self.end);
-        fill.fruitless = if fruitful { 0 } else { fill.fruitless + 1 };
+        let reach = self.paging.end().saturating_sub(fill.reached);
+        let fresh = self.report.distinct - known_before;
+        let fruitful = self.paging.is_regular(fresh.max(reach));
+        fill.note(self.paging.end(), fruitful);
         self.settle(&mut fill.target, None);
-        let shared = self.compare(&fill.target);
-        // The list now ends before the waiting page: keep its rows; their place is gone.
-        let outlived = last_of_list && (self.lies_apart(&fill.target) || fill.target.is_past_end());
+        let shared = self.linking.compare(&fill.target);
+        let apart = self.paging.lies_apart(&fill.target);
+        // The list now ends before the waiting page: deliver its rows, although their offset no longer exists.
+        let outlived = list_ended && (apart || fill.target.is_past_end());
         if outlived || self.adds_nothing(&fill.target) {
             self.deliver_all(fill.unlinked);
             self.deliver(fill.target);
             self.decide();
-            return;
-        }
-        if shared.links() || self.report.evidence.inversions > 0 {
+        } else if shared.links() || self.report.evidence.inversions > 0 {
             self.deliver_all(fill.unlinked);
             self.join(fill.target, shared);
             self.decide();
-            return;
+        } else {
+            fill.step = if apart && linked {
+                self.paging.link_step()
+            } else {
+                fill.step * 2
+            };
+            self.go_back(fill);
         }
-        fill.step = match self.lies_apart(&fill.target) && linked {
-            true => self.link_step(),
-            false => fill.step * 2,
-        };
-        self.go_back(fill);
     }
 
-    /// Nothing read so far is still in place: restart the chain with the page at the list's start.
+    /// Joins a fill if it links, and stores it otherwise; whether it shows the list's end.
+    fn join_fill(&mut self, fill: &mut Fill, page: PageArrival, shared: Shared) -> bool {
+        if !shared.links() || page.is_past_end() {
+            self.note_shared(&page, &shared);
+            fill.unlinked.push(page);
+            return false;
+        }
+        let short = page.received() < page.applied && page.total().is_none();
+        let last = page.ends_the_list() || (short && !self.list_end.had_more_below_limit());
+        let shown_to = page.end();
+        self.join(page, shared);
+        let ended = !self.list_end.is_open() && !self.promises_a_page();
+        // The list ended before the waiting page: rows from there on may be gone.
+        if fill.target.is_past_end() {
+            self.paging.end_at(shown_to);
+        }
+        last || (ended && !self.list_end.had_more_below_limit())
+    }
+
+    /// Nothing read so far is still in place: begin the order with the page at the list's start.
     fn begin_anew(&mut self, fill: Fill, start: PageArrival) {
-        self.beginnings += 1;
-        self.row_order = RowOrder::default();
+        self.linking.begin_anew();
         self.join(start, Shared::default());
         self.deliver_all(fill.unlinked);
         self.deliver(fill.target);
@@ -170,33 +177,60 @@ impl Sweep {
     fn give_up_link(&mut self, fill: Fill) {
         self.stage = Stage::Sweeping;
         self.deliver_all(fill.unlinked);
-        let offset = fill.target.offset;
-        let promised = self.totals.last.is_some_and(|total| total > offset);
-        if let Some(refusal) = fill
-            .target
-            .refusal
-            .as_ref()
-            .and_then(|error| error.status())
-            && promised
-            && self.last_full
-        {
+        let target = fill.target;
+        let promised = self.totals.last.is_some_and(|total| total > target.offset);
+        let status = target.refusal.as_ref().and_then(|error| error.status());
+        if let Some(status) = status.filter(|_| promised && self.paging.last_full()) {
             // 404 and 416 mark an end, however wrong the total; a bad request does not.
-            if !NOTHING_THERE.contains(&refusal) {
-                self.fail(fill.target);
+            if !NOTHING_THERE.contains(&status) {
+                self.failed = target.refusal;
+                self.stage = Stage::Over;
                 return;
             }
-            self.refused_at = Some((offset, refusal));
+            self.list_end
+                .note_refusal_below_total(target.offset, status);
         }
         self.report.evidence.missing_links += 1;
-        self.links_given_up += 1;
-        let shared = self.compare(&fill.target);
-        self.join(fill.target, shared);
+        self.linking.give_up();
+        let shared = self.linking.compare(&target);
+        self.join(target, shared);
         self.decide();
     }
+}
 
-    /// Ends the walk with a refusal that the end of the list does not explain.
-    fn fail(&mut self, refused: PageArrival) {
-        self.failed = refused.refusal;
-        self.stage = Stage::Over;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::walk::sweep::testing::rows;
+
+    fn fill(step: u64) -> Fill {
+        Fill {
+            target: rows(300, 99, 1_000),
+            step,
+            fruitless: 0,
+            reached: 198,
+            offset: None,
+            unlinked: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn fills_go_back_until_the_first_row() {
+        let mut fill = fill(100);
+        assert!(fill.go_back(150));
+        assert_eq!(fill.offset, Some(50));
+        assert!(fill.go_back(50));
+        assert_eq!(fill.offset, Some(0));
+        assert!(!fill.go_back(0));
+    }
+
+    #[test]
+    fn fills_that_bring_nothing_end() {
+        let mut fill = fill(1);
+        (1..FRUITLESS_FILLS).for_each(|_| fill.note(198, false));
+        assert!(fill.go_back(150));
+        fill.note(250, true);
+        (0..FRUITLESS_FILLS).for_each(|_| fill.note(250, false));
+        assert!(!fill.go_back(150));
     }
 }

@@ -1,355 +1,267 @@
-//! A page that arrived: linked to earlier ones, delivered to the reader, counted.
+//! The sweep: the next page in the list's order is placed, linked, delivered, and followed.
 
-use super::super::row_order::{LINK, Shared, content};
-use super::{OVERLAP, PageArrival, Stage, Sweep};
-use crate::core::api::Natural;
-use crate::core::decode::page::{Row, Unreadable};
-use crate::core::walk::WalkedPage;
+use super::super::row_order::{LINK, Shared};
+use super::paging::LINKABLE;
+use super::request::{Fetch, Request};
+use super::stall::Gain;
+use super::{PageArrival, Stage, Sweep};
 
-// The most vanished rows fetched by id in one walk.
-const MOST_LOOKED_UP: usize = 16;
-// After this many links in a row, a widened overlap becomes narrower again.
-const CLEAN_LINKS: u32 = 8;
-// After this many consecutive pages without new rows, the walk assumes that the list is going in
-// circles.
-const BARREN_PAGES: u32 = 10;
-// The same past the total,
-const BARREN_PAGES_PAST_TOTAL: u32 = 1;
-// and without a total: of two such pages, the second begins after all known rows.
-const BARREN_PAGES_WITHOUT_TOTAL: u32 = 2;
-// If pages have fewer rows, a missing link is not searched for.
-pub(super) const LINKABLE: u64 = 8;
-// A page with fewer new rows than this part of the longest page is scant.
-const SCANT: u64 = 8;
+// A walk adds one concurrent request for every this many pages read.
+const PAGES_PER_REQUEST: u64 = 4;
+
+/// What to do with the next page.
+enum Verdict {
+    Join,
+    /// It cannot be linked, and searching for the link is not worth it.
+    JoinUnlinked,
+    /// It waits for the pages that link it.
+    Hold,
+}
 
 impl Sweep {
+    /// The next page to request, unless enough are in flight.
+    pub(super) fn request_ahead(&mut self) -> Option<Request> {
+        let in_flight = self.in_flight.pages_ahead();
+        let concurrent_pages = u64::try_from(self.settings.concurrent_pages)
+            .unwrap_or(1)
+            .max(1);
+        if in_flight >= (self.proving.plain_pages() / PAGES_PER_REQUEST).clamp(1, concurrent_pages)
+        {
+            return None;
+        }
+        let offset = if in_flight == 0 {
+            self.next_offset()
+        } else {
+            let certain = !self.delivery.has_unnamed_rows()
+                && !self.stall.is_barren()
+                && self.next_to_prove_end().is_none();
+            if !certain || self.proving.left() <= in_flight {
+                return None;
+            }
+            self.paging.offset_ahead(self.totals.last)?
+        };
+        let (room, size) = (self.delivery.room(), self.settings.page_size);
+        let limit = self.paging.limit_for(room, in_flight, size)?;
+        self.paging.plan(offset, limit);
+        Some(self.in_flight.send_ahead(Fetch::Page { offset, limit }))
+    }
+
+    /// The offset of the next page.
+    fn next_offset(&self) -> u64 {
+        let special = || self.next_to_prove_end().or(self.may_be_hidden_behind());
+        if !self.paging.is_empty()
+            && let Some(offset) = special()
+        {
+            return offset;
+        }
+        let overlapping = !self.delivery.has_unnamed_rows() && !self.stall.is_barren();
+        self.paging.next_offset(overlapping)
+    }
+
+    /// Where more rows may follow an empty page: services whose pages are short anyway may omit
+    /// rows.
+    fn may_be_hidden_behind(&self) -> Option<u64> {
+        let offset = self.paging.after_empty_pages()?;
+        let promised = self.totals.last.is_some_and(|total| offset < total);
+        let hidden = self.list_end.had_more_after_short_page()
+            || self.delivery.known().is_empty()
+            || self.promises_a_page();
+        (hidden && promised && !self.list_end.was_refused()).then_some(offset)
+    }
+
     /// Joins the arrived pages that are next in order.
     pub(super) fn join_arrived(&mut self) {
         while matches!(self.stage, Stage::Sweeping)
-            && let Some(number) = self.ahead.front()
-            && let Some(arrived) = self.arrived.remove(number)
+            && let Some(page) = self.in_flight.next_in_order()
         {
-            self.ahead.pop_front();
-            self.sweep(arrived);
+            self.take_in_order(page);
         }
         if self.is_over() {
-            self.arrived.clear();
-            self.ahead.clear();
+            self.in_flight.clear();
         }
     }
 
-    pub(super) fn sweep(&mut self, mut arrived: PageArrival) {
-        let continues = self.continues_the_order(&arrived) || self.confirms_the_end(&arrived);
-        // Known rows may be read again; a page that the service sends for offsets past the end
-        // comes again unchanged.
-        let again = self.is_an_edge(&arrived) || self.repeats_the_last(&arrived);
-        let idle = self.barren_pages > 1 && self.last_idle && again;
-        match continues {
-            true => arrived.settle_in_place(),
-            false => self.settle(&mut arrived, idle.then_some(self.end)),
+    fn take_in_order(&mut self, mut page: PageArrival) {
+        let shared = self.place(&mut page);
+        match self.judge(&page, &shared) {
+            Verdict::Hold => return self.hold(page),
+            Verdict::JoinUnlinked => {
+                self.report.evidence.missing_links += 1;
+                if self.paging.longest_page() > LINK {
+                    self.linking.give_up();
+                }
+            }
+            Verdict::Join => {}
         }
-        let mut shared = self.compare(&arrived);
-        let elsewhere = self.cannot_lie_there(&arrived)
-            || self.is_a_small_list_again(&arrived)
-            || self.stood_far_ahead(&arrived, &shared);
-        if !continues && elsewhere {
-            arrived.put_past_end();
-            shared = self.compare(&arrived);
-        }
-        let first = self.last_offset.is_none();
-        let (before, now) = (self.totals.last, arrived.total());
-        // Unseen rows may have moved below the offset that returned nothing.
-        let shrank = matches!((before, now), (Some(before), Some(now)) if now < before);
-        // No link is needed: the page is past the end of the list.
-        let at_or_past = self.at_end || (arrived.offset >= self.end && !shrank);
-        // The same if known rows come instead of an empty page, unless the list became shorter.
-        let told = before.is_some() && now.is_some();
-        let instead = !arrived.rows.is_empty() && told && !shrank;
-        let instead = instead && (!arrived.elsewhere || self.ends_with_the_last_row(&arrived));
-        let past_end = arrived.is_past_end() && (at_or_past || instead);
-        let hopeless = !self.looks_behind(&arrived) && self.may_not_link(&arrived);
-        let promised = self.totals.last.is_some_and(|total| arrived.offset < total);
-        // A later total, from further back, distinguishes the end from a refusal.
-        if past_end && promised && self.last_full && arrived.refusal.is_some() {
-            self.hold(arrived);
-            return;
-        }
-        // Unless it is linked, the list's end does not show what was deleted before it.
-        let adds_nothing = self.adds_nothing(&arrived) && !arrived.ends_the_list();
-        let joins = first || past_end || shared.links() || adds_nothing;
-        if !joins && !hopeless {
-            self.hold(arrived);
-            return;
-        }
-        if !joins {
-            self.report.evidence.missing_links += 1;
-            self.links_given_up += u64::from(self.longest_page > LINK);
-        }
-        self.join(arrived, shared);
+        self.join(page, shared);
         self.decide();
     }
 
+    fn judge(&self, page: &PageArrival, shared: &Shared) -> Verdict {
+        let (before, now) = (self.totals.last, page.total());
+        // Unseen rows may have moved below the offset that returned nothing.
+        let shrank = matches!((before, now), (Some(before), Some(now)) if now < before);
+        // No link is needed: the page is past the end of the list.
+        let at_or_past = self.paging.at_end() || (page.offset >= self.paging.end() && !shrank);
+        // The same if known rows come instead of an empty page, unless the list became shorter.
+        let told = before.is_some() && now.is_some();
+        let instead = !page.rows.is_empty()
+            && told
+            && !shrank
+            && (!page.elsewhere || self.linking.ends_with_the_last_row(page));
+        let past_end = page.is_past_end() && (at_or_past || instead);
+        let promised = before.is_some_and(|total| page.offset < total);
+        // A later total, from further back, distinguishes the end from a refusal.
+        if past_end && promised && self.paging.last_full() && page.refusal.is_some() {
+            return Verdict::Hold;
+        }
+        // Unless it is linked, the list's end does not show what was deleted before it.
+        let adds_nothing = self.adds_nothing(page) && !page.ends_the_list();
+        if self.paging.is_empty() || past_end || shared.links() || adds_nothing {
+            Verdict::Join
+        } else if !self.looks_behind(page) && self.may_not_link(page) {
+            Verdict::JoinUnlinked
+        } else {
+            Verdict::Hold
+        }
+    }
+
     /// Whether a missing link is not worth searching for.
-    fn may_not_link(&self, arrived: &PageArrival) -> bool {
+    fn may_not_link(&self, page: &PageArrival) -> bool {
         self.report.evidence.inversions > 0
-            || self.unnamed_rows > 0
-            || arrived.rows.iter().any(|row| row.id.is_none())
-            || self.longest_page < LINKABLE
+            || self.delivery.has_unnamed_rows()
+            || page.has_unnamed_rows()
+            || self.paging.longest_page() < LINKABLE
     }
 
     /// Whether all of a page's rows are within what was read.
-    pub(super) fn adds_nothing(&self, arrived: &PageArrival) -> bool {
-        let within = arrived.offset + arrived.received() <= self.end;
-        within && !arrived.is_past_end() && self.holds_all(arrived)
+    pub(super) fn adds_nothing(&self, page: &PageArrival) -> bool {
+        let within = page.end() <= self.paging.end();
+        within && !page.is_past_end() && self.delivery.knows_all_of(page)
     }
 
-    pub(super) fn holds_all(&self, arrived: &PageArrival) -> bool {
-        let held = |id: i64| self.seen.contains(id.cast_unsigned());
-        arrived.rows.iter().all(|row| row.id.is_some_and(held))
-    }
-
-    /// How many known rows follow a page. Once the order has changed, their ranks do not tell.
-    fn pushed_back(&self, arrived: &PageArrival, shared: &Shared) -> u64 {
-        let end = arrived.offset + arrived.received() + shared.behind;
-        let past_total = arrived.total().is_some_and(|total| end > total);
-        match self.report.evidence.inversions {
-            0 if !past_total => shared.behind,
-            _ => 0,
+    /// How many known rows follow a page, because rows inserted before them have pushed them
+    /// further back; those are not read again.
+    fn pushed_back(&self, page: &PageArrival, shared: &Shared) -> u64 {
+        let cut_short = page.received() < page.applied && !self.list_end.had_more_below_limit();
+        let last = cut_short && page.total().is_none();
+        let end = page.end() + shared.behind;
+        let past_total = page.total().is_some_and(|total| end > total);
+        // Once the order has changed, the rows' ranks do not tell.
+        let unordered = self.report.evidence.inversions > 0;
+        if last || page.ends_the_list() || past_total || unordered {
+            0
+        } else {
+            shared.behind
         }
     }
 
-    pub(super) fn compare(&self, arrived: &PageArrival) -> Shared {
-        self.row_order
-            .compare(arrived.rows_in_place(), arrived.ends_the_list())
-    }
-
-    /// Adds a page to the chain and delivers its new rows.
-    pub(super) fn join(&mut self, arrived: PageArrival, shared: Shared) {
-        let first = self.last_offset.is_none();
-        let received = arrived.received();
-        let end_before = self.end;
-        let before = (!first).then_some(end_before);
-        let in_place = !arrived.is_past_end();
-        let answered = arrived.refusal.is_none();
-        self.note_shared(&arrived, &shared);
+    /// Adds a page to the row order and delivers its new rows.
+    pub(super) fn join(&mut self, page: PageArrival, shared: Shared) {
+        let first = self.paging.is_empty();
+        let end_before = self.paging.end();
+        self.note_shared(&page, &shared);
         if !first && shared.links() {
             self.report.evidence.links += 1;
-            let overlapped = self.end.saturating_sub(arrived.offset);
-            self.shifted |= shared.unchanged > overlapped;
-            self.clean_links += 1;
-            if self.clean_links >= CLEAN_LINKS {
-                self.clean_links = 0;
-                self.overlap = (self.overlap / 2).max(OVERLAP);
-            }
+            let overlapped = end_before.saturating_sub(page.offset);
+            self.linking.note_link(&shared, overlapped);
+            self.paging.note_link();
         }
-        if !arrived.is_past_end() || self.last_offset.is_none() {
-            // Rows inserted before them have pushed known rows further back; those are not read
-            // again.
-            let cut_short = received < arrived.applied && !self.shorter_then_more;
-            let last = cut_short && arrived.total().is_none();
-            let pushed_back = match last || arrived.ends_the_list() {
-                true => 0,
-                false => self.pushed_back(&arrived, &shared),
-            };
-            self.end = arrived.offset + received + pushed_back;
-            self.last_received = received;
-            self.last_reduced = arrived.reduced;
-            self.longest_page = self.longest_page.max(received);
-            self.last_full = received >= arrived.applied;
-            self.last_to_total = arrived.total() == Some(arrived.offset + received);
+        let pushed_back = self.pushed_back(&page, &shared);
+        self.paging.join(&page, pushed_back);
+        let end = self.paging.end();
+        let reached = page.total().is_some_and(|total| end >= total);
+        if page.received() < page.applied && !reached && !page.is_past_end() {
+            self.list_end.note_short_page();
         }
-        let total = arrived.total();
-        let reached = total.is_some_and(|total| self.end >= total);
-        self.at_end = match arrived.is_past_end() {
-            false => arrived.ends_the_list(),
-            // The page before it must have ended the list by its own total, since rows may be
-            // deleted.
-            true => {
-                let confirmed = self.last_to_total && total == Some(self.end);
-                self.at_end || (confirmed && !arrived.elsewhere)
-            }
-        };
-        self.short_pages |= received < arrived.applied && !reached && !arrived.is_past_end();
-        if arrived.offset == 0 {
-            self.first_row = arrived.rows.first().and_then(|row| row.id);
+        self.linking.note_first_row(&page);
+        let repeated = self.linking.replace_previous_page(&page);
+        let probes = self.looks_behind(&page);
+        let before = (!first).then_some(end_before);
+        self.list_end.note_page(&page, &shared, end, before, probes);
+        let whole = first && page.is_whole();
+        // A list that fits in one response needs no order.
+        if !(whole && self.paging.at_end()) {
+            self.linking.join(&page);
         }
-        if first || !arrived.is_past_end() {
-            self.last_offset = Some(arrived.offset);
-            self.empty_to = None;
+        let gain = self.gain(&page, end_before, repeated);
+        if page.refusal.is_some() {
+            self.list_end.note_refusal();
         }
-        if arrived.is_past_end() && arrived.offset <= self.empty_to.unwrap_or(self.end) {
-            // Twice as far each time: a whole block may be omitted.
-            let gone_over = arrived.offset.saturating_sub(self.end);
-            self.empty_to = Some(arrived.offset.saturating_add(1 + gone_over));
+        let received = page.received();
+        let fresh = self.deliver(page);
+        if whole && fresh == received {
+            self.counting.note_whole_list();
         }
-        let came_again = self.came_again(&arrived);
-        self.note_end(&arrived, &shared, before);
-        let unnamed = arrived.rows.iter().any(|row| row.id.is_none());
-        let whole = first && arrived.is_whole();
+        let gain = Gain { fresh, ..gain };
+        if gain.is_new() {
+            self.list_end.note_more();
+        }
+        self.stall.note(&gain);
+    }
+
+    /// What a page that was just joined brings, except for its new rows.
+    fn gain(&self, page: &PageArrival, end_before: u64, repeated: bool) -> Gain {
+        let past_end = page.is_past_end();
+        let end = self.paging.end();
         // Inserted rows pushed known ones back, as long as the total promises more.
-        let full = received >= arrived.applied;
-        let more = full || total.is_none_or(|total| self.end < total);
-        let advance = self.end.saturating_sub(end_before);
-        let read_before = arrived.offset + received < end_before;
-        let passes = in_place && answered && more && !came_again && !arrived.strayed;
-        let passes = passes && (read_before || advance > 0);
-        self.last_idle = !in_place || came_again;
-        // A list that fits in one response needs no chain.
-        if !(whole && self.at_end) {
-            self.row_order.join(arrived.rows_in_place());
+        let full = page.received() >= page.applied;
+        let more = full || page.total().is_none_or(|total| end < total);
+        let advance = end.saturating_sub(end_before);
+        let rereads = page.end() < end_before;
+        let usable = !past_end && page.refusal.is_none() && !repeated && !page.strayed;
+        let longest = self.paging.longest_page();
+        Gain {
+            fresh: 0,
+            unnamed: page.has_unnamed_rows(),
+            past_end,
+            repeated,
+            goes_on: usable && more && (rereads || advance > 0),
+            rereads,
+            advance,
+            usual: if page.reduced {
+                longest.min(page.applied)
+            } else {
+                longest
+            },
         }
-        let usual = match arrived.reduced {
-            true => self.longest_page.min(arrived.applied),
-            false => self.longest_page,
-        };
-        let fresh = self.deliver(arrived);
-        self.held_it_all |= whole && fresh == received;
-        if (fresh > 0 && in_place) || (unnamed && !came_again) {
-            self.short_then_more |= self.short_pages;
-            self.barren_pages = 0;
-        } else if passes {
-            self.barren_pages = 0;
-        } else {
-            self.barren_pages += 1;
-        }
-        // A refused offset means that nothing can come from there.
-        self.refused |= !answered;
-        if unnamed
-            || (passes && (advance * SCANT >= usual || read_before))
-            || fresh * SCANT >= usual
-        {
-            self.scant_pages = 0;
-        } else {
-            self.scant_pages += 1;
-        }
-    }
-
-    /// Whether a page with this many new rows counts as one of the list's regular pages.
-    pub(super) fn is_full(&self, fresh: u64) -> bool {
-        fresh > 0 && fresh * 2 >= self.longest_page.saturating_sub(self.shared_rows())
-    }
-
-    /// A plain loop would have sent one request for each full page, and one for the last.
-    pub(super) fn count_proof(&mut self) {
-        let others = self.answers.saturating_sub(self.plain_pages + 1);
-        self.report.evidence.proving_requests = others;
     }
 
     /// Records what a page shows of the list's order and size, wherever it is joined.
-    pub(super) fn note_shared(&mut self, arrived: &PageArrival, shared: &Shared) {
+    pub(super) fn note_shared(&mut self, page: &PageArrival, shared: &Shared) {
         let evidence = &mut self.report.evidence;
         evidence.inversions += shared.inversions;
         evidence.rows_moved += shared.moved;
-        self.strayed |= arrived.strayed;
-        for id in &shared.vanished {
-            let askable = Natural::new("id", *id).is_ok();
-            if !askable || self.looked_up.contains(id) {
-                continue;
+        self.linking.note_offset(page);
+        let content_of = |id| self.linking.content_of(id);
+        self.look_ups.note(&shared.vanished, content_of);
+        if page.refusal.is_none() {
+            let end = (!page.is_past_end()).then(|| page.end());
+            self.totals.take(page.said_total, end);
+            if self.paging.is_empty() {
+                self.report.total_first = page.said_total;
             }
-            if self.looked_up.len() < MOST_LOOKED_UP {
-                self.looked_up.insert(*id);
-                // The text at its old place; a later page may show the row elsewhere with another
-                // text.
-                let content = self.row_order.content_of(*id);
-                self.vanished.push_back((*id, content.unwrap_or_default()));
-            } else {
-                self.not_looked_up += 1;
-            }
-        }
-        if arrived.refusal.is_none() {
-            let end = (!arrived.is_past_end()).then(|| arrived.offset + arrived.received());
-            self.totals.take(arrived.said_total, end);
-            if self.last_offset.is_none() {
-                self.report.total_first = arrived.said_total;
-            }
-            self.report.total_last = arrived.said_total;
+            self.report.total_last = page.said_total;
         }
     }
 
-    /// Whether a page repeats the previous one; if so, it replaces it.
-    pub(super) fn came_again(&mut self, arrived: &PageArrival) -> bool {
-        if arrived.rows.is_empty() {
-            return false;
-        }
-        let again = self.repeats_the_last(arrived);
-        self.rows_before = names(arrived).collect();
-        again
-    }
-
-    /// Whether a page repeats the previous one, row for row; either may be shorter.
-    fn repeats_the_last(&self, arrived: &PageArrival) -> bool {
-        let same = names(arrived)
-            .zip(&self.rows_before)
-            .all(|(now, before)| now == *before);
-        // Rows that could not be read cannot be compared.
-        let read = |row: &Row| row.unreadable != Some(Unreadable::TooLarge);
-        let compared = !arrived.rows.is_empty() && !self.rows_before.is_empty();
-        same && compared && arrived.rows.iter().all(read)
-    }
-
-    /// Queues a page for the reader without rows that were delivered before; returns how many are
-    /// new.
-    pub(super) fn deliver(&mut self, arrived: PageArrival) -> u64 {
-        let mut rows: Vec<Row> = Vec::with_capacity(arrived.rows.len());
-        let shorter = arrived.is_shorter_than_it_says();
-        let strayed = arrived.strayed;
-        let to = arrived.offset + arrived.rows.len() as u64;
-        let mut fresh = 0_u64;
-        for row in arrived.rows {
-            match row.id {
-                None => self.unnamed_rows += 1,
-                Some(id) if self.seen.insert(id.cast_unsigned()) => fresh += 1,
-                Some(_) => {
-                    self.report.repeats += 1;
-                    continue;
-                }
-            }
-            self.unreadable.take(arrived.offset, &row);
-            self.report.odd_values += row.odd_values;
-            self.report.unreadable_rows += u64::from(row.unreadable.is_some());
-            rows.push(row);
-        }
-        self.report.distinct += fresh;
+    /// Delivers a page's new rows, and counts the page; returns how many are new.
+    pub(super) fn deliver(&mut self, page: PageArrival) -> u64 {
         // Pages of passes after the sweep, and pages from another offset, count as proving
         // requests.
-        let sweeping = matches!(self.stage, Stage::Sweeping) && !strayed;
+        let sweeping = matches!(self.stage, Stage::Sweeping) && !page.strayed;
+        let below_limit = page.is_shorter_than_it_says();
+        let to = page.offset + page.rows.len() as u64;
+        let timing = page.timing;
+        let delivered = self.delivery.deliver(page, &mut self.report);
+        let fresh = delivered.fresh;
         if sweeping {
-            self.shorter_then_more |= self.shorter_pages && fresh > 0;
-            self.shorter_pages |= shorter;
+            self.list_end.note_below_limit(below_limit, fresh > 0);
+            let regular = self.paging.is_regular(fresh);
+            self.proving.note_page(to, delivered.unnamed, regular);
         }
-        let first_or_nameless = self.plain_pages == 0 || rows.iter().any(|row| row.id.is_none());
-        // Offsets that are read again, from the start or going back, count once.
-        let plain = first_or_nameless || (self.is_full(fresh) && to > self.plain_to);
-        if sweeping && plain {
-            self.plain_pages += 1;
-            self.plain_to = to;
-        }
-        if fresh > 0 {
-            self.fresh_pages += 1;
-            let [last, _] = self.last_fresh;
-            self.last_fresh = [arrived.order.taken, last];
-        }
-        if self
-            .latest
-            .is_none_or(|latest| latest.taken_before <= arrived.order.taken_before)
-            && arrived.said_total.is_some()
-        {
-            self.latest = Some(arrived.order);
-        }
-        self.cut_to_max_items(&mut rows);
-        let Some(sent) = arrived.sent else {
-            return fresh;
-        };
-        self.ready.push_back(WalkedPage {
-            limit: arrived.said_limit,
-            offset: arrived.said_offset,
-            total: arrived.said_total,
-            rows,
-            user_id: self.user_id(),
-            counts: self.report.counts(),
-            sent,
-            checkpoint: None,
-        });
+        self.counting.note_page(timing, fresh);
+        self.end_at_max_items();
         fresh
     }
 
@@ -358,48 +270,64 @@ impl Sweep {
         if self.cut {
             return;
         }
-        if !self.ahead.is_empty() {
-            self.mark_checkpoint();
-            return;
-        }
-        let reached = self.totals.last.is_some_and(|total| self.end >= total);
-        let confirmed = self.at_end && (!self.short_pages || self.barren_pages > 0);
-        let past_end = reached && !self.last_full && !self.short_pages;
-        let bound = match self.totals.last {
-            None if self.last_idle => BARREN_PAGES_WITHOUT_TOTAL,
-            None => BARREN_PAGES,
-            Some(_) if reached => BARREN_PAGES_PAST_TOTAL,
-            Some(_) => BARREN_PAGES,
-        };
-        if self.next_to_prove_end().is_some() && self.proving_left() > 0 {
-            self.mark_checkpoint();
-            return;
-        }
-        let next = self.next_offset();
-        let stuck = self.last_offset.is_some_and(|last| next <= last)
-            || self.empty_to.is_some_and(|empty_to| next < empty_to);
-        let circles = self.barren_pages >= bound || self.scant_pages >= BARREN_PAGES;
-        let ended = self.end_is_proved();
-        if confirmed || past_end || ended || stuck || circles || self.proving_left() == 0 {
+        if self.in_flight.pages_ahead() == 0 && self.is_swept() {
             self.close();
         } else {
             self.mark_checkpoint();
         }
     }
 
+    /// Whether no page is left to sweep.
+    fn is_swept(&self) -> bool {
+        let left = self.proving.left() > 0;
+        if self.next_to_prove_end().is_some() && left {
+            return false;
+        }
+        let total = self.totals.last;
+        let reached = total.is_some_and(|total| self.paging.end() >= total);
+        let short_pages = self.list_end.had_short_pages();
+        let confirmed = self.paging.at_end() && (!short_pages || self.stall.is_barren());
+        let past_end = reached && !self.paging.last_full() && !short_pages;
+        confirmed
+            || past_end
+            || self.end_is_proved()
+            || self.paging.is_stuck_at(self.next_offset())
+            || self.stall.is_over(total.is_some(), reached)
+            || !left
+    }
+
     /// Adds a checkpoint to the last page; a resumed walk requests again what is in flight.
     fn mark_checkpoint(&mut self) {
         if self.settings.checkpoints {
             let checkpoint = self.checkpoint();
-            if let Some(page) = self.ready.back_mut() {
+            if let Some(page) = self.delivery.last_page() {
                 page.checkpoint = Some(Box::new(checkpoint));
             }
         }
     }
-}
 
-/// The ids of a page's rows, or the content hash of rows without one.
-fn names(arrived: &PageArrival) -> impl Iterator<Item = u64> {
-    let name = |row: &Row| row.id.map_or_else(|| content(row), i64::cast_unsigned);
-    arrived.rows.iter().map(name)
+    /// The offset of the next page while the end of the list is being proved.
+    pub(super) fn next_to_prove_end(&self) -> Option<u64> {
+        let linkable = self.paging.longest_page() > LINK
+            && !self.delivery.has_unnamed_rows()
+            && self.report.evidence.inversions == 0
+            && !self.promises_a_page();
+        self.list_end
+            .next_offset(self.paging.end())
+            .filter(|_| linkable)
+    }
+
+    /// Whether this page was requested to show that nothing follows.
+    pub(super) fn looks_behind(&self, page: &PageArrival) -> bool {
+        self.list_end.is_short() && self.next_to_prove_end() == Some(page.offset)
+    }
+
+    /// Whether the end is proved without the total.
+    pub(super) fn end_is_proved(&self) -> bool {
+        self.list_end.is_proved() && !self.promises_a_page()
+    }
+
+    pub(super) fn promises_a_page(&self) -> bool {
+        self.paging.lacks_a_page(self.totals.last)
+    }
 }

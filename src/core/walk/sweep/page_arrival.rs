@@ -1,64 +1,15 @@
-//! A walk's requests, their responses, and a page as it arrived.
+//! A page as it arrived.
 
 use roaring::RoaringTreemap;
 
-use crate::core::api::Limit;
+use super::request::{Fetch, Request};
 use crate::core::client::{Read, Sent};
 use crate::core::decode::page::{Page, Row};
 use crate::core::error::Error;
 
-/// What a walk requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WalkRequest {
-    Page {
-        offset: u64,
-        limit: Limit,
-    },
-    /// One row by its id.
-    Row {
-        id: i64,
-    },
-}
-
-/// A request of a walk.
-#[derive(Debug, Clone, Copy)]
-pub struct Ask {
-    pub number: u64,
-    pub request: WalkRequest,
-    /// The number of responses taken when it was sent: those are from earlier instants.
-    pub(super) taken_before: u64,
-}
-
-/// The response to a request.
-#[derive(Debug)]
-pub enum Answer {
-    Page(Read<Page>),
-    /// The service refused the offset, as it may past the end of the list.
-    PastEnd(Error),
-    /// The service refused a request that was only for proof.
-    Unanswered(Error),
-    /// The row as JSON; `None` if no row has that id.
-    Row {
-        row: Option<String>,
-        sent: Sent,
-    },
-}
-
-impl Answer {
-    /// How many requests it took.
-    pub fn requests(&self) -> u64 {
-        let attempts = match self {
-            Self::Page(read) => &read.sent.attempts,
-            Self::PastEnd(refusal) | Self::Unanswered(refusal) => &refusal.attempts,
-            Self::Row { sent, .. } => &sent.attempts,
-        };
-        attempts.len() as u64
-    }
-}
-
 /// When a response was requested and taken, counted in responses taken.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Order {
+pub(super) struct Timing {
     pub taken: u64,
     pub taken_before: u64,
     pub total: Option<i64>,
@@ -77,7 +28,7 @@ pub(super) struct PageArrival {
     pub said_total: Option<i64>,
     /// The error, if the offset was refused.
     pub refusal: Option<Error>,
-    /// By its own account, it came from an offset other than the requested one,
+    /// The page states another offset than the requested one,
     pub elsewhere: bool,
     /// and had rows from there.
     pub strayed: bool,
@@ -86,14 +37,14 @@ pub(super) struct PageArrival {
     pub reduced: bool,
     /// `None` if the offset was refused.
     pub sent: Option<Sent>,
-    pub order: Order,
+    pub timing: Timing,
     past_end: bool,
 }
 
 impl PageArrival {
     /// `None` if the request was not for a page.
-    pub fn page(ask: &Ask, taken: u64, read: Read<Page>) -> Option<Self> {
-        let WalkRequest::Page { offset, limit } = ask.request else {
+    pub fn page(request: &Request, taken: u64, read: Read<Page>) -> Option<Self> {
+        let Fetch::Page { offset, limit } = request.fetch else {
             return None;
         };
         let Read { value: page, sent } = read;
@@ -115,9 +66,9 @@ impl PageArrival {
             repaired_text: page.text.repaired,
             reduced: page.reduced_to.is_some(),
             sent: Some(sent),
-            order: Order {
+            timing: Timing {
                 taken,
-                taken_before: ask.taken_before,
+                taken_before: request.taken_before,
                 total: page.total,
             },
             past_end: false,
@@ -125,8 +76,8 @@ impl PageArrival {
     }
 
     /// `None` if the request was not for a page.
-    pub fn past_end(ask: &Ask, taken: u64, refusal: Error) -> Option<Self> {
-        let WalkRequest::Page { offset, limit } = ask.request else {
+    pub fn past_end(request: &Request, taken: u64, refusal: Error) -> Option<Self> {
+        let Fetch::Page { offset, limit } = request.fetch else {
             return None;
         };
         Some(Self {
@@ -142,9 +93,9 @@ impl PageArrival {
             repaired_text: 0,
             reduced: false,
             sent: None,
-            order: Order {
+            timing: Timing {
                 taken,
-                taken_before: ask.taken_before,
+                taken_before: request.taken_before,
                 total: None,
             },
             past_end: true,
@@ -192,19 +143,21 @@ impl PageArrival {
 
     /// The rows that lie at the requested offset.
     pub fn rows_in_place(&self) -> &[Row] {
-        match self.is_past_end() {
-            true => &[],
-            false => &self.rows,
-        }
+        if self.is_past_end() { &[] } else { &self.rows }
     }
 
     pub fn received(&self) -> u64 {
         self.rows_in_place().len() as u64
     }
 
+    /// Where its rows end.
+    pub fn end(&self) -> u64 {
+        self.offset + self.received()
+    }
+
     /// Whether it ends where its total says that the list does, with room left for more rows.
     pub fn ends_the_list(&self) -> bool {
-        self.received() < self.applied && self.total() == Some(self.offset + self.received())
+        self.received() < self.applied && self.total() == Some(self.end())
     }
 
     /// Whether it has fewer rows than the limit that the service reports.
@@ -224,5 +177,10 @@ impl PageArrival {
     /// Whether it holds all rows that its total counts.
     pub fn is_whole(&self) -> bool {
         self.offset == 0 && !self.strayed && self.total() == Some(self.rows.len() as u64)
+    }
+
+    /// Whether a row has no id.
+    pub fn has_unnamed_rows(&self) -> bool {
+        self.rows.iter().any(|row| row.id.is_none())
     }
 }

@@ -4,58 +4,73 @@ use super::super::row_order::Shared;
 use super::{PageArrival, Sweep};
 
 impl Sweep {
+    /// Decides whether a page lies at the requested offset, and compares it with earlier ones.
+    pub(super) fn place(&self, page: &mut PageArrival) -> Shared {
+        let continues = self.linking.continues_at(self.paging.end(), page)
+            || (self.confirms_the_end(page) && self.linking.links_anyway(page));
+        if continues {
+            page.settle_in_place();
+            return self.linking.compare(page);
+        }
+        // Known rows may be read again; a page that the service sends for offsets past the end
+        // comes again unchanged.
+        let again = self.linking.is_an_edge(page) || self.linking.repeats_previous_page(page);
+        let idle = self.stall.is_idle() && again;
+        self.settle(page, idle.then(|| self.paging.end()));
+        let shared = self.linking.compare(page);
+        let elsewhere = self.cannot_lie_there(page)
+            || self.is_a_small_list_again(page)
+            || self.was_far_ahead(page, &shared);
+        if !elsewhere {
+            return shared;
+        }
+        page.put_past_end();
+        self.linking.compare(page)
+    }
+
+    /// Decides whether a page lies past the end; see [`PageArrival::settle`].
+    pub(super) fn settle(&self, page: &mut PageArrival, end: Option<u64>) {
+        page.settle(self.delivery.known(), end, self.linking.is_an_edge(page));
+    }
+
     /// Whether a page of known rows lies so far back that the list would have to end after its
     /// total.
-    pub(super) fn cannot_lie_there(&self, arrived: &PageArrival) -> bool {
-        let end = arrived.offset + arrived.received();
-        let past_total = arrived.total().is_some_and(|total| end > total);
-        arrived.offset > 0 && past_total && self.holds_all(arrived) && self.is_an_edge(arrived)
+    fn cannot_lie_there(&self, page: &PageArrival) -> bool {
+        let past_total = page.total().is_some_and(|total| page.end() > total);
+        page.offset > 0
+            && past_total
+            && self.delivery.knows_all_of(page)
+            && self.linking.is_an_edge(page)
     }
 
     /// Whether a one-page list without a total was sent again instead of an empty page.
-    pub(super) fn is_a_small_list_again(&self, arrived: &PageArrival) -> bool {
-        let whole = arrived.received() > 0 && arrived.received() < arrived.applied;
-        let behind = arrived.offset > 0 && arrived.offset >= self.end;
-        behind && whole && arrived.total().is_none() && self.is_an_edge(arrived)
+    fn is_a_small_list_again(&self, page: &PageArrival) -> bool {
+        let whole = page.received() > 0 && page.received() < page.applied;
+        let behind = page.offset > 0 && page.offset >= self.paging.end();
+        behind && whole && page.total().is_none() && self.linking.is_an_edge(page)
     }
 
     /// Whether the page's rows were a page or more further ahead, though nothing shows that as many
     /// were added since. Services that send their first page for offsets past the end do so after
     /// deletes, too.
-    pub(super) fn stood_far_ahead(&self, arrived: &PageArrival, shared: &Shared) -> bool {
-        let past_end = match arrived.total() {
+    fn was_far_ahead(&self, page: &PageArrival, shared: &Shared) -> bool {
+        let past_end = match page.total() {
             Some(total) => {
                 let shrank = self.totals.last.is_some_and(|before| total < before);
-                shrank && arrived.offset >= total
+                shrank && page.offset >= total
             }
-            None => self.is_an_edge(arrived),
+            None => self.linking.is_an_edge(page),
         };
-        let came = self.longest_page + self.totals.grown();
-        arrived.offset > 0 && past_end && shared.behind >= came.max(1)
+        let came = self.paging.longest_page() + self.totals.grown();
+        page.offset > 0 && past_end && shared.behind >= came.max(1)
     }
 
-    /// Decides whether a page lies past the end; see [`PageArrival::settle`].
-    pub(super) fn settle(&self, arrived: &mut PageArrival, end: Option<u64>) {
-        arrived.settle(&self.seen, end, self.is_an_edge(arrived));
-    }
-
-    /// Whether a page begins with the list's first row or ends with its last, like the pages that
-    /// some services send for offsets past the end.
-    pub(super) fn is_an_edge(&self, arrived: &PageArrival) -> bool {
-        let first = arrived.rows.first().and_then(|row| row.id);
-        first.is_none() || first == self.first_row || self.ends_with_the_last_row(arrived)
-    }
-
-    /// Whether a page ends with the last row that was read of the list.
-    pub(super) fn ends_with_the_last_row(&self, arrived: &PageArrival) -> bool {
-        let last = arrived.rows.last().and_then(|row| row.id);
-        last.is_none() || last == self.row_order.before_end(1)
-    }
-
-    /// Whether a page begins with the row that was at its offset before.
-    pub(super) fn continues_the_order(&self, arrived: &PageArrival) -> bool {
-        let overlapped = self.end.saturating_sub(arrived.offset);
-        let first = arrived.rows.first().and_then(|row| row.id);
-        overlapped > 0 && first.is_some() && self.row_order.before_end(overlapped) == first
+    /// Whether this page was requested to show that the last rows are still in the same place,
+    /// perhaps pushed back by rows inserted before them.
+    fn confirms_the_end(&self, page: &PageArrival) -> bool {
+        let said = page.said_offset.map(u64::try_from);
+        said.is_none_or(|said| said == Ok(page.offset))
+            && self.list_end.has_nothing_after()
+            && self.next_to_prove_end() == Some(page.offset)
     }
 }

@@ -4,54 +4,57 @@ use super::{Stage, Sweep};
 use crate::core::api::List;
 use crate::core::report::Certificate;
 
+/// Reasons for doubt, in words.
+#[derive(Default)]
+struct Doubts(Vec<String>);
+
+impl Doubts {
+    fn add_if(&mut self, holds: bool, words: impl Into<String>) {
+        if holds {
+            self.0.push(words.into());
+        }
+    }
+}
+
 impl Sweep {
     /// One response held the whole list.
     pub(super) fn is_snapshot(&self) -> bool {
-        self.held_it_all
-            && self.at_end
-            && self.fresh_pages <= 1
+        self.counting.is_in_one_response()
+            && self.paging.at_end()
             && self.totals.constant()
-            && !self.strayed
-            && !self.unreadable.any()
+            && !self.linking.strayed()
+            && !self.delivery.unreadable().any()
             && self.report.evidence.inversions == 0
     }
 
     /// Messages are only added, and a response later than all known rows counts as many.
     pub(super) fn is_counted(&self) -> bool {
         let totals = &self.totals;
+        let known = self.report.distinct;
         let of_messages = matches!(self.list, List::Messages { .. });
-        let as_many = totals.last == Some(self.report.distinct);
-        let honest = !totals.fell && !totals.too_small && !totals.missing && !self.strayed;
+        let honest = !totals.fell && !totals.too_small && !totals.missing;
         of_messages
-            && as_many
+            && totals.last == Some(known)
             && honest
-            && !self.unreadable.any()
+            && !self.linking.strayed()
+            && !self.delivery.unreadable().any()
             && !self.total_disagrees()
-            && self.is_counted_late()
+            && (totals.constant() || self.counting.is_late(known))
     }
 
-    /// Whether the last total is from an instant after all rows had come, or never differed.
-    fn is_counted_late(&self) -> bool {
-        let [last, before] = self.last_fresh;
-        self.totals.constant()
-            || self.latest.is_some_and(|latest| {
-                let fresh = if last == latest.taken { before } else { last };
-                fresh <= latest.taken_before
-                    && latest.total.and_then(|total| u64::try_from(total).ok())
-                        == Some(self.report.distinct)
-            })
+    /// Whether the last page ends the list, whatever the totals of other pages say.
+    fn ends_linked(&self) -> bool {
+        self.end_is_proved() || self.list_end.is_at_total()
+    }
+
+    /// Whether the end is proved, but the total disagrees.
+    pub(super) fn total_disagrees(&self) -> bool {
+        self.list_end.has_other_total() && self.end_is_proved()
     }
 
     /// Records how many more rows the last total counts than are known.
     pub fn note_short(&mut self) {
         self.report.evidence.rows_short = self.totals.short(self.report.distinct);
-    }
-
-    /// Deleted rows still count as held: once the total fell, it does not tell what is missing.
-    fn note_unknown(&mut self) {
-        if self.totals.fell {
-            self.report.evidence.rows_short = None;
-        }
     }
 
     pub(super) fn certify(&mut self) {
@@ -68,7 +71,11 @@ impl Sweep {
         } else if doubts.is_empty() {
             self.report.certify(Certificate::Linked);
         } else {
-            self.note_unknown();
+            // Deleted rows still count as held: once the total fell, it does not tell what is
+            // missing.
+            if self.totals.fell {
+                self.report.evidence.rows_short = None;
+            }
             let reason = format!("{}; {}", self.shortfall(), doubts.join("; "));
             self.report.doubt(reason);
         }
@@ -76,120 +83,129 @@ impl Sweep {
 
     /// Reasons why the pages may not be linked.
     pub(super) fn doubts(&self) -> Vec<String> {
+        let mut doubts = Doubts::default();
+        self.doubt_order(&mut doubts);
+        self.doubt_requests(&mut doubts);
+        self.doubt_end(&mut doubts);
+        doubts.0
+    }
+
+    /// Doubts whether the rows kept their order.
+    fn doubt_order(&self, doubts: &mut Doubts) {
         let evidence = &self.report.evidence;
-        let totals = &self.totals;
-        let short = totals.short(self.report.distinct);
-        let unexplained = short.is_some_and(|short| short > totals.grown());
-        let ends_linked = self.ends_linked();
-        let mut doubts = Vec::new();
-        let mut doubt = |holds: bool, words: String| {
-            if holds {
-                doubts.push(words);
-            }
-        };
-        doubt(self.unreadable.any(), self.unreadable.in_words());
-        doubt(
-            self.strayed,
-            "a page came from another offset than asked for".to_owned(),
+        let unreadable = self.delivery.unreadable();
+        doubts.add_if(unreadable.any(), unreadable.in_words());
+        doubts.add_if(
+            self.linking.strayed(),
+            "a page came from another offset than requested",
         );
-        doubt(
+        doubts.add_if(
             evidence.inversions > 0,
             format!(
                 "the order changed between requests (seen {} times)",
                 evidence.inversions
             ),
         );
-        doubt(
-            self.untraced_moves > 0,
+        let untraced = self.look_ups.untraced_moves();
+        doubts.add_if(
+            untraced > 0,
             format!(
-                "{} moved and nothing in them says so",
-                rows(self.untraced_moves, "has", "have")
+                "{} moved with unchanged content",
+                rows(untraced, "has", "have")
             ),
         );
-        doubt(
+        doubts.add_if(
             evidence.missing_links > 0,
-            format!("{} with those before", pages(evidence.missing_links)),
+            format!("{} with the pages before", pages(evidence.missing_links)),
         );
-        doubt(
-            self.found_again > 0,
+    }
+
+    /// Doubts from what other requests found, and from those that were not sent or not answered.
+    fn doubt_requests(&self, doubts: &mut Doubts) {
+        let found = self.passes.found();
+        doubts.add_if(
+            found > 0,
+            format!("another pass found {}", rows(found, "more", "more")),
+        );
+        let found = self.report.evidence.rows_found_by_id;
+        doubts.add_if(
+            found > 0,
             format!(
-                "another pass found {}",
-                rows(self.found_again, "more", "more")
+                "{} found by fetching ids between the known ones",
+                rows(found, "was", "were")
             ),
         );
-        doubt(
-            evidence.rows_found_by_id > 0,
+        let vanished = self.look_ups.unexplained(self.totals.fallen());
+        doubts.add_if(
+            vanished > 0,
             format!(
-                "{} found by looking up ids between those held",
-                rows(evidence.rows_found_by_id, "was", "were")
+                "{} no longer listed and not fetched by id",
+                rows(vanished, "was", "were")
             ),
         );
-        let not_asked = self.not_looked_up + self.vanished.len() as u64;
-        // As many rows as the total fell by may well be gone.
-        let vanished = self.looked_up.len() as u64 + self.not_looked_up;
-        doubt(
-            not_asked > 0 && totals.fallen() < vanished,
-            format!(
-                "{} no longer shown and not asked for by id",
-                rows(not_asked, "was", "were")
-            ),
+        let refusals = self.passes.refusals();
+        doubts.add_if(
+            refusals > 0,
+            format!("{refusals} requests for proof were refused"),
         );
-        doubt(
-            self.unanswered > 0,
-            format!("{} requests for proof were refused", self.unanswered),
-        );
-        if let Some((offset, status)) = self.refused_at {
-            doubt(
+        if let Some((offset, status)) = self.list_end.refused_below_total() {
+            doubts.add_if(
                 true,
                 format!("offset {offset} was refused with status {status}"),
             );
         }
-        doubt(
-            totals.too_small && !ends_linked,
-            "there are more rows than the total says".to_owned(),
+    }
+
+    /// Doubts whether the list ended where the rows do.
+    fn doubt_end(&self, doubts: &mut Doubts) {
+        let totals = &self.totals;
+        let at_end = self.paging.at_end();
+        let linked = self.ends_linked();
+        let told = totals.last.is_some();
+        doubts.add_if(
+            totals.too_small && !linked,
+            "there are more rows than the total says",
         );
-        let before_total = totals.last.is_some_and(|total| total > self.end);
-        let end = match before_total {
-            true => "the rows end before the total does",
-            false => "no page ended just where its total says that the list does",
-        };
-        doubt(
-            !self.at_end && totals.last.is_some() && !totals.too_small && !ends_linked,
-            end.to_owned(),
+        let before_total = totals.last.is_some_and(|total| total > self.paging.end());
+        doubts.add_if(
+            !at_end && told && !totals.too_small && !linked,
+            if before_total {
+                "the rows end before the total does"
+            } else {
+                "no page ended exactly at the total"
+            },
         );
-        doubt(
-            totals.missing && totals.last.is_some() && !ends_linked,
-            "some responses gave no total".to_owned(),
+        doubts.add_if(
+            totals.missing && told && !linked,
+            "some responses gave no total",
         );
-        doubt(
-            totals.last.is_none() && !ends_linked,
-            "nothing says where the list ends".to_owned(),
+        doubts.add_if(!told && !linked, "nothing says where the list ends");
+        let short = totals.short(self.report.distinct);
+        let unexplained = short.is_some_and(|short| short > totals.grown());
+        doubts.add_if(
+            unexplained && at_end && !self.total_disagrees(),
+            "the list grew by less than that meanwhile",
         );
-        doubt(
-            unexplained && self.at_end && !self.total_disagrees(),
-            "nothing that came meanwhile explains it".to_owned(),
-        );
-        doubts
     }
 
     /// How many rows a walk is short by.
     fn shortfall(&self) -> String {
         let held = self.report.distinct;
         match self.report.total_last {
-            None => format!("{held} rows are held, and the service gave no total"),
+            None => format!("{held} rows were read, and the service gave no total"),
             Some(total) => {
                 let held = i64::try_from(held).unwrap_or(i64::MAX);
                 match total.saturating_sub(held) {
-                    0 => format!("{held} rows are held, as many as the total"),
+                    0 => format!("{held} rows were read, as many as the total"),
                     short @ 1.. => {
-                        format!("{held} rows are held of a total of {total}: {short} short")
+                        format!("{held} rows were read of a total of {total}: {short} short")
                     }
                     _ if self.totals.fell => format!(
-                        "{held} rows are held, and the total fell to {total} meanwhile: how many of \
-                         those held are gone is not known"
+                        "{held} rows were read, and the total fell to {total} meanwhile: how many \
+                         of those are gone is unknown"
                     ),
                     more => format!(
-                        "{held} rows are held, {} more than the total",
+                        "{held} rows were read, {} more than the total",
                         more.unsigned_abs()
                     ),
                 }
@@ -199,15 +215,17 @@ impl Sweep {
 }
 
 fn rows(count: u64, one: &str, several: &str) -> String {
-    match count {
-        1 => format!("1 row {one}"),
-        _ => format!("{count} rows {several}"),
+    if count == 1 {
+        format!("1 row {one}")
+    } else {
+        format!("{count} rows {several}")
     }
 }
 
 fn pages(count: u64) -> String {
-    match count {
-        1 => "1 page shares no unchanged rows".to_owned(),
-        _ => format!("{count} pages share no unchanged rows"),
+    if count == 1 {
+        "1 page shares no unchanged rows".to_owned()
+    } else {
+        format!("{count} pages share no unchanged rows")
     }
 }

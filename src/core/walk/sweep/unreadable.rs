@@ -26,7 +26,7 @@ impl Unreadables {
             let offset = offset + row.index() as u64;
             self.named.push(match row.id {
                 None => format!("the row at offset {offset} {reason}"),
-                Some(id) => format!("the row of id {id} at offset {offset} {reason}"),
+                Some(id) => format!("the row with id {id} at offset {offset} {reason}"),
             });
         }
     }
@@ -40,8 +40,8 @@ impl Unreadables {
         let named = self.named.join(", ");
         match self.count.saturating_sub(self.named.len() as u64) {
             0 => named,
-            1 => format!("{named}, and 1 row more cannot be read"),
-            more => format!("{named}, and {more} rows more cannot be read"),
+            1 => format!("{named}, and 1 more row cannot be read"),
+            more => format!("{named}, and {more} more rows cannot be read"),
         }
     }
 }

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use super::super::*;
+use super::behaviour::{Churn, Total};
 use super::cases::{Case, Kind, cases};
-use super::driven::walk;
-use super::habits::{Churn, Total};
+use super::changing_list::ChangingList;
+use super::concurrent_walk::walk;
 use super::plain::plain_walk;
-use super::simulated::Simulated;
 use super::tally::Tally;
 
 const WALKS: u32 = 3_000;
@@ -78,20 +78,23 @@ fn tally() -> &'static Tally {
 
 /// Walks once; fails if the walk did something forbidden.
 fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
-    let mut list = Simulated::new(case.habits.clone());
+    let mut list = ChangingList::new(case.behaviour.clone());
     let settings = WalkSettings {
         strict: false,
         page_size: Limit::new("page_size", case.page_size.into()).unwrap(),
         max_items: case.max_items,
-        lanes: case.lanes,
+        concurrent_pages: case.concurrent_pages,
         checkpoints: case.killed_after.is_some(),
     };
     let walked = walk(&mut list, settings, case.killed_after, 20_000)?;
     let report = &walked.report;
     let held: HashSet<i64> = walked.given.iter().map(|(id, _)| *id).collect();
-    let require = |holds: bool, what: &str| match holds {
-        true => Ok(()),
-        false => Err(format!("{what}; {report:?}")),
+    let require = |holds: bool, what: &str| {
+        if holds {
+            Ok(())
+        } else {
+            Err(format!("{what}; {report:?}"))
+        }
     };
 
     require(held.len() == walked.given.len(), "a row was given twice")?;
@@ -131,7 +134,7 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
     let lost = missing(true);
     let truthful = match report.certificate {
         Certificate::Uncertified => true,
-        Certificate::Snapshot if case.habits.total == Total::Exact => {
+        Certificate::Snapshot if case.behaviour.total == Total::Exact => {
             list.had_just_these_contents(walked.given.iter().copied())
         }
         Certificate::Counted if case.counts_truly() => list.had_just(held.iter().copied()),
@@ -147,14 +150,14 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
         // If rows are hidden, nothing shows by how much pages overlap.
         let shown = walked.given.iter().map(|(id, _)| *id);
         let proved = report.certificate != Certificate::Uncertified;
-        let in_order = !proved || case.habits.hidden > 0 || shown.eq(list.ids());
+        let in_order = !proved || case.behaviour.hidden > 0 || shown.eq(list.ids());
         require(
             in_order,
             "rows of a certified list at rest are out of order",
         )?;
     }
 
-    let mut same_list = Simulated::new(case.habits.clone());
+    let mut same_list = ChangingList::new(case.behaviour.clone());
     let plain = plain_walk(&mut same_list, settings.page_size);
     let plain_lost = same_list
         .lasting()
@@ -187,11 +190,11 @@ fn judge(case: &Case, tally: &mut Tally) -> Result<(), String> {
             of_kind.plain_requests += plain.requests;
         }
     }
-    if case.is_ordinary() && case.habits.rows >= TEN_PAGES {
+    if case.is_ordinary() && case.behaviour.rows >= TEN_PAGES {
         let overhead = 100.0 * (walked.requests as f64 / plain.requests as f64 - 1.0);
         tally
             .overheads
-            .entry(case.habits.churn)
+            .entry(case.behaviour.churn)
             .or_default()
             .push(overhead);
     }

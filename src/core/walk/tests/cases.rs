@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::habits::{Churn, Habits, Order, PastEnd, Says, Total};
+use super::behaviour::{Behaviour, Churn, Order, PastEnd, ReportedPage, Total};
 use crate::core::api::LARGEST_LIMIT;
 
 /// One walk; it runs the same way each time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Case {
-    pub habits: Habits,
+    pub behaviour: Behaviour,
     pub page_size: u8,
-    pub lanes: usize,
+    pub concurrent_pages: usize,
     pub max_items: Option<u64>,
     /// Pages returned before it is killed, to resume from there.
     pub killed_after: Option<usize>,
@@ -60,7 +60,7 @@ impl Kind {
 
 impl Case {
     pub fn kind(&self) -> Kind {
-        match (self.habits.order, self.habits.total) {
+        match (self.behaviour.order, self.behaviour.total) {
             (Order::Ties, _) => Kind::TiesReshuffled,
             (Order::Shuffled, _) => Kind::Shuffled,
             (Order::HiddenKey, _) => Kind::MovesUnseen,
@@ -72,24 +72,24 @@ impl Case {
             (_, Total::Cached) if self.pages_come_short() => Kind::CachedAndShort,
             (_, Total::Cached) => Kind::TotalCached,
             (_, Total::Null | Total::Sometimes) => Kind::TotalMissing,
-            (_, Total::Exact) if self.habits.messages && self.habits.deletes => {
+            (_, Total::Exact) if self.behaviour.messages && self.behaviour.deletes => {
                 Kind::MessagesDeleted
             }
-            (_, Total::Exact) if self.habits.churn == Churn::Imports => Kind::Imports,
+            (_, Total::Exact) if self.behaviour.churn == Churn::Imports => Kind::Imports,
             (_, Total::Exact) => Kind::KeepsThem,
         }
     }
 
     /// Pages may have fewer rows than the limit that they report, although more rows follow.
     fn pages_come_short(&self) -> bool {
-        let Habits {
+        let Behaviour {
             short_pages,
             hidden,
-            says,
+            reported,
             ..
-        } = self.habits;
+        } = self.behaviour;
         let clamped = self.size_of_a_page() < u64::from(self.page_size);
-        short_pages || hidden > 0 || (clamped && says != Says::Applied)
+        short_pages || hidden > 0 || (clamped && reported != ReportedPage::Applied)
     }
 
     /// Untouched rows keep their order; totals are right, missing, or out of date.
@@ -113,22 +113,22 @@ impl Case {
 
     /// Messages are only added, and each response states the current total.
     pub fn counts_truly(&self) -> bool {
-        !self.habits.deletes && self.habits.total == Total::Exact
+        !self.behaviour.deletes && self.behaviour.total == Total::Exact
     }
 
     /// The most rows in one response.
     pub fn size_of_a_page(&self) -> u64 {
-        self.page_size.min(self.habits.largest_page).into()
+        self.page_size.min(self.behaviour.largest_page).into()
     }
 
     /// The number of pages to read this many places at worst, if each shares rows with the previous
     /// one.
     pub fn pages(&self, places: u64, shared: u64) -> u64 {
-        let Habits {
+        let Behaviour {
             hidden,
             short_pages,
             ..
-        } = self.habits;
+        } = self.behaviour;
         let brought = self.size_of_a_page() * u64::from(100 - hidden) / 100;
         let brought = if short_pages { brought / 2 } else { brought };
         // The end of a changing list is read again; if pages come short, the last rows come in ever
@@ -141,11 +141,11 @@ impl Case {
     /// The service behaves well, except for changes by others.
     pub fn is_ordinary(&self) -> bool {
         let largest = self.size_of_a_page() == u64::from(LARGEST_LIMIT);
-        let Habits {
+        let Behaviour {
             short_pages,
             hidden,
             ..
-        } = self.habits;
+        } = self.behaviour;
         let whole = !short_pages && hidden == 0 && self.max_items.is_none();
         let whole = whole && self.killed_after.is_none();
         matches!(self.kind(), Kind::KeepsThem | Kind::Imports) && largest && whole
@@ -153,18 +153,19 @@ impl Case {
 
     /// Whether a patient reader finds every row if the list does not change.
     pub fn is_at_rest(&self) -> bool {
-        let Habits {
+        let Behaviour {
             order,
             total,
             churn,
             short_pages,
             hidden,
-            says,
+            reported,
             ..
-        } = self.habits;
+        } = self.behaviour;
         // What follows a page that was short, or filtered to nothing, can only be told from a
         // correct total.
-        let asked = self.size_of_a_page() == u64::from(self.page_size) || says == Says::Applied;
+        let full =
+            self.size_of_a_page() == u64::from(self.page_size) || reported == ReportedPage::Applied;
         // Pages of a few rows may be hidden entirely, and then look like those past the end.
         if hidden > 0 && (short_pages || self.size_of_a_page() < 10) {
             return false;
@@ -172,7 +173,7 @@ impl Case {
         let told = matches!(total, Total::Exact | Total::TooLarge | Total::Stale);
         churn == Churn::None
             && !matches!(order, Order::Ties | Order::Shuffled)
-            && (told || (hidden == 0 && asked && !short_pages))
+            && (told || (hidden == 0 && full && !short_pages))
             && self.max_items.is_none()
     }
 }
@@ -181,7 +182,7 @@ impl Case {
 #[derive(Debug, Clone, Copy)]
 struct Oddities {
     largest_page: u8,
-    says: Says,
+    reported: ReportedPage,
     short_pages: bool,
     hidden: u8,
     page_size: u8,
@@ -191,7 +192,7 @@ struct Oddities {
 fn oddities() -> impl Strategy<Value = Oddities> {
     let none = Just(Oddities {
         largest_page: LARGEST_LIMIT,
-        says: Says::Applied,
+        reported: ReportedPage::Applied,
         short_pages: false,
         hidden: 0,
         page_size: LARGEST_LIMIT,
@@ -199,16 +200,20 @@ fn oddities() -> impl Strategy<Value = Oddities> {
     });
     let some = (
         prop_oneof![2 => Just(LARGEST_LIMIT), 1 => 10..=LARGEST_LIMIT],
-        prop::sample::select(vec![Says::Applied, Says::Asked, Says::Nothing]),
+        prop::sample::select(vec![
+            ReportedPage::Applied,
+            ReportedPage::Requested,
+            ReportedPage::Nothing,
+        ]),
         prop::bool::weighted(0.2),
         prop_oneof![3 => Just(0), 1 => 1_u8..30],
         prop_oneof![5 => Just(LARGEST_LIMIT), 1 => 1..=LARGEST_LIMIT],
         prop_oneof![20 => Just(None), 1 => (0_u64..500).prop_map(Some)],
     );
     let some = some.prop_map(
-        |(largest_page, says, short_pages, hidden, page_size, max_items)| Oddities {
+        |(largest_page, reported, short_pages, hidden, page_size, max_items)| Oddities {
             largest_page,
-            says,
+            reported,
             short_pages,
             hidden,
             page_size,
@@ -273,11 +278,11 @@ pub fn cases() -> impl Strategy<Value = Case> {
                 order,
                 past_end,
                 oddities,
-                lanes,
+                concurrent_pages,
                 killed_after,
                 seed,
             )| {
-                let mut habits = Habits {
+                let mut behaviour = Behaviour {
                     messages,
                     rows,
                     order,
@@ -286,13 +291,13 @@ pub fn cases() -> impl Strategy<Value = Case> {
                     tied,
                     deletes: !messages,
                     largest_page: oddities.largest_page,
-                    says: oddities.says,
+                    reported: oddities.reported,
                     short_pages: oddities.short_pages,
                     hidden: oddities.hidden,
                     past_end,
                     seed,
                 };
-                break_assumption(&mut habits, kind);
+                break_assumption(&mut behaviour, kind);
                 // For a page of one row, thousands of requests show no more than hundreds.
                 // A list that grows by more than a page per request has no end.
                 let page_size = match rows {
@@ -300,9 +305,9 @@ pub fn cases() -> impl Strategy<Value = Case> {
                     _ => oddities.page_size.max(10),
                 };
                 Case {
-                    habits,
+                    behaviour,
                     page_size,
-                    lanes,
+                    concurrent_pages,
                     max_items: oddities.max_items,
                     killed_after: killed_after.filter(|_| oddities.max_items.is_none()),
                 }
@@ -310,38 +315,40 @@ pub fn cases() -> impl Strategy<Value = Case> {
         )
 }
 
-fn break_assumption(habits: &mut Habits, kind: Kind) {
+fn break_assumption(behaviour: &mut Behaviour, kind: Kind) {
     match kind {
         Kind::KeepsThem => {}
-        Kind::Imports => habits.churn = Churn::Imports,
-        Kind::TotalMissing if habits.seed.is_multiple_of(3) => habits.total = Total::Sometimes,
-        Kind::TotalMissing => habits.total = Total::Null,
-        Kind::TotalCached | Kind::CachedAndShort => {
-            habits.short_pages |= kind == Kind::CachedAndShort;
-            habits.total = Total::Cached;
-            habits.churn = habits.churn.max(Churn::Moderate);
+        Kind::Imports => behaviour.churn = Churn::Imports,
+        Kind::TotalMissing if behaviour.seed.is_multiple_of(3) => {
+            behaviour.total = Total::Sometimes
         }
-        Kind::TiesReshuffled => habits.order = Order::Ties,
-        Kind::Shuffled => habits.order = Order::Shuffled,
+        Kind::TotalMissing => behaviour.total = Total::Null,
+        Kind::TotalCached | Kind::CachedAndShort => {
+            behaviour.short_pages |= kind == Kind::CachedAndShort;
+            behaviour.total = Total::Cached;
+            behaviour.churn = behaviour.churn.max(Churn::Moderate);
+        }
+        Kind::TiesReshuffled => behaviour.order = Order::Ties,
+        Kind::Shuffled => behaviour.order = Order::Shuffled,
         Kind::MovesUnseen => {
-            habits.order = Order::HiddenKey;
-            habits.churn = habits.churn.max(Churn::Moderate);
+            behaviour.order = Order::HiddenKey;
+            behaviour.churn = behaviour.churn.max(Churn::Moderate);
         }
         Kind::MessagesDeleted => {
-            habits.messages = true;
-            habits.deletes = true;
-            habits.churn = habits.churn.max(Churn::Moderate);
+            behaviour.messages = true;
+            behaviour.deletes = true;
+            behaviour.churn = behaviour.churn.max(Churn::Moderate);
         }
         Kind::TotalStale => {
-            habits.total = Total::Stale;
-            habits.churn = habits.churn.max(Churn::Moderate);
+            behaviour.total = Total::Stale;
+            behaviour.churn = behaviour.churn.max(Churn::Moderate);
         }
-        Kind::TotalTooSmall => habits.total = Total::TooSmall,
-        Kind::TotalTooLarge => habits.total = Total::TooLarge,
-        Kind::TotalCapped => habits.total = Total::Capped,
+        Kind::TotalTooSmall => behaviour.total = Total::TooSmall,
+        Kind::TotalTooLarge => behaviour.total = Total::TooLarge,
+        Kind::TotalCapped => behaviour.total = Total::Capped,
         Kind::HiddenNotCounted => {
-            habits.total = Total::WithoutHidden;
-            habits.hidden = habits.hidden.max(1);
+            behaviour.total = Total::WithoutHidden;
+            behaviour.hidden = behaviour.hidden.max(1);
         }
     }
 }

@@ -5,10 +5,10 @@ use super::*;
 /// Walks a list of 3,000 users, into which many more are inserted at a place after some pages.
 fn walk_with_imports(
     imports: &[(usize, usize, usize)],
-    lanes: usize,
+    concurrent_pages: usize,
 ) -> (Vec<i64>, WalkReport, usize) {
     let settings = WalkSettings {
-        lanes,
+        concurrent_pages,
         ..WalkSettings::WHOLE
     };
     let mut requests = 0;
@@ -27,7 +27,7 @@ fn walk_with_imports(
 
 #[test]
 fn an_import_at_the_front_loses_no_row() {
-    for lanes in [1, 8] {
+    for concurrent_pages in [1, 8] {
         for imports in [
             &[(5, 600, 0)][..],
             &[(5, 900, 0)],
@@ -38,10 +38,12 @@ fn an_import_at_the_front_loses_no_row() {
             &[(5, 900, 200)],
             &[(10, 900, 600), (20, 900, 0)],
         ] {
-            let (given, report, requests) = walk_with_imports(imports, lanes);
+            let (given, report, requests) = walk_with_imports(imports, concurrent_pages);
             let given: BTreeSet<i64> = given.into_iter().collect();
             let lost = (1..=3_000).filter(|id| !given.contains(id)).count();
-            let case = format!("{imports:?}, {lanes} lanes, {requests} requests: {report:?}");
+            let case = format!(
+                "{imports:?}, {concurrent_pages} concurrent_pages, {requests} requests: {report:?}"
+            );
             assert_eq!(lost, 0, "{case}");
         }
     }

@@ -3,18 +3,19 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
-use proptest::prelude::*;
 use serde_json::json;
 
 mod always;
+mod behaviour;
 mod cases;
-mod driven;
+mod concurrent_walk;
 mod found;
-mod habits;
+
+mod changing_list;
 mod imports;
 mod moves;
 mod plain;
-mod simulated;
+mod properties;
 mod tally;
 mod ties;
 
@@ -68,9 +69,10 @@ impl Simulated {
             Total::TooSmall => Some(count / 2),
             Total::TooLarge => Some(count * 2 + 7),
         };
-        let applied = match self.says_what_it_applied {
-            true => size,
-            false => limit.get().into(),
+        let applied = if self.says_what_it_applied {
+            size
+        } else {
+            limit.get().into()
         };
         page(json!({
             "limit": applied,
@@ -114,21 +116,21 @@ fn drive(
 ) -> (Vec<i64>, WalkReport) {
     let mut sweep = Sweep::new(List::Users, settings, Timestamp::now());
     let mut given = Vec::new();
-    let mut asked = VecDeque::new();
+    let mut requests = VecDeque::new();
     loop {
-        asked.extend(std::iter::from_fn(|| sweep.ask()));
-        let Some(ask) = asked.pop_front() else {
+        requests.extend(std::iter::from_fn(|| sweep.next_request()));
+        let Some(request) = requests.pop_front() else {
             break;
         };
-        let answer = match ask.request {
-            WalkRequest::Page { offset, limit } => Answer::Page(answer(offset, limit)),
-            WalkRequest::Row { .. } => Answer::Row {
+        let response = match request.fetch {
+            Fetch::Page { offset, limit } => Response::Page(answer(offset, limit)),
+            Fetch::Row { .. } => Response::Row {
                 row: None,
                 sent: sent(),
             },
         };
-        sweep.take(ask, answer);
-        while let Some(page) = sweep.give() {
+        sweep.take(request, response);
+        while let Some(page) = sweep.next_page() {
             given.extend(page.rows.iter().map(|row| row.id.unwrap_or_default()));
         }
     }
@@ -314,82 +316,6 @@ fn max_items_takes_nothing_from_a_list_that_is_shorter() {
     let (given, report, _) = walk_while(Simulated::new(50), settings, |_| {});
     assert_eq!(given.len(), 50);
     assert_eq!(report.certificate, Certificate::Snapshot);
-}
-
-fn simulated() -> impl Strategy<Value = Simulated> {
-    let totals = prop::sample::select(vec![
-        Total::Exact,
-        Total::Null,
-        Total::TooSmall,
-        Total::TooLarge,
-    ]);
-    (
-        0_i64..400,
-        1_usize..=99,
-        any::<bool>(),
-        totals,
-        any::<bool>(),
-    )
-        .prop_map(
-            |(rows, largest_page, says_what_it_applied, total, repeats_last_page_past_end)| {
-                Simulated {
-                    largest_page,
-                    // A small total and silently shortened pages look like a short list.
-                    says_what_it_applied: says_what_it_applied || total == Total::TooSmall,
-                    total,
-                    repeats_last_page_past_end,
-                    ..Simulated::new(rows)
-                }
-            },
-        )
-}
-
-proptest! {
-    #[test]
-    fn no_habit_of_a_service_loses_or_repeats_a_row_of_a_list_at_rest(list in simulated()) {
-        let expected = list.ids.clone();
-        let step = if list.largest_page > 2 { list.largest_page - 2 } else { list.largest_page };
-        let pages = expected.len() / step + 1;
-        let (mut given, report, requests) = walk(list);
-        given.sort_unstable();
-        prop_assert_eq!(given, expected);
-        prop_assert!(requests <= pages + 16, "{requests} for {pages}");
-        prop_assert_eq!(report.rows, report.distinct + report.repeats);
-    }
-
-    #[test]
-    fn a_snapshot_is_never_false(
-        list in simulated().prop_filter("an honest total", |list| list.total == Total::Exact),
-    ) {
-        let expected = list.ids.clone();
-        let (given, report, _) = walk(list);
-        if report.certificate == Certificate::Snapshot {
-            prop_assert_eq!(given, expected);
-        }
-    }
-
-    #[test]
-    fn a_list_that_changes_at_every_request_neither_loops_nor_gives_a_row_twice(
-        rows in 0_i64..400,
-        changes in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..60),
-    ) {
-        let mut changes = changes.into_iter();
-        let mut newest = 1_000;
-        let (given, report, _) = walk_while(Simulated::new(rows), WalkSettings::WHOLE, |list| {
-            match changes.next() {
-                Some((true, place)) => {
-                    newest += 1;
-                    list.ids.insert(place.index(list.ids.len() + 1), newest);
-                }
-                Some((false, place)) if !list.ids.is_empty() => {
-                    list.ids.remove(place.index(list.ids.len()));
-                }
-                _ => {}
-            }
-        });
-        prop_assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), given.len());
-        prop_assert_eq!(report.distinct as usize, given.len());
-    }
 }
 
 #[test]

@@ -9,14 +9,14 @@ fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>
     let mut sweep = Sweep::new(List::Users, WalkSettings::WHOLE, Timestamp::now());
     let mut given = BTreeSet::new();
     let mut requests = 0;
-    while let Some(ask) = sweep.ask() {
+    while let Some(request) = sweep.next_request() {
         if requests == after {
             let (id, _) = list.remove(updated);
             list.push((id, rows + 1));
         }
         requests += 1;
-        let answer = match ask.request {
-            WalkRequest::Page { offset, limit } => {
+        let response = match request.fetch {
+            Fetch::Page { offset, limit } => {
                 let start = list.len().min(offset as usize);
                 let end = list.len().min(start + usize::from(limit.get()));
                 let users: Vec<String> = list[start..end]
@@ -25,11 +25,11 @@ fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>
                     .collect();
                 let users: serde_json::Value = format!("[{}]", users.join(",")).parse().unwrap();
                 let total = list.len();
-                Answer::Page(page(
+                Response::Page(page(
                     json!({"limit": limit.get(), "offset": offset, "total": total, "users": users}),
                 ))
             }
-            WalkRequest::Row { id } => Answer::Row {
+            Fetch::Row { id } => Response::Row {
                 row: list
                     .iter()
                     .find(|(held, _)| *held == id)
@@ -37,8 +37,8 @@ fn walk_by_updated_at(rows: i64, after: usize, updated: usize) -> (BTreeSet<i64>
                 sent: sent(),
             },
         };
-        sweep.take(ask, answer);
-        while let Some(page) = sweep.give() {
+        sweep.take(request, response);
+        while let Some(page) = sweep.next_page() {
             given.extend(page.rows.iter().filter_map(|row| row.id));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::simulated::{Served, Simulated};
+use super::changing_list::{ChangingList, Served};
 use crate::core::api::Limit;
 
 // A list of some 1,600 rows takes 17 full pages.
@@ -16,7 +16,7 @@ pub struct PlainWalk {
     pub endless: bool,
 }
 
-pub fn plain_walk(list: &mut Simulated, page_size: Limit) -> PlainWalk {
+pub fn plain_walk(list: &mut ChangingList, page_size: Limit) -> PlainWalk {
     let mut walk = PlainWalk {
         held: HashSet::new(),
         requests: 0,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::behaviour::Churn;
 use super::cases::Kind;
-use super::habits::Churn;
 use crate::core::report::Certificate;
 
 /// Walks that lost rows, and the rows that they lost.

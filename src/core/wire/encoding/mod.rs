@@ -200,12 +200,12 @@ impl Brotli {
                 BrotliResult::NeedsMoreOutput => {}
                 BrotliResult::NeedsMoreInput => return Ok(()),
                 BrotliResult::ResultSuccess => self.ended = true,
-                BrotliResult::ResultFailure => return Err(io::Error::other("this is no brotli")),
+                BrotliResult::ResultFailure => return Err(io::Error::other("not a brotli stream")),
             }
         }
         match available {
             0 => Ok(()),
-            _ => Err(io::Error::other("more came after the end of its brotli")),
+            _ => Err(io::Error::other("data after the end of the brotli stream")),
         }
     }
 }

@@ -22,13 +22,13 @@ fn what_pages_cost() {
     let users = |world: &World, offset| {
         let mut out = Chunks::default();
         world.view().write_users(offset, 99, &mut out);
-        out.len()
+        out.length()
     };
     let messages = |world: &World, index, offset| {
         let (mut out, view) = (Chunks::default(), world.view());
         let id = view.user_id_at(index).unwrap_or_default();
         view.write_messages(id, offset, 99, &mut out);
-        out.len()
+        out.length()
     };
     let anywhere = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 9_999_000;
     timed("users anywhere", 20_000, |number| {

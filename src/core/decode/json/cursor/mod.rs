@@ -1,7 +1,12 @@
 //! A cursor over JSON text that accepts at most what serde_json accepts, and allocates nothing:
 //! strings and values are spans of the text. `None` means that serde_json must decide.
 
-use std::num::NonZeroU32;
+mod opening;
+mod span;
+
+pub use self::opening::Opening;
+pub use self::span::Span;
+use super::{ESCAPE_LENGTH, escaped_unit};
 
 /// Deeper nested values are left to serde_json.
 const DEEPEST: u32 = 60;
@@ -15,88 +20,6 @@ const STEP: usize = size_of::<u64>();
 
 /// Longer texts have no spans.
 pub const LONGEST: usize = 1 << 31;
-
-/// A range of bytes in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// One more than the position, so that `Option<Span>` needs no extra space.
-    after_from: NonZeroU32,
-    /// The highest bit marks a string with escapes.
-    to: u32,
-}
-
-const ESCAPED: u32 = 1 << 31;
-
-impl Span {
-    // Positions are below `LONGEST`; `Cursor::new` checks that.
-    fn new(from: usize, to: usize, escaped: bool) -> Self {
-        let mark = if escaped { ESCAPED } else { 0 };
-        Self {
-            after_from: NonZeroU32::MIN.saturating_add(from as u32),
-            to: to as u32 | mark,
-        }
-    }
-
-    pub fn is_escaped(self) -> bool {
-        self.to & ESCAPED != 0
-    }
-
-    pub fn from(self) -> usize {
-        self.after_from.get() as usize - 1
-    }
-
-    pub fn to(self) -> usize {
-        (self.to & !ESCAPED) as usize
-    }
-
-    pub fn of(self, text: &str) -> &str {
-        text.get(self.from()..self.to()).unwrap_or_default()
-    }
-}
-
-/// How a member most likely begins, including the byte before it: a brace or a comma, the key, a
-/// colon. Up to 24 bytes, compared in words of eight because this comparison is hot.
-#[derive(Debug)]
-pub struct Opening {
-    length: usize,
-    /// The mask of the first bytes that count, which excludes the one before the key.
-    mask: u64,
-    first: u64,
-    middle: u64,
-    last: u64,
-}
-
-impl Opening {
-    /// `text` is the quoted key and the colon.
-    pub const fn new(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        let length = bytes.len() + 1;
-        assert!(length <= 3 * STEP);
-        let (first, mask) = word(bytes, 0);
-        Self {
-            length,
-            mask,
-            first,
-            middle: word(bytes, STEP).0,
-            last: word(bytes, length.saturating_sub(STEP)).0,
-        }
-    }
-}
-
-/// Up to eight bytes of an opening from `start`, and a mask of those that exist.
-#[allow(clippy::indexing_slicing)] // in bounds, and evaluated at compile time
-const fn word(bytes: &[u8], start: usize) -> (u64, u64) {
-    let (mut word, mut mask, mut byte) = (0, 0, 0);
-    while byte < STEP {
-        let at = start + byte;
-        if at > 0 && at <= bytes.len() {
-            word |= (bytes[at - 1] as u64) << (byte * 8);
-            mask |= 0xff << (byte * 8);
-        }
-        byte += 1;
-    }
-    (word, mask)
-}
 
 /// A position in a JSON text.
 #[derive(Debug)]
@@ -188,10 +111,12 @@ impl<'a> Cursor<'a> {
         if digits == 0 || leading_zero || matches!(self.peek(), b'.' | b'e' | b'E') {
             return None;
         }
-        match negative {
-            true if number == 0 => None,
-            true => Some(-number),
-            false => Some(number),
+        if !negative {
+            Some(number)
+        } else if number == 0 {
+            None
+        } else {
+            Some(-number)
         }
     }
 
@@ -246,11 +171,15 @@ impl<'a> Cursor<'a> {
         match self.text.get(self.at + 1)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 2,
             b'u' => {
-                let digits = self.text.get(self.at + 2..self.at + 6)?;
-                digits
-                    .iter()
-                    .all(u8::is_ascii_hexdigit)
-                    .then(|| self.at += 6)?;
+                let units = match escaped_unit(self.text, self.at)? {
+                    0xD800..=0xDBFF => match escaped_unit(self.text, self.at + ESCAPE_LENGTH)? {
+                        0xDC00..=0xDFFF => 2,
+                        _ => return None,
+                    },
+                    0xDC00..=0xDFFF => return None,
+                    _ => 1,
+                };
+                self.at += units * ESCAPE_LENGTH;
             }
             _ => return None,
         }
@@ -297,21 +226,6 @@ impl<'a> Cursor<'a> {
             .is_some_and(|rest| rest.starts_with(bytes));
         if found {
             self.at += bytes.len();
-        }
-        found
-    }
-
-    /// Consumes an opening, if it is next; never matches near the end of the text.
-    #[inline(always)]
-    pub(super) fn passes_opening(&mut self, opening: &Opening) -> bool {
-        let length = opening.length;
-        let found = self
-            .word_at(0)
-            .is_some_and(|word| word & opening.mask == opening.first)
-            && (length <= STEP || self.word_at(length - STEP) == Some(opening.last))
-            && (length <= 2 * STEP || self.word_at(STEP) == Some(opening.middle));
-        if found {
-            self.at += length;
         }
         found
     }

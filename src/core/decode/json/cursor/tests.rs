@@ -28,18 +28,20 @@ fn any_json() -> impl Strategy<Value = String> {
     leaf.prop_recursive(4, 40, 6, |inner| {
         let items = proptest::collection::vec(inner, 0..6);
         (items, any::<bool>(), " {0,2}").prop_map(|(items, object, space)| {
-            let items: Vec<String> = match object {
-                true => items
+            let items: Vec<String> = if object {
+                items
                     .iter()
                     .enumerate()
                     .map(|(number, item)| format!("{space}\"k\\n{number}\"{space}:{item}"))
-                    .collect(),
-                false => items,
+                    .collect()
+            } else {
+                items
             };
             let joined = items.join(&format!("{space},\n"));
-            match object {
-                true => format!("{{{joined}{space}}}"),
-                false => format!("[{space}{joined}]"),
+            if object {
+                format!("{{{joined}{space}}}")
+            } else {
+                format!("[{space}{joined}]")
             }
         })
     })
@@ -61,9 +63,10 @@ proptest! {
     ) {
         let mut bytes = json.into_bytes();
         let at = cut.index(bytes.len());
-        match remove {
-            true => { bytes.remove(at); }
-            false => bytes.insert(at, byte),
+        if remove {
+            bytes.remove(at);
+        } else {
+            bytes.insert(at, byte);
         }
         if let Ok(json) = String::from_utf8(bytes) && passes(&json) {
             prop_assert!(serde_json::from_str::<&RawValue>(&json).is_ok(), "{}", json);
@@ -97,4 +100,20 @@ fn deep_nesting_is_left_to_others() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     assert!(passes(&deep(50)));
     assert!(!passes(&deep(200_000)));
+}
+
+#[test]
+fn an_escape_that_passes_is_one_that_serde_reads() {
+    for (json, whole) in [
+        (r#""\u00e9\ud83d\ude00\/""#, true),
+        (r#""\ud83d""#, false),
+        (r#""\ud83d\u0041""#, false),
+        (r#""\ude00""#, false),
+        (r#""\u00g0""#, false),
+    ] {
+        let span = Cursor::new(json).unwrap().string();
+        assert_eq!(span.is_some(), whole, "{json}");
+        let read: Option<String> = serde_json::from_str(json).ok();
+        assert_eq!(span.map(|span| span.text(json).into_owned()), read);
+    }
 }

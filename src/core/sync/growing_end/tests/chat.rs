@@ -88,9 +88,10 @@ impl Chat {
                 json!({"id": id, "created_at": created_at, "read_by_user": read})
             })
             .collect();
-        let applied = match self.says_what_it_applied {
-            true => size,
-            false => limit.get().into(),
+        let applied = if self.says_what_it_applied {
+            size
+        } else {
+            limit.get().into()
         };
         let body = json!({
             "limit": applied, "offset": offset, "total": total, "messages": messages,
@@ -113,7 +114,7 @@ pub fn read(
         let page = chat.answer(offset, limit);
         shown.extend(page.rows.iter().filter_map(|row| row.id));
         let step = end.take(&page);
-        if step != Step::Ask {
+        if step != Step::Request {
             return (shown, step, requests);
         }
         assert!(requests < 400, "the read does not end");

@@ -127,7 +127,7 @@ fn a_total_that_is_not_the_lists_fits_nothing() {
             let mut end = known(&chat);
             let (offset, limit) = end.request();
             let mut step = end.take(&chat.answer_with_total(offset, limit, total.clone()));
-            if step == Step::Ask {
+            if step == Step::Request {
                 let (offset, limit) = end.request();
                 step = end.take(&chat.answer_with_total(offset, limit, total.clone()));
             }
@@ -189,7 +189,7 @@ fn a_total_that_moves_while_the_start_does_not_is_not_believed() {
         for expected in [450, 450, total] {
             let (offset, limit) = end.request();
             let step = end.take(&chat.answer_with_total(offset, limit, json!(expected)));
-            assert_eq!(step == Step::Ask, expected == 450, "{step:?}");
+            assert_eq!(step == Step::Request, expected == 450, "{step:?}");
             assert!(!matches!(step, Step::Fits(_)));
         }
     }
@@ -211,7 +211,7 @@ fn a_total_that_falls_is_not_believed() {
     chat.append(150);
     let (offset, limit) = end.request();
     let first = end.take(&chat.answer_with_total(offset, limit, json!(500)));
-    assert_eq!(first, Step::Ask);
+    assert_eq!(first, Step::Request);
     let (offset, limit) = end.request();
     let then = end.take(&chat.answer(offset, limit));
     assert!(matches!(then, Step::Misfit(_)), "{then:?}");

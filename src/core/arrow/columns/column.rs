@@ -1,0 +1,104 @@
+//! The types of columns.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::builder::{
+    BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StringDictionaryBuilder,
+    TimestampMicrosecondBuilder,
+};
+use arrow_array::types::Int32Type;
+use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
+
+use crate::core::timestamp::Timestamp;
+
+const UTC: &str = "UTC";
+
+/// One column of a schema, or several that belong together.
+pub trait Column: Sized {
+    fn empty() -> Self;
+
+    /// Adds what the schema says of it.
+    fn describe(name: &str, nullable: bool, fields: &mut Vec<Field>);
+
+    /// Adds what was collected.
+    fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError>;
+}
+
+macro_rules! columns {
+    ($($builder:ty: $data_type:expr, $empty:expr;)*) => { $(
+        impl Column for $builder {
+            fn empty() -> Self {
+                $empty
+            }
+
+            fn describe(name: &str, nullable: bool, fields: &mut Vec<Field>) {
+                fields.push(Field::new(name, $data_type, nullable));
+            }
+
+            fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
+                arrays.push(Arc::new(self.finish()));
+                Ok(())
+            }
+        }
+    )* };
+}
+
+columns! {
+    Int64Builder: DataType::Int64, Self::new();
+    StringBuilder: DataType::Utf8, Self::new();
+    BooleanBuilder: DataType::Boolean, Self::new();
+    TimestampMicrosecondBuilder: instant(), Self::new().with_timezone(UTC);
+    ListBuilder<Int64Builder>: DataType::List(Arc::new(id_item())),
+        Self::new(Int64Builder::new()).with_field(id_item());
+}
+
+/// Texts of few values.
+pub struct Categories {
+    builder: StringDictionaryBuilder<Int32Type>,
+    overflow: Option<ArrowError>,
+}
+
+impl Categories {
+    /// More values than the dictionary can hold fail at the end.
+    pub fn append(&mut self, text: &str) {
+        if let Err(error) = self.builder.append(text) {
+            self.overflow = Some(error);
+        }
+    }
+
+    pub fn append_null(&mut self) {
+        self.builder.append_null();
+    }
+}
+
+impl Column for Categories {
+    fn empty() -> Self {
+        Self {
+            builder: StringDictionaryBuilder::new(),
+            overflow: None,
+        }
+    }
+
+    fn describe(name: &str, nullable: bool, fields: &mut Vec<Field>) {
+        let data_type = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        fields.push(Field::new(name, data_type, nullable));
+    }
+
+    fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
+        arrays.push(Arc::new(self.builder.finish()));
+        self.overflow.take().map_or(Ok(()), Err)
+    }
+}
+
+pub fn instant() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
+}
+
+pub fn id_item() -> Field {
+    Field::new("item", DataType::Int64, true)
+}
+
+pub fn append_instant(column: &mut TimestampMicrosecondBuilder, instant: Option<Timestamp>) {
+    column.append_option(instant.map(Timestamp::microseconds));
+}

@@ -1,0 +1,308 @@
+//! Users and messages as columns, appended from what the scan found or from what serde_json read.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::builder::{
+    BooleanBuilder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
+};
+use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+
+use super::column::{Categories, Column, append_instant};
+use super::table;
+use crate::core::decode::json::{self, Fault};
+use crate::core::decode::model;
+use crate::core::decode::page::Row;
+use crate::core::decode::rows::{self, Extra, Form, Kind, kind};
+use crate::core::schema::schema;
+
+table! {
+    /// One row per user; `extra` is the JSON of the fields that the interface does not name.
+    USERS;
+    /// Collects users into a batch of `USERS`.
+    UserColumns {
+        user: User;
+    }
+}
+
+table! {
+    /// One row per message, with its user's id; the sender's fields are flattened.
+    MESSAGES;
+    /// Collects messages into a batch of `MESSAGES`.
+    MessageColumns {
+        user_id: Int64Builder;
+        message: Message;
+    }
+}
+
+impl UserColumns {
+    pub fn append(&mut self, user: &model::User<'_>) {
+        self.user.append(&(), user);
+    }
+
+    /// Appends a user from its page; fails if the row cannot become a record.
+    pub fn append_row(&mut self, row: &Row) -> Result<(), Fault> {
+        match row.scanned_user() {
+            Some((page, user)) => self.user.append(page, user),
+            None => self.user.append(&(), &row.user()?),
+        }
+        Ok(())
+    }
+}
+
+impl MessageColumns {
+    pub fn append(&mut self, user_id: i64, message: &model::Message<'_>) {
+        self.user_id.append_value(user_id);
+        self.message.append(&(), message);
+    }
+
+    /// Appends a message from its page; fails if the row cannot become a record.
+    pub fn append_row(&mut self, user_id: i64, row: &Row) -> Result<(), Fault> {
+        match row.scanned_message() {
+            Some((page, message)) => {
+                self.user_id.append_value(user_id);
+                self.message.append(page, message);
+            }
+            None => self.append(user_id, &row.message()?),
+        }
+        Ok(())
+    }
+}
+
+/// A kind of field as a column.
+trait KindColumn: Kind {
+    type Column: Column;
+    const NULLABLE: bool = true;
+
+    fn append<F: Form>(column: &mut Self::Column, source: &F::Source, held: &Self::Of<F>);
+}
+
+macro_rules! columns_of {
+    ($($kind:ident: $column:ty, |$to:ident, $source:ident, $held:ident| $append:expr;)*) => { $(
+        impl KindColumn for kind::$kind {
+            type Column = $column;
+
+            #[inline]
+            fn append<F: Form>($to: &mut $column, $source: &F::Source, $held: &Self::Of<F>) {
+                $append
+            }
+        }
+    )* };
+}
+
+columns_of! {
+    Integer: Int64Builder, |column, _source, number| column.append_option(*number);
+    Text: StringBuilder, |column, source, text| append_text::<F>(column, source, text);
+    Label: StringBuilder, |column, source, text| append_text::<F>(column, source, text);
+    Category: Categories, |column, source, text| match text {
+        Some(text) => column.append(&F::text(source, text)),
+        None => column.append_null(),
+    };
+    Boolean: BooleanBuilder, |column, _source, truth| column.append_option(*truth);
+    Timestamp: TimestampMicrosecondBuilder, |column, _source, at| append_instant(column, *at);
+    Attributes: AttributeLists, |column, source, list| column.append::<F>(source, list.as_deref());
+    Sender: Sender, |column, source, sender| match sender {
+        Some(sender) => column.append(source, sender),
+        None => column.append(source, &rows::Sender::<F>::default()),
+    };
+}
+
+impl KindColumn for kind::Id {
+    type Column = Int64Builder;
+    const NULLABLE: bool = false;
+
+    #[inline]
+    fn append<F: Form>(column: &mut Int64Builder, _: &F::Source, id: &i64) {
+        column.append_value(*id);
+    }
+}
+
+#[inline]
+fn append_text<F: Form>(column: &mut StringBuilder, source: &F::Source, text: &Option<F::Text>) {
+    match text {
+        Some(text) => column.append_value(F::text(source, text)),
+        None => column.append_null(),
+    }
+}
+
+macro_rules! objects {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident { $($field:ident: $kind:ident $(of $($sender:ident)+)?,)* }
+    )*) => { $(
+        /// The columns of one kind of object.
+        struct $name {
+            $($field: <kind::$kind as KindColumn>::Column,)*
+            extra: StringBuilder,
+        }
+
+        impl $name {
+            #[inline]
+            fn append<F: Form>(&mut self, source: &F::Source, row: &rows::$name<F>) {
+                $(kind::$kind::append::<F>(&mut self.$field, source, &row.$field);)*
+                self.extra.append_option(extra_json::<F>(source, &row.extra));
+            }
+        }
+
+        impl Column for $name {
+            fn empty() -> Self {
+                Self {
+                    $($field: Column::empty(),)*
+                    extra: Column::empty(),
+                }
+            }
+
+            /// A sender's columns have its name in front of theirs.
+            fn describe(name: &str, _: bool, fields: &mut Vec<Field>) {
+                let named = |field: &str| match name {
+                    "sender" => format!("sender_{field}"),
+                    _ => field.to_owned(),
+                };
+                $(<kind::$kind as KindColumn>::Column::describe(
+                    &named(stringify!($field)),
+                    <kind::$kind as KindColumn>::NULLABLE,
+                    fields,
+                );)*
+                StringBuilder::describe(&named("extra"), true, fields);
+            }
+
+            fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
+                $(self.$field.finish_into(arrays)?;)*
+                self.extra.finish_into(arrays)
+            }
+        }
+    )* };
+}
+schema!(objects);
+
+#[inline]
+fn extra_json<F: Form>(source: &F::Source, extra: &Extra<F>) -> Option<String> {
+    if extra.is_empty() {
+        return None;
+    }
+    let members = extra.iter().map(|(key, json)| {
+        let value = json::parse(&F::text(source, json))?;
+        Ok((F::text(source, key).into_owned(), value))
+    });
+    let object = members.collect::<Result<model::Extra, Fault>>().ok()?;
+    serde_json::to_string(&object).ok()
+}
+
+/// A column of lists of attributes.
+struct AttributeLists {
+    attributes: UserAttribute,
+    lengths: Vec<usize>,
+    present: NullBufferBuilder,
+}
+
+impl AttributeLists {
+    #[inline]
+    fn append<F: Form>(&mut self, source: &F::Source, list: Option<&[rows::UserAttribute<F>]>) {
+        self.present.append(list.is_some());
+        let list = list.unwrap_or_default();
+        self.lengths.push(list.len());
+        for attribute in list {
+            self.attributes.append(source, attribute);
+        }
+    }
+
+    fn item() -> Field {
+        let mut fields = Vec::new();
+        UserAttribute::describe("", true, &mut fields);
+        Field::new("item", DataType::Struct(Fields::from(fields)), true)
+    }
+}
+
+impl Column for AttributeLists {
+    fn empty() -> Self {
+        Self {
+            attributes: Column::empty(),
+            lengths: Vec::new(),
+            present: NullBufferBuilder::new(0),
+        }
+    }
+
+    fn describe(name: &str, nullable: bool, fields: &mut Vec<Field>) {
+        let data_type = DataType::List(Arc::new(Self::item()));
+        fields.push(Field::new(name, data_type, nullable));
+    }
+
+    fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
+        let mut columns = Vec::new();
+        self.attributes.finish_into(&mut columns)?;
+        let item = Self::item();
+        let DataType::Struct(fields) = item.data_type().clone() else {
+            return Ok(());
+        };
+        let structs = StructArray::try_new(fields, columns, None)?;
+        let offsets = OffsetBuffer::from_lengths(std::mem::take(&mut self.lengths));
+        let present = self.present.finish();
+        let lists = ListArray::try_new(Arc::new(item), offsets, Arc::new(structs), present)?;
+        arrays.push(Arc::new(lists));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::core::api::Resource;
+    use crate::core::decode::json::Text;
+    use crate::core::decode::page::Page;
+
+    #[test]
+    fn a_row_has_the_same_columns_as_scanned_and_as_read() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/page");
+        let (mut users, mut users_read) = (UserColumns::default(), UserColumns::default());
+        let (mut messages, mut messages_read) =
+            (MessageColumns::default(), MessageColumns::default());
+        let mut scanned = [0, 0];
+        for file in fs::read_dir(corpus).unwrap() {
+            let body = Text::repair(Bytes::from(fs::read(file.unwrap().path()).unwrap()));
+            let rows = |resource| {
+                let page = Page::read(body.clone(), resource).map(|page| page.rows);
+                page.unwrap_or_default().into_iter()
+            };
+            for row in rows(Resource::Users).filter(|row| row.unreadable.is_none()) {
+                scanned[0] += usize::from(row.scanned_user().is_some());
+                users.append_row(&row).unwrap();
+                users_read.append(&row.user().unwrap());
+            }
+            for row in rows(Resource::Messages).filter(|row| row.unreadable.is_none()) {
+                scanned[1] += usize::from(row.scanned_message().is_some());
+                messages.append_row(42, &row).unwrap();
+                messages_read.append(42, &row.message().unwrap());
+            }
+        }
+        assert!(scanned.iter().all(|rows| *rows > 15), "{scanned:?}");
+        assert_eq!(users.finish().unwrap(), users_read.finish().unwrap());
+        assert_eq!(messages.finish().unwrap(), messages_read.finish().unwrap());
+    }
+
+    #[test]
+    fn the_columns_of_a_message_are_its_fields_and_its_senders() {
+        let names: Vec<&str> = MESSAGES
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        let expected = "user_id id body read_by_user read_by_operator created_at file_url \
+            auto_invitation sender_type sender_id sender_name sender_email sender_forename \
+            sender_surname sender_picture_thumb_url sender_extra extra";
+        assert_eq!(names.join(" "), expected);
+        let required = MESSAGES
+            .fields()
+            .iter()
+            .filter(|field| !field.is_nullable());
+        assert_eq!(
+            required.map(|field| field.name()).collect::<Vec<_>>(),
+            ["user_id", "id"]
+        );
+    }
+}

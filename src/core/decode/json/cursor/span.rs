@@ -1,0 +1,58 @@
+//! Positions of strings and values in a text.
+
+use std::borrow::Cow;
+use std::num::NonZeroU32;
+
+/// A range of bytes in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// One more than the position, so that `Option<Span>` needs no extra space.
+    after_from: NonZeroU32,
+    /// The highest bit marks a string with escapes.
+    to: u32,
+}
+
+const ESCAPED: u32 = 1 << 31;
+
+impl Span {
+    // Positions are below `LONGEST`; `Cursor::new` checks that.
+    pub(super) fn new(from: usize, to: usize, escaped: bool) -> Self {
+        let mark = if escaped { ESCAPED } else { 0 };
+        Self {
+            after_from: NonZeroU32::MIN.saturating_add(from as u32),
+            to: to as u32 | mark,
+        }
+    }
+
+    pub fn is_escaped(self) -> bool {
+        self.to & ESCAPED != 0
+    }
+
+    pub fn from(self) -> usize {
+        self.after_from.get() as usize - 1
+    }
+
+    pub fn to(self) -> usize {
+        (self.to & !ESCAPED) as usize
+    }
+
+    pub fn of(self, text: &str) -> &str {
+        text.get(self.from()..self.to()).unwrap_or_default()
+    }
+
+    /// The string without its escapes.
+    #[inline]
+    pub fn text(self, json: &str) -> Cow<'_, str> {
+        if self.is_escaped() {
+            self.unescaped(json)
+        } else {
+            Cow::Borrowed(self.of(json))
+        }
+    }
+
+    fn unescaped(self, json: &str) -> Cow<'_, str> {
+        let quoted = json.get(self.from() - 1..=self.to()).unwrap_or_default();
+        // `Cursor::string` lets no escape pass that serde_json refuses.
+        serde_json::from_str(quoted).map_or(Cow::Borrowed(self.of(json)), Cow::Owned)
+    }
+}

@@ -1,0 +1,42 @@
+//! What a run of the mirror's reading finds.
+
+use crate::core::api::Resource;
+use crate::core::decode::page::Row;
+use crate::core::list_state::ListRow;
+use crate::core::report::WalkReport;
+use crate::core::timestamp::Timestamp;
+
+/// What a run finds, in an order that can be committed: a list's end follows its rows.
+#[derive(Debug)]
+pub enum Event {
+    Users(Rows),
+    UsersEnded(Box<WalkReport>),
+    Messages(Rows),
+    ListEnded(Box<ListRow>),
+    /// A row that was fetched by its id.
+    RowFound {
+        user_id: Option<i64>,
+        row: Row,
+    },
+    /// No row has that id any more.
+    RowGone(RowKey),
+}
+
+/// The rows of one response.
+#[derive(Debug)]
+pub struct Rows {
+    /// The user whose messages these are; `None` for users.
+    pub user_id: Option<i64>,
+    pub rows: Vec<Row>,
+    /// Where to resume the list after these rows, and when its reading began.
+    pub cursor: Option<(String, Option<Timestamp>)>,
+}
+
+/// The key of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowKey {
+    pub resource: Resource,
+    /// The user whose message it is; for a user, their own id or `None`.
+    pub user_id: Option<i64>,
+    pub id: i64,
+}

@@ -1,0 +1,74 @@
+//! Fetches by id the rows that a sweep did not show, to tell whether they still exist.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::events::{Event, RowKey};
+use crate::core::api::{List, Natural, Resource};
+use crate::core::budget::Budget;
+use crate::core::client::{Client, Read};
+use crate::core::decode::page::Row;
+use crate::core::error::Error;
+use crate::core::prefetch::{Outlet, Sink};
+use crate::core::walk::crawl::MOST_SIDE_BY_SIDE;
+use crate::core::walk::unread::UnreadLists;
+
+/// Fetches all rows whose ids can be requested, concurrently.
+pub async fn fetch_rows(
+    client: Client,
+    keys: Vec<RowKey>,
+    outlet: Outlet<Event>,
+) -> Result<(), Error> {
+    let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
+    let budget = client.budget();
+    let unread = UnreadLists::default();
+    stream::iter(keys)
+        .map(async |key| match fetch_row(&client, key, &budget).await {
+            Ok(event) => {
+                unread.note_read();
+                Ok(event)
+            }
+            // Leave its row as it is: a failed read does not show that the row is gone.
+            Err(error) => unread
+                .give_up(&client, &budget, error, false)
+                .await
+                .map(|_| None),
+        })
+        .buffer_unordered(side_by_side)
+        .try_for_each(async |event| {
+            if let Some(event) = event {
+                outlet.put(event).await;
+            }
+            Ok(())
+        })
+        .await
+}
+
+/// `None` for a key that cannot be requested, or whose row should stay as it is.
+async fn fetch_row(client: &Client, key: RowKey, budget: &Budget) -> Result<Option<Event>, Error> {
+    let natural = |id: i64| Natural::new("id", id).ok();
+    let Some(id) = natural(key.id) else {
+        return Ok(None);
+    };
+    let list = match (key.resource, key.user_id.map(natural)) {
+        (Resource::Users, _) => List::Users,
+        (Resource::Messages, Some(Some(user_id))) => List::Messages { user_id },
+        (Resource::Messages, _) => return Ok(None),
+    };
+    let Read { value, sent } = client.row(list, id, budget).await?;
+    let row = value
+        .map(|json| Row::alone(Arc::new(json), key.resource))
+        .transpose()
+        .map_err(|fault| sent.misfit(fault))?;
+    Ok(match row {
+        Some(row) if row.id == Some(key.id) => Some(Event::RowFound {
+            user_id: key.user_id,
+            row,
+        }),
+        // A row without an id may be any row, and a row with another id says nothing about this
+        // one.
+        Some(_) => None,
+        None => Some(Event::RowGone(key)),
+    })
+}

@@ -1,0 +1,55 @@
+//! A walk's requests and their responses.
+
+use crate::core::api::Limit;
+use crate::core::client::{Read, Sent};
+use crate::core::decode::page::Page;
+use crate::core::error::Error;
+
+/// What a request fetches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetch {
+    Page {
+        offset: u64,
+        limit: Limit,
+    },
+    /// One row by its id.
+    Row {
+        id: i64,
+    },
+}
+
+/// A request of a walk.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    pub number: u64,
+    pub fetch: Fetch,
+    /// The number of responses taken when it was sent: those are from earlier instants.
+    pub(super) taken_before: u64,
+}
+
+/// The response to a request.
+#[derive(Debug)]
+pub enum Response {
+    Page(Read<Page>),
+    /// The service refused the offset, as it may past the end of the list.
+    PastEnd(Error),
+    /// The service refused a request that was only for proof.
+    Refused(Error),
+    /// The row as JSON; `None` if no row has that id.
+    Row {
+        row: Option<String>,
+        sent: Sent,
+    },
+}
+
+impl Response {
+    /// How many requests it took.
+    pub fn requests(&self) -> u64 {
+        let attempts = match self {
+            Self::Page(read) => &read.sent.attempts,
+            Self::PastEnd(refusal) | Self::Refused(refusal) => &refusal.attempts,
+            Self::Row { sent, .. } => &sent.attempts,
+        };
+        attempts.len() as u64
+    }
+}

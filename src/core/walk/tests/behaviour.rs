@@ -1,0 +1,108 @@
+//! The behaviour of a simulated service, fixed before the first request.
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::api::{List, Natural};
+
+/// The sort key of the rows, and how a change moves a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    OldestFirst,
+    NewestFirst,
+    /// New rows are inserted anywhere, and a renamed row moves.
+    Name,
+    /// An updated row moves to the front.
+    UpdatedFirst,
+    /// An updated row moves to the end.
+    UpdatedLast,
+    /// Groups of rows with the same key, each reshuffled at every request.
+    Ties,
+    Shuffled,
+    /// Rows move without any change in them.
+    HiddenKey,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Total {
+    Exact,
+    Null,
+    /// As at the first request.
+    Stale,
+    TooSmall,
+    TooLarge,
+    Capped,
+    /// Counted now and then and cached in between: outdated, too large or too small.
+    Cached,
+    /// Missing from a third of the responses.
+    Sometimes,
+    /// Hidden rows take up a place but are not counted.
+    WithoutHidden,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PastEnd {
+    Empty,
+    Refused,
+    LastPage,
+    FirstPage,
+}
+
+/// What a page reports about the limit and offset applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReportedPage {
+    Applied,
+    Requested,
+    Nothing,
+}
+
+/// How many changes happen per request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Churn {
+    None,
+    /// One per ten requests.
+    Moderate,
+    /// One to three with each request.
+    Heavy,
+    /// Moderate, and occasionally 50 at once.
+    Bursts,
+    /// Moderate, and up to three times hundreds of new rows at once, where new rows go.
+    Imports,
+}
+
+/// All of the above.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Behaviour {
+    /// A list of messages, otherwise of users.
+    pub messages: bool,
+    pub rows: i64,
+    pub order: Order,
+    pub total: Total,
+    pub churn: Churn,
+    /// For `Order::Ties`, the average number of rows with the same key.
+    #[serde(default = "eight")]
+    pub tied: u16,
+    /// If false, messages are only added, as the certificates assume.
+    pub deletes: bool,
+    pub largest_page: u8,
+    pub reported: ReportedPage,
+    pub short_pages: bool,
+    /// How many of a hundred rows are filtered out after paging.
+    pub hidden: u8,
+    pub past_end: PastEnd,
+    pub seed: u64,
+}
+
+fn eight() -> u16 {
+    8
+}
+
+impl Behaviour {
+    pub fn list(&self) -> List {
+        match self.messages {
+            false => List::Users,
+            true => List::Messages {
+                user_id: Natural::new("user_id", 42).unwrap(),
+            },
+        }
+    }
+}

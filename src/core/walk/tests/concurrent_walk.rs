@@ -1,0 +1,174 @@
+//! Runs the walk against a simulated list: several requests in flight, each answered at its own
+//! instant and delivered in any order.
+
+use bytes::Bytes;
+
+use super::super::sweep::Request;
+use super::super::*;
+use super::behaviour::Behaviour;
+use super::changing_list::{ChangingList, Served, revision};
+use crate::core::client::Read;
+use crate::core::decode::json::Text;
+use crate::core::decode::page::Page;
+use crate::core::error::{Attempt, StatusFailure};
+use crate::core::redact::Redactor;
+
+/// What a walk returned and reported.
+#[derive(Debug)]
+pub struct Walked {
+    /// Ids and the revisions in which they were served, in the order returned.
+    pub given: Vec<(i64, u32)>,
+    pub report: WalkReport,
+    pub requests: u64,
+}
+
+enum InFlight {
+    Sent(Request),
+    Answered(Request, Response),
+}
+
+/// Walks to the end; fails if the walk stalls or sends more than `most_requests`. A walk that is
+/// killed resumes from its last checkpoint, as another process would.
+pub fn walk(
+    list: &mut ChangingList,
+    settings: WalkSettings,
+    killed_after: Option<usize>,
+    most_requests: u64,
+) -> Result<Walked, String> {
+    let of = list.behaviour.list();
+    let mut random = fastrand::Rng::with_seed(!list.behaviour.seed);
+    let mut sweep = Sweep::new(of, settings, Timestamp::now());
+    let mut under_way: Vec<InFlight> = Vec::new();
+    let mut given = Vec::new();
+    let mut requests = 0;
+    let mut pages = 0;
+    let mut kill_at = killed_after;
+    let mut checkpoint = None;
+    loop {
+        // The client may be slow to send, and the reader slow to read.
+        while (under_way.is_empty() || random.u8(..4) > 0)
+            && let Some(request) = sweep.next_request()
+        {
+            requests += 1;
+            if requests > most_requests {
+                let report = &sweep.report;
+                return Err(format!("more than {most_requests} requests; {report:?}"));
+            }
+            under_way.push(InFlight::Sent(request));
+        }
+        let over = under_way.is_empty();
+        if !over {
+            // Each request is answered before it is delivered, and others come between.
+            match under_way.swap_remove(random.usize(..under_way.len())) {
+                InFlight::Sent(request) => {
+                    let response = respond(list, &request);
+                    under_way.push(InFlight::Answered(request, response));
+                }
+                InFlight::Answered(request, response) => sweep.take(request, response),
+            }
+        }
+        while (under_way.is_empty() || random.u8(..4) > 0)
+            && let Some(page) = sweep.next_page()
+        {
+            pages += 1;
+            let rows = page.rows.iter();
+            given.extend(rows.map(|row| (row.id.unwrap(), revision(row.json()))));
+            checkpoint = page.checkpoint.or(checkpoint);
+        }
+        if over {
+            break;
+        }
+        if kill_at.is_some_and(|after| pages >= after)
+            && let Some(checkpoint) = &checkpoint
+        {
+            kill_at = None;
+            under_way.clear();
+            let kept = serde_json::to_string(checkpoint).unwrap();
+            let resume = Resume {
+                checkpoint: serde_json::from_str(&kept).unwrap(),
+                held: given.iter().map(|(id, _)| id.cast_unsigned()).collect(),
+            };
+            sweep = Sweep::resumed(of, settings, resume, Timestamp::now());
+        }
+    }
+    if let Some(refusal) = sweep.failed {
+        return Err(format!("an offset past the end fails the walk; {refusal}"));
+    }
+    match sweep.is_over() {
+        true => Ok(Walked {
+            given,
+            report: sweep.report,
+            requests,
+        }),
+        false => Err(format!(
+            "it waits, and nothing is under way; {:?}",
+            sweep.report
+        )),
+    }
+}
+
+fn respond(list: &mut ChangingList, request: &Request) -> Response {
+    match request.fetch {
+        Fetch::Row { id } => Response::Row {
+            row: list.row(id),
+            sent: sent(&list.behaviour),
+        },
+        Fetch::Page { offset, limit } => match list.page(offset, limit) {
+            Served::Refused => Response::PastEnd(refusal(&list.behaviour)),
+            Served::Page {
+                rows,
+                limit,
+                offset,
+                total,
+            } => {
+                let key = list.behaviour.list().resource().key();
+                let rows: Vec<String> = rows.iter().map(|row| row.json(&list.behaviour)).collect();
+                let body = format!(
+                    r#"{{"limit":{},"offset":{},"total":{},"{key}":[{}]}}"#,
+                    or_null(limit),
+                    or_null(offset),
+                    or_null(total),
+                    rows.join(",")
+                );
+                let text = Text::repair(Bytes::from(body));
+                Response::Page(Read {
+                    value: Page::read(text, list.behaviour.list().resource()).unwrap(),
+                    sent: sent(&list.behaviour),
+                })
+            }
+        },
+    }
+}
+
+fn or_null(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
+}
+
+fn sent(behaviour: &Behaviour) -> Sent {
+    Sent {
+        endpoint: behaviour.list().page(0, Limit::LARGEST),
+        attempts: vec![attempt(200)],
+        redactor: Redactor::default(),
+    }
+}
+
+fn refusal(behaviour: &Behaviour) -> Error {
+    let failure = StatusFailure {
+        status: 404,
+        headers: Vec::new(),
+        body: Bytes::new(),
+        request_id: None,
+        retry_after: None,
+    };
+    let error = Error::new(ErrorKind::Status(Box::new(failure)));
+    error.during(behaviour.list().to_string(), vec![attempt(404)])
+}
+
+fn attempt(status: u16) -> Attempt {
+    Attempt {
+        status: Some(status),
+        error: None,
+        seconds_taken: 0.0,
+        seconds_waited: 0.0,
+    }
+}

@@ -1,0 +1,105 @@
+//! Awaits through pyo3-async-runtimes, on this process's own workers.
+//!
+//! A profile is awaited this way. Reads are not (see `awaiting`): the crate wakes the event loop once
+//! for each call, which halves the gathered gets per CPU second.
+
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pyo3::prelude::*;
+use pyo3_async_runtimes::TaskLocals;
+use pyo3_async_runtimes::generic::{self, ContextExt, future_into_py};
+use tokio::task::{JoinError, JoinHandle};
+
+use super::event_loop::completion;
+use super::{Convert, OnShutdown, existing_runtimes, running_runtimes};
+use crate::core::error::Error;
+use crate::py::convert::errors::to_python;
+use crate::py::telemetry::CallObserver;
+
+/// Starts an operation; returns an `asyncio.Future` of its value. Cancelling it aborts the operation.
+pub fn start<T: Send + 'static>(
+    py: Python<'_>,
+    observer: &CallObserver,
+    operation: impl Future<Output = Result<T, Error>> + Send + 'static,
+    convert: impl Convert<T>,
+) -> PyResult<Py<PyAny>> {
+    let runtimes = running_runtimes(py, OnShutdown::Park)?;
+    // Wakes the loop to log a wait while it lasts, which the crate has no way to do.
+    let (_, completion) = completion(py, &runtimes)?;
+    observer.remind_with(completion.reminder());
+    let observer = observer.clone();
+    let value = async move {
+        let outcome = operation.await;
+        drop(completion);
+        Python::attach(|py| {
+            let outcome = outcome.map_err(|error| to_python(py, &error));
+            observer.deliver(py, outcome, convert)
+        })
+    };
+    future_into_py::<Workers, _, _>(py, value).map(Bound::unbind)
+}
+
+/// The runtime of this process, which a forked child replaces by its own.
+struct Workers;
+
+impl generic::Runtime for Workers {
+    type JoinError = Lost;
+    type JoinHandle = Joined;
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(task: F) -> Joined {
+        Joined(existing_runtimes().map(|runtimes| runtimes.handle.spawn(task)))
+    }
+
+    fn spawn_blocking<F: FnOnce() + Send + 'static>(task: F) -> Joined {
+        Joined(existing_runtimes().map(|runtimes| runtimes.handle.spawn_blocking(task)))
+    }
+}
+
+// Nothing that runs here calls back into an event loop, so tasks need not know theirs.
+impl ContextExt for Workers {
+    fn scope<F, R>(_: TaskLocals, task: F) -> Pin<Box<dyn Future<Output = R> + Send>>
+    where
+        F: Future<Output = R> + Send + 'static,
+    {
+        Box::pin(task)
+    }
+
+    fn get_task_locals() -> Option<TaskLocals> {
+        None
+    }
+}
+
+/// A task; `None` if the runtime has ended.
+struct Joined(Option<JoinHandle<()>>);
+
+impl Future for Joined {
+    type Output = Result<(), Lost>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Some(task) => Pin::new(task)
+                .poll(context)
+                .map_err(|error| Lost(Some(error))),
+            None => Poll::Ready(Err(Lost(None))),
+        }
+    }
+}
+
+/// Why a task gave no value: it panicked, or the runtime has ended.
+struct Lost(Option<JoinError>);
+
+impl generic::JoinError for Lost {
+    fn is_panic(&self) -> bool {
+        self.0.as_ref().is_some_and(JoinError::is_panic)
+    }
+
+    fn into_panic(self) -> Box<dyn Any + Send + 'static> {
+        match self.0 {
+            Some(error) => error.into_panic(),
+            None => Box::new("the runtime has ended"),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+"""Every public signature of mirrors, plans, landings and probes, used as a user would, for mypy.
+
+Nothing here runs. A line that stops type-checking is a change that breaks users.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import assert_type
+
+from backread import (
+    AsyncClient,
+    AsyncListing,
+    Attempt,
+    Client,
+    LandingError,
+    Listing,
+    Message,
+    Mirror,
+    Plan,
+    ServiceProfile,
+    Shard,
+    SyncReport,
+    User,
+    WalkReport,
+    join_reports,
+    landing,
+    plan,
+    progress,
+)
+from backread.mirror import Conversation, MirrorTable, SyncProgress
+from backread.profile import FieldProfile, Follows, LimitAnswer, ListOrder, ListProfile, PastEnd
+from backread.typed_dicts import (
+    UserDict,
+)
+
+
+def the_mirror(client: Client) -> None:
+    mirror = Mirror("chats/")
+    assert_type(Mirror(Path("chats")).folder, Path)
+    assert_type(mirror.sync(client), SyncReport)
+    assert_type(mirror.sync(client, mode="full", on_progress=print), SyncReport)
+    assert_type(mirror.sync(client, moved=True), SyncReport)
+    assert_type(mirror.sync(client, max_staleness=timedelta(days=7)), SyncReport)
+    assert_type(mirror.sync(client, max_staleness=None, profile=client.probe()), SyncReport)
+    assert_type(mirror.profile, ServiceProfile | None)
+    assert_type(
+        mirror.sync(client, mode="incremental", on_progress=told, progress=True), SyncReport
+    )
+    mirror.sql("SELECT count(*) FROM messages")
+    mirror.sql("FROM messages WHERE user_id = ?", [42])
+    mirror.sql("FROM messages WHERE user_id = $user", {"user": 42}, unrestricted=True)
+    table = mirror.table("messages")
+    assert_type(table, MirrorTable)
+    assert_type((table.columns, table.num_rows), tuple[list[str], int])
+    assert_type((table.__arrow_c_stream__(), table.__arrow_c_schema__()), tuple[object, object])
+    table.to_arrow()
+    table.to_polars()
+    table.scan_polars()
+    table.to_pandas(dtype_backend="pyarrow")
+    conversation = mirror.conversation(42)
+    assert_type(conversation, Conversation)
+    assert_type(conversation.user, User)
+    assert_type([message.id for message in conversation], list[int])
+    assert_type(conversation[0], Message)
+    assert_type(conversation[-20:], Conversation)
+
+
+async def shown(client: Client, awaited: AsyncClient) -> None:
+    assert_type(progress(client.users.list()), Listing[User])
+    assert_type(progress(client.messages.all()), Listing[Message])
+    assert_type(progress(client.users.list(as_dict=True)), Listing[UserDict])
+    assert_type(progress(awaited.messages.all()), AsyncListing[Message])
+    assert_type(await progress(awaited.users.list()).to_list(), list[User])
+
+
+def told(state: SyncProgress) -> None:
+    assert_type((state.users, state.users_total, state.messages), tuple[int, int | None, int])
+    assert_type((state.requests, state.seconds), tuple[int, float])
+
+
+def a_sync_report(report: SyncReport) -> None:
+    assert_type((report.run_id, report.resumed, report.seconds), tuple[int, bool, float])
+    assert_type((report.started_at, report.ended_at), tuple[datetime, datetime])
+    assert_type(report.lists_by_certificate, dict[str, int])
+    assert_type(report.uncertified_users, tuple[int, ...])
+
+
+def a_plan(client: Client) -> None:
+    messages = plan(client)
+    assert_type(messages, Plan[Message])
+    assert_type(messages[0], Shard[Message])
+    assert_type(messages[0].read(), Listing[Message])
+    assert_type(plan(client, resource="messages", shards=4, workers=2), Plan[Message])
+    users = plan(client, resource="users", strict=True)
+    assert_type(users[0].read(secret_file="secret").to_list(), list[User])
+    report = join_reports(users, [shard.read().report for shard in users])
+    assert_type(report, WalkReport)
+    assert_type(WalkReport.from_json(report.to_json()), WalkReport)
+
+
+def a_landing(client: Client) -> None:
+    shards = plan(client)
+    run_id = landing.begin("landed", shards)
+    assert_type(run_id, str)
+    shard = landing.load_shard("landed", run_id, 0)
+    landed = [landing.land("landed", shard, on_progress=lambda rows: print(rows))]
+    assert_type(landed, list[landing.Landed])
+    run = landing.commit("landed", run_id, landed)
+    assert_type(run, landing.Committed)
+    assert_type(landing.runs(Path("landed")), list[landing.Committed])
+    try:
+        landing.load_plan("landed", run_id)
+    except LandingError as error:
+        assert_type(error.attempts, tuple[Attempt, ...])
+
+
+def a_probe(client: Client) -> None:
+    assert_type(client.probe(), ServiceProfile)
+    assert_type(client.probe(max_requests=60, sample=4), ServiceProfile)
+
+
+async def an_async_probe(client: AsyncClient) -> None:
+    assert_type(await client.probe(), ServiceProfile)
+    assert_type(await client.probe(max_requests=60, sample=4), ServiceProfile)
+
+
+def a_profile(profile: ServiceProfile) -> None:
+    assert_type((profile.backread, profile.measured_at), tuple[str, datetime])
+    assert_type((profile.requests, profile.default_page), tuple[int, int | None])
+    assert_type((profile.largest_page, profile.limit_zero), tuple[int | None, LimitAnswer | None])
+    assert_type((profile.limit_hundred, profile.users), tuple[LimitAnswer | None, ListProfile])
+    assert_type(profile.messages.order, ListOrder | None)
+    assert_type(profile.messages.past_end, PastEnd | None)
+    assert_type(profile.messages.total_exact, bool | None)
+    assert_type(profile.message_ids_unique, bool | None)
+    assert_type(profile.sender_types, tuple[str, ...] | None)
+    assert_type(profile.updated_at_follows, Follows | None)
+    assert_type(profile.http.statuses, dict[int, int])
+    assert_type(profile.fields["user"]["id"], FieldProfile)
+    assert_type(profile.notes, dict[str, str])
+    assert_type(profile.to_json(indent=2), str)
+    assert_type(ServiceProfile.from_json("{}"), ServiceProfile)
+    assert_type(profile.differs(profile), list[str])
