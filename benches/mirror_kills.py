@@ -33,8 +33,8 @@ with Client() as client:
 
 SECONDS = 600
 CONTENT = (
-    "SELECT COLUMNS(* EXCLUDE (first_seen_at, last_seen_at, deleted_at))::VARCHAR FROM {} "
-    "WHERE deleted_at IS NULL ORDER BY ALL"
+    "SELECT COLUMNS(* EXCLUDE (first_seen_at, last_seen_at, deleted_at, changed_at, "
+    "changed_in_run))::VARCHAR FROM {} WHERE deleted_at IS NULL ORDER BY ALL"
 )
 
 

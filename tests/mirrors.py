@@ -88,6 +88,7 @@ class Report:
 
     certificate: str
     reason: str | None = None
+    requests: int = 1
 
 
 @dataclass

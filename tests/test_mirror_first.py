@@ -1,7 +1,5 @@
 """The first run of a mirror: it adds rows at once, and notes less than later ones do."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
 from backread import ConnectError, MirrorError
@@ -71,24 +69,6 @@ def test_what_it_had_read_before_it_was_broken_off_is_not_missed(mirror):
     assert (report.resumptions, report.messages_added, report.deleted) == (2, 4, 1)
     assert marked(mirror) == ([], [21])
     assert rows(mirror, SEEN_NOW) == [(11,), (12,), (22,)]
-
-
-def test_what_it_read_yesterday_and_does_not_find_today_is_gone(mirror):
-    yesterday = datetime.now(UTC) - timedelta(hours=25)
-    old = batch(messages=messages_of(1, 11, 12), lists={1: "snapshot"}, ended_at=yesterday)
-    broken_off(mirror, batch(USERS, swept="snapshot"), old)
-    again = batch(messages=messages_of(1, 11), lists={1: "snapshot", 2: "snapshot"})
-    assert BatchSource(again).sync_into(mirror.folder, "full").deleted == 1
-    assert marked(mirror) == ([], [12])
-
-
-def test_what_its_second_attempt_did_not_find_is_gone_in_the_third(mirror):
-    yesterday = datetime.now(UTC) - timedelta(hours=25)
-    old = batch(messages=messages_of(1, 11, 12), lists={1: "snapshot"}, ended_at=yesterday)
-    broken_off(mirror, batch(USERS, swept="snapshot"), old)
-    broken_off(mirror, batch(messages=messages_of(1, 11), lists={1: "snapshot"}), mode="full")
-    assert BatchSource(batch(lists={2: "snapshot"})).sync_into(mirror.folder).deleted == 1
-    assert marked(mirror) == ([], [12])
 
 
 def test_list_goes_on_at_its_newest_cursor_alone(mirror):

@@ -53,20 +53,20 @@ def test_same_row_twice_in_a_batch_stands_once(store):
             {"user_id": 7, "id": 1, "body": "new"},
         ],
     )
-    assert merge_rows(store, MESSAGES, given, NOW) == (2, 0)
-    assert merge_rows(store, MESSAGES, given, NOW) == (0, 0)
+    assert merge_rows(store, MESSAGES, given, NOW, 1) == (2, 0)
+    assert merge_rows(store, MESSAGES, given, NOW, 1) == (0, 0)
     assert store.rows("SELECT id, body FROM messages ORDER BY id") == [(1, "new"), (2, "other")]
 
 
 def test_batch_of_scattered_users_finds_their_rows(store):
     held: list[Row] = [{"user_id": user, "id": each} for user in range(100) for each in (1, 2)]
-    assert merge_rows(store, MESSAGES, table("messages", held), NOW) == (200, 0)
+    assert merge_rows(store, MESSAGES, table("messages", held), NOW, 1) == (200, 0)
     scattered: list[Row] = [
         {"user_id": 99, "id": 1, "body": "new"},
         {"user_id": 0, "id": 2},
         {"user_id": 50, "id": 3},
     ]
-    assert merge_rows(store, MESSAGES, table("messages", scattered), NOW) == (1, 1)
+    assert merge_rows(store, MESSAGES, table("messages", scattered), NOW, 1) == (1, 1)
     changed = "SELECT user_id, id FROM messages WHERE body = 'new' OR id = 3 ORDER BY ALL"
     assert store.rows(changed) == [(50, 3), (99, 1)]
     assert store.rows("SELECT count(*) FROM messages") == [(201,)]
@@ -147,7 +147,7 @@ class InterruptedRows:
 def test_ctrl_c_while_rows_are_handed_over_stays_ctrl_c(store):
     given = InterruptedRows(table("users", [{"id": 1}]))
     with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), store.transaction():
-        merge_rows(store, USERS, given, NOW)
+        merge_rows(store, USERS, given, NOW, 1)
     assert store.rows("SELECT count(*) FROM users") == [(0,)]
 
 

@@ -31,20 +31,20 @@ def broken_off(mirror: Mirror, source: BatchSource, mode: str = "incremental") -
         source.sync_into(mirror.folder, mode)  # type: ignore[arg-type]
 
 
-def test_lists_that_ended_within_a_day_are_not_read_again(mirror):
+def test_lists_that_the_run_has_read_are_not_read_again_however_long_ago(mirror):
     now = datetime.now(UTC)
     broken_off(
         mirror,
         BatchSource(
             batch([{"id": 1}, {"id": 2}]),
-            batch(lists={1: "snapshot"}, ended_at=now - timedelta(hours=25)),
+            batch(lists={1: "snapshot"}, ended_at=now - timedelta(days=25)),
             batch(lists={2: "snapshot"}, ended_at=now - timedelta(hours=23)),
             BROKEN,
         ),
     )
     following = BatchSource(batch([{"id": 1}, {"id": 2}], swept="snapshot"))
     assert following.sync_into(mirror.folder).resumed
-    assert following.done == [2]
+    assert following.done == [1, 2]
 
 
 def test_half_of_a_list_says_nothing_about_a_run_that_is_resumed(mirror):
@@ -108,13 +108,17 @@ def test_finished_sweep_of_the_users_is_not_repeated(mirror):
     assert rows(mirror, newest) == [(2,)]
 
 
-def test_sweep_of_the_users_is_repeated_after_a_day(mirror, monkeypatch):
-    broken_off(mirror, BatchSource(batch([{"id": 1}], swept="snapshot"), BROKEN))
-    monkeypatch.setattr(runs, "RESUME_WITHIN", timedelta(0))
+@pytest.mark.parametrize(("requests", "again"), [(19, False), (20, True)])
+def test_users_are_swept_again_an_hour_later_if_that_costs_little(
+    mirror, monkeypatch, requests, again
+):
+    batches = [batch([{"id": 1}], swept="snapshot"), *[batch([{"id": 1}])] * (requests - 2)]
+    broken_off(mirror, BatchSource(*batches, BROKEN))
+    monkeypatch.setattr(runs, "KILLED_LONG_AGO", timedelta(0))
     second = BatchSource(batch([{"id": 2}], swept="linked"))
-    assert second.sync_into(mirror.folder).certificate == "linked"
+    second.sync_into(mirror.folder)
     assert second.known is not None
-    assert second.known["users"] == []
+    assert (second.known["users"] == []) is again
 
 
 def test_half_read_lists_go_on_at_their_cursor(mirror):
@@ -168,21 +172,21 @@ def test_cursor_ends_with_its_list_of_users(mirror):
     assert sorted(each["id"] for each in second.known["users"]) == [1, 2]
 
 
-def test_cursor_of_yesterday_is_no_place_to_go_on(mirror):
+def test_cursor_of_last_month_is_a_place_to_go_on(mirror):
     held(mirror)
-    old = datetime.now(UTC) - timedelta(hours=25)
+    old = datetime.now(UTC) - timedelta(days=31)
     first = batch(
         [{"id": 1}, {"id": 2}],
         [{"user_id": 1, "id": 11}],
         cursors=[cursor(None, "users", old), cursor(1, "messages", old)],
     )
     broken_off(mirror, BatchSource(first, BROKEN), "full")
-    second = BatchSource(batch([{"id": 2}], swept="snapshot", lists={1: "snapshot"}))
-    # Both lists are read from their start, and nothing that the first attempt saw counts.
-    assert second.sync_into(mirror.folder).deleted == 1 + 2
+    second = BatchSource(batch(swept="snapshot", lists={1: "snapshot"}))
+    # What the first attempt saw counts: users 1 and 2, and message 11.
+    assert second.sync_into(mirror.folder).deleted == 1
     assert second.known is not None
-    assert (second.known["cursors"], second.known["held"]) == ([], [])
-    assert marked(mirror) == ([1], [11, 12])
+    assert len(second.known["cursors"]) == 2
+    assert marked(mirror) == ([], [12])
 
 
 def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
@@ -207,21 +211,12 @@ def test_full_sync_reads_whole_what_an_incremental_one_asked_at_its_end(mirror):
 
 
 def test_list_that_is_read_twice_in_a_run_stands_once(mirror):
-    now = datetime.now(UTC)
-    broken_off(
-        mirror,
-        BatchSource(
-            batch([{"id": 1}]),
-            batch(lists={1: "uncertified"}, ended_at=now - timedelta(hours=25)),
-            BROKEN,
-        ),
-    )
-    following = BatchSource(batch([{"id": 1}], swept="snapshot", lists={1: "counted"}))
-    report = following.sync_into(mirror.folder)
-    assert following.known is not None
-    assert [each["certificate"] for each in following.known["lists"]] == ["uncertified"]
-    assert report.lists_by_certificate == {"counted": 1}
-    assert rows(mirror, "SELECT user_id, run_id, certificate FROM lists") == [(1, 1, "counted")]
+    end = ended(1, "counted", kind="end")
+    broken_off(mirror, BatchSource(batch([{"id": 1}]), batch(lists=[end]), BROKEN))
+    following = BatchSource(batch([{"id": 1}], swept="snapshot", lists={1: "snapshot"}))
+    report = following.sync_into(mirror.folder, "full")
+    assert report.lists_by_certificate == {"snapshot": 1}
+    assert rows(mirror, "SELECT user_id, run_id, certificate FROM lists") == [(1, 1, "snapshot")]
 
 
 def test_run_keeps_what_stopped_it_and_all_it_cost(mirror):

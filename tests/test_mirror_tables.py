@@ -22,7 +22,8 @@ from backread.mirror.table import TableName
 consumer = consumers.consumer
 
 each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
-TECHNICAL = dict.fromkeys(("first_seen_at", "last_seen_at", "deleted_at"), "moment")
+MOMENTS = ("first_seen_at", "last_seen_at", "deleted_at", "changed_at")
+TECHNICAL = dict.fromkeys(MOMENTS, "moment") | {"changed_in_run": "whole"}
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_a_lazy_frame_reads_what_its_query_needs(mirror):
         for engine in ("in-memory", "streaming"):
             assert query.collect(engine=engine).sort("user_id", "id").equals(expected)
     counts = lazy.group_by("user_id").len()
-    assert "PROJECT 1/20 COLUMNS" in counts.explain()
+    assert "PROJECT 1/22 COLUMNS" in counts.explain()
     assert counts.collect()["len"].sum() == whole.height
 
 
@@ -195,7 +196,7 @@ def test_a_notebook_shows_its_first_rows_escaped(tmp_path):
     BatchSource(batch(users, swept="linked")).sync_into(mirror.folder)
     html = mirror.table("users")._repr_html_()
     assert "<caption>users <" in html
-    assert "8 rows, 13 columns" in html
+    assert "8 rows, 15 columns" in html
     assert "&lt;script&gt;1" in html
     assert "<script>" not in html
     assert html.count("<tr>") == 6

@@ -3,9 +3,9 @@
 Layers, each of which imports only those before it::
 
     engine, report, schema, known, progress, lock, lazy
-    source, manifest, merge, migrate, queries <- those above
+    memory, published_lists, source, manifest, merge, migrate, queries <- those above
     service, publish, deletions, database, views <- those above
-    store, commit, snapshot_reader <- those above
+    store, commit, given_users, snapshot_reader <- those above
     runs, conversation, table <- finish_run <- synchronize <- mirror
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the

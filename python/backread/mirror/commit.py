@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from backread.mirror.deletions import mark_answered
@@ -41,7 +41,7 @@ def commit(
     ``service`` is its origin, ``spent`` the cost since the last commit. ``asked``: its rows were
     fetched by id.
     """
-    now = datetime.now(UTC)
+    now = store.now()
     names = ("users_added", "users_updated", "messages_added", "messages_updated")
     counts: dict[str, int] = dict.fromkeys(names, 0)
     read = {"users": 0, "messages": 0}
@@ -56,26 +56,34 @@ def commit(
                 counts[f"{table.name}_updated"] = updated
         _put_lists(store, run, batch)
         if batch.rejects is not None and batch.rejects.num_rows:
-            for table, back in _merge_rejects(store, run, batch.rejects):
+            for table, back in _merge_rejects(store, run, batch.rejects, now):
                 counts[f"{table.name}_updated"] += back
         counts["rows_asked"] = sum(read.values()) if asked else 0
-        if batch.gone is not None and batch.gone.num_rows and run.mode == "full":
-            counts["deleted"] = mark_answered(store, batch.gone, now)
+        if batch.gone is not None and batch.gone.num_rows and (run.given or run.mode == "full"):
+            counts["deleted"] = mark_answered(store, batch.gone, now, run.run_id)
             counts["rows_asked"] += batch.gone.num_rows if asked else 0
         if batch.users_report is not None:
             store.rows(
-                "UPDATE runs SET certificate = ?, certificate_reason = ?, users_swept_at = ? "
-                "WHERE run_id = ?",
-                [batch.users_report.certificate, batch.users_report.reason, now, run.run_id],
+                "UPDATE runs SET certificate = ?, certificate_reason = ?, users_swept_at = ?, "
+                "sweeps = sweeps + 1, sweep_requests = sweep_requests + ? WHERE run_id = ?",
+                [
+                    batch.users_report.certificate,
+                    batch.users_report.reason,
+                    now,
+                    batch.users_report.requests,
+                    run.run_id,
+                ],
             )
             store.rows("DELETE FROM cursors WHERE user_id IS NULL")
         increments = counts | read | {"requests": spent.requests}
         store.execute_prepared(
             f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
-            "seconds = seconds + ?, outage_seconds = outage_seconds + ? WHERE run_id = ?",
+            "seconds = seconds + ?, outage_seconds = outage_seconds + ?, committed_at = ? "
+            "WHERE run_id = ?",
             *increments.values(),
             spent.seconds,
             spent.outage_seconds,
+            now,
             run.run_id,
         )
     run.users += read["users"]
@@ -88,9 +96,9 @@ def _put_rows(
     store: Store, run: Run, table: Table, rows: ArrowTable, now: datetime
 ) -> tuple[int, int]:
     # Such a run has seen all stored rows, and the first publication writes all of them.
-    if run.alone and add_rows(store, table, rows, now):
+    if run.alone and add_rows(store, table, rows, now, run.run_id):
         return rows.num_rows, 0
-    return merge_rows(store, table, rows, now)
+    return merge_rows(store, table, rows, now, run.run_id)
 
 
 def _put_lists(store: Store, run: Run, batch: Batch) -> None:
@@ -116,7 +124,9 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
 
 
-def _merge_rejects(store: Store, run: Run, rows: ArrowTable) -> list[tuple[Table, int]]:
+def _merge_rejects(
+    store: Store, run: Run, rows: ArrowTable, now: datetime
+) -> list[tuple[Table, int]]:
     """Stores the rejects; returns how many rows of each table reappeared as rejects."""
     stage(store, "rejects", rows, REJECT_NAMES)
     key = ", ".join(REJECT_KEY)
@@ -134,4 +144,4 @@ def _merge_rejects(store: Store, run: Run, rows: ArrowTable) -> list[tuple[Table
         """,
         [run.run_id, run.run_id],
     )
-    return [(table, note_rejected(store, table)) for table in CONTENT_TABLES]
+    return [(table, note_rejected(store, table, now, run.run_id)) for table in CONTENT_TABLES]

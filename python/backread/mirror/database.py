@@ -22,6 +22,7 @@ from backread.errors import MirrorError
 from backread.mirror.engine import connect, rows_of, transaction
 from backread.mirror.lock import LOCK_NAME
 from backread.mirror.manifest import PUBLISHED
+from backread.mirror.memory import default_memory_limit
 from backread.mirror.migrate import upgrade_statements
 from backread.mirror.schema import CONTENT_TABLES, SCHEMA_VERSION, create_statements
 
@@ -35,7 +36,6 @@ LOG_NAME = f"{DATABASE_NAME}.wal"
 SPILL_NAME = f"{DATABASE_NAME}.tmp"
 """DuckDB's spill folder."""
 
-MEMORY_LIMIT = "1GB"
 CHECKPOINT_AT = "64MB"
 """The size of DuckDB's log before a checkpoint, which repacks the rows at the tables' ends."""
 
@@ -44,20 +44,22 @@ OWN_NAMES = {DATABASE_NAME, LOG_NAME, SPILL_NAME, LOCK_NAME, PUBLISHED}
 
 
 @contextmanager
-def open_database(folder: Path) -> Iterator[DuckDBPyConnection]:
+def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[DuckDBPyConnection]:
     """Opens the folder's database, or creates it; the caller holds the folder's lock.
 
-    Upgrades a database of an earlier version. Raises `MirrorError` if another program or a newer
+    ``memory_limit`` is in bytes, None for `default_memory_limit`. Upgrades a database of an earlier
+    version. Raises `MirrorError` if another program or a newer
     backread made it; the caller translates DuckDB's own errors.
     """
     path = folder / DATABASE_NAME
+    limit = default_memory_limit() if memory_limit is None else memory_limit
     for each in (path, folder / LOG_NAME):
         check_file(each)
     remove_leftovers(folder)
     with _spill_folder(folder) as spill:
         if not path.exists():
-            _create(path, spill)
-        connection = _connect(path, spill)
+            _create(path, spill, limit)
+        connection = _connect(path, spill, limit)
         try:
             _upgrade(folder, connection, _schema_version(folder, connection))
             yield connection
@@ -85,9 +87,9 @@ def _spill_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def _connect(path: Path, spill: Path) -> DuckDBPyConnection:
+def _connect(path: Path, spill: Path, limit: int) -> DuckDBPyConnection:
     options = {
-        "memory_limit": MEMORY_LIMIT,
+        "memory_limit": f"{limit}B",
         "checkpoint_threshold": CHECKPOINT_AT,
         "temp_directory": str(spill),
     }
@@ -110,11 +112,11 @@ def refuse_foreign(folder: Path) -> None:
         )
 
 
-def _create(path: Path, spill: Path) -> None:
+def _create(path: Path, spill: Path, limit: int) -> None:
     # Created elsewhere and renamed, so that a kill leaves no partial database under its name.
     with private_folder(path.parent, path.name) as aside:
         fresh = aside / path.name
-        connection = _connect(fresh, spill)
+        connection = _connect(fresh, spill, limit)
         try:
             for statement in create_statements(uuid4().hex):
                 rows_of(connection, statement)

@@ -10,25 +10,36 @@ from typing import TYPE_CHECKING
 
 from backread.mirror.known import StoredRows
 from backread.mirror.merge import stage, update_where
-from backread.mirror.schema import CONTENT_TABLES, GONE_NAMES, MESSAGES, USERS, Table
+from backread.mirror.schema import (
+    ALL_USERS,
+    CHANGED,
+    CONTENT_TABLES,
+    GONE_NAMES,
+    MESSAGES,
+    USERS,
+    Table,
+)
 
 if TYPE_CHECKING:
     from backread.mirror.runs import Run
     from backread.mirror.source import ArrowTable
     from backread.mirror.store import Store
 
-__all__ = ["mark_answered", "mark_gone", "note_missed", "rows_to_ask"]
+__all__ = ["mark_answered", "mark_gone", "mark_messages_of_deleted", "note_missed", "rows_to_ask"]
 
 # The new last_seen_at of a missed row: if it is null, the row was seen by the previous run, or
 # added in this one.
-SEEN_BEFORE = "greatest(first_seen_at, (SELECT max(ended_at) FROM runs WHERE state = 'finished'))"
+SEEN_BEFORE = (
+    "greatest(first_seen_at, (SELECT max(ended_at) FROM runs "
+    f"WHERE state = 'finished' AND {ALL_USERS}))"
+)
 
 
 def note_missed(store: Store, run: Run) -> None:
     """Records the rows that the run did not see, before the run is closed."""
-    vouched = _lists(run, "kind = 'end' AND certificate <> 'uncertified'")
+    vouched = _lists(run, "(kind = 'end' AND certificate <> 'uncertified' OR unchanged)")
     for table in CONTENT_TABLES:
-        # A list certified by its growing end still contains its other rows.
+        # The rows of a list certified by its growing end, or that did not change, were not sent on.
         shown_elsewhere = f" AND user_id NOT IN ({vouched})" if table is MESSAGES else ""
         update_where(
             store,
@@ -46,23 +57,33 @@ def mark_gone(store: Store, run: Run, now: datetime) -> int:
     missed = "deleted_at IS NULL AND last_seen_at IS NOT NULL"
     deleted = 0
     if _users_have(store, run, "snapshot"):
-        deleted += update_where(store, USERS, missed, "deleted_at = ?", [now])
+        marked = [now, now, run.run_id]
+        deleted += update_where(store, USERS, missed, f"deleted_at = ?, {CHANGED}", marked)
     proved = _lists(run, "kind = 'whole' AND certificate IN ('snapshot', 'counted')")
     deleted += update_where(
         store,
         MESSAGES,
         f"{missed} AND user_id IN ({proved} EXCEPT {_nameless(run, MESSAGES)})",
-        "deleted_at = ?",
-        [now],
+        f"deleted_at = ?, {CHANGED}",
+        [now, now, run.run_id],
     )
-    deleted += update_where(
+    return deleted + mark_messages_of_deleted(store, run, now)
+
+
+def mark_messages_of_deleted(store: Store, run: Run, now: datetime) -> int:
+    """Marks the messages of deleted users as deleted; returns how many."""
+    # A digest would say that the messages of a user who comes back did not change.
+    store.rows(
+        "UPDATE lists SET digest = NULL WHERE digest IS NOT NULL "
+        "AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
+    )
+    return update_where(
         store,
         MESSAGES,
         "deleted_at IS NULL AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)",
-        "deleted_at = ?, last_seen_at = coalesce(messages.last_seen_at, ?)",
-        [now, now],
+        f"deleted_at = ?, last_seen_at = coalesce(messages.last_seen_at, ?), {CHANGED}",
+        [now, now, now, run.run_id],
     )
-    return deleted
 
 
 def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
@@ -86,7 +107,7 @@ def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
     return StoredRows(store.connection, query) if count else None
 
 
-def mark_answered(store: Store, rows: ArrowTable, now: datetime) -> int:
+def mark_answered(store: Store, rows: ArrowTable, now: datetime, run_id: int) -> int:
     """Marks rows that were not found by id as deleted; returns how many were not yet marked.
 
     Runs inside the caller's transaction.
@@ -98,8 +119,9 @@ def mark_answered(store: Store, rows: ArrowTable, now: datetime) -> int:
             table,
             f"deleted_at IS NULL AND ({', '.join(table.key)}) IN "
             f"(SELECT {', '.join(table.key)} FROM staged WHERE resource = '{table.name}')",
-            f"deleted_at = ?, last_seen_at = coalesce({table.name}.last_seen_at, {SEEN_BEFORE})",
-            [now],
+            f"deleted_at = ?, last_seen_at = coalesce({table.name}.last_seen_at, {SEEN_BEFORE}), "
+            f"{CHANGED}",
+            [now, now, run_id],
         )
         for table in CONTENT_TABLES
     )

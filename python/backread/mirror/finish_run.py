@@ -1,44 +1,126 @@
-"""Finishes a run in one transaction: missed rows, deleted rows, and its report."""
+"""Ends a run in one transaction: as finished, or as partial; and its report."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import fields
 
-from backread.mirror.deletions import mark_gone, note_missed
+from backread.mirror.deletions import mark_gone, mark_messages_of_deleted, note_missed
+from backread.mirror.engine import from_microseconds
 from backread.mirror.report import SyncReport
-from backread.mirror.runs import Run, Spent, clear, report_of
+from backread.mirror.runs import Run, Spent, clear
+from backread.mirror.schema import ALL_USERS
 from backread.mirror.store import Store
 
-__all__ = ["finish"]
+__all__ = ["end_partial", "finish", "report_of"]
+
+GENERATION = "generation"
+"""The key in ``meta`` that counts the states which are to be published."""
+
+# The fields of a report that are not columns of `runs`, or have another form there.
+DERIVED = {
+    "resumed",
+    "published",
+    "lists_by_certificate",
+    "lists_by_kind",
+    "uncertified_users",
+    "unread_users",
+    *(TIMES := ("started_at", "ended_at", "users_swept_at", "oldest_list_at")),
+}
 
 
 def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
     """Closes the run; ``spent`` is the cost since its last commit."""
-    now = datetime.now(UTC)
+    now = store.now()
+    deleted = 0
     with store.transaction():
-        # A user's newest row is the last one written.
-        store.rows(
-            "DELETE FROM lists WHERE rowid NOT IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
-        )
-        if not run.alone:
-            note_missed(store, run)
-        deleted = mark_gone(store, run, now) if run.mode == "full" else 0
-        clear(store)
-        store.rows(
+        _keep_newest_lists(store)
+        if run.given:
+            deleted = mark_messages_of_deleted(store, run, now)
+        else:
+            if not run.alone:
+                note_missed(store, run)
+            if run.mode == "full":
+                deleted = mark_gone(store, run, now)
+        if not run.given or not _has_unfinished(store):
+            clear(store)
+        _close(store, run, spent, "state = 'finished', deleted = deleted + ?", [deleted])
+    run.requests += spent.requests
+    return report_of(store, run.run_id)
+
+
+def end_partial(
+    store: Store, run: Run, spent: Spent, lists: tuple[int, int | None] | None = None
+) -> SyncReport:
+    """Ends a run whose budget is used up; the next sync resumes it.
+
+    Args:
+        store: The mirror's tables.
+        run: The run.
+        spent: The cost since its last commit.
+        lists: How many lists are done, and how many there are; None for what the tables tell.
+    """
+    done, total = lists or _lists_of(store, run)
+    with store.transaction():
+        _keep_newest_lists(store)
+        _close(
+            store,
+            run,
+            spent,
             f"""
-            UPDATE runs SET state = 'finished', ended_at = ?, requests = requests + ?,
-                seconds = seconds + ?, outage_seconds = outage_seconds + ?,
-                deleted = deleted + ?,
-                certificate = coalesce(certificate, 'uncertified'),
-                rejects = (SELECT count(*) FROM rejects WHERE run_id = {run.run_id}),
-                lists_by_certificate = {_counted(run, "certificate")},
-                lists_by_kind = {_counted(run, "kind")}
-            WHERE run_id = {run.run_id}
+            state = 'partial', lists_done = ?, lists_left = ?,
+            lists_never_read = (
+                SELECT count(*) FROM users WHERE deleted_at IS NULL
+                AND id NOT IN (SELECT user_id FROM lists)),
+            oldest_list_at = (
+                SELECT min(ended_at) FROM lists WHERE run_id <> {run.run_id}
+                AND user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL))
             """,
-            [now, spent.requests, spent.seconds, spent.outage_seconds, deleted],
+            [done, None if total is None else max(total - done, 0)],
         )
     run.requests += spent.requests
     return report_of(store, run.run_id)
+
+
+def _keep_newest_lists(store: Store) -> None:
+    # A user's newest row is the last one written.
+    store.rows(
+        "DELETE FROM lists WHERE rowid NOT IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
+    )
+
+
+def _close(
+    store: Store, run: Run, spent: Spent, assignments: str, values: list[int | None]
+) -> None:
+    store.rows(
+        f"""
+        UPDATE runs SET ended_at = ?, requests = requests + ?,
+            seconds = seconds + ?, outage_seconds = outage_seconds + ?,
+            rejects = (SELECT count(*) FROM rejects WHERE run_id = {run.run_id}),
+            certificate = coalesce(certificate, 'uncertified'),
+            lists_by_certificate = {_counted(run, "certificate")},
+            lists_by_kind = {_counted(run, "kind")}, {assignments}
+        WHERE run_id = {run.run_id}
+        """,
+        [store.now(), spent.requests, spent.seconds, spent.outage_seconds, *values],
+    )
+    store.set_meta(GENERATION, str(1 + int(store.meta(GENERATION) or 0)))
+
+
+def _has_unfinished(store: Store) -> bool:
+    return bool(
+        store.rows(
+            f"SELECT 1 FROM runs WHERE state IN ('unfinished', 'partial') AND {ALL_USERS} LIMIT 1"
+        )
+    )
+
+
+def _lists_of(store: Store, run: Run) -> tuple[int, int | None]:
+    [(done, total)] = store.rows(
+        f"SELECT (SELECT count(DISTINCT user_id) FROM lists WHERE run_id = {run.run_id}), "
+        f"(SELECT count(*) FROM users WHERE EXISTS (SELECT 1 FROM runs "
+        f"WHERE run_id = {run.run_id} AND users_swept_at IS NOT NULL))"
+    )
+    return int(done), int(total) or None
 
 
 def _counted(run: Run, column: str) -> str:
@@ -46,4 +128,33 @@ def _counted(run: Run, column: str) -> str:
         f"(SELECT map_from_entries(list(({column}, rows) ORDER BY {column})) FROM "
         f"(SELECT {column}, count(*) AS rows FROM lists WHERE run_id = {run.run_id} "
         f"AND {column} IS NOT NULL GROUP BY ALL))"
+    )
+
+
+def report_of(store: Store, run_id: int) -> SyncReport:
+    """The report of a finished or a partial run."""
+    names = [each.name for each in fields(SyncReport) if each.name not in DERIVED]
+    moments = ", ".join(f"epoch_us({name})" for name in TIMES)
+    [(*values, certificates, kinds, started, ended, swept, oldest)] = store.rows(
+        f"SELECT {', '.join(names)}, lists_by_certificate, lists_by_kind, {moments} "
+        "FROM runs WHERE run_id = ?",
+        [run_id],
+    )
+    uncertified = store.rows(
+        "SELECT user_id, kind FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
+        "ORDER BY user_id",
+        [run_id],
+    )
+    named = dict(zip(names, values, strict=True))
+    return SyncReport(
+        **named,
+        resumed=named["resumptions"] > 0,
+        lists_by_certificate=certificates or {},
+        lists_by_kind=kinds or {},
+        uncertified_users=tuple(user_id for user_id, _ in uncertified),
+        unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
+        started_at=from_microseconds(int(started)),
+        ended_at=from_microseconds(int(ended)),
+        users_swept_at=from_microseconds(swept),
+        oldest_list_at=from_microseconds(oldest),
     )

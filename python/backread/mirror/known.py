@@ -37,6 +37,8 @@ class Known:
     - ``users``: the users read by this run, with ``updated_at`` and ``online_at``, if the sweep
       over them is finished.
     - ``profile``: the stored service profile; of a newer backread it may hold other keys.
+    - ``forgotten``: the users (``user_id``) whose rows must not come back.
+    - ``digest_key``: the mirror's 16 random bytes, with which lists are hashed.
     """
 
     lists: StoredRows | None = None
@@ -45,3 +47,5 @@ class Known:
     held: StoredRows | None = None
     users: StoredRows | None = None
     profile: dict[str, Any] | None = None
+    forgotten: StoredRows | None = None
+    digest_key: bytes | None = None

@@ -17,7 +17,7 @@ from backread._files.dataclass_json import dataclass_from_json
 from backread._files.json import parse_json
 from backread._files.unfinished import Unfinished
 from backread.errors import MirrorError
-from backread.mirror.schema import CONTENT_TABLES, SIDE_TABLES
+from backread.mirror.schema import CONTENT_TABLES
 
 __all__ = [
     "FORMAT",
@@ -37,7 +37,7 @@ MANIFEST_NAME = "manifest.json"
 # Ends with the number of the snapshot that wrote the file, so names are never reused.
 DATA_FILE = re.compile(r"[a-z_]+(?:-\d+-of-\d+)?\.(\d+)\.parquet", re.ASCII)
 
-NEEDED = (*(table.name for table in CONTENT_TABLES), *SIDE_TABLES)
+NEEDED = (*(table.name for table in CONTENT_TABLES), "lists", "rejects", "runs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class Manifest:
     """One published snapshot.
 
     ``sequence`` counts the snapshots. ``run_id`` is the newest finished run in it, and ``seen_at``
-    the end of that run (ISO 8601), which a row's null ``last_seen_at`` means. ``files`` are names
+    the end of that run (ISO 8601), which a row's null ``last_seen_at`` means. ``generation`` counts
+    the states of the mirror that were to be published. ``files`` are names
     by table, those of a split table in the order of their parts; `Table.changed` and
     `Table.replaced` are separate tables. ``retired`` are files of earlier snapshots that a reader
     may still have open, with the time when they were replaced (ISO 8601).
@@ -59,6 +60,7 @@ class Manifest:
     published_at: str
     files: dict[str, list[str]]
     retired: dict[str, str]
+    generation: int = 0
 
     @property
     def seen(self) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from backread.mirror.schema import Table
+from backread.mirror.schema import CHANGED, Table
 
 if TYPE_CHECKING:
     from backread.mirror.source import ArrowTable
@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["add_rows", "merge_rows", "note_rejected", "stage", "update_where"]
 
 
+ADDED = "? AS first_seen_at, ? AS changed_at, ? AS changed_in_run"
+
+
 def stage(store: Store, name: str, rows: ArrowTable, columns: tuple[str, ...]) -> None:
     """Copies Arrow rows into the temporary table ``staged``; ``name`` as in `Store.registered`."""
     with store.registered(name, rows) as source:
         store.rows(f"CREATE OR REPLACE TEMP TABLE staged AS SELECT {_names(columns)} FROM {source}")
 
 
-def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> bool:
+def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime, run_id: int) -> bool:
     """Inserts the rows if all keys are new and distinct; otherwise inserts none, returns False.
 
     Does not record them as seen or as unpublished. Runs inside the caller's transaction.
@@ -35,13 +38,17 @@ def add_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> boo
         if held or distinct < rows.num_rows:
             return False
         store.execute_prepared(
-            f"INSERT INTO {table.name} BY NAME SELECT {names}, ? AS first_seen_at FROM {source}",
+            f"INSERT INTO {table.name} BY NAME SELECT {names}, {ADDED} FROM {source}",
             now,
+            now,
+            run_id,
         )
     return True
 
 
-def merge_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> tuple[int, int]:
+def merge_rows(
+    store: Store, table: Table, rows: ArrowTable, now: datetime, run_id: int
+) -> tuple[int, int]:
     """Adds new rows, updates changed ones, records the keys as seen; returns (added, updated).
 
     A row that had been marked as deleted loses the mark, and counts as updated; one that was only
@@ -74,28 +81,31 @@ def merge_rows(store: Store, table: Table, rows: ArrowTable, now: datetime) -> t
         [low, high],
     )
     store.rows(f"INSERT INTO seen_{table.name} BY NAME SELECT {key} FROM staged")
-    return _apply_changed(store, table, now) if changed else (0, 0)
+    return _apply_changed(store, table, now, run_id) if changed else (0, 0)
 
 
-def _apply_changed(store: Store, table: Table, now: datetime) -> tuple[int, int]:
+def _apply_changed(store: Store, table: Table, now: datetime, run_id: int) -> tuple[int, int]:
     [(added,)] = store.rows(
-        f"INSERT INTO {table.name} BY NAME SELECT {_names(table.names)}, ? AS first_seen_at "
+        f"INSERT INTO {table.name} BY NAME SELECT {_names(table.names)}, {ADDED} "
         "FROM changed WHERE held_row IS NULL",
-        [now],
+        [now, now, run_id],
     )
     assignments = ", ".join(
         f'"{name}" = changed."{name}"' for name in table.names if name not in table.key
     )
     store.rows(
-        f"UPDATE {table.name} SET {assignments}, last_seen_at = NULL, deleted_at = NULL "
+        f"UPDATE {table.name} SET {assignments}, last_seen_at = NULL, deleted_at = NULL, "
+        f"changed_at = CASE WHEN differs THEN ? ELSE {table.name}.changed_at END, "
+        f"changed_in_run = CASE WHEN differs THEN ? ELSE {table.name}.changed_in_run END "
         f"FROM changed WHERE {table.name}.rowid = changed.held_row",
+        [now, run_id],
     )
     [(updated,)] = store.rows("SELECT count(*) FROM changed WHERE held_row IS NOT NULL AND differs")
     _note_unpublished(store, table, "changed")
     return added, updated
 
 
-def note_rejected(store: Store, table: Table) -> int:
+def note_rejected(store: Store, table: Table, now: datetime, run_id: int) -> int:
     """Records the rejects in ``staged`` with an id as seen; returns how many rows reappeared.
 
     The stored row of such a record keeps its fields and counts as present: it loses the mark if
@@ -110,7 +120,8 @@ def note_rejected(store: Store, table: Table) -> int:
         store,
         table,
         f"deleted_at IS NOT NULL AND {missed}",
-        "last_seen_at = NULL, deleted_at = NULL",
+        f"last_seen_at = NULL, deleted_at = NULL, {CHANGED}",
+        [now, run_id],
     )
     update_where(store, table, missed, "last_seen_at = NULL")
     return back

@@ -22,6 +22,14 @@ CONVERSIONS: dict[int, tuple[str, ...]] = {
         "DROP TABLE dirty",
     ),
     3: ("UPDATE runs SET outage_seconds = 0",),
+    4: (
+        *(
+            f"UPDATE {table} SET changed_at = first_seen_at, changed_in_run = coalesce((SELECT "
+            f"min(run_id) FROM runs WHERE runs.ended_at >= {table}.first_seen_at), 0)"
+            for table in ("users", "messages")
+        ),
+        "UPDATE runs SET sweeps = 0, sweep_requests = 0",
+    ),
 }
 """SQL by version, which converts the rows of a mirror of the version before."""
 

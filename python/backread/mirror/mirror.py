@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from backread._client.option_kinds import SECONDS
 from backread._files.paths import local_path
 from backread.errors import MirrorError
 from backread.mirror.conversation import Conversation, read_conversation
+from backread.mirror.memory import read_memory_limit
 from backread.mirror.queries import check_reads_only, named_restriction
 from backread.mirror.report import Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot_reader import SnapshotReader
@@ -37,15 +39,29 @@ class Mirror:
     `conversation` read what a sync published. Readers and syncs never wait for each other, even in
     different processes. Any number of mirrors may use one folder. Requires DuckDB
     (``pip install "backread[mirror]"``); raises `MirrorError` if it is missing.
+
+    Args:
+        folder: The path of the folder.
+        memory_limit: The memory that a sync's database may use, in bytes or as text such as
+            ``"2GB"``; what exceeds it is put into a file in the folder. The rows being read take
+            some 100 MB more. Default: a quarter of the memory, or of the cgroup's limit if that is
+            less, and at most 4 GB.
+
+    Raises:
+        MirrorError: For a folder that is no local path.
+        ValueError: For a ``memory_limit`` below 100 MB.
     """
 
-    __slots__ = ("__weakref__", "_folder", "_reader")
+    __slots__ = ("__weakref__", "_folder", "_memory_limit", "_reader")
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], *, memory_limit: int | str | None = None
+    ) -> None:
         try:
             self._folder = local_path(folder, NOT_HERE).absolute()
         except ValueError as error:
             raise MirrorError(f"a mirror's folder: {error}") from None
+        self._memory_limit = None if memory_limit is None else read_memory_limit(memory_limit)
         self._reader = SnapshotReader(self._folder)
 
     @property
@@ -63,14 +79,19 @@ class Mirror:
         progress: bool = False,
         moved: bool = False,
         profile: ServiceProfile | None = None,
+        max_requests: int | None = None,
+        max_seconds: Duration | None = None,
+        users: Iterable[int] | None = None,
+        publish: bool = True,
     ) -> SyncReport:
         """Reads the service into the mirror and publishes the result.
 
         Rows are committed in batches together with the state of the run. A sync that is killed,
         interrupted or ended by an error leaves the mirror intact, and the next one resumes its run:
-        lists finished in the last 24 hours are not read again, and half-read lists continue where
-        they stopped. Readers see nothing of a run until it ends. Mirrors of earlier releases are
-        upgraded.
+        finished lists are not read again, and half-read lists continue where they stopped, however
+        much time has passed. Readers see a run when it ends, or when its budget does
+        (``max_requests``, ``max_seconds``, the client's ``deadline``); if a first run was killed,
+        the next sync publishes what it had read. Mirrors of earlier releases are upgraded.
 
         Args:
             client: The service to read. A mirror holds one service, that of the first sync that
@@ -96,6 +117,16 @@ class Mirror:
                 anything is read. Services on loopback, such as mocks, are not distinguished.
             profile: A result of `Client.probe`. It replaces the stored one, and this sync and later
                 ones use it.
+            max_requests: Ends the reading after this many requests, retries included.
+            max_seconds: Ends the reading after this time, in seconds or as a timedelta. With either
+                the users are read first, then the lists of users with the newest hints. The run
+                ends as ``partial``: what was read is published, and the next sync continues the
+                run. It reads the list of users again while that takes less than 5 % of the run's
+                requests.
+            users: Reads only these users, by their ids, and their message lists, in a run of its
+                own; an unfinished run is left as it is. A user whom the service does not know (404)
+                is marked as deleted. Not with ``mode="full"``.
+            publish: False leaves publishing to a later sync; for frequent syncs.
 
         Returns:
             What the run read and changed.
@@ -105,9 +136,9 @@ class Mirror:
             MirrorError: Another sync of the folder is running (with its pid, its start, and its
                 machine if that is another); or the folder contains something else or another
                 service, is damaged or not writable, or was written by a newer backread.
-            TypeError: For anything but a `Client`, or a wrong type of ``profile``, ``on_progress``
-                or ``max_staleness``.
-            ValueError: For another mode or a negative ``max_staleness``.
+            TypeError: For anything but a `Client`, or an argument of a wrong type.
+            ValueError: For another mode, a negative ``max_staleness``, a budget that is not
+                positive, or ``users`` that are empty, negative or given with ``mode="full"``.
 
         Example:
             >>> with Client() as client:
@@ -139,12 +170,22 @@ class Mirror:
             raise ValueError(
                 f"max_staleness must be 0 seconds or more, or None, not {max_staleness}"
             )
+        seconds = SECONDS.check("max_seconds", max_seconds)
+        if seconds is not None and not seconds > 0:
+            raise ValueError(f"max_seconds must be more than 0 seconds, or None, not {max_seconds}")
+        if max_requests is not None and operator.index(max_requests) < 1:
+            raise ValueError(f"max_requests must be 1 or more, or None, not {max_requests}")
         options = Options(
             mode=mode,
             max_staleness=stale_after,
             on_progress=on_progress,
             moved=moved,
             profile=None if profile is None else profile.to_json(),
+            max_requests=max_requests,
+            max_seconds=seconds,
+            users=None if users is None else _user_ids(users, mode),
+            publish=publish,
+            memory_limit=self._memory_limit,
         )
         if not progress:
             return synchronize(self._folder, client, options)
@@ -201,7 +242,8 @@ class Mirror:
           next sync.
         - ``rejects``: records that did not fit the schema, with their id if any, their JSON and the
           reason.
-        - ``runs``: the finished runs, with the counts of `SyncReport`.
+        - ``runs``: the finished runs and a partial one, with the counts of `SyncReport`.
+        - ``forgotten``: ids of users that `forget` removed, and when.
         - ``profile``: the service's profile as JSON, if a sync was given one.
 
         Args:
@@ -262,7 +304,27 @@ class Mirror:
         return hash((Mirror, self._folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Mirror, (self._folder,)
+        return _mirror, (self._folder, self._memory_limit)
+
+
+def _mirror(folder: Path, memory_limit: int | None) -> Mirror:
+    return Mirror(folder, memory_limit=memory_limit)
+
+
+def _user_ids(users: Iterable[int], mode: Mode) -> tuple[int, ...]:
+    if mode == "full":
+        raise ValueError(
+            "users cannot be given with mode='full', which marks the deleted rows of all users"
+        )
+    if isinstance(users, (str, bytes, int)):
+        raise TypeError(f"users must be a list of user ids, not {_article(type(users).__name__)}")
+    user_ids = tuple(operator.index(user_id) for user_id in users)
+    if not user_ids:
+        raise ValueError("users is empty; give at least one user id, or None for all users")
+    for user_id in user_ids:
+        if not 0 <= user_id < 2**63:
+            raise ValueError(f"users must be ids, which are 0 or more, not {user_id}")
+    return user_ids
 
 
 def _article(name: str) -> str:

@@ -28,7 +28,9 @@ from backread.mirror.manifest import (
     stored_files,
     write_manifest,
 )
+from backread.mirror.published_lists import side_table_query
 from backread.mirror.schema import (
+    ALL_USERS,
     BUCKETS,
     CONTENT_TABLES,
     POSITION,
@@ -60,14 +62,13 @@ RETIRED_FOR = timedelta(minutes=15)
 
 def published_behind(store: Store) -> bool:
     """True if the newest finished run is not published, because the process was killed between."""
-    [(newest,)] = store.rows("SELECT max(run_id) FROM runs WHERE state = 'finished'")
-    if newest is None:
+    if not store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1"):
         return False
     manifest = read_manifest(store.folder)
     return (
         manifest is None
         or manifest.mirror_id != store.meta("mirror_id")
-        or manifest.run_id < newest
+        or manifest.generation != int(store.meta("generation") or 0)
         or not manifest.names() <= stored_files(store.folder / PUBLISHED).keys()
     )
 
@@ -92,7 +93,7 @@ def publish(store: Store) -> Manifest:
         files |= _write_table(store, directory, table, sequence, held if reusable else {})
     for name in SIDE_TABLES:
         files[name] = [file_name(name, sequence)]
-        _copy(store, f"SELECT * FROM {name} ORDER BY ALL", directory / files[name][0])
+        _copy(store, f"{side_table_query(name)} ORDER BY ALL", directory / files[name][0])
     if store.meta(PROFILE) is not None:
         files[PROFILE] = [file_name(PROFILE, sequence)]
         _copy(
@@ -102,12 +103,14 @@ def publish(store: Store) -> Manifest:
         )
     now = datetime.now(UTC)
     [(run_id, seen_at)] = store.rows(
-        "SELECT max(run_id), epoch_us(max(ended_at)) FROM runs WHERE state = 'finished'"
+        "SELECT max(run_id), epoch_us(max(ended_at)) FROM runs "
+        f"WHERE state = 'finished' AND {ALL_USERS}"
     )
     manifest = Manifest(
         format=FORMAT,
         mirror_id=mirror_id,
         sequence=sequence,
+        generation=int(store.meta("generation") or 0),
         run_id=run_id or 0,
         seen_at=(from_microseconds(seen_at) or now).isoformat(),
         published_at=now.isoformat(),
@@ -141,7 +144,7 @@ def _has_columns(
     common = store.rows(
         f"SELECT name FROM {schemas} GROUP BY name HAVING count(DISTINCT file_name) = {len(names)}"
     )
-    return {name for (name,) in common} >= set(table.names)
+    return {name for (name,) in common} >= {name for name, _ in table.columns + TECHNICAL}
 
 
 def _write_table(

@@ -9,10 +9,13 @@ from typing import Any, Literal, TypeAlias
 
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 
-__all__ = ["Mode", "Phase", "SyncProgress", "SyncReport"]
+__all__ = ["Mode", "Phase", "RunState", "SyncProgress", "SyncReport"]
 
 Mode: TypeAlias = Literal["incremental", "full"]
 """How a sync reads, see `Mirror.sync`."""
+
+RunState: TypeAlias = Literal["finished", "partial"]
+"""Whether a run read everything, or as much as its budget allowed."""
 
 Phase: TypeAlias = Literal["reading", "checking", "finishing", "publishing", "finished"]
 """What a sync is doing: reading the service, fetching missing rows by id (only in mode ``full``),
@@ -76,6 +79,12 @@ class SyncReport:
       end (``end``), were gone with their user (``gone``), or could not be read (``unread``).
     - ``rows_asked``: rows missing from a ``linked`` list that were fetched by id (only in mode
       ``full``).
+    - ``state``: ``"finished"``, or ``"partial"`` if the budget was used up. Of a partial run,
+      ``lists_done`` message lists are read and ``lists_left`` are not (null if the list of users
+      was not read to its end); of ``lists_never_read`` users the mirror has no messages at all yet,
+      and of the others left, the oldest was read at ``oldest_list_at``. All are null of a finished
+      run. ``users_swept_at`` is when the list of users was last read to its end.
+    - ``published``: false if the sync was told not to publish.
     - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
       nothing did. ``outage_seconds``: how long the service was down during the run.
     """
@@ -105,6 +114,18 @@ class SyncReport:
     error: str | None = None
     outage_seconds: float = 0.0
     unread_users: tuple[int, ...] = ()
+    state: RunState = "finished"
+    lists_done: int | None = None
+    lists_left: int | None = None
+    lists_never_read: int | None = None
+    oldest_list_at: datetime | None = None
+    users_swept_at: datetime | None = None
+    published: bool = True
+
+    @property
+    def partial(self) -> bool:
+        """True if the run is not at its end; the next sync continues it."""
+        return self.state == "partial"
 
     def to_dict(self) -> dict[str, Any]:
         """The report as a dict of JSON values, times in ISO 8601, for `from_dict`."""

@@ -1,43 +1,48 @@
-"""Runs of the sync in the database: beginning, resuming, their state and their report."""
+"""Runs of the sync in the database: beginning, resuming, and their state.
+
+A run that its budget ended is ``partial``: it is published, and the next sync resumes it like one
+that was killed. A run over given users is separate, and is never resumed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import os
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from backread._files.json import parse_json
 from backread.mirror.engine import from_microseconds, timestamp
 from backread.mirror.known import Known, StoredRows
-from backread.mirror.report import Mode, SyncReport
-from backread.mirror.schema import CONTENT_TABLES, CURSOR_NAMES, KNOWN_LIST_NAMES, PROFILE, RUNS
+from backread.mirror.report import Mode
+from backread.mirror.schema import (
+    ALL_USERS,
+    CONTENT_TABLES,
+    CURSOR_NAMES,
+    KNOWN_LIST_NAMES,
+    PROFILE,
+    RUNS,
+)
 from backread.mirror.store import Store
 
 __all__ = [
-    "RESUME_WITHIN",
     "Run",
     "Spent",
     "begin_run",
+    "begin_users_run",
     "clear",
     "known_to",
+    "never_finished",
     "record_error",
-    "report_of",
 ]
 
-RESUME_WITHIN = timedelta(hours=24)
-"""A resumed run rereads lists that it finished or left half-read longer ago than this."""
+MOST_SWEEPING = 0.05
+"""The share of a run's requests that sweeps over the users may take, after the first one."""
 
-# The fields of a report that are not columns of `runs`, or have another form there.
-DERIVED = {
-    "resumed",
-    "lists_by_certificate",
-    "lists_by_kind",
-    "uncertified_users",
-    "unread_users",
-    "started_at",
-    "ended_at",
-}
+KILLED_LONG_AGO = timedelta(hours=1)
+"""A run that was killed sweeps the users again only after this time."""
 
+DIGEST_KEY = "digest_key"
 
 RESUMED = ("run_id", "mode", "seconds", "requests", "users", "messages")
 """The fields of a `Run` that are stored, for the sync that resumes it."""
@@ -59,6 +64,8 @@ class Run:
     requests: int = 0
     users: int = 0
     messages: int = 0
+    given: bool = False
+    """True if it reads only the users that the caller gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +93,14 @@ def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> R
     now = datetime.now(UTC)
     unfinished = store.rows(
         f"SELECT {', '.join(RESUMED)} FROM runs "
-        "WHERE state = 'unfinished' ORDER BY run_id DESC LIMIT 1"
+        f"WHERE state IN ('unfinished', 'partial') AND {ALL_USERS} ORDER BY run_id DESC LIMIT 1"
     )
     with store.transaction():
         if not unfinished:
-            [(run_id,)] = store.rows("SELECT coalesce(max(run_id), 0) + 1 FROM runs")
-            _insert(store, run_id, mode, now)
-            return Run(run_id, mode, resumed=False, alone=_is_first(store))
+            # Clears what an abandoned run left; finished runs leave nothing.
+            clear(store)
+            run_id = _insert(store, mode, now)
+            return Run(run_id, mode, resumed=False, alone=never_finished(store))
         run = Run(**dict(zip(RESUMED, unfinished[0], strict=True)), resumed=True, alone=False)
         if mode == "full" != run.mode:
             run.mode = mode
@@ -101,17 +109,31 @@ def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> R
             stale = timestamp(now - timedelta(seconds=min(max_staleness, LONGEST)))
             _give_back(store, run.run_id, f"kind = 'end' AND coalesce(swept_at <= {stale}, true)")
         _note_seen(store, run.run_id)
-        _resume(store, run, now - RESUME_WITHIN)
+        _resume(store, run, now)
     return run
 
 
-def _is_first(store: Store) -> bool:
-    return not store.rows("SELECT 1 FROM runs WHERE state = 'finished' LIMIT 1")
+def begin_users_run(store: Store) -> Run:
+    """A run over given users. It leaves an unfinished run over all users as it is."""
+    with store.transaction():
+        # The rows of one that was killed are committed, and no later run resumes it.
+        store.rows(f"DELETE FROM runs WHERE state = 'unfinished' AND NOT ({ALL_USERS})")
+        run_id = _insert(store, "incremental", datetime.now(UTC))
+        store.rows(
+            "UPDATE runs SET scope = 'users', certificate = 'uncertified', "
+            "certificate_reason = 'only the given users were read' WHERE run_id = ?",
+            [run_id],
+        )
+    return Run(run_id, "incremental", resumed=False, alone=False, given=True)
 
 
-def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> None:
-    # Clears what an abandoned run left; finished runs leave nothing.
-    clear(store)
+def never_finished(store: Store) -> bool:
+    """True if no run was ever published, to its end or in part."""
+    return not store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1")
+
+
+def _insert(store: Store, mode: Mode, now: datetime) -> int:
+    [(run_id,)] = store.rows("SELECT coalesce(max(run_id), 0) + 1 FROM runs")
     counters = [
         f"0 AS {name}" for name, kind in RUNS if kind in ("BIGINT", "DOUBLE") and name != "run_id"
     ]
@@ -120,6 +142,7 @@ def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> None:
         f"? AS started_at, {', '.join(counters)}",
         [run_id, mode, now],
     )
+    return int(run_id)
 
 
 def clear(store: Store) -> None:
@@ -135,14 +158,12 @@ def _read_all_again(store: Store, run_id: int) -> None:
     store.rows("DELETE FROM cursors WHERE user_id IS NOT NULL")
 
 
-def _resume(store: Store, run: Run, since: datetime) -> None:
+def _resume(store: Store, run: Run, now: datetime) -> None:
     run_id = run.run_id
-    _give_back(store, run_id, f"ended_at < {timestamp(since)}")
-    store.rows("DELETE FROM cursors WHERE started_at < ?", [since])
     store.rows(
         "UPDATE runs SET certificate = NULL, certificate_reason = NULL, users_swept_at = NULL "
-        "WHERE run_id = ? AND (users_swept_at IS NULL OR users_swept_at < ?)",
-        [run_id, since],
+        "WHERE run_id = ? AND (users_swept_at IS NULL OR ?)",
+        [run_id, _may_sweep_again(store, run_id, now)],
     )
     # If the list of users is read again from its start, none of its rows count as seen.
     if not _swept(store, run_id) and not _has_users_cursor(store):
@@ -154,14 +175,30 @@ def _resume(store: Store, run: Run, since: datetime) -> None:
         [run_id],
     )
     store.rows(
-        "UPDATE runs SET mode = ?, resumptions = resumptions + 1 WHERE run_id = ?",
+        "UPDATE runs SET state = 'unfinished', mode = ?, resumptions = resumptions + 1 "
+        "WHERE run_id = ?",
         [run.mode, run_id],
     )
 
 
+def _may_sweep_again(store: Store, run_id: int, now: datetime) -> bool:
+    """Whether the run may read the list of users again, to learn of new users and hints."""
+    [(state, requests, sweep_requests, swept_at)] = store.rows(
+        "SELECT state, requests, sweep_requests, epoch_us(users_swept_at) FROM runs "
+        "WHERE run_id = ?",
+        [run_id],
+    )
+    if swept_at is None:
+        return False
+    recent = from_microseconds(int(swept_at)) > now - KILLED_LONG_AGO
+    # The first sweep does not count; another one costs what the earlier ones did.
+    affordable = sweep_requests <= MOST_SWEEPING * requests
+    return affordable and (state == "partial" or not recent)
+
+
 def _note_seen(store: Store, run_id: int) -> None:
     """Records as seen the rows that a run with `Run.alone` did not record."""
-    if not _is_first(store):
+    if store.rows("SELECT 1 FROM runs WHERE run_id < ? LIMIT 1", [run_id]):
         return
     if store.rows("SELECT 1 FROM runs WHERE run_id = ? AND resumptions = 0", [run_id]):
         for table in CONTENT_TABLES:
@@ -177,7 +214,7 @@ def _give_back(store: Store, run_id: int, condition: str) -> None:
 
 
 def _last_finished() -> str:
-    return "(SELECT coalesce(max(run_id), 0) FROM runs WHERE state = 'finished')"
+    return f"(SELECT coalesce(max(run_id), 0) FROM runs WHERE state = 'finished' AND {ALL_USERS})"
 
 
 def _swept(store: Store, run_id: int) -> bool:
@@ -191,7 +228,7 @@ def _has_users_cursor(store: Store) -> bool:
 
 
 def known_to(store: Store, run: Run) -> Known:
-    """The state that the core needs to continue; see `Known`."""
+    """The state that the core needs to begin or to continue; see `Known`."""
 
     def rows(query: str) -> StoredRows:
         return StoredRows(store.connection, query)
@@ -223,14 +260,31 @@ def known_to(store: Store, run: Run) -> Known:
         "SELECT id, any_value(updated_at) AS updated_at, any_value(online_at) AS online_at "
         "FROM seen_users LEFT JOIN users USING (id) GROUP BY id"
     )
-    return Known(
+    forgotten = store.rows("SELECT 1 FROM forgotten LIMIT 1")
+    known = Known(
         lists=rows(lists),
+        profile=_profile(store),
+        forgotten=rows("SELECT user_id FROM forgotten") if forgotten else None,
+        digest_key=_digest_key(store),
+    )
+    if run.given:
+        return known
+    return replace(
+        known,
         done=rows(done) if run.resumed else None,
         cursors=rows(f"SELECT {', '.join(CURSOR_NAMES)} FROM cursors") if half_read else None,
         held=rows(held) if half_read else None,
         users=rows(users) if _swept(store, run.run_id) else None,
-        profile=_profile(store),
     )
+
+
+def _digest_key(store: Store) -> bytes:
+    key = store.meta(DIGEST_KEY)
+    if key is None:
+        key = os.urandom(16).hex()
+        with store.transaction():
+            store.set_meta(DIGEST_KEY, key)
+    return bytes.fromhex(key)
 
 
 def _profile(store: Store) -> dict[str, Any] | None:
@@ -250,29 +304,3 @@ def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> 
             "outage_seconds = outage_seconds + ? WHERE run_id = ?",
             [text, spent.requests, spent.seconds, spent.outage_seconds, run.run_id],
         )
-
-
-def report_of(store: Store, run_id: int) -> SyncReport:
-    """The report of a finished run."""
-    names = [each.name for each in fields(SyncReport) if each.name not in DERIVED]
-    [(*values, certificates, kinds, started, ended)] = store.rows(
-        f"SELECT {', '.join(names)}, lists_by_certificate, lists_by_kind, "
-        "epoch_us(started_at), epoch_us(ended_at) FROM runs WHERE run_id = ?",
-        [run_id],
-    )
-    uncertified = store.rows(
-        "SELECT user_id, kind FROM lists WHERE run_id = ? AND certificate = 'uncertified' "
-        "ORDER BY user_id",
-        [run_id],
-    )
-    named = dict(zip(names, values, strict=True))
-    return SyncReport(
-        **named,
-        resumed=named["resumptions"] > 0,
-        lists_by_certificate=certificates or {},
-        lists_by_kind=kinds or {},
-        uncertified_users=tuple(user_id for user_id, _ in uncertified),
-        unread_users=tuple(user_id for user_id, kind in uncertified if kind == "unread"),
-        started_at=from_microseconds(int(started)),
-        ended_at=from_microseconds(int(ended)),
-    )

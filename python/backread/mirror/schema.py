@@ -9,10 +9,13 @@ from typing import Literal
 from backread._client.columns import ATTRIBUTE, COLUMNS, KEYS
 
 __all__ = [
+    "ALL_USERS",
     "BUCKETS",
+    "CHANGED",
     "CONTENT_TABLES",
     "CURSORS",
     "CURSOR_NAMES",
+    "FORGOTTEN",
     "GONE_NAMES",
     "KNOWN_LIST_NAMES",
     "LISTS",
@@ -36,7 +39,7 @@ __all__ = [
     "tables",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Incremented if stored rows must be converted; mirrors of a higher version are refused.
 
 New tables and nullable columns need no new version: they are added to older mirrors.
@@ -108,7 +111,13 @@ TECHNICAL: tuple[Column, ...] = (
     ("first_seen_at", "TIMESTAMPTZ"),
     ("last_seen_at", "TIMESTAMPTZ"),
     ("deleted_at", "TIMESTAMPTZ"),
+    # The commit of the last change to any column but last_seen_at, and its run.
+    ("changed_at", "TIMESTAMPTZ"),
+    ("changed_in_run", "BIGINT"),
 )
+
+CHANGED = "changed_at = ?, changed_in_run = ?"
+"""Assignments for a changed row; their values are `Store.now` and the run's id."""
 
 USERS = Table(name="users", order="id")
 MESSAGES = Table(name="messages", order="user_id, created_at, id")
@@ -133,9 +142,12 @@ LISTS: tuple[Column, ...] = (
     ("unread_from", "BIGINT"),
     ("user_updated_at", "TIMESTAMPTZ"),
     ("user_online_at", "TIMESTAMPTZ"),
+    # Of the only page, keyed by the mirror; and whether the list was as the digest said.
+    ("digest", "BLOB"),
+    ("unchanged", "BOOLEAN"),
 )
 
-LIST_NAMES = tuple(name for name, _ in LISTS if name != "run_id")
+LIST_NAMES = tuple(name for name, _ in LISTS if name not in ("run_id", "digest", "unchanged"))
 """The columns of `LISTS` that the core fills."""
 
 KNOWN_LIST_NAMES = tuple(name for name in LIST_NAMES if name not in ("requests", "reason"))
@@ -198,9 +210,32 @@ RUNS: tuple[Column, ...] = (
     # When the sweep over the users was committed; a resumed run does not repeat it.
     ("users_swept_at", "TIMESTAMPTZ"),
     ("outage_seconds", "DOUBLE"),
+    # "users" for a run that read only given users, null otherwise.
+    ("scope", "VARCHAR"),
+    # How often the list of users was swept, and the requests that took.
+    ("sweeps", "BIGINT"),
+    ("sweep_requests", "BIGINT"),
+    # For a partial run; null if unknown, since the list of users is not read to its end.
+    ("lists_done", "BIGINT"),
+    ("lists_left", "BIGINT"),
+    ("lists_never_read", "BIGINT"),
+    ("oldest_list_at", "TIMESTAMPTZ"),
+    # The newest commit of the run.
+    ("committed_at", "TIMESTAMPTZ"),
 )
 
-SIDE_TABLES: dict[str, tuple[Column, ...]] = {"lists": LISTS, "rejects": REJECTS, "runs": RUNS}
+ALL_USERS = "scope IS NULL"
+"""The condition for runs over all users."""
+
+FORGOTTEN: tuple[Column, ...] = (("user_id", "BIGINT"), ("forgotten_at", "TIMESTAMPTZ"))
+"""The users that `Mirror.forget` removed, who must not come back."""
+
+SIDE_TABLES: dict[str, tuple[Column, ...]] = {
+    "lists": LISTS,
+    "rejects": REJECTS,
+    "runs": RUNS,
+    "forgotten": FORGOTTEN,
+}
 """Small tables that are always published in full."""
 
 META: tuple[Column, ...] = (("key", "VARCHAR"), ("value", "VARCHAR"))

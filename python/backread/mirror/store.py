@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backread.mirror.database import make_log
-from backread.mirror.engine import rows_of, timestamp, transaction
+from backread.mirror.engine import from_microseconds, rows_of, timestamp, transaction
 from backread.mirror.service import Service
 
 if TYPE_CHECKING:
@@ -48,6 +48,20 @@ class Store:
         self._stored_service: Service | None = None
         self._registered: dict[str, _Registered] = {}
         self._prepared: dict[str, str] = {}
+        self._newest_commit: datetime | None = None
+
+    def now(self) -> datetime:
+        """The time of a new commit, later than all earlier ones even if the clock was set back."""
+        if self._newest_commit is None:
+            [(newest,)] = self.rows(
+                "SELECT epoch_us(max(moment)) FROM "
+                "(SELECT unnest([ended_at, committed_at]) AS moment FROM runs "
+                "UNION ALL SELECT forgotten_at FROM forgotten)"
+            )
+            self._newest_commit = from_microseconds(newest or 0)
+        later = self._newest_commit + timedelta(microseconds=1)
+        self._newest_commit = max(datetime.now(UTC), later)
+        return self._newest_commit
 
     def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
         """Runs one statement and returns its rows."""

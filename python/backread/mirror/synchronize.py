@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
 from backread._files.access import RefusedFileError, make_folder
 from backread._files.paths import is_utf8, shown
-from backread.errors import MirrorError
+from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.commit import commit
 from backread.mirror.database import open_database, refuse_foreign
 from backread.mirror.deletions import rows_to_ask
 from backread.mirror.engine import load_duckdb, named_errors
-from backread.mirror.finish_run import finish
+from backread.mirror.finish_run import end_partial, finish
 from backread.mirror.lock import writer_lock
 from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind
 from backread.mirror.report import Mode, Phase, SyncProgress, SyncReport
-from backread.mirror.runs import Run, Spent, begin_run, known_to, record_error
+from backread.mirror.runs import (
+    Run,
+    Spent,
+    begin_run,
+    begin_users_run,
+    known_to,
+    never_finished,
+    record_error,
+)
 from backread.mirror.schema import PROFILE
 from backread.mirror.service import Service, refuse_other_service, service_of
 from backread.mirror.source import Reading, ReadingProgress, Source
@@ -37,13 +45,21 @@ OnProgress = Callable[[SyncProgress], object]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to sync, see `Mirror.sync`; ``max_staleness`` in seconds, ``profile`` as JSON."""
+    """How to sync, see `Mirror.sync`.
+
+    Times are in seconds, ``memory_limit`` is in bytes, ``profile`` is JSON.
+    """
 
     mode: Mode = "incremental"
     max_staleness: float | None = None
     on_progress: OnProgress | None = None
     moved: bool = False
     profile: str | None = None
+    max_requests: int | None = None
+    max_seconds: float | None = None
+    users: Sequence[int] | None = None
+    publish: bool = True
+    memory_limit: int | None = None
 
 
 def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
@@ -54,16 +70,30 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
         with named_errors(folder):
             refuse_foreign(folder)
             held.enter_context(writer_lock(folder))
-            store = Store(folder, held.enter_context(open_database(folder)))
+            store = Store(folder, held.enter_context(open_database(folder, options.memory_limit)))
             refuse_other_service(folder, store.service(), service_of(source), options.moved)
-            # An earlier sync may have been killed between finishing its run and publishing.
-            if published_behind(store) and not _has_unfinished(store):
-                publish(store)
+            if options.publish:
+                _publish_earlier(store)
             if options.profile is not None:
                 with store.transaction():
                     store.set_meta(PROFILE, options.profile)
-            run = begin_run(store, options.mode, options.max_staleness)
+            if options.users is not None:
+                run = begin_users_run(store)
+            else:
+                run = begin_run(store, options.mode, options.max_staleness)
         return _Sync(store, run, options).run(source)
+
+
+def _publish_earlier(store: Store) -> None:
+    """Publishes what an earlier sync ended or, in its first run, committed, and was killed."""
+    if never_finished(store):
+        first = store.rows("SELECT run_id, mode FROM runs WHERE committed_at IS NOT NULL LIMIT 1")
+        if not first:
+            return
+        [(run_id, mode)] = first
+        end_partial(store, Run(run_id, mode, resumed=True, alone=False), Spent(0, 0.0, 0.0))
+    if published_behind(store):
+        publish(store)
 
 
 def _make_folder(folder: Path) -> None:
@@ -87,10 +117,6 @@ def _make_folder(folder: Path) -> None:
         ) from error
 
 
-def _has_unfinished(store: Store) -> bool:
-    return bool(store.rows("SELECT 1 FROM runs WHERE state = 'unfinished' LIMIT 1"))
-
-
 class _Sync:
     """One run in one call; a full run has a second phase, which fetches missing rows by id."""
 
@@ -108,23 +134,38 @@ class _Sync:
 
     def run(self, source: Source) -> SyncReport:
         try:
-            self._read(self._reading(source), service_of(source), "reading")
-            if self._run.mode == "full":
-                self._ask(source)
+            ended_early = self._read(self._reading(source), service_of(source), "reading")
+            if self._run.mode == "full" and not ended_early:
+                ended_early = self._ask(source)
             self._tell("finishing")
-            with named_errors(self._store.folder):
-                self._store.use_all_threads()
-                report = finish(self._store, self._run, self._spent())
+            report = self._end(ended_early)
         except BaseException as error:
             # The run stays as committed; a failure to record the error must not replace it.
             with suppress(Exception):
                 record_error(self._store, self._run, error, self._spent())
+            if isinstance(error, DeadlineExceededError):
+                with suppress(MirrorError):
+                    self._end(True)
+                    self._publish()
             raise
+        if self._options.publish:
+            self._publish()
+        self._tell("finished")
+        return replace(report, published=self._options.publish)
+
+    def _end(self, ended_early: bool) -> SyncReport:
+        with named_errors(self._store.folder):
+            self._store.use_all_threads()
+            if not ended_early:
+                return finish(self._store, self._run, self._spent())
+            reading = self._progress.get("reading")
+            lists = (reading.lists_done, reading.lists_total) if reading else None
+            return end_partial(self._store, self._run, self._spent(), lists)
+
+    def _publish(self) -> None:
         self._tell("publishing")
         with named_errors(self._store.folder):
             publish(self._store)
-        self._tell("finished")
-        return report
 
     def _reading(self, source: Source) -> Reading:
         with named_errors(self._store.folder):
@@ -132,16 +173,20 @@ class _Sync:
                 self._store.use_one_thread()
             known = known_to(self._store, self._run)
         return source._sync_run(
-            known, mode=self._run.mode, max_staleness=self._options.max_staleness
+            known,
+            mode=self._run.mode,
+            max_staleness=self._options.max_staleness,
         )
 
-    def _ask(self, source: Source) -> None:
+    def _ask(self, source: Source) -> bool:
         with named_errors(self._store.folder):
             candidates = rows_to_ask(self._store, self._run)
-        if candidates is not None:
-            self._read(source._ask_rows(candidates), service_of(source), "checking")
+        if candidates is None:
+            return False
+        return self._read(source._ask_rows(candidates), service_of(source), "checking")
 
-    def _read(self, reading: Reading, service: Service, phase: Phase) -> None:
+    def _read(self, reading: Reading, service: Service, phase: Phase) -> bool:
+        """Commits what it reads; returns whether the budget ended it."""
         try:
             self._progress[phase] = reading.progress()
             self._tell(phase)
@@ -154,6 +199,7 @@ class _Sync:
                 self._outage_seconds += spent.outage_seconds
                 self._since += spent.seconds
                 self._tell(phase)
+            return False
         finally:
             self._progress[phase] = reading.progress()
             reading.stop()

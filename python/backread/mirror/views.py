@@ -12,6 +12,7 @@ from backread.mirror.schema import (
     POSITION,
     PROFILE,
     SIDE_TABLES,
+    TECHNICAL,
     Column,
     Table,
 )
@@ -79,7 +80,9 @@ def view_statements(connection: DuckDBPyConnection, folder: Path, manifest: Mani
     directory = folder / PUBLISHED
 
     def columns(name: str, declared: tuple[Column, ...]) -> str:
-        # Snapshots published by an earlier version lack later columns.
+        # Snapshots published by an earlier version lack later tables and columns.
+        if name not in manifest.files:
+            return ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in declared)
         one_file = scan(directory, manifest.files[name][:1])
         stored = {each[0] for each in rows_of(connection, f"DESCRIBE SELECT * FROM {one_file}")}
         return ", ".join(
@@ -88,16 +91,17 @@ def view_statements(connection: DuckDBPyConnection, folder: Path, manifest: Mani
         )
 
     # Null means the newest finished run, so that a run need not rewrite unchanged rows.
-    seen = f"coalesce(last_seen_at, {timestamp(manifest.seen)}) AS last_seen_at"
+    seen = f"coalesce(last_seen_at, greatest(first_seen_at, {timestamp(manifest.seen)}))"
+    seen += " AS last_seen_at"
     statements = [
         f"CREATE VIEW {table.name} AS "
-        f"SELECT {columns(table.name, table.columns)}, first_seen_at, {seen}, deleted_at "
-        f"FROM {_rows(directory, table, manifest)}"
+        f"SELECT {columns(table.name, table.columns)}, first_seen_at, {seen}, deleted_at, "
+        f"{columns(table.name, TECHNICAL[-2:])} FROM {_rows(directory, table, manifest)}"
         for table in CONTENT_TABLES
     ]
     statements += [
-        f"CREATE VIEW {name} AS SELECT {columns(name, declared)} "
-        f"FROM {scan(directory, manifest.files[name])}"
+        f"CREATE VIEW {name} AS SELECT {columns(name, declared)} FROM "
+        + (scan(directory, manifest.files[name]) if name in manifest.files else "range(0)")
         for name, declared in SIDE_TABLES.items()
     ]
     profile = f"SELECT CAST(NULL AS VARCHAR) AS {PROFILE} LIMIT 0"
