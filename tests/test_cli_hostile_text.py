@@ -20,7 +20,8 @@ pytest.importorskip("hypothesis")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backread.cli.text import escaped, guarded, plain
+from backread._files.spreadsheet import guarded
+from backread.cli.text import escaped, plain
 
 FORMULAS = [
     "=1+1",

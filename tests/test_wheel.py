@@ -27,9 +27,11 @@ def test_nothing_is_required_and_the_extras_are_there():
         "airflow",
         "all",
         "cli",
+        "delta",
         "mirror",
         "spark",
         "spark-delta",
+        "xlsx",
     }
 
 

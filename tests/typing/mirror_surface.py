@@ -5,7 +5,7 @@ Nothing here runs. A line that stops type-checking is a change that breaks users
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import assert_type
 
@@ -29,7 +29,14 @@ from backread import (
     plan,
     progress,
 )
-from backread.mirror import Conversation, MirrorTable, SyncProgress
+from backread.mirror import (
+    Conversation,
+    ExportProgress,
+    ExportReport,
+    MirrorTable,
+    MirrorTables,
+    SyncProgress,
+)
 from backread.profile import FieldProfile, Follows, LimitAnswer, ListOrder, ListProfile, PastEnd
 from backread.typed_dicts import (
     UserDict,
@@ -51,6 +58,13 @@ def the_mirror(client: Client) -> None:
     mirror.sql("SELECT count(*) FROM messages")
     mirror.sql("FROM messages WHERE user_id = ?", [42])
     mirror.sql("FROM messages WHERE user_id = $user", {"user": 42}, unrestricted=True)
+    assert_type(mirror.tables, MirrorTables)
+    assert_type(mirror.tables["users"], MirrorTable)
+    assert_type(mirror.export("out", format="csv", progress=True), ExportReport)
+    mirror.export(Path("m.csv"), tables=["messages"], raw_csv=True, excel=True, deleted=True)
+    mirror.export("chats.xlsx", since="2024-01-01", until=datetime.now(UTC), users=[42])
+    report = mirror.export("me.json", users=42, everything=True, on_progress=exporting)
+    assert_type((report.target, report.bytes, report.cut_cells), tuple[Path, int, int])
     table = mirror.table("messages")
     assert_type(table, MirrorTable)
     assert_type((table.columns, table.num_rows), tuple[list[str], int])
@@ -143,3 +157,7 @@ def a_profile(profile: ServiceProfile) -> None:
     assert_type(profile.to_json(indent=2), str)
     assert_type(ServiceProfile.from_json("{}"), ServiceProfile)
     assert_type(profile.differs(profile), list[str])
+
+
+def exporting(now: ExportProgress) -> None:
+    assert_type((now.table, now.rows, now.rows_total), tuple[str, int, int])

@@ -6,7 +6,17 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-__all__ = ["amount", "counts", "duration", "is_invisible", "line", "moment", "plain", "visible"]
+__all__ = [
+    "amount",
+    "counts",
+    "duration",
+    "is_invisible",
+    "line",
+    "moment",
+    "plain",
+    "size",
+    "visible",
+]
 
 # Terminal control characters, shown as Unicode's control pictures.
 _PICTURES: dict[int, int | str | None] = {
@@ -66,6 +76,18 @@ def duration(seconds: float) -> str:
         if whole < size * (60 if unit == "min" else 24):
             return f"{whole // size} {unit} {whole % size // smaller:02} {part}"
     return f"{whole // 86400} d {whole % 86400 // 3600:02} h"
+
+
+def size(count: int) -> str:
+    """``0 B``, ``812 kB``, ``1.8 MB``, ``12.3 GB``; a kB is 1,000 bytes."""
+    if count < 1000:
+        return f"{count} B"
+    value = count / 1000
+    for unit in ("kB", "MB", "GB"):
+        if value < 999.5:
+            return f"{value:.{0 if unit == 'kB' else 1}f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
 
 
 def moment(time: datetime) -> str:

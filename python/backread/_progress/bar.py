@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from backread._client.listing import AsyncListing, Listing
 from backread._display.words import duration
 from backread._progress.output import ProgressOutput, State, find_output
-from backread._progress.text import sync_parts, walk_parts
+from backread._progress.text import export_parts, sync_parts, walk_parts
 
 if TYPE_CHECKING:
     from backread._client.operations import Walk
+    from backread.mirror.export.report import ExportProgress
     from backread.mirror.report import SyncProgress
     from backread.models import WalkReport
 
-__all__ = ["progress", "shown_sync"]
+__all__ = ["progress", "shown_export", "shown_sync"]
 
 T = TypeVar("T")
 
@@ -94,6 +95,34 @@ def shown_sync(
         output.end(State("sync stopped", (*parts, type(error).__name__)))
         raise
     output.end(State("synced", tuple(sync_parts(latest[-1])) if latest else ()))
+
+
+@contextmanager
+def shown_export(
+    callback: Callable[[ExportProgress], object] | None,
+) -> Generator[Callable[[ExportProgress], object] | None, None, None]:
+    """Like `shown_sync`, for an export."""
+    output = find_output()
+    if output is None:
+        yield callback
+        return
+    latest: list[ExportProgress] = []
+
+    def show(now: ExportProgress) -> None:
+        latest[:] = [now]
+        share = _fraction(now.rows, now.rows_total)
+        output.show(State(now.table, tuple(export_parts(now)), share))
+        if callback is not None:
+            callback(now)
+
+    output.show(State("starting"))
+    try:
+        yield show
+    except BaseException as error:
+        parts = tuple(export_parts(latest[-1])) if latest else ()
+        output.end(State("export stopped", (*parts, type(error).__name__)))
+        raise
+    output.end(State("exported", tuple(export_parts(latest[-1])) if latest else ()))
 
 
 def _sync_state(now: SyncProgress) -> State:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backread._display.words import amount
+from backread._display.words import amount, duration, size
 
 if TYPE_CHECKING:
+    from backread.mirror.export.report import ExportProgress
     from backread.mirror.report import SyncProgress
     from backread.models import WalkReport
 
-__all__ = ["describe", "fitting", "sync_parts", "walk_parts"]
+__all__ = ["describe", "export_parts", "fitting", "sync_parts", "walk_parts"]
 
 
 def describe(now: SyncProgress) -> str:
@@ -53,6 +54,15 @@ def sync_parts(now: SyncProgress) -> list[str]:
         left = str(timedelta(seconds=round(now.seconds_left)))
         parts.append(f"{left.removeprefix('0:').removeprefix('0')} left")
     return parts
+
+
+def export_parts(now: ExportProgress) -> list[str]:
+    """The progress of an export, in parts."""
+    return [
+        f"{now.rows:,}/{amount(now.rows_total, 'row')}",
+        size(now.bytes),
+        duration(now.seconds),
+    ]
 
 
 def walk_parts(report: WalkReport, total: int | None) -> list[str]:

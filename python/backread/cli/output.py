@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from backread._files.spreadsheet import BYTE_ORDER_MARK, guarded, guards_in_words
 from backread._files.unfinished import Unfinished, scratch_folder
 from backread._progress.bar import progress
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
@@ -23,7 +24,7 @@ from backread.cli.rows import as_json, with_user
 from backread.cli.spool import Spool
 from backread.cli.stderr import say
 from backread.cli.tables import cell_text, print_table
-from backread.cli.text import guarded, plain_lines
+from backread.cli.text import plain_lines
 from backread.errors import BackreadError
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ __all__ = [
     "write_item",
     "write_listing",
 ]
-
-BYTE_ORDER_MARK = "\ufeff"
-"""Tells Excel that a file is UTF-8."""
 
 Row = Callable[[Any], list[object]]
 """Makes the cells of one row."""
@@ -215,11 +213,7 @@ def _write_csv(
         stream.flush()
     stream.write(_encoded(text.take()))
     if guards:
-        cells = "1 cell begins" if guards == 1 else f"{guards:,} cells begin"
-        say(
-            f"{cells} with an apostrophe, so that no spreadsheet takes them for a formula; "
-            "--raw-csv writes them as they are"
-        )
+        say(guards_in_words(guards))
 
 
 def _write_table(

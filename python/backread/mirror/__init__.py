@@ -6,7 +6,7 @@ Layers, each of which imports only those before it::
     memory, published_lists, source, manifest, merge, migrate, queries <- those above
     service, publish, deletions, database, views <- those above
     store, commit, given_users, snapshot_reader <- those above
-    runs, conversation, table <- finish_run <- synchronize <- mirror
+    runs, conversation, table <- finish_run, export <- synchronize <- mirror
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
 writer), ``published`` (the Parquet files for readers) and ``sync.lock``. DuckDB is installed with
@@ -14,8 +14,18 @@ writer), ``published`` (the Parquet files for readers) and ``sync.lock``. DuckDB
 """
 
 from backread.mirror.conversation import Conversation
+from backread.mirror.export import ExportProgress, ExportReport
 from backread.mirror.mirror import Mirror
 from backread.mirror.report import SyncProgress, SyncReport
-from backread.mirror.table import MirrorTable
+from backread.mirror.table import MirrorTable, MirrorTables
 
-__all__ = ["Conversation", "Mirror", "MirrorTable", "SyncProgress", "SyncReport"]
+__all__ = [
+    "Conversation",
+    "ExportProgress",
+    "ExportReport",
+    "Mirror",
+    "MirrorTable",
+    "MirrorTables",
+    "SyncProgress",
+    "SyncReport",
+]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,13 +19,15 @@ from backread.mirror.memory import read_memory_limit
 from backread.mirror.queries import check_reads_only, named_restriction
 from backread.mirror.report import Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot_reader import SnapshotReader
-from backread.mirror.table import MirrorTable, TableName
+from backread.mirror.table import MirrorTable, MirrorTables, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
     from backread._client.client import Client
     from backread._client.option_kinds import Duration
+    from backread.mirror.export import ExportFormat, ExportProgress, ExportReport
+    from backread.mirror.export.plan import Moment
     from backread.profile import ServiceProfile
 
 __all__ = ["Mirror"]
@@ -285,6 +288,93 @@ class Mirror:
             ValueError: For another name.
         """
         return MirrorTable(self, self._reader, name)
+
+    @property
+    def tables(self) -> MirrorTables:
+        """All tables of `table` by name; a mapping that shows their rows and columns."""
+        return MirrorTables(self, self._reader)
+
+    def export(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        format: ExportFormat | None = None,  # noqa: A002
+        tables: Iterable[TableName] | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        users: int | Iterable[int] | None = None,
+        deleted: bool = False,
+        everything: bool = False,
+        raw_csv: bool = False,
+        excel: bool = False,
+        on_progress: Callable[[ExportProgress], object] | None = None,
+        progress: bool = False,
+    ) -> ExportReport:
+        """Writes the newest published snapshot to a file or folder for other tools.
+
+        The target is created complete or not at all, and never replaces anything. Files get the
+        access of their folder; a new folder is private to this user. Memory does not grow with the
+        number of rows.
+
+        Args:
+            target: A new file or folder. With ``parquet``, ``csv`` and ``jsonl`` a folder with one
+                file per table, or if it has the format's suffix, a file of one table; with
+                ``delta`` a folder with one Delta table per table; with ``xlsx``, ``sqlite`` and
+                ``duckdb`` one file.
+            format: By default that of the target's suffix. ``xlsx`` needs XlsxWriter, ``delta``
+                needs deltalake.
+            tables: Names of `table`; by default ``users``, ``messages`` and ``conversations``.
+            since: Only messages created at this time or later, and users and conversations with
+                such a message; a conversation's figures are those of the whole conversation. A
+                date, a datetime or ISO 8601 text, in UTC unless it names another zone.
+            until: Only messages created before this time; a date is its beginning.
+            users: Only rows about these users.
+            deleted: Includes users and messages that are marked as deleted.
+            everything: Writes all that the snapshot holds about one person, deleted rows and
+                rejected records too: ``users`` names the person. The target is a JSON file if it
+                ends in ``.json``, else a folder with that and the conversation as text.
+            raw_csv: Writes texts to CSV unchanged, even if a spreadsheet takes them for formulas.
+            excel: Writes CSV with a byte order mark, without which Excel does not expect UTF-8.
+            on_progress: Called several times a second, in this thread; an exception ends the
+                export.
+            progress: Shows the progress: a bar in a notebook, a line on stderr in a terminal.
+
+        Returns:
+            What was written.
+
+        Raises:
+            MirrorError: Nothing is published yet, a user is unknown, the target exists or cannot
+                be written, or the disk is full; nothing is left there.
+            ImportError: The format's library is not installed.
+            ValueError: For arguments that contradict each other or make no sense.
+
+        Example:
+            >>> mirror.export("chats.xlsx", since="2024-01-01", until="2024-02-01")
+        """
+        from backread.mirror.export.plan import Selection
+        from backread.mirror.export.run import ExportOptions, export_mirror, export_person
+
+        if on_progress is not None and not callable(on_progress):
+            raise TypeError(
+                "on_progress must be a function that takes an ExportProgress, or None, not "
+                f"{_article(type(on_progress).__name__)}"
+            )
+        selection = Selection.parse(tables, since, until, users, deleted)
+        options = ExportOptions(format, raw_csv, excel)
+        run = partial(
+            export_person if everything else export_mirror,
+            self._folder,
+            self._reader,
+            target,
+            selection,
+            options,
+        )
+        if not progress:
+            return run(on_progress)
+        from backread._progress.bar import shown_export
+
+        with shown_export(on_progress) as tell:
+            return run(tell)
 
     def conversation(self, user_id: int) -> Conversation:
         """One user and the user's messages in chronological order, from the published snapshot.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from backread._client.frames import (
@@ -14,6 +14,8 @@ from backread._client.frames import (
     polars_frame,
     require,
 )
+from backread._display.words import amount
+from backread.errors import MirrorError
 from backread.mirror.engine import named_errors
 from backread.mirror.lazy import lazy_frame
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from backread.mirror.mirror import Mirror
     from backread.mirror.snapshot_reader import SnapshotReader
 
-__all__ = ["MirrorTable", "TableName"]
+__all__ = ["MirrorTable", "MirrorTables", "TableName"]
 
 TableName = Literal["users", "messages", "conversations", "lists", "rejects", "runs"]
 
@@ -168,6 +170,47 @@ class MirrorTable:
 
     def _identity(self) -> tuple[Mirror, TableName]:
         return self._mirror, self._name
+
+
+class MirrorTables(Mapping[TableName, MirrorTable]):
+    """The tables of a mirror by name; ``print`` shows the rows and columns of each.
+
+    Creating it opens nothing.
+    """
+
+    __slots__ = ("_mirror", "_reader")
+
+    def __init__(self, mirror: Mirror, reader: SnapshotReader) -> None:
+        self._mirror = mirror
+        self._reader = reader
+
+    def __getitem__(self, name: TableName) -> MirrorTable:
+        if name not in get_args(TableName):
+            raise KeyError(name)
+        return MirrorTable(self._mirror, self._reader, name)
+
+    def __iter__(self) -> Iterator[TableName]:
+        return iter(get_args(TableName))
+
+    def __len__(self) -> int:
+        return len(get_args(TableName))
+
+    def __repr__(self) -> str:
+        try:
+            lines = [
+                f"{name:13} {amount(table.num_rows, 'row'):>18}  {', '.join(table.columns)}"
+                for name, table in self.items()
+            ]
+        except MirrorError as error:
+            return f"<tables of {self._mirror!r}: {error}>"
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _tables_of, (self._mirror,)
+
+
+def _tables_of(mirror: Mirror) -> MirrorTables:
+    return mirror.tables
 
 
 def _table_of(mirror: Mirror, name: TableName) -> MirrorTable:

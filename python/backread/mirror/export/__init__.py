@@ -1,0 +1,12 @@
+"""Exports the published snapshot to the files of other tools; see `Mirror.export`.
+
+Layers, each of which imports only those before it::
+
+    report, cells, job <- plan, target
+    copying, xlsx, sqlite, duckdb_file, delta, person <- those above
+    run <- those above
+"""
+
+from backread.mirror.export.report import ExportFormat, ExportProgress, ExportReport
+
+__all__ = ["ExportFormat", "ExportProgress", "ExportReport"]

@@ -1,0 +1,89 @@
+"""SQL expressions that turn the mirror's columns into what a format can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from backread._client.columns import ATTRIBUTE, COLUMNS
+from backread.mirror.engine import quoted
+
+__all__ = ["Column", "as_json_value", "as_naive", "as_text", "identifier", "is_nested", "selected"]
+
+Column = tuple[str, str]
+"""Name and SQL type."""
+
+TIMESTAMP = "TIMESTAMP WITH TIME ZONE"
+TEXTS_OF_JSON = {
+    *(each.name for columns in COLUMNS.values() for each in columns if each.kind is dict),
+    *(each.name for each in ATTRIBUTE if each.kind is dict),
+    # A rejected record.
+    "json",
+}
+"""The columns and the fields of attributes that are stored as JSON text."""
+
+ATTRIBUTES = "STRUCT("
+"""How the type of a list of attributes begins."""
+
+
+def identifier(name: str) -> str:
+    """The name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def selected(expressions: Iterable[str], query: str) -> str:
+    """The query with these expressions over its columns."""
+    return f"SELECT {', '.join(expressions)} FROM ({query})"
+
+
+def is_nested(kind: str) -> bool:
+    """Whether values of the type are lists, structs or maps."""
+    return kind.endswith("[]") or kind.startswith((ATTRIBUTES, "MAP("))
+
+
+def as_text(column: Column) -> str:
+    """The column as a scalar: times as ISO 8601 text in UTC, nested values as JSON text."""
+    name, kind = column
+    value = identifier(name)
+    if kind == TIMESTAMP:
+        # As datetime.isoformat: a fraction of zero is left out.
+        moment = f"strftime({value} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')"
+        value = f"replace({moment}, '.000000Z', 'Z')"
+    elif kind == "BLOB":
+        value = f"lower(hex({value}))"
+    elif is_nested(kind):
+        value = f"CAST(to_json({_parsed(column)}) AS VARCHAR)"
+    return f"{value} AS {identifier(name)}"
+
+
+def as_naive(column: Column) -> str:
+    """Like `as_text`, but times as timestamps without a time zone, in UTC."""
+    name, kind = column
+    if kind == TIMESTAMP:
+        return f"{identifier(name)} AT TIME ZONE 'UTC' AS {identifier(name)}"
+    return as_text(column)
+
+
+def as_json_value(column: Column) -> str:
+    """The column for a JSON document: nested values, and JSON that is stored as text, as such."""
+    name, kind = column
+    if name in TEXTS_OF_JSON and kind == "VARCHAR":
+        return f"{_json(identifier(name))} AS {identifier(name)}"
+    if is_nested(kind):
+        return f"{_parsed(column)} AS {identifier(name)}"
+    return as_text(column)
+
+
+def _parsed(column: Column) -> str:
+    """The value with the JSON text in its attributes parsed."""
+    name, kind = column
+    if not kind.startswith(ATTRIBUTES):
+        return identifier(name)
+    values = {each.name: f"item.{identifier(each.name)}" for each in ATTRIBUTE}
+    values |= {each.name: _json(values[each.name]) for each in ATTRIBUTE if each.kind is dict}
+    fields = ", ".join(f"{quoted(name)}: {value}" for name, value in values.items())
+    return f"list_transform({identifier(name)}, lambda item: {{{fields}}})"
+
+
+def _json(text: str) -> str:
+    # Too deeply nested text stays text.
+    return f"coalesce(TRY_CAST({text} AS JSON), to_json({text}))"

@@ -1,0 +1,65 @@
+"""Writes Parquet, CSV and JSON lines with DuckDB's COPY."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backread._files.spreadsheet import BYTE_ORDER_MARK, FORMULA
+from backread.mirror.engine import quoted
+from backread.mirror.export.cells import as_json_value, as_text, identifier, selected
+from backread.mirror.export.job import Job, TableQuery
+
+__all__ = ["write_csv", "write_jsonl", "write_parquet"]
+
+
+def write_parquet(job: Job, table: TableQuery, path: Path) -> None:
+    """One table as a Parquet file, with the types of the mirror."""
+    _copy(job, table.query, path, "FORMAT parquet, COMPRESSION zstd")
+
+
+def write_csv(job: Job, table: TableQuery, path: Path, *, raw: bool, excel: bool) -> None:
+    """One table as CSV: UTF-8, with a header, LF line ends and an empty cell for null.
+
+    An empty text is ``""``. Texts that a spreadsheet would run as a formula are guarded, unless
+    ``raw``; with ``excel`` the file begins with a byte order mark.
+    """
+    texts = [name for name, kind in table.columns if kind == "VARCHAR"]
+    expressions = {column[0]: as_text(column) for column in table.columns}
+    if not raw and texts:
+        formulas = {name: _is_formula(name) for name in texts}
+        expressions |= {
+            name: f"CASE WHEN {formula} THEN '''' || {identifier(name)} ELSE {identifier(name)} "
+            f"END AS {identifier(name)}"
+            for name, formula in formulas.items()
+        }
+        counted = " + ".join(f"count(*) FILTER ({formula})" for formula in formulas.values())
+        job.check()
+        [(guards,)] = job.cursor.execute(f"SELECT {counted} FROM ({table.query})").fetchall()
+        job.guarded_cells += guards
+    if excel:
+        # COPY cannot write a prefix alone.
+        first = table.columns[0][0]
+        query = selected(expressions.values(), table.query)
+        marked = identifier(BYTE_ORDER_MARK + first)
+        query = (
+            f"SELECT {identifier(first)} AS {marked}, * EXCLUDE ({identifier(first)}) "
+            f"FROM ({query})"
+        )
+    else:
+        query = selected(expressions.values(), table.query)
+    _copy(job, query, path, "FORMAT csv, HEADER true")
+
+
+def write_jsonl(job: Job, table: TableQuery, path: Path) -> None:
+    """One table as JSON lines: nested values and undocumented fields as JSON, null as null."""
+    query = selected(map(as_json_value, table.columns), table.query)
+    _copy(job, query, path, "FORMAT json")
+
+
+def _copy(job: Job, query: str, path: Path, options: str) -> None:
+    job.execute(f"COPY ({query}) TO {quoted(str(path))} ({options}, USE_TMP_FILE false)")
+
+
+def _is_formula(name: str) -> str:
+    # The option lets a dot match line ends; the pattern has none, but says what is meant.
+    return f"coalesce(regexp_matches({identifier(name)}, {quoted('^' + FORMULA)}, 's'), false)"

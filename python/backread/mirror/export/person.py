@@ -1,0 +1,95 @@
+"""Writes everything that the snapshot holds about one person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from backread._display.words import line, plain
+from backread.errors import MirrorError
+from backread.mirror.export.cells import as_json_value, as_text, selected
+from backread.mirror.export.job import Job, TableQuery
+from backread.mirror.export.plan import Rows
+
+__all__ = ["person_queries", "write_conversation", "write_person"]
+
+SOURCES = {
+    "users": "FROM users WHERE id = {id}",
+    "conversations": "FROM conversations WHERE user_id = {id}",
+    "messages": "FROM messages WHERE user_id = {id} ORDER BY created_at NULLS LAST, id",
+    "lists": "FROM lists WHERE user_id = {id}",
+    "rejects": "FROM rejects WHERE user_id = {id} OR (resource = 'users' AND id = {id}) "
+    "ORDER BY first_seen_at, id",
+}
+"""All tables with rows about a person."""
+
+SPOKEN = ("created_at", "sender_type", "sender_name", "body", "file_url", "deleted_at")
+
+
+def person_queries(rows: Rows, user_id: int) -> tuple[TableQuery, ...]:
+    """The rows about a user, deleted ones too; raises `MirrorError` if there are none."""
+    found = []
+    for name, source in SOURCES.items():
+        query = f"SELECT * {source.format(id=user_id)}"
+        columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE {query}"))
+        [(count,)] = rows(f"SELECT count(*) FROM ({query})")
+        found.append(TableQuery(name, query, columns, (), count))
+    if not any(table.rows for table in found):
+        raise MirrorError(
+            f"the published snapshot holds nothing about a user {user_id}; check the id"
+        )
+    return tuple(found)
+
+
+def write_person(job: Job, path: Path, user_id: int) -> None:
+    """One JSON document: a list of rows for each table, one row on a line."""
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        file.write(f'{{\n"user_id": {user_id},\n')
+        file.write(f'"exported_at": "{datetime.now(UTC).isoformat(timespec="seconds")}"')
+        for table in job.tables:
+            job.begin(table)
+            file.write(f",\n{json.dumps(table.name)}: [")
+            gap = "\n"
+            for text in _json_rows(job, table):
+                file.write(f"{gap}  {text}")
+                gap = ",\n"
+            file.write("\n]" if table.rows else "]")
+        file.write("\n}\n")
+
+
+def _json_rows(job: Job, table: TableQuery) -> Iterator[str]:
+    # DuckDB's text, because json would change numbers that a float cannot hold.
+    query = selected(map(as_json_value, table.columns), table.query)
+    for rows in job.batches(f"SELECT CAST(to_json(each) AS VARCHAR) FROM ({query}) AS each"):
+        yield from (text for (text,) in rows)
+
+
+def write_conversation(job: Job, path: Path) -> None:
+    """The messages as plain text, a line each; times in UTC, deleted ones marked."""
+    [table] = [each for each in job.tables if each.name == "messages"]
+    columns = [column for name in SPOKEN for column in table.columns if column[0] == name]
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        for rows in job.batches(selected(map(as_text, columns), table.query)):
+            file.writelines(f"{_line(*row)}\n" for row in rows)
+
+
+def _line(
+    created_at: str | None,
+    sender_type: str | None,
+    sender_name: str | None,
+    body: str | None,
+    file_url: str | None,
+    deleted_at: str | None,
+) -> str:
+    moment = "????-??-??T??:??:??Z" if created_at is None else created_at
+    sender = line(sender_name or sender_type or "unknown")
+    # Lines of one message are indented, so that none looks like another message.
+    said = plain(body or "").replace("\n", "\n    ")
+    parts = [
+        said,
+        f"[{line(file_url)}]" if file_url else "",
+        f"(deleted, as noticed at {deleted_at})" if deleted_at else "",
+    ]
+    return f"{moment}  {sender}: {' '.join(filter(None, parts))}"

@@ -1,0 +1,183 @@
+"""Parses the arguments of an export into one query per table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, cast, get_args
+
+from backread._client.columns import KEYS
+from backread.errors import MirrorError
+from backread.mirror.engine import timestamp
+from backread.mirror.export.job import TableQuery
+from backread.mirror.table import TableName
+
+__all__ = ["DEFAULT_TABLES", "Moment", "Rows", "Selection", "check_users", "moment_of", "queries"]
+
+DEFAULT_TABLES: tuple[TableName, ...] = ("users", "messages", "conversations")
+
+USER_COLUMN = {
+    "users": "id",
+    "messages": "user_id",
+    "conversations": "user_id",
+    "lists": "user_id",
+    "rejects": "user_id",
+}
+"""The column with the user's id, by table."""
+
+TABLE_KEYS: dict[TableName, tuple[str, ...]] = {
+    "users": KEYS["users"],
+    "messages": KEYS["messages"],
+    "conversations": ("user_id",),
+    "lists": ("user_id",),
+    "runs": ("run_id",),
+}
+
+ORDER = {"messages": "user_id, created_at, id"}
+"""Where it is not the key."""
+
+Moment = str | date
+"""A date or time, in UTC if it names no other zone: ISO 8601 text, a date or a datetime."""
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+"""Runs a query over the snapshot and returns its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rows of which tables are exported."""
+
+    tables: tuple[TableName, ...]
+    since: datetime | None
+    until: datetime | None
+    users: tuple[int, ...] | None
+    deleted: bool
+
+    @classmethod
+    def parse(
+        cls,
+        tables: Iterable[str] | None,
+        since: Moment | None,
+        until: Moment | None,
+        users: int | Iterable[int] | None,
+        deleted: bool,
+    ) -> Selection:
+        """The selection; raises ValueError or TypeError for arguments that make no sense."""
+        if isinstance(tables, str):
+            tables = (tables,)
+        chosen = _tables(DEFAULT_TABLES if tables is None else tuple(tables))
+        parsed = cls(
+            tables=chosen,
+            since=None if since is None else moment_of("since", since),
+            until=None if until is None else moment_of("until", until),
+            users=None if users is None else _user_ids(users),
+            deleted=deleted,
+        )
+        if parsed.since and parsed.until and parsed.since >= parsed.until:
+            raise ValueError("since must be earlier than until")
+        dated = parsed.since is not None or parsed.until is not None
+        for name in chosen:
+            if dated and name not in DEFAULT_TABLES:
+                raise ValueError(f"since and until select no rows of the table {name}")
+            if users is not None and name not in USER_COLUMN:
+                raise ValueError(f"users select no rows of the table {name}")
+        return parsed
+
+    def condition(self, table: TableName) -> str:
+        """The WHERE clause for the rows of a table, or nothing."""
+        parts = []
+        if table in ("users", "messages") and not self.deleted:
+            parts.append("deleted_at IS NULL")
+        if self.users is not None:
+            parts.append(f"{USER_COLUMN[table]} IN ({', '.join(map(str, self.users))})")
+        period = [
+            f"created_at {sign} {timestamp(moment)}"
+            for sign, moment in ((">=", self.since), ("<", self.until))
+            if moment is not None
+        ]
+        if period and table == "messages":
+            parts += period
+        elif period:
+            wrote = f"SELECT user_id FROM messages{self.condition('messages')}"
+            parts.append(f"{USER_COLUMN[table]} IN ({wrote})")
+        return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+
+def moment_of(name: str, value: Moment) -> datetime:
+    """A date or time as an aware datetime; a date is its beginning."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError(
+                f"{name} must be a date or time such as 2024-03-05 or 2024-03-05T12:30:00+01:00, "
+                f"not {value!r}"
+            ) from None
+    elif not isinstance(value, date):
+        raise TypeError(f"{name} must be text, a date or a datetime, not {type(value).__name__}")
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name}: {value} is outside the years 1 to 9999") from None
+
+
+def check_users(rows: Rows, selection: Selection) -> None:
+    """Raises `MirrorError` for a user who has no rows to export."""
+    if not selection.users:
+        return
+    listed = ", ".join(map(str, selection.users))
+    held: dict[int, bool] = dict(
+        rows(f"SELECT id, deleted_at IS NOT NULL FROM users WHERE id IN ({listed})")
+    )
+    for user_id in selection.users:
+        if user_id not in held:
+            raise MirrorError(
+                f"the published snapshot has no user {user_id}; sync again if the user is new"
+            )
+        if held[user_id] and not selection.deleted:
+            raise MirrorError(
+                f"user {user_id} is marked as deleted; export with deleted=True (--deleted)"
+            )
+
+
+def queries(rows: Rows, selection: Selection) -> list[TableQuery]:
+    """The tables of the export with their queries; counts their rows."""
+    found = []
+    for name in selection.tables:
+        key = TABLE_KEYS.get(name, ())
+        source = f"FROM {name}{selection.condition(name)}"
+        order = ORDER.get(name, ", ".join(key) or "ALL")
+        [(count,)] = rows(f"SELECT count(*) {source}")
+        # Sorting whole tables would cost their size in memory or on disk.
+        query = f"SELECT * {source}{f' ORDER BY {order}' if selection.users is not None else ''}"
+        columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE SELECT * FROM {name}"))
+        found.append(TableQuery(name, query, columns, key, count))
+    return found
+
+
+def _tables(names: Sequence[str]) -> tuple[TableName, ...]:
+    known = get_args(TableName)
+    for name in names:
+        if name not in known:
+            *others, last = known
+            raise ValueError(
+                f"a mirror has the tables {', '.join(others)} and {last}, not {name!r}"
+            )
+    if not names:
+        raise ValueError("tables must name at least one table")
+    return cast("tuple[TableName, ...]", tuple(dict.fromkeys(names)))
+
+
+def _user_ids(users: int | Iterable[int]) -> tuple[int, ...]:
+    ids: tuple[object, ...] = (users,) if isinstance(users, int) else tuple(users)
+    parsed = []
+    for each in ids:
+        if type(each) is not int or not 0 <= each < 2**63:
+            raise ValueError(f"users must be ids of users, not {each!r}")
+        parsed.append(each)
+    if not parsed:
+        raise ValueError("users must name at least one user")
+    return tuple(dict.fromkeys(parsed))

@@ -1,0 +1,51 @@
+"""`ExportProgress`, reported while an export runs, and `ExportReport`, returned at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+__all__ = ["ExportFormat", "ExportProgress", "ExportReport"]
+
+ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl", "xlsx", "sqlite", "duckdb", "delta"]
+"""What `Mirror.export` writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportProgress:
+    """The progress of an export: ``rows`` of ``rows_total``, and the table that is written now.
+
+    ``rows`` is estimated while DuckDB or deltalake write a table. ``bytes`` have been written.
+    """
+
+    table: str
+    rows: int
+    rows_total: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What one export wrote.
+
+    - ``target`` is the file or folder, ``files`` are the files in it, or the file itself.
+    - ``rows`` has the number of rows of each table.
+    - ``guarded_cells`` (CSV) begin with an apostrophe, so that no spreadsheet takes them for a
+      formula.
+    - ``cut_cells`` (XLSX) were longer than the 32,767 characters of a cell, and end there.
+      ``replaced_cells`` (XLSX) have U+FFFD in place of control characters, which a cell cannot
+      hold.
+    """
+
+    target: Path
+    format: ExportFormat | Literal["json"]
+    rows: Mapping[str, int]
+    files: tuple[Path, ...]
+    bytes: int
+    seconds: float
+    guarded_cells: int = 0
+    cut_cells: int = 0
+    replaced_cells: int = 0

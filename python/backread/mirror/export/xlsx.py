@@ -1,0 +1,134 @@
+"""Writes an Excel workbook with XlsxWriter: a sheet per table, with typed cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from backread.mirror.export.cells import Column, as_naive, selected
+from backread.mirror.export.job import Job, TableQuery
+from backread.mirror.export.target import TargetError, WriterError
+
+__all__ = ["check_xlsx", "load_xlsxwriter", "write_xlsx"]
+
+MOST_ROWS = 1_048_575
+"""The rows of a sheet, without its header."""
+
+LONGEST_TEXT = 32_767
+"""The length of a text cell, in UTF-16 code units."""
+
+LARGEST_NUMBER = 10**15
+"""Numbers from here on would lose digits, because Excel keeps 15."""
+
+FIRST_YEAR = 1900
+"""Excel has no dates before."""
+
+# XML 1.0, section 2.2: no other control characters. CR becomes LF when XML is parsed.
+ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+def load_xlsxwriter() -> Any:
+    """The module; if it is missing, an ImportError says how to install it."""
+    try:
+        import xlsxwriter  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ModuleNotFoundError as error:
+        if error.name != "xlsxwriter":
+            raise
+        raise ImportError(
+            "an export to XLSX needs XlsxWriter, which is not installed; "
+            'run: pip install "backread[xlsx]"',
+            name="xlsxwriter",
+        ) from None
+    return xlsxwriter
+
+
+def check_xlsx(tables: tuple[TableQuery, ...]) -> None:
+    """Raises `TargetError` if a table has more rows than a sheet."""
+    for table in tables:
+        if table.rows > MOST_ROWS:
+            raise TargetError(
+                f"{table.name} has {table.rows:,} rows, and a sheet of XLSX has room for "
+                f"{MOST_ROWS:,}; export to CSV or Parquet, or fewer rows with since, until or users"
+            )
+
+
+def write_xlsx(job: Job, path: Path) -> None:
+    """All tables as one workbook, in memory that does not grow with the rows."""
+    xlsxwriter = load_xlsxwriter()
+    options = {
+        "constant_memory": True,
+        "tmpdir": str(job.folder),
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+    }
+    try:
+        workbook = xlsxwriter.Workbook(str(path), options)
+        workbook.use_zip64()
+        formats = {
+            "header": workbook.add_format({"bold": True}),
+            "time": workbook.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
+        }
+        for table in job.tables:
+            job.begin(table)
+            _write_sheet(job, table, workbook.add_worksheet(table.name), formats)
+        workbook.close()
+    except xlsxwriter.exceptions.XlsxWriterException as error:
+        raise WriterError(str(error)) from error
+
+
+def _write_sheet(job: Job, table: TableQuery, sheet: Any, formats: dict[str, Any]) -> None:
+    sheet.freeze_panes(1, 0)
+    for place, (name, _) in enumerate(table.columns):
+        sheet.write_string(0, place, name, formats["header"])
+    writers = [_cell_writer(job, sheet, column, formats) for column in table.columns]
+    line = 0
+    for rows in job.batches(selected(map(as_naive, table.columns), table.query)):
+        for row in rows:
+            line += 1
+            for place, value in enumerate(row):
+                if value is not None:
+                    writers[place](line, place, value)
+
+
+def _cell_writer(
+    job: Job, sheet: Any, column: Column, formats: dict[str, Any]
+) -> Callable[[int, int, Any], object]:
+    def text(line: int, place: int, value: str) -> None:
+        cell = ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value)
+        job.replaced_cells += cell != value
+        kept = _fitting(cell)
+        job.cut_cells += kept != cell
+        sheet.write_string(line, place, kept)
+
+    def number(line: int, place: int, value: float) -> None:
+        if abs(value) < LARGEST_NUMBER:
+            sheet.write_number(line, place, value)
+        else:
+            sheet.write_string(line, place, str(value))
+
+    def time(line: int, place: int, value: datetime) -> None:
+        if value.year >= FIRST_YEAR:
+            sheet.write_datetime(line, place, value, formats["time"])
+        else:
+            sheet.write_string(line, place, f"{value.isoformat()}Z")
+
+    kind = column[1]
+    if kind == "BOOLEAN":
+        flag: Callable[[int, int, Any], object] = sheet.write_boolean
+        return flag
+    if kind.startswith("TIMESTAMP"):
+        return time
+    return number if kind in ("BIGINT", "DOUBLE", "HUGEINT", "INTEGER") else text
+
+
+def _fitting(text: str) -> str:
+    """As much of the text as a cell holds."""
+    if 2 * len(text) <= LONGEST_TEXT:
+        return text
+    units = text.encode("utf-16-le")
+    # Half of a surrogate pair at the end is dropped.
+    return units[: 2 * LONGEST_TEXT].decode("utf-16-le", "ignore")
