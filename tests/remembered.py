@@ -1,6 +1,6 @@
 """What a mirror remembers, in memory: the core's side of a sync without a database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -30,6 +30,11 @@ def as_table(name: Table, rows: list[Row]) -> Any:
     return pa.Table.from_pylist(rows, schema=pa.table(empty_table(name)).schema)
 
 
+def ids(user_ids: Iterable[int]) -> Any:
+    """A table of users by their ids, in this order."""
+    return pa.table({"user_id": pa.array(user_ids, pa.int64())})
+
+
 class Remembered:
     """The tables of a mirror, and how far a run has come, as the core hands them over."""
 
@@ -38,6 +43,7 @@ class Remembered:
         self.messages: dict[tuple[int, int], Row] = {}
         self.lists: dict[int, Row] = {}
         self.gone: list[Row] = []
+        self.forgotten: set[int] = set()
         self.requests = 0
         self.batches = 0
         self.begin()
@@ -60,10 +66,11 @@ class Remembered:
         listed = [row for row in listed if (None, row["id"]) in self.seen]
         return SimpleNamespace(
             lists=as_table("lists", list(self.before.values())),
-            done=pa.table({"user_id": pa.array(sorted(self.done), pa.int64())}),
+            done=ids(sorted(self.done)),
             cursors=as_table("cursors", list(self.cursors.values())),
             held=pa.Table.from_pylist(half_read, schema=HELD),
             users=as_table("users", listed) if self.swept else None,
+            forgotten=ids(sorted(self.forgotten)),
             profile=None,
         )
 
@@ -82,6 +89,7 @@ class Remembered:
             assert row["user_id"] not in self.done, "a list was read twice in one run"
             self.lists[row["user_id"]] = row
             if row["kind"] == "unread":
+                self.before[row["user_id"]] = row
                 continue
             self.done.add(row["user_id"])
             self.cursors.pop(row["user_id"], None)
@@ -97,15 +105,16 @@ class Remembered:
         mode: Literal["incremental", "full"] = "incremental",
         max_staleness: float | None = None,
         batches: int | None = None,
+        **limits: Any,
     ) -> bool:
-        """Reads on, for so many batches; True at the end of the run."""
-        run = client._sync_run(self.known(), mode=mode, max_staleness=max_staleness)
+        """Reads on, for so many batches or within limits; True at the end of the run."""
+        run = client._sync_run(self.known(), mode=mode, max_staleness=max_staleness, **limits)
         try:
             for number, batch in enumerate(given(run)):
                 if number == batches:
                     return False
                 self.commit(batch)
-            return True
+            return not run.ended_early
         finally:
             run.stop()
             self.requests += run.requests

@@ -14,6 +14,7 @@ from typing import (
     Protocol,
     Self,
     TypeAlias,
+    TypedDict,
     final,
     overload,
     type_check_only,
@@ -126,13 +127,10 @@ class NativeClient:
     def walk_planned_users(
         self, offset: int, users: Sequence[int], strict: bool, page_size: int
     ) -> Walk: ...
-    def sync_run(
-        self,
-        known: SyncKnown,
-        mode: Literal["incremental", "full"],
-        max_staleness: float | None,
+    def sync_run(self, known: SyncKnown, options: SyncOptions) -> SyncRun: ...
+    def ask_rows(
+        self, candidates: ArrowStream, max_requests: int | None, max_seconds: float | None
     ) -> SyncRun: ...
-    def ask_rows(self, candidates: ArrowStream) -> SyncRun: ...
     def probe(self, max_requests: int, sample: int, blocking: bool) -> Any: ...
     def derived_key(self, label: bytes) -> bytes: ...
     @property
@@ -172,7 +170,8 @@ class SyncKnown(Protocol):
 
     Columns: ``lists`` those of a batch's lists except requests and reason; ``done`` user_id;
     ``cursors`` user_id and checkpoint; ``held`` user_id and id, of partly read lists (user_id is
-    null for users); ``users`` id, updated_at and online_at, once the run has swept the users.
+    null for users); ``users`` id, updated_at and online_at, once the run has swept the users;
+    ``forgotten`` user_id, of users of whom nothing is read.
     ``profile`` is the dict of a `ServiceProfile`.
     """
 
@@ -187,14 +186,30 @@ class SyncKnown(Protocol):
     @property
     def users(self) -> ArrowStream | None: ...
     @property
+    def forgotten(self) -> ArrowStream | None: ...
+    @property
     def profile(self) -> dict[str, Any] | None: ...
+
+@type_check_only
+class SyncOptions(TypedDict):
+    """How a sync reads; ``users`` (user_id) are the users that alone are read."""
+
+    mode: Literal["incremental", "full"]
+    max_staleness: float | None
+    max_requests: int | None
+    max_seconds: float | None
+    users: ArrowStream | None
 
 @final
 class SyncRun:
-    """The reading of one sync: batches, in the order in which they must be committed."""
+    """The reading of one sync: batches, in the order in which they must be committed.
+
+    ``ended_early`` is True once something was not read because the budget was spent.
+    """
 
     requests: int
     users_total: int | None
+    ended_early: bool
     def progress(self) -> SyncPace: ...
     def next_batch(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...

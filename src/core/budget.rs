@@ -1,15 +1,19 @@
-//! The budget of a whole call: its deadline, and the timeout of each attempt.
+//! The budget of a whole call: its deadline, the timeout of each attempt, and what a run may spend.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::clock::Clock;
 
-/// The time that a whole call may take, including retries, waits and pages.
-#[derive(Debug, Clone, Copy)]
+/// The time that a whole call may take, including retries, waits and pages; as part of a run, also
+/// the requests that are left.
+#[derive(Debug, Clone)]
 pub struct Budget {
     limit: Option<(Duration, Instant)>,
+    run: Option<Arc<RunBudget>>,
 }
 
 impl Budget {
@@ -17,18 +21,50 @@ impl Budget {
         Self {
             // A deadline beyond the clock's range is no deadline.
             limit: deadline.and_then(|length| Some((length, clock.now().checked_add(length)?))),
+            run: None,
         }
+    }
+
+    /// The same budget as part of a run, which may spend no more than this.
+    #[must_use]
+    pub fn within(mut self, run: Arc<RunBudget>) -> Self {
+        self.run = Some(run);
+        self
+    }
+
+    /// Takes one request from what the run may send; `None` if none is left.
+    pub fn reserve(&self) -> Option<Reservation<'_>> {
+        let run = self.run.as_deref();
+        let left = run.is_none_or(RunBudget::take_request);
+        left.then(|| Reservation { run })
+    }
+
+    /// Whether the run, not the deadline, limits the time of this call; then it counts as spent.
+    pub fn spends_run(&self) -> bool {
+        let Some(run) = &self.run else {
+            return false;
+        };
+        let by_run = run.end.is_some_and(|end| {
+            let deadline = self.limit.map(|(_, deadline)| deadline);
+            deadline.is_none_or(|deadline| end < deadline)
+        });
+        if by_run {
+            run.spent.store(true, Ordering::Relaxed);
+        }
+        by_run
     }
 
     /// The time left; `None` without a deadline.
     pub fn remaining(&self, clock: &Clock) -> Option<Duration> {
-        self.limit
-            .map(|(_, end)| end.saturating_duration_since(clock.now()))
+        self.end()
+            .map(|end| end.saturating_duration_since(clock.now()))
     }
 
     /// When the call must have ended; `None` without a deadline.
     pub fn end(&self) -> Option<Instant> {
-        self.limit.map(|(_, end)| end)
+        let deadline = self.limit.map(|(_, end)| end);
+        let run = self.run.as_ref().and_then(|run| run.end);
+        deadline.into_iter().chain(run).min()
     }
 
     pub fn deadline(&self) -> Option<Duration> {
@@ -45,6 +81,132 @@ impl Budget {
             (Some(timeout), Some(remaining)) => (Some(timeout.min(remaining)), remaining < timeout),
             (None, remaining) => (remaining, remaining.is_some()),
             (timeout, None) => (timeout, false),
+        }
+    }
+}
+
+/// What one run may spend, shared by all its calls. Once it is spent the run ends early, without an
+/// error.
+#[derive(Debug, Default)]
+pub struct RunBudget {
+    /// Requests left, and how many there were; `None` for any number.
+    requests: Option<(AtomicU64, u64)>,
+    end: Option<Instant>,
+    /// Something was not requested because the budget was spent.
+    spent: AtomicBool,
+}
+
+impl RunBudget {
+    pub fn start(max_requests: Option<u64>, max_time: Option<Duration>, clock: &Clock) -> Self {
+        Self {
+            requests: max_requests.map(|most| (AtomicU64::new(most), most)),
+            // An end beyond the clock's range is no end.
+            end: max_time.and_then(|length| clock.now().checked_add(length)),
+            spent: AtomicBool::new(false),
+        }
+    }
+
+    /// The most requests of the whole run; `None` for any number.
+    pub fn most_requests(&self) -> Option<u64> {
+        self.requests.as_ref().map(|(_, most)| *most)
+    }
+
+    pub fn is_limited(&self) -> bool {
+        self.requests.is_some() || self.end.is_some()
+    }
+
+    /// Whether something was not requested because the budget was spent.
+    pub fn was_spent(&self) -> bool {
+        self.spent.load(Ordering::Relaxed)
+    }
+
+    /// Whether more may begin; if not, the run ends early.
+    pub fn has_room(&self, clock: &Clock) -> bool {
+        let none_left = |(left, _): &(AtomicU64, u64)| left.load(Ordering::Relaxed) == 0;
+        let over = self.requests.as_ref().is_some_and(none_left)
+            || self.end.is_some_and(|end| end <= clock.now());
+        if over {
+            self.spent.store(true, Ordering::Relaxed);
+        }
+        !over
+    }
+
+    fn take_request(&self) -> bool {
+        let Some((left, _)) = &self.requests else {
+            return true;
+        };
+        let one_less = |left: u64| left.checked_sub(1);
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+        if taken.is_err() {
+            self.spent.store(true, Ordering::Relaxed);
+        }
+        taken.is_ok()
+    }
+}
+
+/// A request that may be sent; it is given back if it is dropped unsent.
+#[derive(Debug)]
+pub struct Reservation<'a> {
+    run: Option<&'a RunBudget>,
+}
+
+impl Reservation<'_> {
+    /// The request is being sent.
+    pub fn spend(mut self) {
+        self.run = None;
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if let Some((left, _)) = self.run.and_then(|run| run.requests.as_ref()) {
+            left.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_requests_are_reserved_than_there_are() {
+        let clock = Clock::real();
+        let run = Arc::new(RunBudget::start(Some(2), None, &clock));
+        let budget = Budget::start(None, &clock).within(Arc::clone(&run));
+        let first = budget.reserve().unwrap();
+        budget.reserve().unwrap().spend();
+        assert!(!run.was_spent());
+        assert!(budget.reserve().is_none());
+        assert!(run.was_spent() && !run.has_room(&clock));
+        // One that was not sent is left.
+        drop(first);
+        assert!(run.has_room(&clock));
+        budget.reserve().unwrap().spend();
+        assert!(budget.reserve().is_none());
+    }
+
+    #[test]
+    fn the_earlier_of_run_and_deadline_ends_a_call() {
+        let clock = Clock::real();
+        let seconds = Duration::from_secs;
+        let within = |deadline: Option<u64>, run: Option<u64>| {
+            let run = RunBudget::start(None, run.map(seconds), &clock);
+            Budget::start(deadline.map(seconds), &clock).within(Arc::new(run))
+        };
+        for (deadline, run, expected, spends) in [
+            (Some(5), Some(9), Some(5), false),
+            (Some(9), Some(5), Some(5), true),
+            (None, Some(5), Some(5), true),
+            (Some(5), None, Some(5), false),
+            (None, None, None, false),
+        ] {
+            let budget = within(deadline, run);
+            let remaining = budget
+                .remaining(&clock)
+                .map(|left| left.as_secs_f64().round());
+            assert_eq!(remaining, expected.map(f64::from));
+            assert_eq!(budget.spends_run(), spends);
         }
     }
 }

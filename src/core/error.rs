@@ -56,6 +56,8 @@ pub enum ErrorKind {
         /// The wait that would have passed the deadline, if the call gave up early.
         wait: Option<Duration>,
     },
+    /// The run may send no more requests, or its time is over; it ends early, without an error.
+    BudgetSpent,
     Decode {
         path: String,
         snippet: String,
@@ -140,6 +142,11 @@ impl Error {
             ErrorKind::Status(failure) => Some(failure.status),
             _ => None,
         }
+    }
+
+    /// Whether the run's budget is spent, which ends the run early.
+    pub fn is_budget_spent(&self) -> bool {
+        self.kind == ErrorKind::BudgetSpent
     }
 
     /// Whether the service responded, even with something unusable.
@@ -249,6 +256,9 @@ impl fmt::Display for ErrorKind {
                 "not finished within the deadline of {} s",
                 deadline.as_secs_f64()
             ),
+            Self::BudgetSpent => {
+                formatter.write_str("the budget of this run is spent; run it again to go on")
+            }
             Self::Decode {
                 path,
                 snippet,

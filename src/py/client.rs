@@ -11,7 +11,7 @@ use super::convert::{page, single};
 use super::prepare;
 use super::probe;
 use super::runtime::{SettledWhenDropped, run_single, settle};
-use super::sync::NativeSyncRun;
+use super::sync::{NativeSyncRun, SyncOptions};
 use super::telemetry::CallObserver;
 use super::walk::NativeWalk;
 use crate::core::api::{List, Natural, Resource};
@@ -239,18 +239,23 @@ impl NativeClient {
         &self,
         py: Python<'_>,
         known: &Bound<'_, PyAny>,
-        mode: &str,
-        max_staleness: Option<f64>,
+        options: SyncOptions<'_>,
     ) -> PyResult<NativeSyncRun> {
         let observer = self.observer(py, "mirror.sync")?;
         let client = observer.client(&self.client);
-        NativeSyncRun::new(client, observer, known, mode, max_staleness)
+        NativeSyncRun::new(client, observer, known, options)
     }
 
-    fn ask_rows(&self, py: Python<'_>, candidates: &Bound<'_, PyAny>) -> PyResult<NativeSyncRun> {
+    fn ask_rows(
+        &self,
+        py: Python<'_>,
+        candidates: &Bound<'_, PyAny>,
+        max_requests: Option<u64>,
+        max_seconds: Option<f64>,
+    ) -> PyResult<NativeSyncRun> {
         let observer = self.observer(py, "mirror.sync")?;
         let client = observer.client(&self.client);
-        NativeSyncRun::fetch_rows(client, observer, candidates)
+        NativeSyncRun::fetch_rows(client, observer, candidates, max_requests, max_seconds)
     }
 
     fn probe(

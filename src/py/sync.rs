@@ -15,10 +15,24 @@ use super::arrow::ArrowTable;
 use super::convert;
 use super::runtime::run_beside_database;
 use super::telemetry::CallObserver;
+use crate::core::api::Natural;
 use crate::core::arrow::columns::Rows;
 use crate::core::client::Client;
 use crate::core::report::WalkReport;
-use crate::core::sync::{Batch, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, SyncRun};
+use crate::core::sync::{
+    Batch, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, RunLimits, RunOptions, SyncRun,
+};
+
+/// How a run reads, as a dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct SyncOptions<'py> {
+    mode: String,
+    max_staleness: Option<f64>,
+    max_requests: Option<u64>,
+    max_seconds: Option<f64>,
+    users: Option<Bound<'py, PyAny>>,
+}
 
 #[pyclass(frozen, name = "SyncRun", module = "backread._backread")]
 pub struct NativeSyncRun {
@@ -31,10 +45,9 @@ impl NativeSyncRun {
         client: Client,
         observer: CallObserver,
         known: &Bound<'_, PyAny>,
-        mode: &str,
-        max_staleness: Option<f64>,
+        options: SyncOptions<'_>,
     ) -> PyResult<Self> {
-        let mode = match mode {
+        let mode = match options.mode.as_str() {
             "incremental" => Mode::Incremental,
             "full" => Mode::Full,
             other => {
@@ -43,13 +56,19 @@ impl NativeSyncRun {
                 )));
             }
         };
-        let max_staleness = max_staleness
-            .map(Duration::try_from_secs_f64)
-            .transpose()
-            .map_err(|error| PyValueError::new_err(format!("max_staleness: {error}")))?;
-        let known = read_known(known)?;
+        let run = RunOptions {
+            mode,
+            max_staleness: seconds("max_staleness", options.max_staleness)?,
+            limits: limits(options.max_requests, options.max_seconds)?,
+        };
+        let mut known = read_known(known)?;
+        if let Some(users) = options.users {
+            let ids = read_ids(&users, "user_id")?;
+            let ids = ids.filter_map(|id| Natural::new("user_id", id).ok());
+            known.given = Some(ids.collect());
+        }
         Ok(Self {
-            run: Arc::new(SyncRun::new(client, known, mode, max_staleness)),
+            run: Arc::new(SyncRun::new(client, known, run)),
             observer,
         })
     }
@@ -59,6 +78,8 @@ impl NativeSyncRun {
         client: Client,
         observer: CallObserver,
         candidates: &Bound<'_, PyAny>,
+        max_requests: Option<u64>,
+        max_seconds: Option<f64>,
     ) -> PyResult<Self> {
         let mut keys = Vec::new();
         for batch in batches(candidates)? {
@@ -70,10 +91,37 @@ impl NativeSyncRun {
             }));
         }
         Ok(Self {
-            run: Arc::new(SyncRun::fetch(client, keys)),
+            run: Arc::new(SyncRun::fetch(
+                client,
+                keys,
+                limits(max_requests, max_seconds)?,
+            )),
             observer,
         })
     }
+}
+
+fn limits(max_requests: Option<u64>, max_seconds: Option<f64>) -> PyResult<RunLimits> {
+    Ok(RunLimits {
+        max_requests,
+        max_time: seconds("max_seconds", max_seconds)?,
+    })
+}
+
+fn seconds(name: &str, given: Option<f64>) -> PyResult<Option<Duration>> {
+    given
+        .map(Duration::try_from_secs_f64)
+        .transpose()
+        .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+}
+
+/// The ids of a column, without nulls.
+fn read_ids(table: &Bound<'_, PyAny>, column: &str) -> PyResult<impl Iterator<Item = i64>> {
+    let mut ids = Vec::new();
+    for batch in batches(table)? {
+        ids.extend(Rows(&batch).ids(column).map_err(misfit)?);
+    }
+    Ok(ids.into_iter().flatten())
 }
 
 /// All batches of an Arrow stream; empty for None.
@@ -97,9 +145,12 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
     for batch in batches(&given.getattr("lists")?)? {
         known.lists.extend(Rows(&batch).lists().map_err(misfit)?);
     }
-    for batch in batches(&given.getattr("done")?)? {
-        let done = Rows(&batch).ids("user_id").map_err(misfit)?;
-        known.done.extend(done.into_iter().flatten());
+    known
+        .done
+        .extend(read_ids(&given.getattr("done")?, "user_id")?);
+    // A mirror without forgotten users may leave it out.
+    if let Some(forgotten) = given.getattr_opt("forgotten")? {
+        known.forgotten.extend(read_ids(&forgotten, "user_id")?);
     }
     for batch in batches(&given.getattr("cursors")?)? {
         for (user_id, cursor) in Rows(&batch).cursors().map_err(misfit)? {
@@ -156,6 +207,11 @@ impl NativeSyncRun {
     #[getter]
     fn users_total(&self) -> Option<i64> {
         self.run.users_total()
+    }
+
+    #[getter]
+    fn ended_early(&self) -> bool {
+        self.run.ended_early()
     }
 
     fn progress(&self) -> SyncPace {

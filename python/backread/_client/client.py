@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Unpack
 
-    from backread._backread import ArrowStream, Clock, SyncKnown, SyncRun
+    from backread._backread import ArrowStream, Clock, SyncKnown, SyncOptions, SyncRun
     from backread._client.option_kinds import Duration
     from backread.profile import ServiceProfile
 
@@ -314,11 +314,27 @@ class Client(_BaseClient):
         *,
         mode: Literal["incremental", "full"],
         max_staleness: float | None,
+        max_requests: int | None = None,
+        max_seconds: float | None = None,
+        users: ArrowStream | None = None,
     ) -> SyncRun:
-        return self._native.sync_run(known, mode, max_staleness)
+        options: SyncOptions = {
+            "mode": mode,
+            "max_staleness": max_staleness,
+            "max_requests": max_requests,
+            "max_seconds": max_seconds,
+            "users": users,
+        }
+        return self._native.sync_run(known, options)
 
-    def _ask_rows(self, candidates: ArrowStream) -> SyncRun:
-        return self._native.ask_rows(candidates)
+    def _ask_rows(
+        self,
+        candidates: ArrowStream,
+        *,
+        max_requests: int | None = None,
+        max_seconds: float | None = None,
+    ) -> SyncRun:
+        return self._native.ask_rows(candidates, max_requests, max_seconds)
 
 
 class AsyncClient(_BaseClient):

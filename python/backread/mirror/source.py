@@ -66,8 +66,14 @@ class ReadingProgress(Protocol):
 
 
 class Reading(Protocol):
-    """One run's reading, in progress; batches must be committed in this order."""
+    """One run's reading, in progress; batches must be committed in this order.
 
+    ``ended_early``: something was not read because the budget was spent; final after the last
+    batch.
+    """
+
+    @property
+    def ended_early(self) -> bool: ...
     def progress(self) -> ReadingProgress: ...
     def next_batch(self, blocking: bool) -> Batch | None: ...
     def stop(self) -> None: ...
@@ -76,13 +82,30 @@ class Reading(Protocol):
 class Source(Protocol):
     """A client.
 
-    ``_sync_run`` reads the service, given what is known; ``_ask_rows`` fetches rows by id, named by
-    resource, user_id and id.
+    ``_sync_run`` reads the service, given what is known, or only ``users`` (user_id), without a
+    sweep over all of them; ``_ask_rows`` fetches rows by id, named by resource, user_id and id.
+    Both end early, without an error, once ``max_requests`` are sent, retries included, or
+    ``max_seconds`` have passed.
     """
 
     @property
     def base_url(self) -> str: ...
     @property
     def vendor(self) -> str: ...
-    def _sync_run(self, known: Known, *, mode: Mode, max_staleness: float | None) -> Reading: ...
-    def _ask_rows(self, candidates: StoredRows) -> Reading: ...
+    def _sync_run(
+        self,
+        known: Known,
+        *,
+        mode: Mode,
+        max_staleness: float | None,
+        max_requests: int | None = None,
+        max_seconds: float | None = None,
+        users: StoredRows | None = None,
+    ) -> Reading: ...
+    def _ask_rows(
+        self,
+        candidates: StoredRows,
+        *,
+        max_requests: int | None = None,
+        max_seconds: float | None = None,
+    ) -> Reading: ...

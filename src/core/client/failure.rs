@@ -61,6 +61,9 @@ pub(super) fn unreadable(status: u16, headers: &Headers, mut fault: Fault) -> Fa
 }
 
 pub(super) fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKind {
+    if budget.spends_run() {
+        return ErrorKind::BudgetSpent;
+    }
     ErrorKind::DeadlineExceeded {
         deadline: budget.deadline().unwrap_or_default(),
         wait,

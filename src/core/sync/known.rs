@@ -6,7 +6,7 @@ use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
 use super::list_shape::ListShape;
-use crate::core::api::Limit;
+use crate::core::api::{Limit, Natural};
 use crate::core::list_state::{Hints, ListState, ListedUser};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::{Checkpoint, Resume};
@@ -33,6 +33,10 @@ pub struct Known {
     pub users_half_read: Option<HalfRead>,
     /// The users, if this run has finished sweeping them.
     pub users: Option<Vec<ListedUser>>,
+    /// Users of whom nothing may be read or stored.
+    pub forgotten: HashSet<i64>,
+    /// The users that alone are to be read, without a sweep; each is fetched by id.
+    pub given: Option<Vec<Natural>>,
     /// The service's largest page, if it was measured.
     pub largest_page: Option<Limit>,
 }

@@ -1,14 +1,17 @@
 //! One run of the mirror's reading: what to request, and batches in the order they may be
 //! committed.
 //!
-//! `known` is what the mirror passes in, `plan` decides what to read next, `growing_end` reads a
-//! long list's new rows with one request, `reading` sends, `row_fetches` fetches single rows,
-//! `events` is what they find, `batch` collects it, `progress` tracks progress.
+//! `known` is what the mirror passes in, `plan` decides what to read next, `reading` reads users and
+//! lists, `list_reading` one list, `growing_end` a long list's new rows with one request,
+//! `row_fetches` fetches single rows, `context` is what they share, `events` is what they find, `batch` collects it, `progress`
+//! tracks progress.
 
 mod batch;
+mod context;
 mod events;
 mod growing_end;
 mod known;
+mod list_reading;
 mod list_shape;
 mod plan;
 mod progress;
@@ -26,8 +29,9 @@ pub use self::known::{HalfRead, Known, MeasuredPages, Mode};
 use self::plan::{Plan, Terms};
 pub use self::progress::Progress;
 use self::progress::ProgressCounters;
-use self::reading::read_all;
+use self::reading::{REQUESTS_A_LIST, read_all};
 use self::row_fetches::fetch_rows;
+use super::budget::RunBudget;
 use super::client::Client;
 use super::error::Error;
 use super::prefetch::{Prefetch, gathered};
@@ -36,6 +40,37 @@ use super::timestamp::Timestamp;
 /// A batch is emitted when its first row is this old.
 pub const BATCH_AGE: Duration = Duration::from_secs(2);
 
+/// Without a request budget, this many of the lists that failed last time come first.
+const MOST_UNREAD_FIRST: usize = 64;
+/// With one, they may take this fraction of it.
+const SHARE_OF_UNREAD: u64 = 4;
+
+/// With any budget, the most pages read at a list's growing end.
+const MOST_END_PAGES: u64 = 16;
+
+/// How a run reads, and how much it may spend.
+#[derive(Debug, Clone, Copy)]
+pub struct RunOptions {
+    pub mode: Mode,
+    pub max_staleness: Option<Duration>,
+    pub limits: RunLimits,
+}
+
+/// What a run may spend; then it ends early, without an error.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunLimits {
+    /// Requests, retries included.
+    pub max_requests: Option<u64>,
+    pub max_time: Option<Duration>,
+}
+
+impl RunLimits {
+    fn start(self, client: &Client) -> Arc<RunBudget> {
+        let clock = client.clock();
+        Arc::new(RunBudget::start(self.max_requests, self.max_time, clock))
+    }
+}
+
 /// A run in progress, at most one batch ahead of the caller that commits them.
 pub struct SyncRun {
     batches: Prefetch<Batch>,
@@ -43,44 +78,62 @@ pub struct SyncRun {
     /// The outage time before this run.
     down_before: Duration,
     counters: Arc<ProgressCounters>,
+    budget: Arc<RunBudget>,
 }
 
 impl SyncRun {
-    /// Reads all users, and the messages of all users whose lists are not done.
-    pub fn new(client: Client, known: Known, mode: Mode, max_staleness: Option<Duration>) -> Self {
+    /// Reads all users, or those given, and their messages unless their lists are done.
+    pub fn new(client: Client, known: Known, options: RunOptions) -> Self {
         let client = client.counted().patient();
+        let budget = options.limits.start(&client);
         let counters = Arc::new(ProgressCounters::default());
         if let Some(limit) = known.largest_page {
             counters.note_page_rows(limit.get().into());
         }
         let terms = Terms {
-            mode,
-            max_staleness,
+            mode: options.mode,
+            max_staleness: options.max_staleness,
             now: Timestamp::by(client.clock()),
+            all_users_first: budget.is_limited(),
+            most_unread_first: most_unread_first(&client, &budget),
+            most_end_pages: most_end_pages(&budget),
         };
         let plan = Plan::new(known, terms);
         counters.add_lists_done(plan.lists_done());
-        let (reader, shared) = (client.clone(), Arc::clone(&counters));
-        let events = Prefetch::new(move |outlet| read_all(reader, plan, shared, outlet));
-        Self::of(client, events, counters)
+        let (reader, run) = (client.clone(), Arc::clone(&budget));
+        let shared = Arc::clone(&counters);
+        let events = Prefetch::new(move |outlet| read_all(reader, run, plan, shared, outlet));
+        Self::of(client, events, counters, budget)
     }
 
     /// Fetches these rows one by one.
-    pub fn fetch(client: Client, keys: Vec<RowKey>) -> Self {
+    pub fn fetch(client: Client, keys: Vec<RowKey>, limits: RunLimits) -> Self {
         let client = client.counted().patient();
-        let reader = client.clone();
-        let events = Prefetch::new(move |outlet| fetch_rows(reader, keys, outlet));
-        Self::of(client, events, Arc::default())
+        let budget = limits.start(&client);
+        let (reader, run) = (client.clone(), Arc::clone(&budget));
+        let events = Prefetch::new(move |outlet| fetch_rows(reader, run, keys, outlet));
+        Self::of(client, events, Arc::default(), budget)
     }
 
-    fn of(client: Client, events: Prefetch<Event>, counters: Arc<ProgressCounters>) -> Self {
+    fn of(
+        client: Client,
+        events: Prefetch<Event>,
+        counters: Arc<ProgressCounters>,
+        budget: Arc<RunBudget>,
+    ) -> Self {
         let batches = Batches::new(client.clone(), Arc::clone(&counters));
         Self {
             batches: gathered(events, batches, Some(BATCH_AGE)),
             down_before: client.outage_time(),
             client,
             counters,
+            budget,
         }
+    }
+
+    /// Whether something was not read because the budget was spent.
+    pub fn ended_early(&self) -> bool {
+        self.budget.was_spent()
     }
 
     /// Requests sent so far, including retries.
@@ -113,5 +166,27 @@ impl SyncRun {
             self.counters.add_lists_done(batch.lists_ended);
         }
         Ok(batch)
+    }
+}
+
+fn most_unread_first(client: &Client, budget: &RunBudget) -> usize {
+    if !budget.is_limited() {
+        return usize::MAX;
+    }
+    let Some(requests) = budget.most_requests() else {
+        return MOST_UNREAD_FIRST;
+    };
+    // If they fail again.
+    let each = u64::from(client.options().max_retries).saturating_add(1);
+    let most = (requests / SHARE_OF_UNREAD / each).max(1);
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
+fn most_end_pages(budget: &RunBudget) -> u64 {
+    let of_requests = budget.most_requests().map(|most| most / REQUESTS_A_LIST);
+    match (of_requests, budget.is_limited()) {
+        (Some(pages), _) => pages.clamp(1, MOST_END_PAGES),
+        (None, true) => MOST_END_PAGES,
+        (None, false) => growing_end::MOST_PAGES,
     }
 }

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::events::{Event, RowKey};
 use crate::core::api::{List, Natural, Resource};
-use crate::core::budget::Budget;
+use crate::core::budget::{Budget, RunBudget};
 use crate::core::client::{Client, Read};
 use crate::core::decode::page::Row;
 use crate::core::error::Error;
@@ -14,21 +14,26 @@ use crate::core::prefetch::{Outlet, Sink};
 use crate::core::walk::crawl::MOST_SIDE_BY_SIDE;
 use crate::core::walk::unread::UnreadLists;
 
-/// Fetches all rows whose ids can be requested, concurrently.
+/// Fetches all rows whose ids can be requested, concurrently, as far as the run's budget goes.
 pub async fn fetch_rows(
     client: Client,
+    run: Arc<RunBudget>,
     keys: Vec<RowKey>,
     outlet: Outlet<Event>,
 ) -> Result<(), Error> {
     let side_by_side = client.options().max_concurrency.clamp(1, MOST_SIDE_BY_SIDE);
-    let budget = client.budget();
+    let budget = client.budget().within(Arc::clone(&run));
     let unread = UnreadLists::default();
-    stream::iter(keys)
+    let begun = keys
+        .into_iter()
+        .take_while(|_| run.has_room(client.clock()));
+    stream::iter(begun)
         .map(async |key| match fetch_row(&client, key, &budget).await {
             Ok(event) => {
                 unread.note_read();
                 Ok(event)
             }
+            Err(error) if error.is_budget_spent() => Ok(None),
             // Leave its row as it is: a failed read does not show that the row is gone.
             Err(error) => unread
                 .give_up(&client, &budget, error, false)
@@ -46,7 +51,11 @@ pub async fn fetch_rows(
 }
 
 /// `None` for a key that cannot be requested, or whose row should stay as it is.
-async fn fetch_row(client: &Client, key: RowKey, budget: &Budget) -> Result<Option<Event>, Error> {
+pub(super) async fn fetch_row(
+    client: &Client,
+    key: RowKey,
+    budget: &Budget,
+) -> Result<Option<Event>, Error> {
     let natural = |id: i64| Natural::new("id", id).ok();
     let Some(id) = natural(key.id) else {
         return Ok(None);

@@ -218,6 +218,7 @@ impl Sender<'_> {
     ) -> Result<Swept, Error> {
         let mut in_flight = FuturesUnordered::new();
         let mut arrived = VecDeque::new();
+        let mut spent = None;
         loop {
             sweep.report.outage_seconds = self.client.outage_seconds_since(self.down_before);
             report.set(sweep.report.clone());
@@ -242,7 +243,9 @@ impl Sender<'_> {
             if sweep.is_over() {
                 return Ok(Swept::ToTheEnd);
             }
-            while let Some(request) = sweep.next_request() {
+            while spent.is_none()
+                && let Some(request) = sweep.next_request()
+            {
                 in_flight.push(async move { (request, self.send(request.fetch).await) });
             }
             let next = match arrived.pop_front() {
@@ -250,13 +253,18 @@ impl Sender<'_> {
                 None => in_flight.next().await,
             };
             let Some((request, response)) = next else {
-                return Ok(Swept::ToTheEnd);
+                return spent.map_or(Ok(Swept::ToTheEnd), Err);
             };
             match response {
                 Ok(response) => sweep.take(request, response),
                 // The rows read remain valid without the proof.
                 Err(error) if error.is_an_answer() && sweep.is_for_proof(&request) => {
                     sweep.take(request, Response::Refused(error));
+                }
+                // What was sent before the budget was spent is still taken.
+                Err(error) if error.is_budget_spent() => {
+                    sweep.report.requests += error.attempts.len() as u64;
+                    spent = Some(error);
                 }
                 Err(error) => {
                     sweep.report.requests += error.attempts.len() as u64;

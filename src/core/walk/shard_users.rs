@@ -165,7 +165,7 @@ impl Search {
             while under_way.len() < concurrent_pages.max(1)
                 && let Some(part) = spans.pop()
             {
-                under_way.spawn(page(self.client.clone(), self.budget, part));
+                under_way.spawn(page(self.client.clone(), self.budget.clone(), part));
             }
             let Some(answered) = under_way.join_next().await else {
                 return Ok(());

@@ -67,7 +67,7 @@ impl TooLarge {
                         continue;
                     }
                     let others_fit = self.state().any_read
-                        || next_fits(client, list, offset, limit, budget, &mut attempts).await;
+                        || next_fits(client, list, offset, limit, budget, &mut attempts).await?;
                     if !others_fit || !self.leave_out() {
                         return Err(error.after_attempts(attempts));
                     }
@@ -101,22 +101,23 @@ async fn next_fits(
     one: Limit,
     budget: &Budget,
     attempts: &mut Vec<Attempt>,
-) -> bool {
+) -> Result<bool, Error> {
     for next in 1..=TRIED {
         match client.page(list, offset + next, one, budget).await {
             Ok(read) => {
                 attempts.extend(read.sent.attempts);
-                return true;
+                return Ok(true);
             }
+            Err(error) if error.is_budget_spent() => return Err(error),
             Err(error) => {
                 attempts.extend(error.attempts.iter().cloned());
                 if !matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) {
-                    return says_past_end(&error);
+                    return Ok(says_past_end(&error));
                 }
             }
         }
     }
-    false
+    Ok(false)
 }
 
 /// `None` for zero rows.

@@ -53,7 +53,7 @@ impl UnreadLists {
         error: Error,
         again: bool,
     ) -> Result<String, Error> {
-        if !may_be_of_one_list(&error) || !others_are_answered(client, budget, &error).await {
+        if !may_be_of_one_list(&error) || !others_are_answered(client, budget, &error).await? {
             return Err(error);
         }
         if !again && self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_IN_A_ROW {
@@ -86,20 +86,27 @@ fn may_be_of_one_list(error: &Error) -> bool {
 
 /// Whether the service has answered another request since the last attempt began, or answers one
 /// now.
-async fn others_are_answered(client: &Client, budget: &Budget, error: &Error) -> bool {
+async fn others_are_answered(
+    client: &Client,
+    budget: &Budget,
+    error: &Error,
+) -> Result<bool, Error> {
     let taken = error.attempts.last().map_or(0.0, |last| last.seconds_taken);
     let taken = Duration::try_from_secs_f64(taken).unwrap_or_default();
     if client.was_answered_within(taken) {
-        return true;
+        return Ok(true);
     }
     let once = client.without_retries();
     for attempt in 1..=PROBES {
         match once.page(List::Users, 0, Limit::SMALLEST, budget).await {
-            Ok(_) => return true,
-            Err(error) if matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) => return true,
+            Ok(_) => return Ok(true),
+            Err(error) if matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) => {
+                return Ok(true);
+            }
+            Err(error) if error.is_budget_spent() => return Err(error),
             Err(_) if attempt < PROBES => client.clock().sleep(BETWEEN_PROBES).await,
             Err(_) => {}
         }
     }
-    false
+    Ok(false)
 }

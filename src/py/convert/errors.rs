@@ -77,7 +77,10 @@ pub fn class_name(kind: &ErrorKind) -> &'static str {
         ErrorKind::TruncatedBody(_) => "TruncatedBodyError",
         ErrorKind::ResponseTooLarge { .. } => "ResponseTooLargeError",
         ErrorKind::Transport(_) => "TransportError",
-        ErrorKind::Closed | ErrorKind::Aborted | ErrorKind::OtherProcess => "BackreadError",
+        ErrorKind::Closed
+        | ErrorKind::Aborted
+        | ErrorKind::BudgetSpent
+        | ErrorKind::OtherProcess => "BackreadError",
         ErrorKind::DeadlineExceeded { .. } => "DeadlineExceededError",
         ErrorKind::Decode { .. } => "DecodeError",
         ErrorKind::Incomplete(_) => "IncompleteError",

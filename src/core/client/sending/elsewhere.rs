@@ -26,6 +26,10 @@ impl Call<'_> {
     ) -> Result<Option<Pass<'o>>, Error> {
         let (client, clock) = (self.client, &self.client.clock);
         let request = Request::Read(List::Users.page(0, Limit::SMALLEST));
+        let Some(reservation) = self.budget.reserve() else {
+            return Err(self.error(ErrorKind::BudgetSpent));
+        };
+        reservation.spend();
         let began = place.sent();
         client.sent.fetch_add(1, Ordering::Relaxed);
         let number = outages.send();

@@ -261,6 +261,10 @@ impl Client {
             failure: None,
             wait_began: clock.now(),
         };
+        let spent = |call: &Call<'_>| call.error(ErrorKind::BudgetSpent);
+        let Some(mut reservation) = budget.reserve() else {
+            return Err(spent(&call));
+        };
         let mut passed = None;
         loop {
             // Checked each time: a client may be closed while its calls wait.
@@ -281,6 +285,7 @@ impl Client {
             let began = place.sent();
             let seconds_waited = began.duration_since(call.wait_began).as_secs_f64();
             let mut notes = pass.notes();
+            reservation.spend();
             self.sent.fetch_add(1, Ordering::Relaxed);
             let number = outages.send();
             let outcome = self.attempt(&transport, request, budget, &judge).await;
@@ -311,6 +316,7 @@ impl Client {
                 call.resent += 1;
                 drop(place);
                 self.observe(request, &call.attempts, Some(&failure.kind), None, notes);
+                reservation = budget.reserve().ok_or_else(|| spent(&call))?;
                 continue;
             }
             if !failure.transient {
@@ -373,7 +379,13 @@ impl Client {
                 notes,
             );
             call.failure = Some(failure.kind);
+            // Reserved before the wait, or a call would wait only to be refused.
+            let again = budget.reserve();
+            if again.is_none() && again_in.is_some() {
+                return Err(spent(&call));
+            }
             passed = call.wait(next, held, &outages).await?;
+            reservation = again.ok_or_else(|| spent(&call))?;
         }
     }
 

@@ -18,7 +18,7 @@ const ROOM: u64 = 10;
 /// Rows that two pages share.
 const OVERLAP: usize = 3;
 /// A list that grew by more pages is swept instead.
-const MOST_PAGES: u64 = 256;
+pub const MOST_PAGES: u64 = 256;
 /// The number of ids at an end that must be known to read the list there.
 const ANCHORS: usize = 2;
 
@@ -42,6 +42,7 @@ pub struct GrowingEnd {
     shape: ListShape,
     total: Option<u64>,
     pages: u64,
+    most_pages: u64,
     confirming: bool,
 }
 
@@ -97,8 +98,15 @@ impl GrowingEnd {
             shape: ListShape::default(),
             total: None,
             pages: 0,
+            most_pages: MOST_PAGES,
             confirming: false,
         })
+    }
+
+    /// Leaves a list that grew by more pages to a sweep, which can be resumed.
+    #[must_use]
+    pub fn of_at_most(self, most_pages: u64) -> Self {
+        Self { most_pages, ..self }
     }
 
     /// The next request: an offset and a limit.
@@ -154,6 +162,9 @@ impl GrowingEnd {
             return Err("a row cannot be read");
         }
         let full = ids.len() as u64 >= applied;
+        if total.saturating_sub(self.held.rows) > self.most_pages.saturating_mul(applied) {
+            return Err("the list grew by too much");
+        }
         let before = self.total.replace(total);
         self.pages += 1;
         if self.confirming {
@@ -246,7 +257,7 @@ impl GrowingEnd {
         if fresh == 0 {
             return Err("there are fewer rows than the total says");
         }
-        if self.pages >= MOST_PAGES {
+        if self.pages >= self.most_pages {
             return Err("the list grew by too much");
         }
         let shown = self.shown.len();

@@ -1,8 +1,10 @@
-//! What to read next and how: users with new messages first, then those read longest ago; no user
-//! is skipped.
+//! What to read next and how: lists that were partly read or failed, then users with new messages,
+//! those with the newest first, then those read longest ago; no user is skipped.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::mem::take;
 use std::time::Duration;
 
 use super::growing_end::{GrowingEnd, one_page};
@@ -31,6 +33,14 @@ pub struct Terms {
     /// due at once.
     pub max_staleness: Option<Duration>,
     pub now: Timestamp,
+    /// No list is read before all users are known, so that the order is that of all of them;
+    /// otherwise users with news are read as the sweep shows them.
+    pub all_users_first: bool,
+    /// How many of the lists that failed last time come before users with news; the others come
+    /// last, or a run with a small budget would read nothing else.
+    pub most_unread_first: usize,
+    /// A list that grew by more pages is swept: only a sweep goes on where a spent budget ended it.
+    pub most_end_pages: u64,
 }
 
 /// The reading order of a run, as far as its users are known.
@@ -38,23 +48,33 @@ pub struct Terms {
 pub struct Plan {
     terms: Terms,
     known: Known,
+    /// All users are found before the first list is read.
+    in_order: bool,
     /// Users that are queued or were already read.
     placed: HashSet<i64>,
+    /// Users with new messages, with their newest hint, if all users come first.
+    news: Vec<(Option<Timestamp>, ListedUser)>,
     /// Users without new messages, with the time when they were last read.
     later: Vec<(Option<Timestamp>, ListedUser)>,
     /// Users whose lists could not be read the last time.
     unread: HashSet<i64>,
+    /// Those of them that come last.
+    unread_later: Vec<ListedUser>,
     to_read: u64,
 }
 
 impl Plan {
-    pub fn new(known: Known, terms: Terms) -> Self {
+    pub fn new(mut known: Known, terms: Terms) -> Self {
+        known.done.retain(|id| !known.forgotten.contains(id));
         Self {
             terms,
-            placed: known.done.clone(),
+            in_order: terms.all_users_first || known.users.is_some(),
+            placed: known.done.union(&known.forgotten).copied().collect(),
             known,
+            news: Vec::new(),
             later: Vec::new(),
             unread: HashSet::new(),
+            unread_later: Vec::new(),
             to_read: 0,
         }
     }
@@ -67,6 +87,37 @@ impl Plan {
     /// Lists that were finished before this part of the run.
     pub fn lists_done(&self) -> u64 {
         self.known.done.len() as u64
+    }
+
+    /// Whether all users are found before the first list is read.
+    pub fn finds_all_users_first(&self) -> bool {
+        self.in_order
+    }
+
+    /// Whether nothing of this user may be read or stored.
+    pub fn is_forgotten(&self, user_id: i64) -> bool {
+        self.known.forgotten.contains(&user_id)
+    }
+
+    /// Takes the users that alone are to be read, each once, those with partly read lists first;
+    /// `None` if all users are to be read.
+    pub fn take_given(&mut self) -> Option<Vec<ListedUser>> {
+        let given = self.known.given.take()?.into_iter();
+        let hints = None;
+        let listed = given.map(|user_id| ListedUser { user_id, hints });
+        let mut users: Vec<ListedUser> = listed.filter(|user| self.place(*user)).collect();
+        users.sort_by_key(|user| !self.is_half_read(user.id()));
+        Some(users)
+    }
+
+    /// Whether this run has partly read the user's list.
+    pub fn is_half_read(&self, user_id: i64) -> bool {
+        self.known.half_read.contains_key(&user_id)
+    }
+
+    /// Notes that a user has no list to read.
+    pub fn leave_out(&mut self) {
+        self.to_read = self.to_read.saturating_sub(1);
     }
 
     /// Takes the users of this run's finished sweep; later calls return `None`.
@@ -97,21 +148,25 @@ impl Plan {
         half_read
     }
 
-    /// The users whose lists could not be read the last time: they come next.
+    /// The users whose lists could not be read the last time: they come next, those that were tried
+    /// longest ago first.
     pub fn unread(&mut self) -> Vec<ListedUser> {
         let lists = self.known.lists.iter();
-        let mut unread: Vec<ListedUser> = lists
+        let mut unread: Vec<(Option<Timestamp>, ListedUser)> = lists
             .filter(|(_, held)| held.kind == Kind::Unread)
             .filter_map(|(id, held)| {
-                Some(ListedUser {
+                let user = ListedUser {
                     user_id: Natural::new("id", *id).ok()?,
                     hints: Some(held.hints),
-                })
+                };
+                Some((held.ended_at, user))
             })
             .collect();
-        unread.sort_unstable_by_key(|user| user.user_id);
-        unread.retain(|user| self.place(*user));
-        self.unread = unread.iter().map(|user| user.id()).collect();
+        unread.sort_unstable_by_key(|(tried_at, user)| (*tried_at, user.user_id));
+        unread.retain(|(_, user)| self.place(*user));
+        self.unread = unread.iter().map(|(_, user)| user.id()).collect();
+        let mut unread: Vec<ListedUser> = unread.into_iter().map(|(_, user)| user).collect();
+        self.unread_later = unread.split_off(unread.len().min(self.terms.most_unread_first));
         unread
     }
 
@@ -129,15 +184,25 @@ impl Plan {
         let news = held.is_none_or(|held| user.hints.is_some_and(|hints| hints != held.hints));
         if !news {
             self.later.push((held.and_then(|held| held.ended_at), user));
+            return false;
         }
-        news
+        if self.in_order {
+            let newest = user
+                .hints
+                .and_then(|hints| hints.updated_at.max(hints.online_at));
+            self.news.push((newest, user));
+            return false;
+        }
+        true
     }
 
-    /// The deferred users, those read longest ago first.
+    /// The deferred users: those with news, the newest first, then those read longest ago.
     pub fn rest(&mut self) -> Vec<ListedUser> {
-        let mut later = std::mem::take(&mut self.later);
+        let (mut news, mut later) = (take(&mut self.news), take(&mut self.later));
+        news.sort_unstable_by_key(|(newest, user)| (Reverse(*newest), user.user_id));
         later.sort_unstable_by_key(|(looked_at, user)| (*looked_at, user.user_id));
-        later.into_iter().map(|(_, user)| user).collect()
+        let deferred = news.into_iter().chain(later).map(|(_, user)| user);
+        deferred.chain(take(&mut self.unread_later)).collect()
     }
 
     fn place(&mut self, user: ListedUser) -> bool {
@@ -161,6 +226,7 @@ impl Plan {
             .remove(&user_id)
             .filter(|held| self.may_read_end(user_id, held, page_rows))
             .and_then(|held| GrowingEnd::new(held, page_rows))
+            .map(|end| end.of_at_most(self.terms.most_end_pages))
             .map_or(Approach::Whole, |end| Approach::GrowingEnd(Box::new(end)))
     }
 

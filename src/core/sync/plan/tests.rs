@@ -19,6 +19,9 @@ fn terms(mode: Mode, max_staleness: Option<Duration>) -> Terms {
         mode,
         max_staleness,
         now: day(100).unwrap(),
+        all_users_first: false,
+        most_unread_first: usize::MAX,
+        most_end_pages: u64::MAX,
     }
 }
 
@@ -138,6 +141,83 @@ fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read()
         }]
     );
     assert!(matches!(plan.approach(7, 99), Approach::Whole));
+}
+
+fn listed(id: u64, updated_at: Option<i64>, online_at: Option<i64>) -> ListedUser {
+    let hints = Hints {
+        updated_at: updated_at.and_then(day),
+        online_at: online_at.and_then(day),
+    };
+    ListedUser {
+        user_id: Natural::from(id),
+        hints: Some(hints),
+    }
+}
+
+fn in_order(known: Known, users: &[ListedUser]) -> (Vec<i64>, Vec<i64>) {
+    let terms = Terms {
+        all_users_first: true,
+        most_unread_first: 1,
+        ..terms(Mode::Incremental, None)
+    };
+    let ids = |users: Vec<ListedUser>| users.into_iter().map(ListedUser::id).collect();
+    let mut plan = Plan::new(known, terms);
+    let mut begun = plan.half_read();
+    begun.extend(plan.unread());
+    for user in users {
+        assert!(!plan.see(*user), "read before all users are known");
+    }
+    (ids(begun), ids(plan.rest()))
+}
+
+#[test]
+fn the_newest_news_come_first_and_what_failed_does_not_take_it_all() {
+    let read = |age: i64, kind: Kind| ListState {
+        ended_at: day(99 - age),
+        kind,
+        ..list()
+    };
+    let lists = [
+        (1, read(3, Kind::Whole)),
+        (2, read(4, Kind::End)),
+        (3, read(2, Kind::Unread)),
+        (4, read(3, Kind::Unread)),
+        (5, read(1, Kind::Unread)),
+    ];
+    let known = Known {
+        lists: lists.into(),
+        half_read: [(6, HalfRead::default())].into(),
+        forgotten: [9].into(),
+        ..Known::default()
+    };
+    let users = [
+        listed(1, None, None),
+        listed(2, None, None),
+        listed(7, None, None),
+        listed(8, Some(5), Some(7)),
+        listed(9, Some(9), None),
+        listed(10, Some(8), None),
+        listed(11, Some(6), Some(1)),
+    ];
+    let (begun, rest) = in_order(known, &users);
+    assert_eq!(begun, [6, 4]);
+    assert_eq!(rest, [10, 8, 11, 7, 2, 1, 3, 5]);
+}
+
+#[test]
+fn given_users_are_read_once_those_with_partly_read_lists_first() {
+    let known = Known {
+        given: Some([3, 1, 3, 4, 2].map(Natural::from).to_vec()),
+        done: [4].into(),
+        half_read: [(2, HalfRead::default()), (8, HalfRead::default())].into(),
+        ..Known::default()
+    };
+    let mut plan = Plan::new(known, terms(Mode::Incremental, None));
+    let given = plan.take_given().unwrap();
+    let ids: Vec<i64> = given.into_iter().map(ListedUser::id).collect();
+    assert_eq!(ids, [2, 3, 1]);
+    assert_eq!((plan.lists(), plan.lists_done()), (4, 1));
+    assert!(plan.take_given().is_none());
 }
 
 fn hints() -> impl Strategy<Value = Hints> {

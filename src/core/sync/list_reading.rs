@@ -1,0 +1,271 @@
+//! Reads one message list, whole or at its growing end, as events.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::context::{Context, Next, RESUMABLE, note_page_rows};
+use super::events::{Event, RowKey, Rows};
+use super::growing_end::{GrowingEnd, Grown, Step};
+use super::known::{Cursor, GoingOn};
+use super::list_shape::ListShape;
+use super::plan::{Approach, Plan};
+use super::row_fetches::fetch_row;
+use crate::core::api::{List, Resource};
+use crate::core::decode::page::Row;
+use crate::core::error::{Error, ErrorKind};
+use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser};
+use crate::core::prefetch::{Mapped, Sink};
+use crate::core::report::{Certificate, WalkReport};
+use crate::core::timestamp::Timestamp;
+use crate::core::walk::crawl::is_gone;
+use crate::core::walk::{SharedReport, WalkedPage, resume_into, says_past_end};
+
+/// Reads a list as far as the run's budget goes; what is left of it is read by a later run.
+pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error> {
+    match read_to_its_end(context, next).await {
+        Err(error) if error.is_budget_spent() => Ok(()),
+        read => read,
+    }
+}
+
+/// A list being read.
+struct ListReading<'a> {
+    context: &'a Context,
+    user: ListedUser,
+    hints: Hints,
+    report: SharedReport,
+    /// Requests sent at the growing end, and below, when the first was sent.
+    end_requests: u64,
+    began: Option<Timestamp>,
+}
+
+async fn read_to_its_end(context: &Context, next: Next) -> Result<(), Error> {
+    let mut reading = ListReading {
+        context,
+        user: next.user,
+        hints: next.user.hints.unwrap_or_default(),
+        report: SharedReport::new(WalkReport::not_read_yet()),
+        end_requests: 0,
+        began: None,
+    };
+    let exists = match next.fetched_first {
+        true => reading.fetch_user().await,
+        false => Ok(true),
+    };
+    let read = match exists {
+        Ok(true) => reading.read().await,
+        Ok(false) => return Ok(()),
+        Err(error) => Err(error),
+    };
+    let row = match read {
+        Ok(Some(row)) => row,
+        // There is no reader any more.
+        Ok(None) => return Ok(()),
+        Err(error) if error.status() == Some(404) => match reading.not_found().await {
+            Ok(row) => row,
+            Err(error) => reading.give_up(error).await?,
+        },
+        Err(error) => reading.give_up(error).await?,
+    };
+    if row.state.kind != Kind::Unread {
+        context.unread.note_read();
+    }
+    context.outlet.put(Event::ListEnded(Box::new(row))).await;
+    Ok(())
+}
+
+impl ListReading<'_> {
+    /// Fetches the user's own row; false if there is no such user any more.
+    async fn fetch_user(&mut self) -> Result<bool, Error> {
+        let context = self.context;
+        let id = self.user.id();
+        let key = RowKey {
+            resource: Resource::Users,
+            user_id: Some(id),
+            id,
+        };
+        let found = fetch_row(&context.client, key, &context.budget).await?;
+        let exists = !matches!(found, Some(Event::RowGone(_)));
+        if let Some(Event::RowFound { row, .. }) = &found {
+            self.hints = Hints::of(row);
+            self.user.hints = Some(self.hints);
+        }
+        if let Some(event) = found {
+            context.outlet.put(event).await;
+        }
+        if !exists {
+            context.unread.note_read();
+            context.plan(Plan::leave_out);
+        }
+        Ok(exists)
+    }
+
+    async fn read(&mut self) -> Result<Option<ListRow>, Error> {
+        let (context, user_id) = (self.context, self.user.id());
+        let page_rows = context.counters.page_rows();
+        match context.plan(|plan| plan.approach(user_id, page_rows)) {
+            Approach::Whole => self.sweep(None).await,
+            Approach::GoOn(going_on) => self.sweep(Some(*going_on)).await,
+            Approach::GrowingEnd(end) => match self.grow(*end).await {
+                Ok(None) => self.sweep(None).await,
+                other => other,
+            },
+        }
+    }
+
+    /// Reads the growing end; `None` if that does not show the whole list.
+    async fn grow(&mut self, mut end: GrowingEnd) -> Result<Option<ListRow>, Error> {
+        let context = self.context;
+        let user_id = self.user.user_id;
+        let began = *self.began.insert(context.now());
+        loop {
+            let (offset, limit) = end.request();
+            let list = List::Messages { user_id };
+            let read = context.client.page(list, offset, limit, &context.budget);
+            let read = match read.await {
+                Ok(read) => read,
+                // The list may have ended before the offset: a sweep will tell.
+                Err(error) if (offset > 0 && says_past_end(&error)) || is_too_large(&error) => {
+                    self.end_requests += error.attempts.len() as u64;
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            };
+            self.end_requests += read.sent.attempts.len() as u64;
+            note_page_rows(&context.counters, read.value.limit, read.value.rows.len());
+            let repeated = end.repeated();
+            let step = end.take(&read.value);
+            let rows: Vec<Row> = read.value.rows.into_iter().skip(repeated).collect();
+            if !rows.is_empty() {
+                let rows = Rows {
+                    user_id: Some(self.user.id()),
+                    rows,
+                    cursor: None,
+                };
+                context.outlet.put(Event::Messages(rows)).await;
+            }
+            match step {
+                Step::Request => {}
+                Step::Misfit(_) => return Ok(None),
+                Step::Fits(grown) => return Ok(Some(self.grown(end.held(), *grown, began))),
+            }
+        }
+    }
+
+    fn grown(&self, held: &ListState, grown: Grown, began: Timestamp) -> ListRow {
+        ListRow {
+            user_id: self.user.id(),
+            state: ListState {
+                rows: grown.rows,
+                total: i64::try_from(grown.rows).ok(),
+                certificate: Certificate::Counted,
+                started_at: Some(began),
+                ended_at: Some(self.context.now()),
+                kind: Kind::End,
+                swept_at: held.swept_at,
+                grows: held.grows,
+                first_ids: grown.first_ids,
+                last_ids: grown.last_ids,
+                unread_from: grown.unread_from,
+                hints: self.user.hints.unwrap_or(held.hints),
+            },
+            requests: self.end_requests,
+            reason: None,
+        }
+    }
+
+    /// Reads the list to its end; `None` if there is no reader any more.
+    async fn sweep(&mut self, going_on: Option<GoingOn>) -> Result<Option<ListRow>, Error> {
+        let context = self.context;
+        let (resume, shape) = match going_on {
+            None => (None, ListShape::default()),
+            Some(going_on) => {
+                self.hints = self.user.hints.or(going_on.hints).unwrap_or_default();
+                (Some(going_on.resume), going_on.shape)
+            }
+        };
+        let shape = Mutex::new(shape);
+        let (user_id, report, hints) = (self.user.id(), self.report.clone(), self.hints);
+        let convert = |page: WalkedPage| {
+            note_page_rows(&context.counters, page.limit, page.rows.len());
+            let mut shape = shape.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(offset) = page.offset.and_then(|offset| u64::try_from(offset).ok()) {
+                shape.take(offset, &page.rows);
+            }
+            let cursor = page
+                .checkpoint
+                .and_then(|walk| Cursor::new(*walk, shape.clone(), Some(hints)).to_text())
+                .map(|cursor| (cursor, report.get().started_at));
+            Event::Messages(Rows {
+                user_id: Some(user_id),
+                rows: page.rows,
+                cursor,
+            })
+        };
+        let list = List::Messages {
+            user_id: self.user.user_id,
+        };
+        let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);
+        let sink = Mapped { sink, convert };
+        resume_into(client, list, RESUMABLE, resume, budget, &self.report, &sink).await?;
+        let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let report = self.report.get();
+        if report.ended_at.is_none() {
+            return Ok(None);
+        }
+        let mut row = self.row(&report, Kind::Whole);
+        row.state.grows = shape.grows();
+        row.state.first_ids = shape.first_ids();
+        row.state.last_ids = shape.last_ids();
+        row.state.unread_from = shape.unread_from(report.distinct, row.state.grows);
+        Ok(Some(row))
+    }
+
+    /// Gives up an unreadable list: it stays as it was, and is read first in the next run.
+    async fn give_up(&self, error: Error) -> Result<ListRow, Error> {
+        let context = self.context;
+        let again = context.plan(|plan| plan.was_unread(self.user.id()));
+        let given_up = context
+            .unread
+            .give_up(&context.client, &context.budget, error, again);
+        let reason = given_up.await?;
+        let mut report = self.report.get();
+        report.doubt(reason);
+        report.end(context.now());
+        Ok(self.row(&report, Kind::Unread))
+    }
+
+    /// The messages were not found: either the user is gone, or the list is in doubt.
+    async fn not_found(&self) -> Result<ListRow, Error> {
+        let context = self.context;
+        let gone = is_gone(&context.client, self.user.user_id, &context.budget).await?;
+        let mut report = self.report.get();
+        let (kind, reason) = match gone {
+            true => (
+                Kind::Gone,
+                "the user was gone when the messages were requested",
+            ),
+            false => (
+                Kind::Whole,
+                "its messages were not found (404), although the user exists",
+            ),
+        };
+        report.doubt(reason.to_owned());
+        report.end(context.now());
+        Ok(self.row(&report, kind))
+    }
+
+    fn row(&self, report: &WalkReport, kind: Kind) -> ListRow {
+        let mut state = ListState::of(report, kind, self.hints);
+        state.started_at = self.began.or(state.started_at);
+        ListRow {
+            user_id: self.user.id(),
+            state,
+            requests: self.end_requests + report.requests,
+            reason: report.reason.clone(),
+        }
+    }
+}
+
+fn is_too_large(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::ResponseTooLarge { .. })
+}
