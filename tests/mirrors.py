@@ -43,10 +43,9 @@ def rows(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
 
 
 def data_files(mirror: Mirror, table: str) -> set[str]:
-    """The files that the published snapshot has of a table, those beside its parts too."""
-    manifest = json.loads((mirror.folder / "published" / "manifest.json").read_bytes())
-    names = (table, f"{table}_changed", f"{table}_replaced")
-    return {file for name in names for file in manifest["files"].get(name, [])}
+    """The files with rows that the published snapshot has of a table."""
+    manifest = json.loads((mirror.folder / "published" / "current" / "snapshot.json").read_bytes())
+    return {file["name"] for file in manifest["tables"][table]["files"]}
 
 
 def marked(mirror: Mirror) -> tuple[list[Any], list[Any]]:

@@ -29,9 +29,11 @@ def mode(path: Path) -> int:
 
 
 def modes_below(folder: Path) -> dict[str, int]:
-    """The mode of the folder (``.``) and of all that is in it."""
+    """The mode of the folder (``.``) and of all that is in it but links, which have none."""
     found = {}
     for each in (folder, *folder.rglob("*")):
+        if each.is_symlink():
+            continue
         try:
             found[str(each.relative_to(folder))] = mode(each)
         except FileNotFoundError:

@@ -29,7 +29,7 @@ class Manifest:
         self.file.write_text(json.dumps(self.written | changes))
 
     def refused_by_mirror(self) -> None:
-        with pytest.raises(MirrorError, match=r"manifest\.json is damaged"):
+        with pytest.raises(MirrorError, match=r"snapshot\.json is damaged"):
             Mirror(self.folder).sql("SELECT * FROM users")
 
 
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def of_mirror(folder: Path, backread_server: MockServer) -> Manifest:
     mirror = Mirror(folder / "mirror")
     sync(mirror, backread_server)
-    return Manifest(mirror.folder, mirror.folder / "published" / "manifest.json")
+    return Manifest(mirror.folder, mirror.folder / "published" / "current" / "snapshot.json")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,14 @@ def of_landing(folder: Path, backread_server: MockServer) -> Manifest:
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
 def test_a_manifest_names_only_files_of_its_folder(of_mirror, name):
-    of_mirror.edit(files={**of_mirror.written["files"], "users": [name]})
+    tables = of_mirror.written["tables"]
+    for users in (
+        tables["users"] | {"files": [tables["users"]["files"][0] | {"name": name}]},
+        tables["users"] | {"marker": name},
+    ):
+        of_mirror.edit(tables=tables | {"users": users})
+        of_mirror.refused_by_mirror()
+    of_mirror.edit(tables=tables | {f"{name}/..": tables["users"]})
     of_mirror.refused_by_mirror()
     of_mirror.edit(retired={str(name): "x"})
     of_mirror.refused_by_mirror()
@@ -66,14 +73,16 @@ def test_a_manifest_names_only_files_of_its_folder(of_mirror, name):
 def test_a_manifest_of_other_types_is_damaged(of_mirror, value):
     written = of_mirror.written
     of_another_type = [name for name, held in written.items() if type(held) is not type(value)]
-    for name in {*of_another_type, "seen_at", "files"} - {"format"}:
+    for name in {*of_another_type, "seen_at", "tables"} - {"format"}:
+        if name in ("seen_at", "retired") and value in (None, {}):
+            continue
         of_mirror.edit(**{name: value})
         of_mirror.refused_by_mirror()
 
 
 def test_a_manifest_that_is_nested_too_deep_is_damaged(of_mirror):
     of_mirror.file.write_text("[" * 200_000)
-    with pytest.raises(MirrorError, match=r"manifest\.json is damaged \(it is nested too deep\)"):
+    with pytest.raises(MirrorError, match=r"snapshot\.json is damaged \(it is nested too deep\)"):
         Mirror(of_mirror.folder).sql("SELECT * FROM users")
 
 

@@ -12,6 +12,8 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
+import duckdb
+
 from backread import Client, LandingError, Mirror, MirrorError, landing
 from backread.testing import MockServer, Record, record
 from command_line import Done
@@ -38,6 +40,11 @@ each_folder = pytest.mark.parametrize("make", FOLDERS.values(), ids=FOLDERS)
 
 
 # --- modes ----------------------------------------------------------------------------------------
+
+
+def replace_definition(mirror: Mirror) -> None:
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+        connection.execute("UPDATE meta SET value = 'other' WHERE key = 'views_database'")
 
 
 @each_folder
@@ -123,10 +130,13 @@ def test_a_replaced_file_keeps_its_mode(backread, server, tmp_path):
 
     mirror = Mirror(tmp_path / "chats")
     sync(mirror, server)
-    manifest = mirror.folder / "published" / "manifest.json"
-    manifest.chmod(0o640)
+    views = mirror.folder / "chats.duckdb"
+    views.chmod(0o640)
+    # What a program of another version left there is no database of today's views.
+    replace_definition(mirror)
+    before = views.stat().st_ino
     sync(mirror, server, mode="full")
-    assert mode(manifest) == 0o640
+    assert (mode(views), views.stat().st_ino != before) == (0o640, True)
 
     made = make_record(tmp_path / "record", server)
     (made.folder / "world.jsonl").chmod(0o644)
@@ -203,12 +213,12 @@ def test_a_link_in_the_place_of_a_file_of_the_mirror_is_refused(server, tmp_path
 def test_a_manifest_that_is_a_link_is_refused(server, tmp_path):
     mirror = Mirror(tmp_path / "chats")
     sync(mirror, server)
-    manifest = mirror.folder / "published" / "manifest.json"
+    manifest = mirror.folder / "published" / "current" / "snapshot.json"
     moved = manifest.rename(tmp_path / "elsewhere.json")
     before = moved.read_bytes()
     manifest.symlink_to(moved)
     for use in (lambda: mirror.sql("SELECT 1"), lambda: sync(mirror, server)):
-        with pytest.raises(MirrorError, match=r"manifest\.json is a symbolic link"):
+        with pytest.raises(MirrorError, match=r"snapshot\.json is a symbolic link"):
             use()
     assert moved.read_bytes() == before
 

@@ -118,7 +118,7 @@ def test_a_sync(server, tmp_path):
     assert rows(mirror, "SELECT count(*) FROM users") == [(120,)]
     assert not spill.exists()
     assert unfinished(mirror.folder) == []
-    names = {"mirror.duckdb", "published", "sync.lock"}
+    names = {"mirror.duckdb", "chats.duckdb", "published", "sync.lock"}
     assert {each.name for each in mirror.folder.iterdir()} == names
 
 

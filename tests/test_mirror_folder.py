@@ -99,7 +99,7 @@ def test_newer_mirror_is_refused(mirror, server):
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'").fetchall()
     with pytest.raises(MirrorError, match=r"newer backread.*schema 99.*upgrade"):
         sync(mirror, server)
-    manifest = mirror.folder / "published" / "manifest.json"
+    manifest = mirror.folder / "published" / "current" / "snapshot.json"
     document = json.loads(manifest.read_bytes())
     manifest.write_text(json.dumps(document | {"format": 99}), encoding="utf-8")
     with pytest.raises(MirrorError, match=r"newer backread.*format 99.*upgrade"):

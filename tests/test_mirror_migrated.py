@@ -1,5 +1,6 @@
 """A mirror of an earlier version: read as it is, brought forward by the next sync, never half."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -149,10 +150,14 @@ def test_column_that_a_mirror_lacks_is_added_by_the_next_sync(mirror):
     before = columns(mirror.folder / "mirror.duckdb")
     with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
         connection.execute("ALTER TABLE messages DROP COLUMN file_url")
-    for part in (mirror.folder / "published").glob("messages-*.parquet"):
-        narrow = part.with_suffix(".narrow")
-        duckdb.sql(f"SELECT * EXCLUDE (file_url) FROM '{part}'").write_parquet(str(narrow))
-        narrow.replace(part)
+    snapshot = mirror.folder / "published" / "current"
+    for file in (snapshot / "messages").glob("*.parquet"):
+        narrow = file.with_suffix(".narrow")
+        duckdb.sql(f"SELECT * EXCLUDE (file_url) FROM '{file}'").write_parquet(str(narrow))
+        narrow.replace(file)
+    document = json.loads((snapshot / "snapshot.json").read_bytes())
+    del document["tables"]["messages"]["columns"]["file_url"]
+    (snapshot / "snapshot.json").write_text(json.dumps(document))
     # Until then the snapshot is read as it is, with nulls.
     assert [each.body for each in Mirror(mirror.folder).conversation(1)] == ["one"]
     assert rows(Mirror(mirror.folder), "SELECT file_url FROM messages") == [(None,), (None,)]

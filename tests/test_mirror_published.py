@@ -1,9 +1,8 @@
-"""The published files: which are written anew, how they are split, and how long they stay."""
+"""The published snapshots: which files are written again, how they are cut, how long they stay."""
 
 import json
 import random
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,9 @@ pytest.importorskip("duckdb")
 
 import duckdb
 
-from backread.mirror import Mirror, manifest, publish
+from backread.mirror import Mirror, publish, ranges
+from backread.mirror.database import open_database
+from backread.mirror.store import Store
 
 
 @pytest.fixture
@@ -26,46 +27,97 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
-def stored(mirror: Mirror) -> set[str]:
-    return {entry.name for entry in (mirror.folder / "published").glob("*.parquet")}
+def snapshots(mirror: Mirror) -> set[str]:
+    """The names of the snapshots that are there."""
+    return {each.name for each in (mirror.folder / "published").glob("[0-9]*")}
 
 
-def test_replaced_files_stay_for_their_readers_and_go_in_time(mirror, server, monkeypatch):
-    first: set[str] = set()
+def current(mirror: Mirror) -> Path:
+    return (mirror.folder / "published" / "current").resolve()
+
+
+def inodes(mirror: Mirror, table: str) -> dict[str, int]:
+    """The files with rows of a table, and what tells a file from another."""
+    return {
+        each: (current(mirror) / table / each).stat().st_ino for each in data_files(mirror, table)
+    }
+
+
+def by_path(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
+    """A query without backread; ``{table}`` is a pattern."""
+    path = str(mirror.folder / "published" / "current").replace("'", "''")
+    filled = query.replace("{", f"'{path}/").replace("}", "/*.parquet'")
+    with duckdb.connect() as connection:
+        return connection.execute(filled).fetchall()
+
+
+def test_replaced_snapshots_stay_for_their_readers_and_go_in_time(mirror, server, monkeypatch):
     for _ in range(3):
-        for user_id in server.world.user_ids():
-            server.world.add_messages(user_id, 5)
         sync(mirror, server)
-        first = first or data_files(mirror, "messages")
-    replaced = first - data_files(mirror, "messages")
-    assert replaced
     # Two snapshots later, and within a quarter of an hour.
-    assert replaced <= stored(mirror)
-    written = mirror.folder / "published" / "manifest.json"
-    assert replaced <= json.loads(written.read_bytes())["retired"].keys()
+    assert snapshots(mirror) == {"00000001", "00000002", "00000003"}
+    retired = json.loads((current(mirror) / "snapshot.json").read_bytes())["retired"]
+    assert retired.keys() == {"00000001", "00000002"}
     monkeypatch.setattr(publish, "RETIRED_FOR", timedelta(0))
     sync(mirror, server)
-    assert not replaced & stored(mirror)
+    # The newest of them was replaced just now.
+    assert snapshots(mirror) == {"00000003", "00000004"}
 
 
 def test_readers_are_given_a_quarter_of_an_hour():
     assert timedelta(minutes=15) <= publish.RETIRED_FOR
 
 
-def test_table_that_grows_is_split_into_more_files(mirror, monkeypatch):
-    monkeypatch.setattr(publish, "MINIMUM_PARTS", 2)
-    monkeypatch.setattr(publish, "ROWS_PER_PART", 10)
+def test_earlier_snapshots_are_removed_at_once_where_that_is_asked_for(mirror, server):
+    sync(mirror, server)
+    sync(mirror, server)
+    with open_database(mirror.folder) as connection:
+        publish.publish(Store(mirror.folder, connection), keep_retired=False)
+    assert snapshots(mirror) == {"00000003"}
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(server.world.total_messages,)]
+
+
+def test_table_that_grows_is_cut_into_more_files_and_one_that_shrinks_into_fewer(
+    mirror, monkeypatch
+):
+    # A message takes about 200 bytes in memory.
+    monkeypatch.setattr(ranges, "FILE_BYTES", 2000)
     sizes = []
-    for count in (15, 20, 21, 70, 3):
+    for count in (0, 5, 25, 70, 70):
         users = [{"id": each} for each in range(count)]
         messages = [{"user_id": each, "id": each} for each in range(count)]
         BatchSource(batch(users, messages, swept="uncertified")).sync_into(mirror.folder)
-        sizes.append((len(data_files(mirror, "users")), len(data_files(mirror, "messages"))))
-        expected = [(each,) for each in range(max(count, 70 if count == 3 else 0))]
-        # Each row is in one file, and in one only.
-        assert rows(mirror, "SELECT id FROM users ORDER BY id") == expected
+        sizes.append(len(data_files(mirror, "messages")))
+        # Each row is in one file, and in one only, also for who reads by path.
+        expected = [(each,) for each in range(count)]
         assert rows(mirror, "SELECT id FROM messages ORDER BY id") == expected
-    assert sizes == [(2, 2), (2, 2), (4, 4), (8, 8), (8, 8)]
+        assert by_path(mirror, "SELECT id FROM {messages} ORDER BY id") == expected
+        assert by_path(mirror, "SELECT id FROM {users} ORDER BY id") == expected
+        for file in data_files(mirror, "messages"):
+            ids = [
+                each
+                for (each,) in by_path(
+                    mirror, f"SELECT user_id FROM {{messages}} WHERE filename LIKE '%{file}'"
+                )
+            ]
+            assert ids == list(range(min(ids), max(ids) + 1))
+    assert sizes[:3] == [0, 1, 2]
+    assert 6 <= sizes[3] == sizes[4] <= 9
+    with open_database(mirror.folder) as connection:
+        store = Store(mirror.folder, connection)
+        with store.transaction():
+            store.rows("INSERT INTO unpublished_messages SELECT user_id, id FROM messages")
+            store.rows("DELETE FROM messages WHERE user_id >= 3")
+        publish.publish(store)
+    assert len(data_files(mirror, "messages")) == 1
+    assert by_path(mirror, "SELECT id FROM {messages} ORDER BY id") == [(0,), (1,), (2,)]
+    with open_database(mirror.folder) as connection:
+        store = Store(mirror.folder, connection)
+        with store.transaction():
+            store.rows("INSERT INTO unpublished_messages SELECT user_id, id FROM messages")
+            store.rows("DELETE FROM messages")
+        publish.publish(store)
+    assert rows(mirror, "SELECT id FROM messages") == by_path(mirror, "SELECT id FROM {messages}")
 
 
 USERS = range(64)
@@ -89,41 +141,54 @@ def seeded(mirror: Mirror) -> list[Row]:
     return said
 
 
-def test_few_changes_are_written_beside_the_parts(mirror):
+def test_only_the_files_of_users_with_changes_are_written_again(mirror, monkeypatch):
+    monkeypatch.setattr(ranges, "FILE_BYTES", 80_000)
     said = seeded(mirror)
-    before = data_files(mirror, "messages")
-    for count, changed in ((1, said[::500]), (2, said[250::500])):
-        now = [each | {"body": f"change {count}"} for each in changed]
-        told(mirror, now)
-        files = data_files(mirror, "messages")
-        # The rows that changed so far, and where their old state stands.
-        assert before < files
-        assert len(files - before) == 2
-        bodies = "SELECT count(*), count(DISTINCT (user_id, id)) FROM messages"
-        assert rows(mirror, bodies) == [(len(said), len(said))]
-        assert rows(mirror, f"{bodies} WHERE body = 'change {count}'") == [(len(now), len(now))]
-    assert rows(mirror, f"{bodies} WHERE body = 'change 1'") == [(len(said[::500]),) * 2]
-    # Asked for alone, which lets DuckDB leave out what it need not read, each user has its rows.
-    alone = [rows(mirror, f"{bodies} WHERE user_id = {user}") for user in USERS]
-    assert alone == [[(50, 50)]] * len(USERS)
-
-
-def test_rows_that_came_are_beside_the_parts_and_hide_nothing(mirror):
-    said = seeded(mirror)
-    before = data_files(mirror, "messages")
-    told(mirror, [{"user_id": 1, "id": 7}])
-    assert len(data_files(mirror, "messages") - before) == 1
-    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said) + 1,)]
-
-
-def test_part_of_which_much_changed_is_written_anew_alone(mirror):
-    said = seeded(mirror)
-    before = data_files(mirror, "messages")
+    before = inodes(mirror, "messages")
+    users = inodes(mirror, "users")
+    assert len(before) > 4
     now = [each | {"body": "anew"} for each in said if each["user_id"] == 7]
     told(mirror, now)
-    after = data_files(mirror, "messages")
-    assert (len(after - before), len(before - after)) == (1, 1)
+    after = inodes(mirror, "messages")
+    assert len(before.items() & after.items()) == len(before) - 1
+    assert len(after) == len(before)
+    assert inodes(mirror, "users") == users
     assert rows(mirror, "SELECT DISTINCT user_id FROM messages WHERE body = 'anew'") == [(7,)]
+    bodies = "SELECT count(*), count(DISTINCT (user_id, id)) FROM"
+    assert rows(mirror, f"{bodies} messages") == [(len(said), len(said))]
+    assert by_path(mirror, f"{bodies} {{messages}}") == [(len(said), len(said))]
+    # Asked for alone, each user has its rows.
+    assert [len(mirror.conversation(user)) for user in USERS] == [50] * len(USERS)
+
+
+def test_one_conversation_reads_one_file(mirror, monkeypatch):
+    monkeypatch.setattr(ranges, "FILE_BYTES", 80_000)
+    seeded(mirror)
+    snapshot = json.loads((current(mirror) / "snapshot.json").read_bytes())
+    for file in snapshot["tables"]["messages"]["files"]:
+        if not (file["low"] or 0) <= 40 < (file["high"] or 99):
+            (current(mirror) / "messages" / file["name"]).write_bytes(b"not to be read")
+    assert len(mirror.conversation(40)) == 50
+
+
+def test_nothing_is_written_again_where_nothing_changed(mirror):
+    seeded(mirror)
+    told(mirror, [])
+    before = [inodes(mirror, table) for table in ("users", "messages", "rejects")]
+    told(mirror, [])
+    assert [inodes(mirror, table) for table in ("users", "messages", "rejects")] == before
+    # Each row was seen by the newest run all the same.
+    newest = "SELECT count(*) FROM messages, runs WHERE run_id = 3 AND last_seen_at = ended_at"
+    assert rows(mirror, newest) == [(len(USERS) * 50,)]
+
+
+def test_snapshot_without_a_file_is_written_anew(mirror):
+    said = seeded(mirror)
+    [file] = data_files(mirror, "messages")
+    (current(mirror) / "messages" / file).unlink()
+    with pytest.raises(Exception, match=r"missing or not a regular file; sync again"):
+        rows(Mirror(mirror.folder), "SELECT count(*) FROM messages")
+    told(mirror, [])
     assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
 
 
@@ -135,9 +200,21 @@ def killed(*_: object) -> None:
     raise Killed
 
 
-def killed_after(folder: Path, snapshot: manifest.Manifest) -> None:
-    manifest.write_manifest(folder, snapshot)
-    raise Killed
+def killed_after(done: Callable[..., object]) -> Callable[..., None]:
+    def run(*arguments: Any) -> None:
+        done(*arguments)
+        raise Killed
+
+    return run
+
+
+STEPS = (
+    "write_manifest",
+    "point_current",
+    "refuse_older_readers",
+    "write_views_database",
+    "_remove_retired",
+)
 
 
 def kept(mirror: Mirror, table: str) -> list[Any]:
@@ -148,20 +225,37 @@ def kept(mirror: Mirror, table: str) -> list[Any]:
 
 def shown(table: str) -> str:
     # Null stands for the newest finished run.
-    seen = "coalesce(last_seen_at, (SELECT max(ended_at) FROM runs))"
+    newest = "(SELECT max(ended_at) FROM runs)"
+    seen = f"coalesce(last_seen_at, greatest(first_seen_at, {newest}))"
     return (
         f"SELECT (COLUMNS(* REPLACE ({seen} AS last_seen_at)))::VARCHAR FROM {table} ORDER BY ALL"
     )
 
 
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_publication_killed_at_any_step_is_done_by_the_next_sync(mirror, monkeypatch, step, after):
+    said = seeded(mirror)
+    with monkeypatch.context() as broken:
+        broken.setattr(publish, step, killed_after(getattr(publish, step)) if after else killed)
+        with pytest.raises(Killed):
+            told(mirror, [said[0] | {"body": "anew"}])
+    changed = rows(mirror, "SELECT count(*) FROM messages WHERE body = 'anew'")
+    assert changed in ([(0,)], [(1,)])
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
+    told(mirror, [])
+    assert rows(mirror, "SELECT count(*) FROM messages WHERE body = 'anew'") == [(1,)]
+    names = {each.name for each in (mirror.folder / "published").iterdir()}
+    retired = json.loads((current(mirror) / "snapshot.json").read_bytes())["retired"]
+    assert names == {"manifest.json", "current", current(mirror).name, *retired}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_happens_the_published_tables_are_those_of_the_database(mirror, monkeypatch, seed):
     chance = random.Random(seed)
-    monkeypatch.setattr(publish, "MINIMUM_PARTS", 2)
-    monkeypatch.setattr(publish, "ROWS_PER_PART", 150)
-    monkeypatch.setattr(publish, "CHANGED_SHARE", 0.2)
+    monkeypatch.setattr(ranges, "FILE_BYTES", 20_000)
     service: dict[int, dict[int, str]] = {}
-    kinds: set[str] = set()
+    kept_files = 0
     for step in range(14):
         for _ in range(chance.choice([0, 1, 3, 60]) if step else 400):
             user = chance.randrange(25)
@@ -185,13 +279,16 @@ def test_whatever_happens_the_published_tables_are_those_of_the_database(mirror,
         before: set[str] = data_files(mirror, "messages") if step else set()
         with monkeypatch.context() as broken:
             if chance.random() < 0.2:
-                broken.setattr(publish, "write_manifest", chance.choice([killed, killed_after]))
+                step_name = chance.choice(STEPS)
+                whole = killed_after(getattr(publish, step_name))
+                broken.setattr(publish, step_name, chance.choice([killed, whole]))
                 with pytest.raises(Killed):
                     BatchSource(given).sync_into(mirror.folder, "full")
         BatchSource(given).sync_into(mirror.folder, chance.choice(["full", "incremental"]))
         for table in ("users", "messages"):
             assert rows(mirror, shown(table)) == kept(mirror, table)
+            count = f"SELECT count(*) FROM {{{table}}}"
+            assert by_path(mirror, count)[0][0] == len(kept(mirror, table))
         files = data_files(mirror, "messages")
-        if before:
-            kinds |= {re.split(r"[-.]", name)[0] for name in files - before}
-    assert len(kinds) == 3
+        kept_files += len(files & before)
+    assert kept_files

@@ -2,14 +2,16 @@
 
 Layers, each of which imports only those before it::
 
-    engine, report, schema, known, progress, lock, lazy
-    memory, published_lists, source, manifest, merge, migrate, queries <- those above
-    service, publish, deletions, database, views <- those above
-    store, commit, given_users, snapshot_reader <- those above
+    engine, report, schema, known, progress, lock, lazy, layout
+    memory, published_lists, source, former_layout, merge, migrate, queries, views <- those above
+    service, manifest, deletions, database <- those above
+    store, commit, given_users, snapshot_reader, parquet_files, ranges <- those above
+    views_database <- publish <- those above
     runs, conversation, table <- finish_run, export <- synchronize <- mirror
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
-writer), ``published`` (the Parquet files for readers) and ``sync.lock``. DuckDB is installed with
+writer), ``published`` (the Parquet files for readers), ``chats.duckdb`` (views over them, for other
+programs) and ``sync.lock``. DuckDB is installed with
 ``pip install "backread[mirror]"`` and imported when a mirror is first used.
 """
 

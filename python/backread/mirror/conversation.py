@@ -102,7 +102,8 @@ class Conversation:
 
 def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
     """The conversation of one user; `MirrorError` if the snapshot has no such user."""
-    cursor = reader.cursor()
+    snapshot = reader.snapshot()
+    tables = snapshot.of_user(user_id)
 
     def records(columns: Sequence[Column], rest: str) -> list[dict[str, Any]]:
         # DuckDB returns datetimes only if pytz is installed.
@@ -110,20 +111,21 @@ def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
             f'epoch_us("{each.name}")' if each.kind is datetime else f'"{each.name}"'
             for each in columns
         )
-        rows = reader.rows(cursor, f"SELECT {names} FROM {rest}", [user_id])
+        rows = reader.rows(snapshot.cursor, f"SELECT {names} FROM {rest}", [user_id])
         return [
             {each.name: _value(each.kind, value) for each, value in zip(columns, row, strict=True)}
             for row in rows
         ]
 
-    users = records(USERS, "users WHERE id = ?")
+    users = records(USERS, f"({tables['users']}) WHERE id = ?")
     if not users:
         raise MirrorError(
             f"the published snapshot has no user {user_id}; sync again if the user is new"
         )
     messages = records(
         MESSAGES,
-        "messages WHERE user_id = ? AND deleted_at IS NULL ORDER BY created_at NULLS LAST, id",
+        f"({tables['messages']}) WHERE user_id = ? AND deleted_at IS NULL "
+        "ORDER BY created_at NULLS LAST, id",
     )
     return Conversation(User(**users[0]), tuple(map(_message, messages)))
 

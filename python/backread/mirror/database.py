@@ -20,8 +20,9 @@ from backread._files.access import (
 from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.engine import connect, rows_of, transaction
+from backread.mirror.layout import PUBLISHED
 from backread.mirror.lock import LOCK_NAME
-from backread.mirror.manifest import PUBLISHED
+from backread.mirror.manifest import remove_unpublished
 from backread.mirror.memory import default_memory_limit
 from backread.mirror.migrate import upgrade_statements
 from backread.mirror.schema import CONTENT_TABLES, SCHEMA_VERSION, create_statements
@@ -39,7 +40,8 @@ SPILL_NAME = f"{DATABASE_NAME}.tmp"
 CHECKPOINT_AT = "64MB"
 """The size of DuckDB's log before a checkpoint, which repacks the rows at the tables' ends."""
 
-OWN_NAMES = {DATABASE_NAME, LOG_NAME, SPILL_NAME, LOCK_NAME, PUBLISHED}
+VIEWS_NAMES = {"chats.duckdb", "chats.duckdb.wal"}
+OWN_NAMES = {DATABASE_NAME, LOG_NAME, SPILL_NAME, LOCK_NAME, PUBLISHED, *VIEWS_NAMES}
 """All that a sync puts into the folder."""
 
 
@@ -56,6 +58,8 @@ def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[Duc
     for each in (path, folder / LOG_NAME):
         check_file(each)
     remove_leftovers(folder)
+    # A publication that was killed may have left gigabytes there.
+    remove_unpublished(folder)
     with _spill_folder(folder) as spill:
         if not path.exists():
             _create(path, spill, limit)

@@ -1,132 +1,288 @@
-"""The manifest: one small file that names the Parquet files of the published snapshot.
-
-Readers open the manifest and then the files it names. These never change, so replacing the
-manifest replaces the whole snapshot atomically.
-"""
+"""The manifest ``snapshot.json``: the tables of one published snapshot, and their files."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+import stat
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from backread._files.access import flush_directory, read_file
+from backread._files.access import create, flush_file, give_like_folder, read_file
 from backread._files.dataclass_json import dataclass_from_json
 from backread._files.json import parse_json
-from backread._files.unfinished import Unfinished
+from backread._files.unfinished import Unfinished, remove_leftovers
 from backread.errors import MirrorError
+from backread.mirror.former_layout import FORMER_NAME, FormerManifest, read_former
+from backread.mirror.layout import (
+    CURRENT,
+    PUBLISHED,
+    current_name,
+    remove_snapshot,
+    snapshot_name,
+    snapshot_names,
+)
 from backread.mirror.schema import CONTENT_TABLES
 
 __all__ = [
     "FORMAT",
-    "PUBLISHED",
+    "FORMER",
+    "SNAPSHOT_FILE",
+    "DataFile",
     "Manifest",
+    "TableFiles",
     "file_name",
+    "marker_name",
     "read_manifest",
-    "stored_files",
+    "refuse_older_readers",
+    "remove_unpublished",
     "write_manifest",
 ]
 
-FORMAT = 2
+FORMAT = 3
 """Incremented whenever the format changes; higher formats are refused, lower ones can be read."""
 
-PUBLISHED = "published"
-MANIFEST_NAME = "manifest.json"
+SNAPSHOT_FILE = "snapshot.json"
+
+FORMER = "former"
+"""In ``Manifest.retired``: the files of the layout before format 3."""
+
 # Ends with the number of the snapshot that wrote the file, so names are never reused.
-DATA_FILE = re.compile(r"[a-z_]+(?:-\d+-of-\d+)?\.(\d+)\.parquet", re.ASCII)
+DATA_FILE = re.compile(r"[a-z_]+-(?:\d+|snapshot)\.\d{8}\.parquet", re.ASCII)
+TABLE = re.compile(r"[a-z_]+", re.ASCII)
+ATTEMPTS = 10
+"""How often a reader follows the link anew if the snapshot was removed meanwhile."""
 
 NEEDED = (*(table.name for table in CONTENT_TABLES), "lists", "rejects", "runs")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One Parquet file of a table.
+
+    It has the rows of the users from ``low`` up to but not including ``high``, None for no limit.
+    ``row_bytes`` is the approximate size of its rows in memory, ``bytes`` that of the file.
+    ``digest`` summarizes the rows of a side table, to find out whether it changed.
+    """
+
+    name: str
+    rows: int
+    bytes: int
+    row_bytes: int = 0
+    low: int | None = None
+    high: int | None = None
+    digest: str | None = None
+
+    def holds(self, user_id: int) -> bool:
+        """True if rows of the user would be in this file."""
+        return (self.low is None or self.low <= user_id) and (
+            self.high is None or user_id < self.high
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The files of a table, and its columns with their SQL types.
+
+    ``marker`` is a file without rows, whose name belongs to this snapshot alone. A reader by path
+    who began with another snapshot does not find it, and fails instead of mixing two snapshots.
+    """
+
+    columns: dict[str, str]
+    files: list[DataFile]
+    marker: str
+
+    def names(self) -> list[str]:
+        """All files, the marker last."""
+        return [*(each.name for each in self.files), self.marker]
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """One published snapshot.
 
-    ``sequence`` counts the snapshots. ``run_id`` is the newest finished run in it, and ``seen_at``
-    the end of that run (ISO 8601), which a row's null ``last_seen_at`` means. ``generation`` counts
-    the states of the mirror that were to be published. ``files`` are names
-    by table, those of a split table in the order of their parts; `Table.changed` and
-    `Table.replaced` are separate tables. ``retired`` are files of earlier snapshots that a reader
-    may still have open, with the time when they were replaced (ISO 8601).
+    ``sequence`` counts the snapshots, ``generation`` the changes of the mirror that are to be
+    published. ``run_id`` is the newest finished run in it, and ``seen_at`` the end of the newest
+    finished run of all users (ISO 8601, None before the first), which a row's null
+    ``last_seen_at`` means. ``retired`` are earlier snapshots that a reader may still have open,
+    with the time when they were replaced (ISO 8601).
     """
 
     format: int
     mirror_id: str
     sequence: int
+    generation: int
     run_id: int
-    seen_at: str
+    seen_at: str | None
     published_at: str
-    files: dict[str, list[str]]
-    retired: dict[str, str]
-    generation: int = 0
+    tables: dict[str, TableFiles]
+    retired: dict[str, str] = field(default_factory=dict)
 
     @property
-    def seen(self) -> datetime:
+    def seen(self) -> datetime | None:
         """``seen_at`` as an aware datetime."""
-        return datetime.fromisoformat(self.seen_at)
+        return None if self.seen_at is None else datetime.fromisoformat(self.seen_at)
 
-    def names(self) -> set[str]:
-        """All files of the snapshot."""
-        return {name for names in self.files.values() for name in names}
+    def folder(self, mirror: Path) -> Path:
+        """The absolute path of the snapshot's folder in the mirror's folder."""
+        return mirror.absolute() / PUBLISHED / snapshot_name(self.sequence)
+
+    def paths(self, mirror: Path) -> dict[str, list[Path]]:
+        """The files by table, the marker last."""
+        folder = self.folder(mirror)
+        return {
+            name: [folder / name / each for each in table.names()]
+            for name, table in self.tables.items()
+        }
+
+    def is_whole(self, mirror: Path) -> bool:
+        """True if all of its files are there, and none is a symbolic link."""
+        return _odd_path(self, mirror) is None
+
+    def check_files(self, mirror: Path) -> None:
+        """Raises `MirrorError` for a file that is missing or a symbolic link."""
+        if (odd := _odd_path(self, mirror)) is not None:
+            raise MirrorError(
+                f"the mirror in {mirror}: {odd} is missing or not a regular file; sync again to "
+                "publish a new snapshot"
+            )
 
 
-def file_name(table: str, sequence: int, part: int | None = None, parts: int = 1) -> str:
-    """The name of a data file; ``part`` counts from 0 if the table is split."""
-    split = "" if part is None else f"-{part:04}-of-{parts:04}"
-    return f"{table}{split}.{sequence:08}.parquet"
+def file_name(table: str, sequence: int, number: int) -> str:
+    """The name of a data file: the table, a number, and the snapshot that wrote it."""
+    return f"{table}-{number:04}.{snapshot_name(sequence)}.parquet"
 
 
-def stored_files(directory: Path) -> dict[str, int]:
-    """All data files in the directory, in a manifest or not, with their snapshot's number."""
-    found = ((entry.name, DATA_FILE.fullmatch(entry.name)) for entry in directory.iterdir())
-    return {name: int(match[1]) for name, match in found if match}
+def marker_name(table: str, sequence: int) -> str:
+    """The name of the file without rows of a table; sorts after the data files."""
+    return f"{table}-snapshot.{snapshot_name(sequence)}.parquet"
 
 
-def read_manifest(folder: Path) -> Manifest | None:
+def read_manifest(folder: Path) -> Manifest | FormerManifest | None:
     """The folder's published snapshot, None if there is none.
 
     Raises `MirrorError` if it cannot be read or a newer backread wrote it.
     """
-    path = folder / PUBLISHED / MANIFEST_NAME
+    for attempt in range(ATTEMPTS):
+        name = current_name(folder)
+        if name is None:
+            return read_former(folder, FORMAT)
+        try:
+            return _read(folder, name)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            # Two publications may have passed since the link was read.
+            if attempt + 1 == ATTEMPTS or current_name(folder) == name:
+                raise _damaged(folder, name, error) from error
+    return None
+
+
+def _read(folder: Path, name: str) -> Manifest:
+    directory = folder / PUBLISHED / name
     try:
-        document = parse_json(read_file(path))
+        if not stat.S_ISDIR(directory.lstat().st_mode):
+            raise ValueError("the snapshot is not a folder")
+        document = parse_json(read_file(directory / SNAPSHOT_FILE))
         written = document["format"]
         if not isinstance(written, int) or written <= FORMAT:
             manifest = dataclass_from_json(Manifest, document, "manifest")
-            _check(manifest)
+            _check(manifest, name)
             return manifest
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        raise
     except OSError as error:
-        raise MirrorError(f"the mirror in {folder}: {path} cannot be read: {error}") from error
-    except (ValueError, KeyError, TypeError) as error:
         raise MirrorError(
-            f"the mirror in {folder}: {path} is damaged ({error}); delete only that file and sync "
-            "again"
+            f"the mirror in {folder}: {directory / SNAPSHOT_FILE} cannot be read: {error}"
         ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(folder, name, error) from error
     raise MirrorError(
         f"the mirror in {folder} was published by a newer backread (format {written}, this one "
         f"reads up to {FORMAT}); upgrade backread"
     )
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replaces the manifest, atomically and durably."""
+def _damaged(folder: Path, name: str, error: Exception) -> MirrorError:
     directory = folder / PUBLISHED
-    with Unfinished(directory / MANIFEST_NAME) as fresh:
-        fresh.file.write(json.dumps(asdict(manifest), indent=1).encode())
-        # The directory entries of the files it names must be on the disk first.
-        flush_directory(directory)
+    return MirrorError(
+        f"the mirror in {folder}: {directory / name / SNAPSHOT_FILE} is damaged ({error}); delete "
+        f"{directory / CURRENT} and sync again"
+    )
 
 
-def _check(manifest: Manifest) -> None:
+def _check(manifest: Manifest, name: str) -> None:
     """Raises ValueError for a tampered manifest, such as one with files elsewhere."""
-    if missing := sorted({*NEEDED} - manifest.files.keys()):
-        raise ValueError(f"files has no {missing[0]}")
-    for name in manifest.names() | manifest.retired.keys():
-        if DATA_FILE.fullmatch(name) is None:
-            raise ValueError(f"{name!r:.80} is not the name of a snapshot file")
-    for moment in (manifest.seen_at, *manifest.retired.values()):
-        datetime.fromisoformat(moment)
+    if snapshot_name(manifest.sequence) != name:
+        raise ValueError(f"sequence is {manifest.sequence}, in the folder {name}")
+    if missing := sorted({*NEEDED} - manifest.tables.keys()):
+        raise ValueError(f"tables has no {missing[0]}")
+    for table, files in manifest.tables.items():
+        if TABLE.fullmatch(table) is None:
+            raise ValueError(f"{table!r:.80} is not the name of a table")
+        for each in files.names():
+            if DATA_FILE.fullmatch(each) is None:
+                raise ValueError(f"{each!r:.80} is not the name of a snapshot file")
+    for moment in (manifest.seen_at, manifest.published_at, *manifest.retired.values()):
+        if moment is not None and datetime.fromisoformat(moment).tzinfo is None:
+            raise ValueError(f"{moment!r:.80} has no time zone")
+
+
+def _odd_path(manifest: Manifest, mirror: Path) -> Path | None:
+    """A file of the snapshot that is missing or not a regular file, None if there is none."""
+    for table, paths in manifest.paths(mirror).items():
+        try:
+            folder = manifest.folder(mirror) / table
+            if not stat.S_ISDIR(folder.lstat().st_mode):
+                return folder
+        except OSError:
+            return folder
+        for path in paths:
+            try:
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    return path
+            except OSError:
+                return path
+    return None
+
+
+def write_manifest(directory: Path, manifest: Manifest, like: Path) -> None:
+    """Writes the manifest into the private folder of a snapshot that is being made, durably.
+
+    It gets the access of a new file in the folder ``like``.
+    """
+    path = directory / SNAPSHOT_FILE
+    with create(path) as file:
+        file.write(json.dumps(asdict(manifest), indent=1).encode())
+    give_like_folder(path, like)
+    flush_file(path)
+
+
+def refuse_older_readers(folder: Path) -> None:
+    """Makes a backread of the former layout say that the mirror was published by a newer one."""
+    path = folder / PUBLISHED / FORMER_NAME
+    document = {"format": FORMAT, "current": CURRENT}
+    try:
+        if parse_json(read_file(path)) == document:
+            return
+    except (OSError, ValueError):
+        pass
+    with Unfinished(path) as fresh:
+        fresh.file.write(json.dumps(document).encode())
+
+
+def remove_unpublished(folder: Path) -> None:
+    """Removes the snapshots that a killed publication left before ``current`` named them."""
+    if not (folder / PUBLISHED).is_symlink():
+        remove_leftovers(folder / PUBLISHED)
+    try:
+        manifest = read_manifest(folder)
+        current = current_name(folder)
+    except MirrorError:
+        # What is damaged is reported by who reads or publishes it.
+        return
+    if isinstance(manifest, Manifest) and current is not None:
+        for name in snapshot_names(folder) - {current} - manifest.retired.keys():
+            remove_snapshot(folder, name)
+    elif current is None:
+        for name in snapshot_names(folder):
+            remove_snapshot(folder, name)

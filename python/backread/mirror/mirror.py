@@ -238,7 +238,9 @@ class Mirror:
           automatic invitations), ``auto_invitations, files, first_message_at, last_message_at,
           last_sender_type, first_response_seconds`` (from the user's first message to the first
           later operator message that is not an automatic invitation, else null),
-          ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages).
+          ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages),
+          ``complete`` (the user's message list was read to its end; if not, there is no
+          ``first_response_seconds``).
         - ``lists``, one row per user: how the user's message list was last read (``kind``:
           ``whole``, ``end`` for its growing end only, ``gone`` with its user, ``unread`` if it
           could not be read), its certificate, or the ``reason`` why it has none, and state for the

@@ -1,350 +1,303 @@
-"""Publishes the tables as Parquet files for readers; writes only what changed.
+"""Publishes the tables as a folder of Parquet files for readers; links what did not change.
 
-A table is split into parts. Changed rows go into one additional file until they are a large enough
-share of a part for it to be rewritten, so the cost of publishing depends on the changes since then.
+The rows of ``users`` and ``messages`` are sorted by user and cut into files by ranges of users. The
+files of the ranges in which a row changed are written again, the others are linked. One file is
+written at a time, so that a publication needs memory for one file, however large the tables are.
 
-The order makes a kill harmless: first the files, then the manifest that names them; only then are
-the keys of the changed rows deleted from the database. The next sync redoes unfinished work.
+The order makes a kill harmless: first the files, in a folder under a temporary name; then its
+rename; then the link ``current``; only then are the keys of the changed rows deleted from the
+database. The next sync redoes unfinished work and removes what was left.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backread._files.access import create, flush_file, make_subfolder
-from backread._files.unfinished import remove_leftovers
-from backread.mirror.engine import file_list, from_microseconds, quoted, rows_of, scan
+from backread._files.access import flush_directory, flush_file, give_folder, make_subfolder
+from backread._files.unfinished import private_folder
+from backread.mirror.engine import from_microseconds, quoted
+from backread.mirror.former_layout import FormerManifest, former_files
+from backread.mirror.layout import (
+    PUBLISHED,
+    point_current,
+    remove_snapshot,
+    snapshot_name,
+    snapshot_names,
+)
 from backread.mirror.manifest import (
     FORMAT,
-    PUBLISHED,
+    FORMER,
+    DataFile,
     Manifest,
+    TableFiles,
     file_name,
+    marker_name,
     read_manifest,
-    stored_files,
+    refuse_older_readers,
+    remove_unpublished,
     write_manifest,
 )
-from backread.mirror.published_lists import side_table_query
+from backread.mirror.parquet_files import link_file, row_group_rows, write_parquet
+from backread.mirror.published_lists import PRIVATE, side_table_query
+from backread.mirror.ranges import Kept, join_ranges, plan_files
 from backread.mirror.schema import (
     ALL_USERS,
-    BUCKETS,
     CONTENT_TABLES,
-    POSITION,
     PROFILE,
     SIDE_TABLES,
     TECHNICAL,
+    Column,
     Table,
-    bucket_of,
 )
+from backread.mirror.views_database import write_views_database
 
 if TYPE_CHECKING:
     from backread.mirror.store import Store
 
 __all__ = ["publish", "published_behind"]
 
-MINIMUM_PARTS = 16
-ROWS_PER_PART = 131_072
-ROWS_PER_SORT = 2_000_000
-MOST_WRITERS = 4
-CHANGED_SHARE = 0.02
-"""A part is rewritten when more than this share of its rows changed since it was written.
-
-A larger share would make the already rare rewrites rarer, but each query slower.
-"""
+GENERATION = "generation"
+"""The key in ``meta`` of the number of changes that are to be published."""
 
 RETIRED_FOR = timedelta(minutes=15)
-"""How long a dropped file stays, for readers that have it open."""
+"""How long a replaced snapshot stays, for readers that have its files open."""
 
 
 def published_behind(store: Store) -> bool:
-    """True if the newest finished run is not published, because the process was killed between."""
+    """True if the newest finished work is not published, because the process was killed between."""
     if not store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1"):
         return False
     manifest = read_manifest(store.folder)
     return (
-        manifest is None
+        not isinstance(manifest, Manifest)
         or manifest.mirror_id != store.meta("mirror_id")
-        or manifest.generation != int(store.meta("generation") or 0)
-        or not manifest.names() <= stored_files(store.folder / PUBLISHED).keys()
+        or manifest.generation != _generation(store)
+        or not manifest.is_whole(store.folder)
     )
 
 
-def publish(store: Store) -> Manifest:
-    """Writes a snapshot of the committed rows and swaps it in; requires the folder's lock."""
-    directory = store.folder / PUBLISHED
+def _generation(store: Store) -> int:
+    return int(store.meta(GENERATION) or 0)
+
+
+def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
+    """Writes a snapshot of the committed rows and swaps it in; requires the folder's lock.
+
+    Args:
+        store: The database.
+        keep_retired: False removes all earlier snapshots at once, which readers may still have
+            open; otherwise they stay for `RETIRED_FOR`.
+    """
+    folder = store.folder
+    directory = folder / PUBLISHED
     make_subfolder(directory)
-    remove_leftovers(directory)
-    before = read_manifest(store.folder)
-    stored = stored_files(directory)
-    mirror_id = store.meta("mirror_id") or ""
-    keep = before if _is_own(before, mirror_id) else None
-    sequence = 1 + max([before.sequence if before else 0, *stored.values()])
-    files: dict[str, list[str]] = {}
-    for table in CONTENT_TABLES:
-        names = (table.name, table.changed, table.replaced)
-        held = {name: keep.files.get(name, []) if keep else [] for name in names}
-        # If a file was deleted, or lacks a later column, its table is rewritten.
-        whole = stored.keys() >= {each for files_held in held.values() for each in files_held}
-        reusable = whole and _has_columns(store, directory, table, held)
-        files |= _write_table(store, directory, table, sequence, held if reusable else {})
-    for name in SIDE_TABLES:
-        files[name] = [file_name(name, sequence)]
-        _copy(store, f"{side_table_query(name)} ORDER BY ALL", directory / files[name][0])
-    if store.meta(PROFILE) is not None:
-        files[PROFILE] = [file_name(PROFILE, sequence)]
-        _copy(
-            store,
-            f"SELECT value AS {PROFILE} FROM meta WHERE key = {quoted(PROFILE)}",
-            directory / files[PROFILE][0],
-        )
-    now = datetime.now(UTC)
-    [(run_id, seen_at)] = store.rows(
-        "SELECT max(run_id), epoch_us(max(ended_at)) FROM runs "
-        f"WHERE state = 'finished' AND {ALL_USERS}"
+    before = read_manifest(folder)
+    sequence = 1 + max(
+        [
+            before.sequence if before else 0,
+            *map(int, snapshot_names(folder)),
+            *former_files(folder).values(),
+        ]
     )
-    manifest = Manifest(
-        format=FORMAT,
-        mirror_id=mirror_id,
-        sequence=sequence,
-        generation=int(store.meta("generation") or 0),
-        run_id=run_id or 0,
-        seen_at=(from_microseconds(seen_at) or now).isoformat(),
-        published_at=now.isoformat(),
-        files=files,
-        retired={},
-    )
-    _retire(manifest, before, now)
-    # Flushed late, when most of the data is already on the disk and waiting costs little.
-    for name in sorted(manifest.names() - stored.keys()):
-        flush_file(directory / name)
-    write_manifest(store.folder, manifest)
+    remove_unpublished(folder)
+    name = snapshot_name(sequence)
+    with private_folder(directory, name) as aside:
+        manifest = _Snapshot(store, aside, directory, sequence, before).write(keep_retired)
+        give_folder(aside, directory)
+        flush_directory(aside)
+        aside.rename(directory / name)
+    flush_directory(directory)
+    point_current(folder, name)
     with store.transaction():
         for table in CONTENT_TABLES:
             store.rows(f"DELETE FROM {table.unpublished}")
-    _remove_unneeded(directory, manifest)
+    refuse_older_readers(folder)
+    write_views_database(store, manifest)
+    _remove_retired(folder, manifest)
     return manifest
 
 
-def _is_own(before: Manifest | None, mirror_id: str) -> bool:
-    """True for a snapshot of this mirror in this format, whose files can be reused."""
-    return before is not None and (before.mirror_id, before.format) == (mirror_id, FORMAT)
+class _Snapshot:
+    """Writes the folder of one snapshot."""
 
+    def __init__(
+        self,
+        store: Store,
+        aside: Path,
+        directory: Path,
+        sequence: int,
+        before: Manifest | FormerManifest | None,
+    ) -> None:
+        self._store = store
+        self._aside = aside
+        self._directory = directory
+        self._sequence = sequence
+        self._before = before
+        self._mirror_id = store.meta("mirror_id") or ""
+        self._new: list[Path] = []
+        self._held = self._reusable()
 
-def _has_columns(
-    store: Store, directory: Path, table: Table, held: Mapping[str, list[str]]
-) -> bool:
-    names = [*held[table.name], *held[table.changed]]
-    if not names:
-        return False
-    schemas = f"parquet_schema({file_list(directory / name for name in names)})"
-    common = store.rows(
-        f"SELECT name FROM {schemas} GROUP BY name HAVING count(DISTINCT file_name) = {len(names)}"
-    )
-    return {name for (name,) in common} >= {name for name, _ in table.columns + TECHNICAL}
+    def _reusable(self) -> dict[str, TableFiles]:
+        """The tables of the earlier snapshot, if it is of this mirror and all files are there."""
+        before = self._before
+        if (
+            isinstance(before, Manifest)
+            and (before.mirror_id, before.format) == (self._mirror_id, FORMAT)
+            and before.is_whole(self._store.folder)
+        ):
+            return before.tables
+        return {}
 
-
-def _write_table(
-    store: Store, directory: Path, table: Table, sequence: int, held: Mapping[str, list[str]]
-) -> dict[str, list[str]]:
-    """Writes what the existing files lack; returns the files of the new snapshot."""
-    [(rows,)] = store.rows(f"SELECT count(*) FROM {table.name}")
-    names = list(held.get(table.name, []))
-    parts = _parts_for(rows, len(names))
-    if len(names) != parts:
-        names = [""] * parts
-        _write_parts(store, directory, table, sequence, names, list(range(parts)))
-        return {table.name: names}
-    if not store.rows(f"SELECT 1 FROM {table.unpublished} LIMIT 1"):
-        return dict(held)
-    full = _gather_outdated(store, directory, table, held)
-    _write_parts(store, directory, table, sequence, names, full)
-    files = {table.name: names} | _write_outdated(store, directory, table, sequence, names)
-    store.rows("DROP TABLE outdated")
-    return files
-
-
-def _gather_outdated(
-    store: Store, directory: Path, table: Table, held: Mapping[str, list[str]]
-) -> list[int]:
-    """Fills ``outdated`` with the keys of the rows whose current state is not in the parts.
-
-    Returns the parts to rewrite instead, whose rows are left out.
-    """
-    names = held[table.name]
-    key = ", ".join(table.key)
-    earlier = "".join(
-        f" UNION SELECT {key} FROM {scan(directory, [name])}" for name in held[table.changed]
-    )
-    store.rows(
-        f"CREATE OR REPLACE TEMP TABLE outdated AS SELECT {_part_of(table, len(names))} AS part, "
-        f"{key} FROM (SELECT DISTINCT {key} FROM {table.unpublished}{earlier})"
-    )
-    changed = dict(store.rows("SELECT part, count(*) FROM outdated GROUP BY part"))
-    touched = file_list(directory / names[part] for part in changed)
-    sizes = {
-        Path(path).name: rows
-        for path, rows in store.rows(
-            f"SELECT file_name, num_rows FROM parquet_file_metadata({touched})"
+    def write(self, keep_retired: bool) -> Manifest:
+        """Writes and flushes the files and the manifest, which is returned."""
+        tables: dict[str, TableFiles] = {}
+        for table in CONTENT_TABLES:
+            tables[table.name] = self._content(table)
+        for name, columns in SIDE_TABLES.items():
+            published = tuple(each for each in columns if each[0] not in PRIVATE)
+            tables[name] = self._side(name, published, side_table_query(name))
+        if self._store.meta(PROFILE) is not None:
+            query = f"SELECT value AS {PROFILE} FROM meta WHERE key = {quoted(PROFILE)}"
+            tables[PROFILE] = self._side(PROFILE, ((PROFILE, "VARCHAR"),), query)
+        # Flushed late, when most of the data is already on the disk and waiting costs little.
+        for path in self._new:
+            flush_file(path)
+        for name in tables:
+            flush_directory(self._aside / name)
+        now = datetime.now(UTC)
+        [(run_id, seen_at)] = self._store.rows(
+            "SELECT max(run_id), epoch_us(max(ended_at)) FROM runs "
+            f"WHERE state = 'finished' AND {ALL_USERS}"
         )
-    }
-    full = [part for part in changed if changed[part] > CHANGED_SHARE * sizes[names[part]]]
-    if full:
-        store.rows(f"DELETE FROM outdated WHERE part IN ({', '.join(map(str, full))})")
-    return full
-
-
-def _write_outdated(
-    store: Store, directory: Path, table: Table, sequence: int, parts: list[str]
-) -> dict[str, list[str]]:
-    """Writes the current rows for the keys in ``outdated``, and the positions of the old ones."""
-    files: dict[str, list[str]] = {table.changed: [], table.replaced: []}
-    if not store.rows("SELECT 1 FROM outdated LIMIT 1"):
-        return files
-    key = ", ".join(table.key)
-    files[table.changed] = [file_name(table.changed, sequence)]
-    _copy(
-        store,
-        f"SELECT {_columns(table)} FROM {table.name} SEMI JOIN outdated USING ({key}) "
-        f"ORDER BY {table.order}",
-        directory / files[table.changed][0],
-    )
-    [(replaced,)] = store.rows(
-        f"CREATE OR REPLACE TEMP TABLE replaced AS SELECT {POSITION} AS position "
-        f"FROM {scan(directory, parts)} SEMI JOIN outdated USING ({key})"
-    )
-    if replaced:
-        files[table.replaced] = [file_name(table.replaced, sequence)]
-        _copy(
-            store,
-            "SELECT position FROM replaced ORDER BY position",
-            directory / files[table.replaced][0],
+        seen = from_microseconds(seen_at)
+        manifest = Manifest(
+            format=FORMAT,
+            mirror_id=self._mirror_id,
+            sequence=self._sequence,
+            generation=_generation(self._store),
+            run_id=run_id or 0,
+            seen_at=None if seen is None else seen.isoformat(),
+            published_at=now.isoformat(),
+            tables=tables,
+            retired=_retired(self._before, now) if keep_retired else {},
         )
-    store.rows("DROP TABLE replaced")
-    return files
+        write_manifest(self._aside, manifest, self._directory)
+        return manifest
 
-
-def _write_parts(
-    store: Store,
-    directory: Path,
-    table: Table,
-    sequence: int,
-    names: list[str],
-    wanted: list[int],
-) -> None:
-    """Writes the wanted parts, and stores the file names in ``names``."""
-    if not wanted:
-        return
-    part_of = _part_of(table, len(names))
-    columns = _columns(table)
-    # Temporary tables belong to one connection; an attached in-memory database is shared.
-    store.rows("ATTACH ':memory:' AS aside")
-    try:
-        for group in _groups(store, table, part_of, wanted):
-            store.rows(
-                f"CREATE OR REPLACE TABLE aside.leaving AS SELECT {part_of} AS part, {columns} "
-                f"FROM {table.name} WHERE {part_of} IN ({', '.join(map(str, group))}) "
-                f"ORDER BY part, {table.order}"
+    def _content(self, table: Table) -> TableFiles:
+        """Writes the ranges of users in which a row changed, and links the others."""
+        columns = dict(table.columns + TECHNICAL)
+        held = self._held.get(table.name)
+        # A table without a later column is written in full.
+        reusable = held.files if held is not None and held.columns == columns else []
+        self._make_folder(table.name)
+        files = []
+        for number, each in enumerate(plan_files(self._store, table, reusable)):
+            if isinstance(each, Kept):
+                files.append(self._link(table.name, each.file))
+                continue
+            written = self._write(
+                table.name,
+                file_name(table.name, self._sequence, number),
+                f"SELECT {_names(columns.items())} FROM {table.name} "
+                f"WHERE {each.condition(table)} ORDER BY {table.order}",
+                row_group_rows(each.rows, each.row_bytes),
             )
-            for part in group:
-                names[part] = file_name(table.name, sequence, part, len(names))
-            _copy_side_by_side(
-                store,
-                [
-                    (
-                        f"SELECT {columns} FROM aside.leaving WHERE part = {part}",
-                        directory / names[part],
-                    )
-                    for part in group
-                ],
+            files.append(
+                DataFile(
+                    written.name,
+                    rows=each.rows,
+                    bytes=written.stat().st_size,
+                    row_bytes=each.row_bytes,
+                    low=each.low,
+                    high=each.high,
+                )
             )
-    finally:
-        store.rows("DETACH aside")
+        marker = self._mark(table.name, columns, f"FROM {table.name}")
+        return TableFiles(columns, join_ranges(files), marker)
+
+    def _side(self, name: str, columns: tuple[Column, ...], query: str) -> TableFiles:
+        """Writes a small table in full, or links its file if no row changed."""
+        types = dict(columns)
+        [(rows, digest)] = self._store.rows(
+            # A sum, because equal rows would cancel each other in an exclusive or.
+            f"SELECT count(*), coalesce(sum(hash({_names(columns)})::HUGEINT), 0)::VARCHAR "
+            f"FROM ({query})"
+        )
+        self._make_folder(name)
+        files: list[DataFile] = []
+        held = self._held.get(name)
+        if held is not None and held.columns == types and held.files:
+            [file] = held.files
+            if (file.rows, file.digest) == (rows, digest):
+                files = [self._link(name, file)]
+        if rows and not files:
+            rows_of_table = f"SELECT {_names(columns)} FROM ({query})"
+            path = self._write(name, file_name(name, self._sequence, 0), rows_of_table)
+            files = [DataFile(path.name, rows, path.stat().st_size, digest=digest)]
+        return TableFiles(types, files, self._mark(name, types, query))
+
+    def _mark(self, table: str, columns: dict[str, str], query: str) -> str:
+        """Makes the marker of the table; the earlier one under a new name if it still fits."""
+        name = marker_name(table, self._sequence)
+        held = self._held.get(table)
+        if held is not None and held.columns == columns:
+            self._link_as(table, held.marker, name)
+        else:
+            self._write(table, name, f"SELECT {_names(columns.items())} FROM ({query}) LIMIT 0")
+        return name
+
+    def _make_folder(self, table: str) -> None:
+        folder = self._aside / table
+        folder.mkdir(0o700)
+        give_folder(folder, self._directory)
+
+    def _write(self, table: str, name: str, query: str, group_rows: int | None = None) -> Path:
+        path = self._aside / table / name
+        if group_rows is None:
+            write_parquet(self._store, query, path)
+        else:
+            write_parquet(self._store, query, path, group_rows=group_rows)
+        self._new.append(path)
+        return path
+
+    def _link(self, table: str, file: DataFile) -> DataFile:
+        self._link_as(table, file.name, file.name)
+        return file
+
+    def _link_as(self, table: str, old: str, new: str) -> None:
+        if not isinstance(self._before, Manifest):
+            raise TypeError("only files of a snapshot can be linked")
+        source = self._before.folder(self._store.folder) / table / old
+        target = self._aside / table / new
+        if not link_file(source, target):
+            self._new.append(target)
 
 
-def _part_of(table: Table, parts: int) -> str:
-    return f"({bucket_of(table.user_column)} // {BUCKETS // parts})"
+def _names(columns: Iterable[Column]) -> str:
+    return ", ".join(f'"{name}"' for name, _ in columns)
 
 
-def _columns(table: Table) -> str:
-    return ", ".join(f'"{name}"' for name, _ in table.columns + TECHNICAL)
-
-
-def _parts_for(rows: int, held: int) -> int:
-    """How many files to split a table of ``rows`` rows into: a power of two that never shrinks.
-
-    It doubles with the rows, which amortizes the cost of rewriting all parts.
-    """
-    parts = max(MINIMUM_PARTS, held)
-    while parts < BUCKETS and rows > parts * ROWS_PER_PART:
-        parts *= 2
-    return parts
-
-
-def _groups(store: Store, table: Table, part_of: str, wanted: list[int]) -> Iterator[list[int]]:
-    """Groups of parts to sort together, limited in rows to limit memory."""
-    sizes = dict(store.rows(f"SELECT {part_of}, count(*) FROM {table.name} GROUP BY 1"))
-    group: list[int] = []
-    size = 0
-    for part in sorted(wanted):
-        if group and size + sizes.get(part, 0) > ROWS_PER_SORT:
-            yield group
-            group, size = [], 0
-        group.append(part)
-        size += sizes.get(part, 0)
-    if group:
-        yield group
-
-
-def _copy(store: Store, query: str, path: Path) -> None:
-    store.rows(_copying(query, path))
-
-
-def _copying(query: str, path: Path) -> str:
-    # DuckDB creates files with the umask's mode, but keeps the mode of an existing file.
-    create(path).close()
-    options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
-    return f"COPY ({query}) TO {quoted(str(path))} ({options})"
-
-
-def _copy_side_by_side(store: Store, copies: Sequence[tuple[str, Path]]) -> None:
-    """Writes files in parallel; one file is too small for DuckDB to use several cores."""
-
-    def write(copy: tuple[str, Path]) -> None:
-        with store.connection.cursor() as cursor:
-            rows_of(cursor, _copying(*copy))
-
-    pool = ThreadPoolExecutor(min(MOST_WRITERS, os.cpu_count() or 1))
-    try:
-        for written in [pool.submit(write, copy) for copy in copies]:
-            written.result()
-    finally:
-        # After an error or Ctrl-C, copies that have not begun are dropped.
-        pool.shutdown(cancel_futures=True)
-
-
-def _retire(manifest: Manifest, before: Manifest | None, now: datetime) -> None:
+def _retired(before: Manifest | FormerManifest | None, now: datetime) -> dict[str, str]:
     if before is None:
-        return
-    names = manifest.names()
-    manifest.retired.update(
-        {
-            name: moment
-            for name, moment in before.retired.items()
-            if datetime.fromisoformat(moment) > now - RETIRED_FOR
-        }
-    )
-    manifest.retired.update(dict.fromkeys(before.names() - names, now.isoformat()))
+        return {}
+    if isinstance(before, FormerManifest):
+        return {FORMER: now.isoformat()}
+    retired = {
+        name: moment
+        for name, moment in before.retired.items()
+        if datetime.fromisoformat(moment) > now - RETIRED_FOR
+    }
+    return retired | {snapshot_name(before.sequence): now.isoformat()}
 
 
-def _remove_unneeded(directory: Path, manifest: Manifest) -> None:
-    needed = manifest.names() | manifest.retired.keys()
-    for name in stored_files(directory).keys() - needed:
-        try:
-            (directory / name).unlink()
-        except OSError:
-            # Windows cannot delete a file that a reader has open; the next publication retries.
-            continue
+def _remove_retired(folder: Path, manifest: Manifest) -> None:
+    kept = {snapshot_name(manifest.sequence), *manifest.retired}
+    for name in snapshot_names(folder) - kept:
+        remove_snapshot(folder, name)
+    if FORMER not in kept:
+        for name in former_files(folder):
+            (folder / PUBLISHED / name).unlink(missing_ok=True)

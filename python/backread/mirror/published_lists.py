@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from backread.mirror.schema import LISTS
 
-__all__ = ["side_table_query"]
+__all__ = ["PRIVATE", "side_table_query"]
+
+PRIVATE = ("digest",)
+"""Columns that are not published: the keys of the digests stay in the database."""
 
 
 def side_table_query(name: str) -> str:
@@ -16,8 +19,7 @@ def side_table_query(name: str) -> str:
         return "SELECT * FROM runs WHERE state <> 'unfinished'"
     if name != "lists":
         return f"SELECT * FROM {name}"
-    # The keys of the digests stay in the database.
-    names = ", ".join(f'"{column}"' for column, _ in LISTS if column not in ("kind", "digest"))
+    names = ", ".join(f'"{column}"' for column, _ in LISTS if column not in ("kind", *PRIVATE))
     half_read = "SELECT user_id FROM cursors WHERE user_id IS NOT NULL"
     return f"""
         SELECT * FROM (

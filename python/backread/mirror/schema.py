@@ -10,7 +10,6 @@ from backread._client.columns import ATTRIBUTE, COLUMNS, KEYS
 
 __all__ = [
     "ALL_USERS",
-    "BUCKETS",
     "CHANGED",
     "CONTENT_TABLES",
     "CURSORS",
@@ -21,7 +20,6 @@ __all__ = [
     "LISTS",
     "LIST_NAMES",
     "MESSAGES",
-    "POSITION",
     "PROFILE",
     "REJECTS",
     "REJECT_KEY",
@@ -33,7 +31,6 @@ __all__ = [
     "USERS",
     "Column",
     "Table",
-    "bucket_of",
     "create_statements",
     "create_table",
     "tables",
@@ -44,9 +41,6 @@ SCHEMA_VERSION = 4
 
 New tables and nullable columns need no new version: they are added to older mirrors.
 """
-
-BUCKETS = 4096
-"""The number of buckets for user ids; a published part contains some buckets."""
 
 Column = tuple[str, str]
 """Name and SQL type."""
@@ -64,7 +58,7 @@ SQL_TYPES: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of users or of messages, and the order of its rows in a published part."""
+    """The table of users or of messages, and the order of its rows in a published file."""
 
     name: Literal["users", "messages"]
     order: str
@@ -81,23 +75,13 @@ class Table:
 
     @property
     def user_column(self) -> str:
-        """The column with the id of the user, by which rows are split into parts."""
+        """The column with the id of the user, by which rows are split into files."""
         return self.key[0]
 
     @property
     def unpublished(self) -> str:
         """The table of keys of rows changed since the last publication."""
         return f"unpublished_{self.name}"
-
-    @property
-    def changed(self) -> str:
-        """In a snapshot: the rows changed since their part was written."""
-        return f"{self.name}_changed"
-
-    @property
-    def replaced(self) -> str:
-        """In a snapshot: the positions in the parts of rows that changed."""
-        return f"{self.name}_replaced"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -242,19 +226,6 @@ META: tuple[Column, ...] = (("key", "VARCHAR"), ("value", "VARCHAR"))
 
 PROFILE = "profile"
 """The key in ``meta`` of the service's profile as JSON; in a snapshot it is a table of one row."""
-
-
-POSITION = "(CAST(file_index AS BIGINT) * 4294967296 | file_row_number)"
-"""The SQL expression for the position of a row read from several Parquet files."""
-
-
-def bucket_of(column: str) -> str:
-    """The SQL expression for the bucket of a user id: 0 to BUCKETS - 1.
-
-    Explicit multiplicative hashing, because DuckDB's hash may differ between versions, and then
-    rows would belong to other parts.
-    """
-    return f"(abs({column} % 2147483647) * 2654435761 % 4294967296 // {4294967296 // BUCKETS})"
 
 
 def tables() -> dict[str, tuple[Column, ...]]:

@@ -3,24 +3,57 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from backread.errors import MirrorError
-from backread.mirror.engine import connect, named_errors, rows_of
-from backread.mirror.manifest import PUBLISHED, Manifest, read_manifest
+from backread.mirror.engine import connect, named_errors, rows_of, scan, timestamp
+from backread.mirror.former_layout import FormerManifest, former_columns, former_sources
+from backread.mirror.manifest import Manifest, read_manifest
 from backread.mirror.queries import restrictions
-from backread.mirror.schema import PROFILE
-from backread.mirror.views import view_statements
+from backread.mirror.schema import CONTENT_TABLES, PROFILE
+from backread.mirror.views import select_statements, view_statements
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["SnapshotReader"]
+__all__ = ["OpenSnapshot", "SnapshotReader"]
 
 # DuckDB's threads do not survive a fork, so closing such a connection in the child would hang.
 _left_by_fork: list[object] = []
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSnapshot:
+    """A cursor over a snapshot, and what its tables are made of."""
+
+    manifest: Manifest | FormerManifest
+    cursor: DuckDBPyConnection
+    mirror: Path
+    sources: dict[str, str]
+    columns: dict[str, Collection[str]]
+
+    def statements(self) -> list[str]:
+        """The statements that create the views."""
+        return view_statements(self.sources, self.columns, self._seen())
+
+    def of_user(self, user_id: int) -> dict[str, str]:
+        """The queries of ``users`` and ``messages`` for one user: only files that may have it."""
+        sources = dict(self.sources)
+        if isinstance(self.manifest, Manifest):
+            folder = self.manifest.folder(self.mirror)
+            for table in CONTENT_TABLES:
+                files = self.manifest.tables[table.name]
+                names = [each.name for each in files.files if each.holds(user_id)]
+                sources[table.name] = scan(folder / table.name, [files.marker, *names])
+        return select_statements(sources, self.columns, self._seen())
+
+    def _seen(self) -> str:
+        seen = self.manifest.seen
+        return "CAST(NULL AS TIMESTAMPTZ)" if seen is None else timestamp(seen)
 
 
 class SnapshotReader:
@@ -31,13 +64,17 @@ class SnapshotReader:
         self._lock = Lock()
         self._pid = os.getpid()
         # Keyed by whether the connection is restricted.
-        self._open: dict[bool, tuple[Manifest, DuckDBPyConnection]] = {}
+        self._open: dict[bool, OpenSnapshot] = {}
 
     def cursor(self, *, restricted: bool = False) -> DuckDBPyConnection:
         """A cursor over the newest snapshot; earlier cursors stay on theirs.
 
         A ``restricted`` one opens no other files. Raises `MirrorError` if nothing is published yet.
         """
+        return self.snapshot(restricted=restricted).cursor
+
+    def snapshot(self, *, restricted: bool = False) -> OpenSnapshot:
+        """The newest snapshot with a new cursor; as `cursor`."""
         manifest = read_manifest(self._folder)
         if manifest is None:
             raise MirrorError(
@@ -49,20 +86,35 @@ class SnapshotReader:
                 _left_by_fork.append(self._open)
                 self._open, self._pid = {}, os.getpid()
             opened = self._open.get(restricted)
-            if opened is None or opened[0] != manifest:
-                opened = manifest, self._connect(manifest, restricted)
+            if opened is None or opened.manifest != manifest:
+                opened = self._connect(manifest, restricted)
                 self._open[restricted] = opened
-            return opened[1].cursor()
+            return OpenSnapshot(
+                opened.manifest,
+                opened.cursor.cursor(),
+                opened.mirror,
+                opened.sources,
+                opened.columns,
+            )
 
-    def _connect(self, manifest: Manifest, restricted: bool) -> DuckDBPyConnection:
+    def _connect(self, manifest: Manifest | FormerManifest, restricted: bool) -> OpenSnapshot:
         with named_errors(self._folder):
             connection = connect(None)
-            statements = view_statements(connection, self._folder, manifest)
+            columns: dict[str, Collection[str]]
+            if isinstance(manifest, FormerManifest):
+                sources = former_sources(manifest, self._folder)
+                columns = dict(former_columns(connection, manifest, self._folder))
+            else:
+                manifest.check_files(self._folder)
+                sources = _sources(manifest, self._folder)
+                columns = {name: table.columns for name, table in manifest.tables.items()}
+            opened = OpenSnapshot(manifest, connection, self._folder, sources, columns)
+            statements = opened.statements()
             if restricted:
-                statements = [*statements, *restrictions(self._folder / PUBLISHED)]
+                statements = [*statements, *restrictions(manifest.folder(self._folder))]
             for statement in statements:
                 rows_of(connection, statement)
-            return connection
+            return opened
 
     def profile(self) -> str | None:
         """The service's profile as JSON, None if none is published."""
@@ -77,3 +129,14 @@ class SnapshotReader:
         """The rows of an internal query, on a cursor from `cursor`."""
         with named_errors(self._folder):
             return rows_of(cursor, statement, values)
+
+
+def _sources(manifest: Manifest, mirror: Path) -> dict[str, str]:
+    """The files that the manifest names, as SQL table expressions."""
+    folder = manifest.folder(mirror)
+    sources = {}
+    for name, table in manifest.tables.items():
+        # Exactly these, whatever else is in the folder. DuckDB takes the columns from the first.
+        names = [table.marker, *(each.name for each in table.files)]
+        sources[name] = scan(folder / name, names)
+    return sources

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
-from backread.mirror.engine import rows_of, scan, timestamp
-from backread.mirror.manifest import PUBLISHED, Manifest
 from backread.mirror.schema import (
     CONTENT_TABLES,
-    POSITION,
     PROFILE,
     SIDE_TABLES,
     TECHNICAL,
     Column,
-    Table,
 )
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-__all__ = ["view_statements"]
+__all__ = ["select_statements", "view_statements"]
 
 CONVERSATIONS = """
-CREATE VIEW conversations AS
 WITH spoken AS (
     SELECT user_id, id, created_at, read_by_user, read_by_operator, file_url, sender_type,
         coalesce(auto_invitation, false) AS automatic
-    FROM messages WHERE deleted_at IS NULL
+    FROM ({messages}) AS messages WHERE deleted_at IS NULL
 ), opening AS (
     SELECT user_id, min(created_at) AS asked_at
     FROM spoken WHERE sender_type = 'user' GROUP BY user_id
@@ -64,64 +55,73 @@ SELECT
     counted.first_message_at,
     counted.last_message_at,
     counted.last_sender_type,
-    date_diff('millisecond', answer.asked_at, answer.answered_at) / 1000
-        AS first_response_seconds,
+    CASE WHEN coalesce(lists.kind IN ('whole', 'end'), false)
+        THEN date_diff('millisecond', answer.asked_at, answer.answered_at) / 1000
+    END AS first_response_seconds,
     coalesce(counted.unread_by_user, 0) AS unread_by_user,
-    coalesce(counted.unread_by_operator, 0) AS unread_by_operator
-FROM users
+    coalesce(counted.unread_by_operator, 0) AS unread_by_operator,
+    coalesce(lists.kind IN ('whole', 'end'), false) AS complete
+FROM ({users}) AS users
 LEFT JOIN counted ON counted.user_id = users.id
 LEFT JOIN answer ON answer.user_id = users.id
+LEFT JOIN ({lists}) AS lists ON lists.user_id = users.id
 WHERE users.deleted_at IS NULL
 """
 
 
-def view_statements(connection: DuckDBPyConnection, folder: Path, manifest: Manifest) -> list[str]:
-    """The statements that create the views over the snapshot."""
-    directory = folder / PUBLISHED
-
-    def columns(name: str, declared: tuple[Column, ...]) -> str:
-        # Snapshots published by an earlier version lack later tables and columns.
-        if name not in manifest.files:
-            return ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in declared)
-        one_file = scan(directory, manifest.files[name][:1])
-        stored = {each[0] for each in rows_of(connection, f"DESCRIBE SELECT * FROM {one_file}")}
-        return ", ".join(
-            f'"{column}"' if column in stored else f'CAST(NULL AS {kind}) AS "{column}"'
-            for column, kind in declared
-        )
-
-    # Null means the newest finished run, so that a run need not rewrite unchanged rows.
-    seen = f"coalesce(last_seen_at, greatest(first_seen_at, {timestamp(manifest.seen)}))"
-    seen += " AS last_seen_at"
-    statements = [
-        f"CREATE VIEW {table.name} AS "
-        f"SELECT {columns(table.name, table.columns)}, first_seen_at, {seen}, deleted_at, "
-        f"{columns(table.name, TECHNICAL[-2:])} FROM {_rows(directory, table, manifest)}"
-        for table in CONTENT_TABLES
+def view_statements(
+    sources: Mapping[str, str], columns: Mapping[str, Collection[str]], seen: str
+) -> list[str]:
+    """The statements that create the views; see `select_statements`."""
+    return [
+        f"CREATE VIEW {name} AS {statement}"
+        for name, statement in select_statements(sources, columns, seen).items()
     ]
-    statements += [
-        f"CREATE VIEW {name} AS SELECT {columns(name, declared)} FROM "
-        + (scan(directory, manifest.files[name]) if name in manifest.files else "range(0)")
-        for name, declared in SIDE_TABLES.items()
-    ]
-    profile = f"SELECT CAST(NULL AS VARCHAR) AS {PROFILE} LIMIT 0"
-    if PROFILE in manifest.files:
-        profile = f"SELECT * FROM {scan(directory, manifest.files[PROFILE])}"
-    return [*statements, f"CREATE VIEW {PROFILE} AS {profile}", CONVERSATIONS]
 
 
-def _rows(directory: Path, table: Table, manifest: Manifest) -> str:
-    """The query for the table's rows: those of the parts, with changed rows replaced."""
-    parts = scan(directory, manifest.files[table.name])
-    changed = manifest.files.get(table.changed, [])
-    replaced = manifest.files.get(table.replaced, [])
-    if not changed:
-        return parts
-    stored = f"SELECT * FROM {parts}"
-    if replaced:
-        # The position is one number per row and, unlike the key, needs no column to be read.
-        stored = (
-            f"SELECT * EXCLUDE (position) FROM (SELECT *, {POSITION} AS position FROM {parts}) "
-            f"ANTI JOIN {scan(directory, replaced)} USING (position)"
-        )
-    return f"({stored} UNION ALL BY NAME SELECT * FROM {scan(directory, changed)})"
+def select_statements(
+    sources: Mapping[str, str], columns: Mapping[str, Collection[str]], seen: str
+) -> dict[str, str]:
+    """The query of each view, by name.
+
+    Args:
+        sources: The rows of each published table, as an SQL table expression.
+        columns: The columns that its files have; those of later versions are null.
+        seen: The end of the newest finished run, as an SQL expression.
+    """
+    found: dict[str, str] = {}
+    for table in CONTENT_TABLES:
+        found[table.name] = _select(table.name, table.columns + TECHNICAL, sources, columns, seen)
+    for name, declared in SIDE_TABLES.items():
+        # `rejects` has a column of this name too, which is never null.
+        found[name] = _select(name, declared, sources, columns, None)
+    found[PROFILE] = _select(PROFILE, ((PROFILE, "VARCHAR"),), sources, columns, None)
+    found["conversations"] = CONVERSATIONS.format(
+        users=found["users"], messages=found["messages"], lists=found["lists"]
+    )
+    return found
+
+
+def _select(
+    name: str,
+    declared: tuple[Column, ...],
+    sources: Mapping[str, str],
+    columns: Mapping[str, Collection[str]],
+    seen: str | None,
+) -> str:
+    if name not in sources:
+        nulls = ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in declared)
+        return f"SELECT {nulls} LIMIT 0"
+    chosen = ", ".join(_column(each, columns[name], seen) for each in declared)
+    return f"SELECT {chosen} FROM {sources[name]}"
+
+
+def _column(column: Column, stored: Collection[str], seen: str | None) -> str:
+    name, kind = column
+    if name not in stored:
+        return f'CAST(NULL AS {kind}) AS "{name}"'
+    if seen is not None and name == "last_seen_at":
+        # Null means the newest finished run, so that a run need not rewrite unchanged rows. A row
+        # of a later run that has not finished was seen when it came.
+        return f"coalesce(last_seen_at, greatest(first_seen_at, {seen})) AS last_seen_at"
+    return f'"{name}"'
