@@ -95,19 +95,26 @@ def make_version1(folder: Path, *, unfinished: bool = False) -> None:
     with duckdb.connect(str(folder / "mirror.duckdb")) as connection:
         for statement in STATEMENTS:
             connection.execute(statement).fetchall()
-        _publish(connection, directory)
+        publish_version1(connection, directory)
         for statement in UNFINISHED if unfinished else ():
             connection.execute(statement).fetchall()
 
 
-def _publish(connection: duckdb.DuckDBPyConnection, directory: Path) -> None:
+def publish_version1(
+    connection: duckdb.DuckDBPyConnection,
+    directory: Path,
+    *,
+    mirror_id: str = "aaaa",
+    written: int = 1,
+) -> None:
+    """Writes the tables and the manifest, which has the format ``written``, 1 or 2."""
     files = {name: [f"{name}.00000001.parquet"] for name in PUBLISHED}
     for name, [file] in files.items():
         path = str(directory / file).replace("'", "''")
         connection.execute(f"COPY {name} TO '{path}' (FORMAT parquet)").fetchall()
     manifest = {
-        "format": 1,
-        "mirror_id": "aaaa",
+        "format": written,
+        "mirror_id": mirror_id,
         "sequence": 1,
         "run_id": 1,
         "seen_at": "2026-01-02T10:01:00+00:00",

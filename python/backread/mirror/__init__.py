@@ -3,11 +3,12 @@
 Layers, each of which imports only those before it::
 
     engine, report, schema, known, progress, lock, lazy, layout
-    memory, published_lists, source, former_layout, merge, migrate, queries, views <- those above
+    memory, published_lists, row_stream, source, former_layout, merge, migrate <- those above
+    queries, views <- those above
     service, manifest, deletions, database <- those above
     store, commit, given_users, snapshot_reader, parquet_files, ranges <- those above
     views_database <- publish <- those above
-    runs, conversation, table <- finish_run, export <- synchronize <- mirror
+    runs, conversation, table, changes <- finish_run, export <- synchronize <- mirror
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
 writer), ``published`` (the Parquet files for readers), ``chats.duckdb`` (views over them, for other
@@ -15,6 +16,7 @@ programs) and ``sync.lock``. DuckDB is installed with
 ``pip install "backread[mirror]"`` and imported when a mirror is first used.
 """
 
+from backread.mirror.changes import Changes
 from backread.mirror.conversation import Conversation
 from backread.mirror.export import ExportProgress, ExportReport
 from backread.mirror.mirror import Mirror
@@ -22,6 +24,7 @@ from backread.mirror.report import SyncProgress, SyncReport
 from backread.mirror.table import MirrorTable, MirrorTables
 
 __all__ = [
+    "Changes",
     "Conversation",
     "ExportProgress",
     "ExportReport",

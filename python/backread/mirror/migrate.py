@@ -28,7 +28,12 @@ CONVERSIONS: dict[int, tuple[str, ...]] = {
             f"min(run_id) FROM runs WHERE runs.ended_at >= {table}.first_seen_at), 0)"
             for table in ("users", "messages")
         ),
-        "UPDATE runs SET sweeps = 0, sweep_requests = 0",
+        # Later commits must be later than these rows, even if a clock was wrong.
+        """
+        UPDATE runs SET sweeps = 0, sweep_requests = 0, committed_at = (
+            SELECT max(changed_at) FROM (
+                SELECT changed_at FROM users UNION ALL SELECT changed_at FROM messages))
+        """,
     ),
 }
 """SQL by version, which converts the rows of a mirror of the version before."""

@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from backread._client.columns import Resource
 from backread._client.option_kinds import SECONDS
 from backread._files.paths import local_path
 from backread.errors import MirrorError
+from backread.mirror.changes import Changes
 from backread.mirror.conversation import Conversation, read_conversation
 from backread.mirror.memory import read_memory_limit
 from backread.mirror.queries import check_reads_only, named_restriction
@@ -377,6 +379,41 @@ class Mirror:
 
         with shown_export(on_progress) as tell:
             return run(tell)
+
+    def changes(self, since: int | str | None = None, *, table: Resource | None = None) -> Changes:
+        """The rows that changed since an earlier read, as an Arrow stream with a ``cursor``.
+
+        It is fixed to the snapshot that is newest now: apply its rows elsewhere, store its
+        ``cursor``, and pass that as ``since`` the next time. Each row is delivered again only after
+        it changed in a column other than ``last_seen_at``. Rows come in no particular order, each
+        at most once; apply them by key.
+
+        The columns are ``table`` (``users`` or ``messages``), ``change``, ``user_id`` and ``id``
+        (both are the id of a user), the columns of both tables (null where a table lacks one), and
+        at the end ``changed_at``, the time of the commit, and ``changed_in_run``. ``change`` is
+
+        - ``added``: insert the row. It is also later than ``since`` in the mirror;
+        - ``changed``: replace the row;
+        - ``deleted``: the service no longer has the row, which is given with its ``deleted_at``;
+        - ``forgotten``: delete everything of ``user_id`` from that table. All other columns are
+          null, except the ``id`` of a user and ``changed_at``.
+
+        Args:
+            since: None for all rows; the ``cursor`` of an earlier read; or the id of a run, for the
+                changes after its end. A partial run continues under its id, so prefer the cursor.
+            table: ``"users"`` or ``"messages"``, for only that table's rows and columns.
+
+        Raises:
+            MirrorError: Nothing is published yet; ``since`` is an unknown run, a damaged cursor,
+                one of another mirror, or one that is newer than the snapshot; or the snapshot is of
+                an earlier backread, which did not record changes.
+            ValueError: For another table.
+
+        Example:
+            >>> changes = mirror.changes(since=None)
+            >>> frame, cursor = changes.to_polars(), changes.cursor
+        """
+        return Changes(self, self._reader, since, table)
 
     def conversation(self, user_id: int) -> Conversation:
         """One user and the user's messages in chronological order, from the published snapshot.

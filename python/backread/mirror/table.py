@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
-from backread._client.frames import (
-    DtypeBackend,
-    arrow_table,
-    no_array,
-    one_shot,
-    pandas_frame,
-    polars_frame,
-    require,
-)
+from backread._client.frames import require
 from backread._display.words import amount
 from backread.errors import MirrorError
 from backread.mirror.engine import named_errors
 from backread.mirror.lazy import lazy_frame
+from backread.mirror.row_stream import RowStream
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
     import polars  # type: ignore[import-not-found, unused-ignore]
-    import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
     from duckdb import DuckDBPyRelation
 
     from backread.mirror.mirror import Mirror
@@ -36,7 +28,7 @@ SHOWN_ROWS = 5
 """The number of rows shown in a notebook."""
 
 
-class MirrorTable:
+class MirrorTable(RowStream):
     """One table of a mirror, as an Arrow stream with the same columns as in `Mirror.sql`.
 
     Arrow libraries accept it directly: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
@@ -66,59 +58,17 @@ class MirrorTable:
         return self._name
 
     @property
-    def columns(self) -> list[str]:
-        """The column names, in order; reads no rows."""
-        names: list[str] = self._relation().columns
-        return names
-
-    @property
     def num_rows(self) -> int:
         """The number of rows in the newest snapshot; counted each time."""
         query = f"SELECT count(*) FROM {self._name}"
         rows: int = self._reader.rows(self._reader.cursor(), query, [])[0][0]
         return rows
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as columns, in bounded memory; each call gives a new stream, to be read once."""
-        relation = self._relation()
-        with named_errors(self._mirror.folder):
-            return one_shot(relation.__arrow_c_stream__(requested_schema))
-
-    @property
-    def __arrow_c_schema__(self) -> Callable[[], object]:
-        """The schema of the stream; reads no rows. Only available with pyarrow."""
-        try:
-            pyarrow = require("pyarrow", "__arrow_c_schema__")
-        except ImportError as error:
-            # Callers look for the attribute and do without it.
-            raise AttributeError(str(error), name="__arrow_c_schema__", obj=self) from None
-
-        def capsule() -> object:
-            none = self._relation().limit(0)
-            with named_errors(self._mirror.folder):
-                schema = pyarrow.RecordBatchReader.from_stream(none).schema
-            exported: object = schema.__arrow_c_schema__()
-            return exported
-
-        return capsule
-
-    @property
-    def __array__(self) -> Callable[..., NoReturn]:
-        return no_array(self)
-
     def __iter__(self) -> NoReturn:
         raise TypeError(
             "a MirrorTable cannot be iterated; use x.to_arrow(), x.to_polars() or "
             f"x.to_pandas(), or for tuples mirror.sql('from {self._name}').fetchall()"
         )
-
-    def to_arrow(self) -> pyarrow.Table:
-        """All rows as a ``pyarrow.Table``; ImportError if pyarrow is not installed."""
-        return arrow_table(self)
-
-    def to_polars(self) -> polars.DataFrame:
-        """All rows as a ``polars.DataFrame``; ImportError if polars is not installed."""
-        return polars_frame(self)
 
     def scan_polars(self) -> polars.LazyFrame:
         """A ``polars.LazyFrame`` that reads only the columns and rows that its query needs.
@@ -133,13 +83,9 @@ class MirrorTable:
         with named_errors(self._mirror.folder):
             return lazy_frame(cursor, self._name)
 
-    def to_pandas(self, *, dtype_backend: DtypeBackend = None) -> pandas.DataFrame:
-        """All rows as a ``pandas.DataFrame``; ImportError without pandas and pyarrow.
-
-        ``dtype_backend="pyarrow"`` keeps Arrow's types and memory (``pandas.ArrowDtype``). Without
-        it, numbers and flags with nulls become floats and objects. ValueError for anything else.
-        """
-        return pandas_frame(self, dtype_backend)
+    @property
+    def _folder(self) -> Path:
+        return self._mirror.folder
 
     def _relation(self) -> DuckDBPyRelation:
         cursor = self._reader.cursor()
