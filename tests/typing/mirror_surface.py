@@ -30,6 +30,7 @@ from backread import (
     progress,
 )
 from backread.mirror import (
+    Changes,
     Conversation,
     ExportProgress,
     ExportReport,
