@@ -42,10 +42,15 @@ def rows(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
     return mirror.sql(query).fetchall()
 
 
-def data_files(mirror: Mirror, table: str) -> set[str]:
-    """The files with rows that the published snapshot has of a table."""
-    manifest = json.loads((mirror.folder / "published" / "current" / "snapshot.json").read_bytes())
-    return {file["name"] for file in manifest["tables"][table]["files"]}
+def data_files(mirror: Mirror, table: str) -> set[int]:
+    """What tells the files of a table in the published snapshot from others, whatever their names.
+
+    An unchanged file is the same in the next snapshot.
+    """
+    snapshot = mirror.folder / "published" / "current"
+    manifest = json.loads((snapshot / "snapshot.json").read_bytes())
+    files = manifest["tables"][table]["files"]
+    return {(snapshot / table / file["name"]).stat().st_ino for file in files if file["rows"]}
 
 
 def marked(mirror: Mirror) -> tuple[list[Any], list[Any]]:

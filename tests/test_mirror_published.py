@@ -36,13 +36,6 @@ def current(mirror: Mirror) -> Path:
     return (mirror.folder / "published" / "current").resolve()
 
 
-def inodes(mirror: Mirror, table: str) -> dict[str, int]:
-    """The files with rows of a table, and what tells a file from another."""
-    return {
-        each: (current(mirror) / table / each).stat().st_ino for each in data_files(mirror, table)
-    }
-
-
 def by_path(mirror: Mirror, query: str) -> list[tuple[Any, ...]]:
     """A query without backread; ``{table}`` is a pattern."""
     path = str(mirror.folder / "published" / "current").replace("'", "''")
@@ -93,14 +86,13 @@ def test_table_that_grows_is_cut_into_more_files_and_one_that_shrinks_into_fewer
         assert rows(mirror, "SELECT id FROM messages ORDER BY id") == expected
         assert by_path(mirror, "SELECT id FROM {messages} ORDER BY id") == expected
         assert by_path(mirror, "SELECT id FROM {users} ORDER BY id") == expected
-        for file in data_files(mirror, "messages"):
-            ids = [
-                each
-                for (each,) in by_path(
-                    mirror, f"SELECT user_id FROM {{messages}} WHERE filename LIKE '%{file}'"
-                )
-            ]
-            assert ids == list(range(min(ids), max(ids) + 1))
+        for file in (current(mirror) / "messages").iterdir():
+            [(low, high, held)] = by_path(
+                mirror,
+                "SELECT min(user_id), max(user_id), count(*) FROM {messages} "
+                f"WHERE filename LIKE '%{file.name}'",
+            )
+            assert held == 0 if low is None else high - low + 1 == held
     assert sizes[:3] == [0, 1, 2]
     assert 6 <= sizes[3] == sizes[4] <= 9
     with open_database(mirror.folder) as connection:
@@ -144,15 +136,15 @@ def seeded(mirror: Mirror) -> list[Row]:
 def test_only_the_files_of_users_with_changes_are_written_again(mirror, monkeypatch):
     monkeypatch.setattr(ranges, "FILE_BYTES", 80_000)
     said = seeded(mirror)
-    before = inodes(mirror, "messages")
-    users = inodes(mirror, "users")
+    before = data_files(mirror, "messages")
+    users = data_files(mirror, "users")
     assert len(before) > 4
     now = [each | {"body": "anew"} for each in said if each["user_id"] == 7]
     told(mirror, now)
-    after = inodes(mirror, "messages")
-    assert len(before.items() & after.items()) == len(before) - 1
+    after = data_files(mirror, "messages")
+    assert len(before & after) == len(before) - 1
     assert len(after) == len(before)
-    assert inodes(mirror, "users") == users
+    assert data_files(mirror, "users") == users
     assert rows(mirror, "SELECT DISTINCT user_id FROM messages WHERE body = 'anew'") == [(7,)]
     bodies = "SELECT count(*), count(DISTINCT (user_id, id)) FROM"
     assert rows(mirror, f"{bodies} messages") == [(len(said), len(said))]
@@ -165,7 +157,8 @@ def test_one_conversation_reads_one_file(mirror, monkeypatch):
     monkeypatch.setattr(ranges, "FILE_BYTES", 80_000)
     seeded(mirror)
     snapshot = json.loads((current(mirror) / "snapshot.json").read_bytes())
-    for file in snapshot["tables"]["messages"]["files"]:
+    # DuckDB takes the columns of a table from its first file.
+    for file in snapshot["tables"]["messages"]["files"][1:]:
         if not (file["low"] or 0) <= 40 < (file["high"] or 99):
             (current(mirror) / "messages" / file["name"]).write_bytes(b"not to be read")
     assert len(mirror.conversation(40)) == 50
@@ -174,9 +167,9 @@ def test_one_conversation_reads_one_file(mirror, monkeypatch):
 def test_nothing_is_written_again_where_nothing_changed(mirror):
     seeded(mirror)
     told(mirror, [])
-    before = [inodes(mirror, table) for table in ("users", "messages", "rejects")]
+    before = [data_files(mirror, table) for table in ("users", "messages", "rejects")]
     told(mirror, [])
-    assert [inodes(mirror, table) for table in ("users", "messages", "rejects")] == before
+    assert [data_files(mirror, table) for table in ("users", "messages", "rejects")] == before
     # Each row was seen by the newest run all the same.
     newest = "SELECT count(*) FROM messages, runs WHERE run_id = 3 AND last_seen_at = ended_at"
     assert rows(mirror, newest) == [(len(USERS) * 50,)]
@@ -184,8 +177,8 @@ def test_nothing_is_written_again_where_nothing_changed(mirror):
 
 def test_snapshot_without_a_file_is_written_anew(mirror):
     said = seeded(mirror)
-    [file] = data_files(mirror, "messages")
-    (current(mirror) / "messages" / file).unlink()
+    [file] = (current(mirror) / "messages").iterdir()
+    file.unlink()
     with pytest.raises(Exception, match=r"missing or not a regular file; sync again"):
         rows(Mirror(mirror.folder), "SELECT count(*) FROM messages")
     told(mirror, [])
@@ -276,7 +269,7 @@ def test_whatever_happens_the_published_tables_are_those_of_the_database(mirror,
             swept="snapshot",
             lists=dict.fromkeys(service, "snapshot"),
         )
-        before: set[str] = data_files(mirror, "messages") if step else set()
+        before: set[int] = data_files(mirror, "messages") if step else set()
         with monkeypatch.context() as broken:
             if chance.random() < 0.2:
                 step_name = chance.choice(STEPS)

@@ -33,7 +33,6 @@ __all__ = [
     "Manifest",
     "TableFiles",
     "file_name",
-    "marker_name",
     "read_manifest",
     "refuse_older_readers",
     "remove_unpublished",
@@ -48,8 +47,7 @@ SNAPSHOT_FILE = "snapshot.json"
 FORMER = "former"
 """In ``Manifest.retired``: the files of the layout before format 3."""
 
-# Ends with the number of the snapshot that wrote the file, so names are never reused.
-DATA_FILE = re.compile(r"[a-z_]+-(?:\d+|snapshot)\.\d{8}\.parquet", re.ASCII)
+DATA_FILE = re.compile(r"[a-z_]+-\d+\.\d{8}\.parquet", re.ASCII)
 TABLE = re.compile(r"[a-z_]+", re.ASCII)
 ATTEMPTS = 10
 """How often a reader follows the link anew if the snapshot was removed meanwhile."""
@@ -83,19 +81,14 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """The files of a table, and its columns with their SQL types.
-
-    ``marker`` is a file without rows, whose name belongs to this snapshot alone. A reader by path
-    who began with another snapshot does not find it, and fails instead of mixing two snapshots.
-    """
+    """The files of a table, at least one, and its columns with their SQL types."""
 
     columns: dict[str, str]
     files: list[DataFile]
-    marker: str
 
     def names(self) -> list[str]:
-        """All files, the marker last."""
-        return [*(each.name for each in self.files), self.marker]
+        """The names of the files."""
+        return [each.name for each in self.files]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +122,7 @@ class Manifest:
         return mirror.absolute() / PUBLISHED / snapshot_name(self.sequence)
 
     def paths(self, mirror: Path) -> dict[str, list[Path]]:
-        """The files by table, the marker last."""
+        """The files by table."""
         folder = self.folder(mirror)
         return {
             name: [folder / name / each for each in table.names()]
@@ -150,13 +143,12 @@ class Manifest:
 
 
 def file_name(table: str, sequence: int, number: int) -> str:
-    """The name of a data file: the table, a number, and the snapshot that wrote it."""
+    """The name of a data file: the table, a number, and the snapshot.
+
+    No two snapshots have a name in common, not even of unchanged files. A reader by path who began
+    with another snapshot finds no file, and fails instead of mixing the two.
+    """
     return f"{table}-{number:04}.{snapshot_name(sequence)}.parquet"
-
-
-def marker_name(table: str, sequence: int) -> str:
-    """The name of the file without rows of a table; sorts after the data files."""
-    return f"{table}-snapshot.{snapshot_name(sequence)}.parquet"
 
 
 def read_manifest(folder: Path) -> Manifest | FormerManifest | None:
@@ -219,6 +211,8 @@ def _check(manifest: Manifest, name: str) -> None:
     for table, files in manifest.tables.items():
         if TABLE.fullmatch(table) is None:
             raise ValueError(f"{table!r:.80} is not the name of a table")
+        if not files.files:
+            raise ValueError(f"{table} has no files")
         for each in files.names():
             if DATA_FILE.fullmatch(each) is None:
                 raise ValueError(f"{each!r:.80} is not the name of a snapshot file")

@@ -14,16 +14,14 @@ from backread.mirror.engine import quoted
 if TYPE_CHECKING:
     from backread.mirror.store import Store
 
-__all__ = ["link_file", "row_group_rows", "write_parquet"]
+__all__ = ["ROWS_PER_GROUP", "link_file", "row_group_rows", "write_parquet"]
 
 ROWS_PER_GROUP = 8192
 BYTES_PER_GROUP = 16 * 2**20
 FEWEST_PER_GROUP = 128
 
 
-def write_parquet(
-    store: Store, query: str, path: Path, *, group_rows: int = ROWS_PER_GROUP
-) -> None:
+def write_parquet(store: Store, query: str, path: Path, group_rows: int) -> None:
     """Writes the rows of a query into a new file, without flushing it to the disk."""
     # DuckDB creates files with the umask's mode, but keeps the mode of an existing file.
     create(path).close()

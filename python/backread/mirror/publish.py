@@ -12,6 +12,7 @@ database. The next sync redoes unfinished work and removes what was left.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,13 +35,12 @@ from backread.mirror.manifest import (
     Manifest,
     TableFiles,
     file_name,
-    marker_name,
     read_manifest,
     refuse_older_readers,
     remove_unpublished,
     write_manifest,
 )
-from backread.mirror.parquet_files import link_file, row_group_rows, write_parquet
+from backread.mirror.parquet_files import ROWS_PER_GROUP, link_file, row_group_rows, write_parquet
 from backread.mirror.published_lists import PRIVATE, side_table_query
 from backread.mirror.ranges import Kept, join_ranges, plan_files
 from backread.mirror.schema import (
@@ -196,85 +196,57 @@ class _Snapshot:
         self._make_folder(table.name)
         files = []
         for number, each in enumerate(plan_files(self._store, table, reusable)):
+            name = file_name(table.name, self._sequence, number)
             if isinstance(each, Kept):
-                files.append(self._link(table.name, each.file))
+                files.append(self._link(table.name, each.file, name))
                 continue
-            written = self._write(
+            size = self._write(
                 table.name,
-                file_name(table.name, self._sequence, number),
+                name,
                 f"SELECT {_names(columns.items())} FROM {table.name} "
                 f"WHERE {each.condition(table)} ORDER BY {table.order}",
                 row_group_rows(each.rows, each.row_bytes),
             )
-            files.append(
-                DataFile(
-                    written.name,
-                    rows=each.rows,
-                    bytes=written.stat().st_size,
-                    row_bytes=each.row_bytes,
-                    low=each.low,
-                    high=each.high,
-                )
-            )
-        marker = self._mark(table.name, columns, f"FROM {table.name}")
-        return TableFiles(columns, join_ranges(files), marker)
+            files.append(DataFile(name, each.rows, size, each.row_bytes, each.low, each.high))
+        return TableFiles(columns, join_ranges(files))
 
-    def _side(self, name: str, columns: tuple[Column, ...], query: str) -> TableFiles:
+    def _side(self, table: str, columns: tuple[Column, ...], query: str) -> TableFiles:
         """Writes a small table in full, or links its file if no row changed."""
-        types = dict(columns)
         [(rows, digest)] = self._store.rows(
             # A sum, because equal rows would cancel each other in an exclusive or.
             f"SELECT count(*), coalesce(sum(hash({_names(columns)})::HUGEINT), 0)::VARCHAR "
             f"FROM ({query})"
         )
-        self._make_folder(name)
-        files: list[DataFile] = []
-        held = self._held.get(name)
-        if held is not None and held.columns == types and held.files:
+        self._make_folder(table)
+        name = file_name(table, self._sequence, 0)
+        held = self._held.get(table)
+        if held is not None and held.columns == dict(columns):
             [file] = held.files
             if (file.rows, file.digest) == (rows, digest):
-                files = [self._link(name, file)]
-        if rows and not files:
-            rows_of_table = f"SELECT {_names(columns)} FROM ({query})"
-            path = self._write(name, file_name(name, self._sequence, 0), rows_of_table)
-            files = [DataFile(path.name, rows, path.stat().st_size, digest=digest)]
-        return TableFiles(types, files, self._mark(name, types, query))
-
-    def _mark(self, table: str, columns: dict[str, str], query: str) -> str:
-        """Makes the marker of the table; the earlier one under a new name if it still fits."""
-        name = marker_name(table, self._sequence)
-        held = self._held.get(table)
-        if held is not None and held.columns == columns:
-            self._link_as(table, held.marker, name)
-        else:
-            self._write(table, name, f"SELECT {_names(columns.items())} FROM ({query}) LIMIT 0")
-        return name
+                return TableFiles(held.columns, [self._link(table, file, name)])
+        size = self._write(table, name, f"SELECT {_names(columns)} FROM ({query})")
+        return TableFiles(dict(columns), [DataFile(name, rows, size, digest=digest)])
 
     def _make_folder(self, table: str) -> None:
         folder = self._aside / table
         folder.mkdir(0o700)
         give_folder(folder, self._directory)
 
-    def _write(self, table: str, name: str, query: str, group_rows: int | None = None) -> Path:
+    def _write(self, table: str, name: str, query: str, group_rows: int = ROWS_PER_GROUP) -> int:
+        """Writes the rows of a query into a new file; returns its size."""
         path = self._aside / table / name
-        if group_rows is None:
-            write_parquet(self._store, query, path)
-        else:
-            write_parquet(self._store, query, path, group_rows=group_rows)
+        write_parquet(self._store, query, path, group_rows)
         self._new.append(path)
-        return path
+        return path.stat().st_size
 
-    def _link(self, table: str, file: DataFile) -> DataFile:
-        self._link_as(table, file.name, file.name)
-        return file
-
-    def _link_as(self, table: str, old: str, new: str) -> None:
+    def _link(self, table: str, file: DataFile, name: str) -> DataFile:
+        """Gives a file of the earlier snapshot another name in this one."""
         if not isinstance(self._before, Manifest):
             raise TypeError("only files of a snapshot can be linked")
-        source = self._before.folder(self._store.folder) / table / old
-        target = self._aside / table / new
-        if not link_file(source, target):
+        target = self._aside / table / name
+        if not link_file(self._before.folder(self._store.folder) / table / file.name, target):
             self._new.append(target)
+        return replace(file, name=name)
 
 
 def _names(columns: Iterable[Column]) -> str:

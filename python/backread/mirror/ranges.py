@@ -45,6 +45,10 @@ class Piece:
         return _within(table, self.low, self.high)
 
 
+EMPTY = Piece(None, None, 0, 0)
+"""The file of a table without rows, so that a reader by path finds its columns."""
+
+
 def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[Kept | Piece]:
     """The files of the next snapshot, in the order of their ranges.
 
@@ -54,7 +58,7 @@ def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[Kep
         held: Its files in the earlier snapshot; empty to write it in full.
     """
     if not held:
-        return list(_cut(store, table, None, None))
+        return list(_cut(store, table, None, None)) or [EMPTY]
     changed = _changed(store, table, held)
     if not changed:
         return [Kept(each) for each in held]
@@ -70,7 +74,7 @@ def plan_files(store: Store, table: Table, held: Sequence[DataFile]) -> list[Kep
         while at < len(held) and at in wanted:
             at += 1
         plan += _cut(store, table, held[first].low, held[at - 1].high)
-    return plan
+    return plan or [EMPTY]
 
 
 def join_ranges(files: Sequence[DataFile]) -> list[DataFile]:

@@ -48,7 +48,7 @@ class OpenSnapshot:
             for table in CONTENT_TABLES:
                 files = self.manifest.tables[table.name]
                 names = [each.name for each in files.files if each.holds(user_id)]
-                sources[table.name] = scan(folder / table.name, [files.marker, *names])
+                sources[table.name] = scan(folder / table.name, names)
         return select_statements(sources, self.columns, self._seen())
 
     def _seen(self) -> str:
@@ -136,7 +136,6 @@ def _sources(manifest: Manifest, mirror: Path) -> dict[str, str]:
     folder = manifest.folder(mirror)
     sources = {}
     for name, table in manifest.tables.items():
-        # Exactly these, whatever else is in the folder. DuckDB takes the columns from the first.
-        names = [table.marker, *(each.name for each in table.files)]
-        sources[name] = scan(folder / name, names)
+        # Exactly these, whatever else is in the folder.
+        sources[name] = scan(folder / name, table.names())
     return sources
