@@ -44,6 +44,7 @@ class Remembered:
         self.lists: dict[int, Row] = {}
         self.gone: list[Row] = []
         self.forgotten: set[int] = set()
+        self.digest_key: bytes | None = None
         self.requests = 0
         self.batches = 0
         self.begin()
@@ -71,6 +72,7 @@ class Remembered:
             held=pa.Table.from_pylist(half_read, schema=HELD),
             users=as_table("users", listed) if self.swept else None,
             forgotten=ids(sorted(self.forgotten)),
+            digest_key=self.digest_key,
             profile=None,
         )
 

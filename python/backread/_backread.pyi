@@ -168,10 +168,10 @@ class ArrowStream(Protocol):
 class SyncKnown(Protocol):
     """What a mirror already holds, as tables.
 
-    Columns: ``lists`` those of a batch's lists except requests and reason; ``done`` user_id;
-    ``cursors`` user_id and checkpoint; ``held`` user_id and id, of partly read lists (user_id is
-    null for users); ``users`` id, updated_at and online_at, once the run has swept the users;
-    ``forgotten`` user_id, of users of whom nothing is read.
+    Columns: ``lists`` those of a batch's lists except requests, reason and unchanged; ``done``
+    user_id; ``cursors`` user_id and checkpoint; ``held`` user_id and id, of partly read lists
+    (user_id is null for users); ``users`` id, updated_at and online_at, once the run has swept the
+    users; ``forgotten`` user_id, of users of whom nothing is read. ``digest_key`` is of 16 bytes.
     ``profile`` is the dict of a `ServiceProfile`.
     """
 
@@ -187,6 +187,8 @@ class SyncKnown(Protocol):
     def users(self) -> ArrowStream | None: ...
     @property
     def forgotten(self) -> ArrowStream | None: ...
+    @property
+    def digest_key(self) -> bytes | None: ...
     @property
     def profile(self) -> dict[str, Any] | None: ...
 

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::page_digest::Digest;
 use super::report::{Certificate, WalkReport};
 use super::timestamp::Timestamp;
 use crate::core::api::Natural;
@@ -130,6 +131,8 @@ pub struct ListState {
     pub unread_from: Option<u64>,
     /// The user's hints when the list was read.
     pub hints: Hints,
+    /// Of the one response that held the whole list; `None` if it must be decoded anyway.
+    pub digest: Option<Digest>,
 }
 
 impl ListState {
@@ -148,6 +151,7 @@ impl ListState {
             last_ids: Vec::new(),
             unread_from: None,
             hints,
+            digest: None,
         }
     }
 }
@@ -157,6 +161,8 @@ impl ListState {
 pub struct ListRow {
     pub user_id: i64,
     pub state: ListState,
+    /// The response was the same as the one before, so it was not decoded, and has no rows here.
+    pub unchanged: bool,
     /// Requests sent for it in this run.
     pub requests: u64,
     /// Why it is uncertified, in words.

@@ -18,6 +18,7 @@ use super::telemetry::CallObserver;
 use crate::core::api::Natural;
 use crate::core::arrow::columns::Rows;
 use crate::core::client::Client;
+use crate::core::page_digest::DigestKey;
 use crate::core::report::WalkReport;
 use crate::core::sync::{
     Batch, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, RunLimits, RunOptions, SyncRun,
@@ -189,6 +190,10 @@ fn read_known(given: &Bound<'_, PyAny>) -> PyResult<Known> {
             listed.extend(Rows(&batch).users().map_err(misfit)?);
         }
         known.users = Some(listed);
+    }
+    let key = given.getattr_opt("digest_key")?;
+    if let Some(key) = key.and_then(|key| key.extract::<Option<[u8; 16]>>().transpose()) {
+        known.digest_key = Some(DigestKey::new(key?));
     }
     // A profile that another version wrote may not fit, and is then not used.
     known.largest_page = depythonize::<MeasuredPages>(&given.getattr("profile")?)

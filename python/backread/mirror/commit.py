@@ -54,6 +54,9 @@ def commit(
                 added, updated = _put_rows(store, run, table, rows, now)
                 counts[f"{table.name}_added"] = added
                 counts[f"{table.name}_updated"] = updated
+                if asked and table is MESSAGES:
+                    with store.registered("found", rows) as source:
+                        _drop_digests(store, source)
         _put_lists(store, run, batch)
         if batch.rejects is not None and batch.rejects.num_rows:
             for table, back in _merge_rejects(store, run, batch.rejects, now):
@@ -109,6 +112,7 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         names = ", ".join(CURSOR_NAMES)
         with store.registered("cursors", batch.cursors) as source:
             store.execute_prepared(f"INSERT INTO cursors BY NAME SELECT {names} FROM {source}")
+            _drop_digests(store, source)
     if batch.lists is None or not batch.lists.num_rows:
         store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
         return
@@ -122,6 +126,14 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         read = "kind IS DISTINCT FROM 'unread'"
         ended = f"user_id IN (SELECT user_id FROM {source} WHERE {read})"
         store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
+
+
+def _drop_digests(store: Store, source: str) -> None:
+    """The stored messages of these users are newer than the response that the digest is of."""
+    store.execute_prepared(
+        "UPDATE lists SET digest = NULL WHERE digest IS NOT NULL "
+        f"AND user_id IN (SELECT user_id FROM {source})"
+    )
 
 
 def _merge_rejects(

@@ -38,7 +38,8 @@ class Known:
       over them is finished.
     - ``profile``: the stored service profile; of a newer backread it may hold other keys.
     - ``forgotten``: the users (``user_id``) whose rows must not come back.
-    - ``digest_key``: the mirror's 16 random bytes, with which lists are hashed.
+    - ``digest_key``: the mirror's 16 random bytes, with which the core hashes the one page of a
+      short list; a list with an equal ``digest`` is given as ``unchanged``, without its rows.
     """
 
     lists: StoredRows | None = None

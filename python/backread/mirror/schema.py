@@ -131,10 +131,12 @@ LISTS: tuple[Column, ...] = (
     ("unchanged", "BOOLEAN"),
 )
 
-LIST_NAMES = tuple(name for name, _ in LISTS if name not in ("run_id", "digest", "unchanged"))
+LIST_NAMES = tuple(name for name, _ in LISTS if name != "run_id")
 """The columns of `LISTS` that the core fills."""
 
-KNOWN_LIST_NAMES = tuple(name for name in LIST_NAMES if name not in ("requests", "reason"))
+KNOWN_LIST_NAMES = tuple(
+    name for name in LIST_NAMES if name not in ("requests", "reason", "unchanged")
+)
 """The ones that a later run passes back to the core."""
 
 CURSORS: tuple[Column, ...] = (

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use bytes::Bytes;
 use secrecy::ExposeSecret;
 use tokio::time::Instant;
 
 use self::failure::{decode_failure, status_failure, unreadable};
+pub use self::first_page::FirstPage;
 use self::sending::Request;
 use super::budget::Budget;
 use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin, Settings};
@@ -389,12 +391,22 @@ impl Client {
         budget: &Budget,
         parse: impl Fn(Text) -> Result<T, Fault>,
     ) -> Result<Read<T>, Error> {
+        let repaired = |body| parse(Text::repair(body));
+        self.read_body(endpoint, budget, repaired).await
+    }
+
+    async fn read_body<T>(
+        &self,
+        endpoint: Endpoint,
+        budget: &Budget,
+        parse: impl Fn(Bytes) -> Result<T, Fault>,
+    ) -> Result<Read<T>, Error> {
         let judge = |answer: Answer| {
             if !(200..300).contains(&answer.status) {
                 return Err(status_failure(answer, self.clock.wall()).into());
             }
             let (status, headers) = (answer.status, answer.headers);
-            parse(Text::repair(answer.body))
+            parse(answer.body)
                 .map(|value| (status, value))
                 .map_err(|fault| unreadable(status, &headers, fault))
         };
@@ -411,6 +423,7 @@ impl Client {
 }
 
 mod failure;
+mod first_page;
 mod observed;
 mod requests;
 mod sending;

@@ -128,25 +128,22 @@ impl Pending {
                 }
                 self.close(page);
             }
-            Event::Messages(page) => {
-                for row in &page.rows {
-                    // Messages always come with their user.
-                    self.take_message(page.user_id.unwrap_or_default(), row);
-                }
-                self.close(page);
-            }
+            Event::Messages(page) => self.take_messages(page),
             Event::UsersEnded(report) => {
                 self.cursors.remove(&None);
                 self.users_report = Some(report);
             }
-            Event::ListEnded(row) => {
+            Event::ListEnded(row, last_rows) => {
+                // A response without rows was not counted before.
+                self.responses += u64::from(row.state.rows == 0 || row.unchanged);
+                if let Some(last_rows) = last_rows {
+                    self.take_messages(last_rows);
+                }
                 // A run that ends with an error resumes within a list that was given up.
                 if row.state.kind != Kind::Unread {
                     self.cursors.remove(&Some(row.user_id));
                 }
                 self.lists.append(&row);
-                // The response for an empty list had no rows, so it was not counted before.
-                self.responses += u64::from(row.state.rows == 0);
                 self.lists_ended += 1;
                 self.rows += 1;
             }
@@ -165,6 +162,14 @@ impl Pending {
         }
     }
 
+    fn take_messages(&mut self, page: Rows) {
+        for row in &page.rows {
+            // Messages always come with their user.
+            self.take_message(page.user_id.unwrap_or_default(), row);
+        }
+        self.close(page);
+    }
+
     fn take_user(&mut self, row: &Row) {
         if let (Some(user_id), None) = (row.id, requestable_id(row)) {
             let mut report = WalkReport::not_read_yet();
@@ -172,6 +177,7 @@ impl Pending {
             self.lists.append(&ListRow {
                 user_id,
                 state: ListState::of(&report, Kind::Whole, Hints::default()),
+                unchanged: false,
                 requests: 0,
                 reason: report.reason,
             });

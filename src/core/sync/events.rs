@@ -12,7 +12,9 @@ pub enum Event {
     Users(Rows),
     UsersEnded(Box<WalkReport>),
     Messages(Rows),
-    ListEnded(Box<ListRow>),
+    /// The last rows come with the end, so that they are committed together: a digest of older rows
+    /// must not be taken for theirs.
+    ListEnded(Box<ListRow>, Option<Rows>),
     /// A row that was fetched by its id.
     RowFound {
         user_id: Option<i64>,

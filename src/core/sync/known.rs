@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::list_shape::ListShape;
 use crate::core::api::{Limit, Natural};
 use crate::core::list_state::{Hints, ListState, ListedUser};
+use crate::core::page_digest::DigestKey;
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::{Checkpoint, Resume};
 
@@ -39,6 +40,8 @@ pub struct Known {
     pub given: Option<Vec<Natural>>,
     /// The service's largest page, if it was measured.
     pub largest_page: Option<Limit>,
+    /// The key of the digests in `lists`; without one, there are none.
+    pub digest_key: Option<DigestKey>,
 }
 
 /// A list that this run has partly read.

@@ -5,24 +5,39 @@ use std::sync::{Mutex, PoisonError};
 use super::context::{Context, Next, RESUMABLE, note_page_rows};
 use super::events::{Event, RowKey, Rows};
 use super::growing_end::{GrowingEnd, Grown, Step};
-use super::known::{Cursor, GoingOn};
+use super::known::Cursor;
 use super::list_shape::ListShape;
 use super::plan::{Approach, Plan};
 use super::row_fetches::fetch_row;
 use crate::core::api::{List, Resource};
+use crate::core::client::{FirstPage, Read};
 use crate::core::decode::page::Row;
 use crate::core::error::{Error, ErrorKind};
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser};
-use crate::core::prefetch::{Mapped, Sink};
+use crate::core::prefetch::{Mapped, Outlet, Sink};
 use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::crawl::is_gone;
-use crate::core::walk::{SharedReport, WalkedPage, resume_into, says_past_end};
+use crate::core::walk::{SharedReport, Start, WalkedPage, says_past_end, sweep_from};
 
 /// Reads a list as far as the run's budget goes; what is left of it is read by a later run.
 pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error> {
-    match read_to_its_end(context, next).await {
-        Err(error) if error.is_budget_spent() => Ok(()),
+    let mut reading = ListReading {
+        context,
+        user: next.user,
+        hints: next.user.hints.unwrap_or_default(),
+        report: SharedReport::new(WalkReport::not_read_yet()),
+        end_requests: 0,
+        began: None,
+        last_rows: None,
+    };
+    match reading.read_to_its_end(next.fetched_first).await {
+        Err(error) if error.is_budget_spent() => {
+            if let Some(rows) = reading.last_rows {
+                context.outlet.put(Event::Messages(rows)).await;
+            }
+            Ok(())
+        }
         read => read,
     }
 }
@@ -36,44 +51,40 @@ struct ListReading<'a> {
     /// Requests sent at the growing end, and below, when the first was sent.
     end_requests: u64,
     began: Option<Timestamp>,
-}
-
-async fn read_to_its_end(context: &Context, next: Next) -> Result<(), Error> {
-    let mut reading = ListReading {
-        context,
-        user: next.user,
-        hints: next.user.hints.unwrap_or_default(),
-        report: SharedReport::new(WalkReport::not_read_yet()),
-        end_requests: 0,
-        began: None,
-    };
-    let exists = match next.fetched_first {
-        true => reading.fetch_user().await,
-        false => Ok(true),
-    };
-    let read = match exists {
-        Ok(true) => reading.read().await,
-        Ok(false) => return Ok(()),
-        Err(error) => Err(error),
-    };
-    let row = match read {
-        Ok(Some(row)) => row,
-        // There is no reader any more.
-        Ok(None) => return Ok(()),
-        Err(error) if error.status() == Some(404) => match reading.not_found().await {
-            Ok(row) => row,
-            Err(error) => reading.give_up(error).await?,
-        },
-        Err(error) => reading.give_up(error).await?,
-    };
-    if row.state.kind != Kind::Unread {
-        context.unread.note_read();
-    }
-    context.outlet.put(Event::ListEnded(Box::new(row))).await;
-    Ok(())
+    /// Rows of the last page, which are passed on with the list's end.
+    last_rows: Option<Rows>,
 }
 
 impl ListReading<'_> {
+    async fn read_to_its_end(&mut self, fetched_first: bool) -> Result<(), Error> {
+        let context = self.context;
+        let exists = match fetched_first {
+            true => self.fetch_user().await,
+            false => Ok(true),
+        };
+        let read = match exists {
+            Ok(true) => self.read().await,
+            Ok(false) => return Ok(()),
+            Err(error) => Err(error),
+        };
+        let row = match read {
+            Ok(Some(row)) => row,
+            // There is no reader any more.
+            Ok(None) => return Ok(()),
+            Err(error) if error.status() == Some(404) => match self.not_found().await {
+                Ok(row) => row,
+                Err(error) => self.give_up(error).await?,
+            },
+            Err(error) => self.give_up(error).await?,
+        };
+        if row.state.kind != Kind::Unread {
+            context.unread.note_read();
+        }
+        let ended = Event::ListEnded(Box::new(row), self.last_rows.take());
+        context.outlet.put(ended).await;
+        Ok(())
+    }
+
     /// Fetches the user's own row; false if there is no such user any more.
     async fn fetch_user(&mut self) -> Result<bool, Error> {
         let context = self.context;
@@ -103,10 +114,14 @@ impl ListReading<'_> {
         let (context, user_id) = (self.context, self.user.id());
         let page_rows = context.counters.page_rows();
         match context.plan(|plan| plan.approach(user_id, page_rows)) {
-            Approach::Whole => self.sweep(None).await,
-            Approach::GoOn(going_on) => self.sweep(Some(*going_on)).await,
+            Approach::Whole(held) => self.whole(held).await,
+            Approach::GoOn(going_on) => {
+                self.hints = self.user.hints.or(going_on.hints).unwrap_or_default();
+                let from = Start::from(Some(going_on.resume));
+                self.sweep(from, going_on.shape).await
+            }
             Approach::GrowingEnd(end) => match self.grow(*end).await {
-                Ok(None) => self.sweep(None).await,
+                Ok(None) => self.whole(None).await,
                 other => other,
             },
         }
@@ -167,22 +182,85 @@ impl ListReading<'_> {
                 last_ids: grown.last_ids,
                 unread_from: grown.unread_from,
                 hints: self.user.hints.unwrap_or(held.hints),
+                digest: None,
             },
+            unchanged: false,
             requests: self.end_requests,
             reason: None,
         }
     }
 
-    /// Reads the list to its end; `None` if there is no reader any more.
-    async fn sweep(&mut self, going_on: Option<GoingOn>) -> Result<Option<ListRow>, Error> {
+    /// Reads the whole list, unless its one page is the same as when it was `held`.
+    async fn whole(&mut self, held: Option<Box<ListState>>) -> Result<Option<ListRow>, Error> {
         let context = self.context;
-        let (resume, shape) = match going_on {
-            None => (None, ListShape::default()),
-            Some(going_on) => {
-                self.hints = self.user.hints.or(going_on.hints).unwrap_or_default();
-                (Some(going_on.resume), going_on.shape)
-            }
+        let shape = ListShape::default();
+        let Some(key) = context.plan(|plan| plan.digest_key()) else {
+            return self.sweep(Start::Beginning, shape).await;
         };
+        let (list, limit) = (self.list(), RESUMABLE.page_size);
+        let known = held.as_ref().and_then(|held| held.digest);
+        let began = context.now();
+        let budget = &context.budget;
+        let read = context.client.first_page(list, limit, key, known, budget);
+        let (value, sent) = match read.await {
+            Ok(Read { value, sent }) => (value, sent),
+            Err(error) => return self.sweep(Start::FirstPage(began, Err(error)), shape).await,
+        };
+        match (value, held) {
+            (FirstPage::Unchanged, held) => {
+                let requests = self.end_requests + sent.attempts.len() as u64;
+                Ok(held.map(|held| self.unchanged(*held, began, requests)))
+            }
+            (FirstPage::Changed(value, digest), _) => {
+                let may_be_skipped = value.text.repaired == 0;
+                let first = Start::FirstPage(began, Ok(Read { value, sent }));
+                let mut row = self.sweep(first, shape).await?;
+                if let Some(row) = row.as_mut().filter(|_| may_be_skipped) {
+                    row.state.digest = self.holds_all(&self.report.get()).then_some(digest);
+                }
+                Ok(row)
+            }
+        }
+    }
+
+    /// Whether one page held the whole list, and nothing that each run must report.
+    fn holds_all(&self, report: &WalkReport) -> bool {
+        let plain = |row: &Row| row.id.is_some() && row.unreadable.is_none();
+        report.certificate == Certificate::Snapshot
+            && report.pages == 1
+            && (report.odd_values, report.repaired_text, report.repeats) == (0, 0, 0)
+            && self
+                .last_rows
+                .iter()
+                .all(|last| last.rows.iter().all(plain))
+    }
+
+    fn unchanged(&self, held: ListState, began: Timestamp, requests: u64) -> ListRow {
+        let now = self.context.now();
+        ListRow {
+            user_id: self.user.id(),
+            state: ListState {
+                started_at: Some(self.began.unwrap_or(began)),
+                ended_at: Some(now),
+                swept_at: Some(now),
+                hints: self.user.hints.unwrap_or(held.hints),
+                ..held
+            },
+            unchanged: true,
+            requests,
+            reason: None,
+        }
+    }
+
+    fn list(&self) -> List {
+        List::Messages {
+            user_id: self.user.user_id,
+        }
+    }
+
+    /// Reads the list to its end; `None` if there is no reader any more.
+    async fn sweep(&mut self, from: Start, shape: ListShape) -> Result<Option<ListRow>, Error> {
+        let context = self.context;
         let shape = Mutex::new(shape);
         let (user_id, report, hints) = (self.user.id(), self.report.clone(), self.hints);
         let convert = |page: WalkedPage| {
@@ -195,18 +273,26 @@ impl ListReading<'_> {
                 .checkpoint
                 .and_then(|walk| Cursor::new(*walk, shape.clone(), Some(hints)).to_text())
                 .map(|cursor| (cursor, report.get().started_at));
-            Event::Messages(Rows {
+            Rows {
                 user_id: Some(user_id),
                 rows: page.rows,
                 cursor,
-            })
+            }
         };
-        let list = List::Messages {
-            user_id: self.user.user_id,
+        let (client, budget) = (&context.client, &context.budget);
+        let pages = LastPageHeld {
+            outlet: &context.outlet,
+            last: Mutex::default(),
         };
-        let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);
-        let sink = Mapped { sink, convert };
-        resume_into(client, list, RESUMABLE, resume, budget, &self.report, &sink).await?;
+        let sink = Mapped {
+            sink: &pages,
+            convert,
+        };
+        let (list, report) = (self.list(), &self.report);
+        let swept = sweep_from(client, list, RESUMABLE, from, budget, report, &sink).await;
+        let last = pages.last.into_inner();
+        self.last_rows = last.unwrap_or_else(PoisonError::into_inner);
+        swept?;
         let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
         let report = self.report.get();
         if report.ended_at.is_none() {
@@ -260,9 +346,38 @@ impl ListReading<'_> {
         ListRow {
             user_id: self.user.id(),
             state,
+            unchanged: false,
             requests: self.end_requests + report.requests,
             reason: report.reason.clone(),
         }
+    }
+}
+
+/// Passes pages on, but holds back a page after which no other is expected.
+struct LastPageHeld<'a> {
+    outlet: &'a Outlet<Event>,
+    last: Mutex<Option<Rows>>,
+}
+
+impl LastPageHeld<'_> {
+    fn hold(&self, rows: Option<Rows>) -> Option<Rows> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut last, rows)
+    }
+}
+
+impl Sink<Rows> for LastPageHeld<'_> {
+    async fn put(&self, rows: Rows) -> bool {
+        if let Some(earlier) = self.hold(None)
+            && !self.outlet.put(Event::Messages(earlier)).await
+        {
+            return false;
+        }
+        if rows.cursor.is_some() {
+            return self.outlet.put(Event::Messages(rows)).await;
+        }
+        self.hold(Some(rows));
+        true
     }
 }
 

@@ -22,7 +22,7 @@ use crate::core::prefetch::{Mapped, Outlet, Sink};
 use crate::core::report::WalkReport;
 use crate::core::walk::crawl::MOST_SIDE_BY_SIDE;
 use crate::core::walk::unread::UnreadLists;
-use crate::core::walk::{SharedReport, WalkedPage, resume_into};
+use crate::core::walk::{SharedReport, WalkedPage, sweep_from};
 
 /// A list has at least this many requests to itself before a run's requests are spent, or lists that
 /// take a few would each begin and none would end.
@@ -156,8 +156,8 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     };
     let (client, budget, sink) = (&context.client, &context.budget, &context.outlet);
     let sink = Mapped { sink, convert };
-    let from = going_on.map(|going_on| going_on.resume);
-    resume_into(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
+    let from = going_on.map(|going_on| going_on.resume).into();
+    sweep_from(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
     let report = Box::new(report.get());
     context.outlet.put(Event::UsersEnded(report)).await;
     Ok(())

@@ -18,13 +18,13 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::budget::Budget;
-use super::client::{Client, Sent};
+use super::client::{Client, Read, Sent};
 use super::error::{Error, ErrorKind};
 use super::prefetch::{Outlet, Prefetch, Sink};
 use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
 use crate::core::api::{Limit, List, Natural};
-use crate::core::decode::page::Row;
+use crate::core::decode::page::{Page, Row};
 pub use sweep::{
     Checkpoint, Fetch, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Response, Resume, Sweep,
 };
@@ -139,15 +139,33 @@ pub async fn sweep_into(
     report: &SharedReport,
     sink: &impl Sink<WalkedPage>,
 ) -> Result<(), Error> {
-    resume_into(client, list, settings, None, budget, report, sink).await
+    let from = Start::Beginning;
+    sweep_from(client, list, settings, from, budget, report, sink).await
 }
 
-/// Like `sweep_into`, but resumes where an earlier walk ended.
-pub async fn resume_into(
+/// Where a walk begins.
+#[derive(Debug)]
+pub enum Start {
+    Beginning,
+    /// Where an earlier walk ended.
+    Resumed(Box<Resume>),
+    /// With the response to its first request, whether it succeeded or not, which was sent at that
+    /// time.
+    FirstPage(Timestamp, Result<Read<Page>, Error>),
+}
+
+impl From<Option<Resume>> for Start {
+    fn from(resume: Option<Resume>) -> Self {
+        resume.map_or(Self::Beginning, |resume| Self::Resumed(Box::new(resume)))
+    }
+}
+
+/// Like `sweep_into`, but begins elsewhere.
+pub async fn sweep_from(
     client: &Client,
     list: List,
     settings: WalkSettings,
-    from: Option<Resume>,
+    from: Start,
     budget: &Budget,
     report: &SharedReport,
     sink: &impl Sink<WalkedPage>,
@@ -159,16 +177,21 @@ pub async fn resume_into(
             .min(client.options().max_concurrency),
         ..settings
     };
+    let mut too_large = TooLarge::default();
     let mut sweep = match from {
-        None => Sweep::new(list, settings, now()),
-        Some(resume) => Sweep::resumed(list, settings, resume, now()),
+        Start::Beginning => Sweep::new(list, settings, now()),
+        Start::Resumed(resume) => Sweep::resumed(list, settings, *resume, now()),
+        Start::FirstPage(sent_at, response) => {
+            too_large = TooLarge::after(response);
+            Sweep::new(list, settings, sent_at)
+        }
     };
     let sender = Sender {
         client,
         list,
         budget,
         down_before: client.outage_time(),
-        too_large: TooLarge::default(),
+        too_large,
     };
     let swept = sender.run(&mut sweep, report, sink).await;
     if matches!(swept, Ok(Swept::Unread)) {

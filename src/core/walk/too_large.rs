@@ -19,6 +19,8 @@ const TRIED: u64 = 3;
 #[derive(Debug, Default)]
 pub(super) struct TooLarge(Mutex<State>);
 
+type Response = Result<Read<Page>, Error>;
+
 #[derive(Debug, Default)]
 struct State {
     fitting: Option<Limit>,
@@ -26,9 +28,19 @@ struct State {
     left_out: u32,
     /// At least one page was not too large.
     any_read: bool,
+    /// The response to the first request, if it was sent before the walk began.
+    first: Option<Response>,
 }
 
 impl TooLarge {
+    /// Takes the response to the first request, which is then not sent again.
+    pub fn after(first: Response) -> Self {
+        Self(Mutex::new(State {
+            first: Some(first),
+            ..State::default()
+        }))
+    }
+
     /// One page, with fewer rows than requested if those would be too large.
     pub async fn page(
         &self,
@@ -45,7 +57,12 @@ impl TooLarge {
             .unwrap_or(requested);
         let mut attempts: Vec<Attempt> = Vec::new();
         loop {
-            match client.page(list, offset, limit, budget).await {
+            let first = self.state().first.take();
+            let response = match first {
+                Some(first) => first,
+                None => client.page(list, offset, limit, budget).await,
+            };
+            match response {
                 Ok(mut read) => {
                     let reduced = limit < requested;
                     read.value.reduced_to = reduced.then(|| limit.get().into());
@@ -55,6 +72,7 @@ impl TooLarge {
                         fitting: more.filter(|more| reduced && *more < requested),
                         left_out: 0,
                         any_read: true,
+                        first: None,
                     };
                     attempts.append(&mut read.sent.attempts);
                     read.sent.attempts = attempts;

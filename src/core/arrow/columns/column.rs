@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::{
-    BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StringDictionaryBuilder,
-    TimestampMicrosecondBuilder,
+    BinaryBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder,
+    StringDictionaryBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::types::Int32Type;
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
@@ -48,6 +48,7 @@ columns! {
     Int64Builder: DataType::Int64, Self::new();
     StringBuilder: DataType::Utf8, Self::new();
     BooleanBuilder: DataType::Boolean, Self::new();
+    BinaryBuilder: DataType::Binary, Self::new();
     TimestampMicrosecondBuilder: instant(), Self::new().with_timezone(UTC);
     ListBuilder<Int64Builder>: DataType::List(Arc::new(id_item())),
         Self::new(Int64Builder::new()).with_field(id_item());

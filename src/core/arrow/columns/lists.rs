@@ -3,7 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
-use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::builder::{
+    BinaryBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder,
+    TimestampMicrosecondBuilder,
+};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::column::{Column, append_instant};
@@ -31,6 +34,8 @@ table! {
         unread_from: Int64Builder, nullable;
         user_updated_at: TimestampMicrosecondBuilder, nullable;
         user_online_at: TimestampMicrosecondBuilder, nullable;
+        digest: BinaryBuilder, nullable;
+        unchanged: BooleanBuilder;
     }
 }
 
@@ -55,6 +60,9 @@ impl ListColumns {
         self.unread_from.append_option(state.unread_from.map(whole));
         append_instant(&mut self.user_updated_at, state.hints.updated_at);
         append_instant(&mut self.user_online_at, state.hints.online_at);
+        self.digest
+            .append_option(state.digest.map(|digest| digest.0));
+        self.unchanged.append_value(row.unchanged);
     }
 }
 

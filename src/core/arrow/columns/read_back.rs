@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use arrow_array::{
-    Array, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
 };
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
@@ -13,6 +13,7 @@ use arrow_schema::{ArrowError, DataType};
 use super::column::{id_item, instant};
 use crate::core::api::{Natural, Resource};
 use crate::core::list_state::{Grows, Hints, Kind, ListState, ListedUser};
+use crate::core::page_digest::Digest;
 use crate::core::report::Certificate;
 use crate::core::timestamp::Timestamp;
 
@@ -46,6 +47,15 @@ impl Rows<'_> {
         ))
     }
 
+    /// No values if there is no such column, as in what an older version stored.
+    fn digests(&self, name: &str) -> Result<Digests, ArrowError> {
+        if self.0.column_by_name(name).is_none() {
+            return Ok(Digests(None));
+        }
+        let column = self.column(name, &DataType::Binary)?;
+        Ok(Digests(Some(column.as_binary::<i32>().clone())))
+    }
+
     fn id_lists(&self, name: &str) -> Result<Vec<Vec<i64>>, ArrowError> {
         let column = self.column(name, &DataType::List(Arc::new(id_item())))?;
         let ids = |list: Option<ArrayRef>| -> Vec<i64> {
@@ -72,6 +82,7 @@ impl Rows<'_> {
         let unread_from = self.numbers("unread_from")?;
         let updated_at = self.instants("user_updated_at")?;
         let online_at = self.instants("user_online_at")?;
+        let digest = self.digests("digest")?;
         let mut lists = Vec::with_capacity(self.0.num_rows());
         for (row, (first_ids, last_ids)) in first_ids.into_iter().zip(last_ids).enumerate() {
             let Some(user_id) = user_id.get(row) else {
@@ -96,6 +107,7 @@ impl Rows<'_> {
                     updated_at: updated_at.get(row),
                     online_at: online_at.get(row),
                 },
+                digest: digest.get(row),
             };
             lists.push((user_id, state));
         }
@@ -164,6 +176,17 @@ impl Texts {
     }
 }
 
+struct Digests(Option<BinaryArray>);
+
+impl Digests {
+    fn get(&self, row: usize) -> Option<Digest> {
+        let digests = self.0.as_ref()?;
+        digests
+            .is_valid(row)
+            .then(|| Digest::from_slice(digests.value(row)))?
+    }
+}
+
 struct Instants(TimestampMicrosecondArray);
 
 impl Instants {
@@ -200,6 +223,7 @@ mod tests {
                 updated_at: at(4),
                 online_at: None,
             },
+            digest: Some(Digest([7; 16])),
         }
     }
 
@@ -215,6 +239,7 @@ mod tests {
             last_ids: Vec::new(),
             unread_from: None,
             hints: Hints::default(),
+            digest: None,
             ..state()
         };
         let lists = [(1, state()), (2, bare)];
@@ -223,6 +248,7 @@ mod tests {
             columns.append(&ListRow {
                 user_id: *user_id,
                 state: state.clone(),
+                unchanged: false,
                 requests: 1,
                 reason: None,
             });

@@ -11,14 +11,16 @@ use super::growing_end::{GrowingEnd, one_page};
 use super::known::{GoingOn, HalfRead, Known, Mode};
 use crate::core::api::Natural;
 use crate::core::list_state::{Kind, ListState, ListedUser};
+use crate::core::page_digest::DigestKey;
 use crate::core::report::Certificate;
 use crate::core::timestamp::Timestamp;
 
 /// How to read one list.
 #[derive(Debug)]
 pub enum Approach {
-    /// From start to end, which takes one request for most lists.
-    Whole,
+    /// From start to end, which takes one request for most lists; with the list's state, if the
+    /// response may be the same as the last time.
+    Whole(Option<Box<ListState>>),
     /// From where this run stopped.
     GoOn(Box<GoingOn>),
     /// At its growing end; the whole list if that does not match.
@@ -92,6 +94,11 @@ impl Plan {
     /// Whether all users are found before the first list is read.
     pub fn finds_all_users_first(&self) -> bool {
         self.in_order
+    }
+
+    /// The key of the digests of lists, if these are kept.
+    pub fn digest_key(&self) -> Option<DigestKey> {
+        self.known.digest_key
     }
 
     /// Whether nothing of this user may be read or stored.
@@ -221,13 +228,19 @@ impl Plan {
         if let Some(going_on) = going_on {
             return Approach::GoOn(Box::new(going_on));
         }
-        self.known
-            .lists
-            .remove(&user_id)
+        let Some(held) = self.known.lists.remove(&user_id) else {
+            return Approach::Whole(None);
+        };
+        if has_digest(&held) {
+            return Approach::Whole(Some(Box::new(held)));
+        }
+        Some(held)
             .filter(|held| self.may_read_end(user_id, held, page_rows))
             .and_then(|held| GrowingEnd::new(held, page_rows))
             .map(|end| end.of_at_most(self.terms.most_end_pages))
-            .map_or(Approach::Whole, |end| Approach::GrowingEnd(Box::new(end)))
+            .map_or(Approach::Whole(None), |end| {
+                Approach::GrowingEnd(Box::new(end))
+            })
     }
 
     fn may_read_end(&self, user_id: i64, held: &ListState, page_rows: u64) -> bool {
@@ -257,6 +270,11 @@ impl Plan {
         // A list read in the future: the clock was set back since.
         age < 0 || age as f64 >= max_staleness.as_micros() as f64 * share
     }
+}
+
+/// Whether a response may show that the list has not changed.
+fn has_digest(held: &ListState) -> bool {
+    held.digest.is_some() && held.kind == Kind::Whole && held.certificate == Certificate::Snapshot
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ fn list() -> ListState {
         last_ids: vec![297, 298, 299, 300],
         unread_from: None,
         hints: Hints::default(),
+        digest: None,
     }
 }
 
@@ -140,7 +141,7 @@ fn a_list_is_known_by_what_another_version_wrote_only_as_far_as_it_can_be_read()
             hints: None
         }]
     );
-    assert!(matches!(plan.approach(7, 99), Approach::Whole));
+    assert!(matches!(plan.approach(7, 99), Approach::Whole(None)));
 }
 
 fn listed(id: u64, updated_at: Option<i64>, online_at: Option<i64>) -> ListedUser {

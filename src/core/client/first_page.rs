@@ -1,0 +1,40 @@
+//! The first page of a list, which a digest may show to be the same as before.
+
+use super::{Client, Read};
+use crate::core::api::{Limit, List};
+use crate::core::budget::Budget;
+use crate::core::decode::json::Text;
+use crate::core::decode::page::Page;
+use crate::core::error::Error;
+use crate::core::page_digest::{Digest, DigestKey};
+
+/// The first page of a list of which a digest may be known.
+#[derive(Debug)]
+pub enum FirstPage {
+    /// It is the same as when the digest was made.
+    Unchanged,
+    Changed(Page, Digest),
+}
+
+impl Client {
+    /// The first page of a list; not decoded if its digest is the `known` one.
+    pub async fn first_page(
+        &self,
+        list: List,
+        limit: Limit,
+        key: DigestKey,
+        known: Option<Digest>,
+        budget: &Budget,
+    ) -> Result<Read<FirstPage>, Error> {
+        let endpoint = list.page(0, limit);
+        self.read_body(endpoint, budget, |body| {
+            let digest = key.digest(&body);
+            if known == Some(digest) {
+                return Ok(FirstPage::Unchanged);
+            }
+            let page = Page::read(Text::repair(body), list.resource())?;
+            Ok(FirstPage::Changed(page, digest))
+        })
+        .await
+    }
+}

@@ -1,0 +1,69 @@
+//! A keyed digest of a response that held a whole list, by which a later run knows that the list has
+//! not changed.
+//!
+//! Visitors write the messages, so a hash without a key would let one of them prepare two texts of
+//! the same digest and change one for the other unseen. SipHash-2-4 is made for such short keyed
+//! hashes; 128 bits, because 64 would collide by chance in a mirror of many lists.
+
+use std::hash::Hasher;
+
+use siphasher::sip128::{Hasher128, SipHasher24};
+
+use super::schema;
+
+/// Another version may decode the same body to something else, or to more fields.
+const DECODED_BY: &str = env!("CARGO_PKG_VERSION");
+
+/// The random key of a mirror.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct DigestKey([u8; 16]);
+
+impl std::fmt::Debug for DigestKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("DigestKey(..)")
+    }
+}
+
+/// The digest of one response's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest(pub [u8; 16]);
+
+impl DigestKey {
+    pub fn new(key: [u8; 16]) -> Self {
+        Self(key)
+    }
+
+    /// The digest of a body as this version decodes it.
+    pub fn digest(&self, body: &[u8]) -> Digest {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        for part in std::iter::once(DECODED_BY).chain(schema::names()) {
+            hasher.write(part.as_bytes());
+            hasher.write_u8(0);
+        }
+        hasher.write(body);
+        Digest(hasher.finish128().as_bytes())
+    }
+}
+
+impl Digest {
+    /// `None` unless it is of 16 bytes.
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_depends_on_key_and_body() {
+        let of = |key: u8, body: &[u8]| DigestKey::new([key; 16]).digest(body);
+        let digest = of(1, b"{}");
+        assert_eq!(digest, of(1, b"{}"));
+        assert_ne!(digest, of(2, b"{}"));
+        assert_ne!(digest, of(1, b"{ }"));
+        assert_eq!(Digest::from_slice(&digest.0), Some(digest));
+        assert_eq!(Digest::from_slice(&[1; 15]), None);
+    }
+}

@@ -1,0 +1,169 @@
+"""A list whose one page is the same as the last time costs only its request."""
+
+import random
+from typing import Any
+
+import pytest
+
+from backread import Client
+from backread.testing import Fault, MockServer, World
+from canned import message, paged, user
+from remembered import Remembered, given, rows_of
+from scripted_server import Request
+
+pa = pytest.importorskip("pyarrow")
+
+KEY = bytes(range(16))
+
+
+def with_key(key: bytes = KEY) -> Remembered:
+    mirror = Remembered()
+    mirror.digest_key = key
+    return mirror
+
+
+def unchanged(mirror: Remembered) -> set[int]:
+    return {user_id for user_id in mirror.done if mirror.lists[user_id]["unchanged"]}
+
+
+def one_run(client: Client, mirror: Remembered, mode: str = "incremental") -> list[int]:
+    """A whole run; the users whose messages were given, once for each row."""
+    mirror.begin()
+    users = []
+    run = client._sync_run(mirror.known(), mode=mode, max_staleness=None)
+    for batch in given(run):
+        users += [row["user_id"] for row in rows_of(batch.messages)]
+        mirror.commit(batch)
+    return users
+
+
+@pytest.fixture
+def world() -> World:
+    return World(seed=3, users=40, messages_per_user=(0, 20))
+
+
+@pytest.mark.parametrize("mode", ["incremental", "full"])
+def test_an_unchanged_list_is_not_decoded(world, mode):
+    with MockServer(world) as server, server.client() as client:
+        mirror = with_key()
+        assert len(one_run(client, mirror, mode)) == len(mirror.messages) > 0
+        assert unchanged(mirror) == set()
+        before = dict(mirror.lists)
+        server.forget()
+        assert one_run(client, mirror, mode) == []
+        assert unchanged(mirror) == set(world.user_ids())
+        assert server.calls("messages").count == 40
+    changing = ("started_at", "ended_at", "swept_at", "unchanged")
+    for user_id, row in mirror.lists.items():
+        assert {**row, **dict.fromkeys(changing)} == {**before[user_id], **dict.fromkeys(changing)}
+        assert row["started_at"] > before[user_id]["ended_at"]
+        assert row["started_at"] <= row["ended_at"] == row["swept_at"]
+        assert (row["kind"], row["certificate"], len(row["digest"])) == ("whole", "snapshot", 16)
+
+
+def test_what_changed_is_given_and_nothing_else(world):
+    edited, grown, emptied, *_ = [
+        each for each in world.user_ids() if len(world.message_ids(each)) > 2
+    ]
+    with MockServer(world) as server, server.client() as client:
+        mirror = with_key()
+        one_run(client, mirror)
+        world.edit_message(edited, world.message_ids(edited)[0], body="another")
+        world.add_messages(grown, 1)
+        for message_id in world.message_ids(emptied):
+            world.remove_message(emptied, message_id)
+        assert set(one_run(client, mirror)) == {edited, grown}
+        assert unchanged(mirror) == set(world.user_ids()) - {edited, grown, emptied}
+        assert mirror.lists[emptied]["rows"] == 0
+        assert mirror.differs(world) == []
+        assert one_run(client, mirror) == []
+
+
+def test_any_changes_over_many_runs_are_found():
+    world = World(seed=9, users=30, messages_per_user=(0, 130))
+    chance = random.Random(9)
+    with MockServer(world) as server, server.client() as client:
+        mirror = with_key()
+        for _ in range(8):
+            one_run(client, mirror, chance.choice(["incremental", "full"]))
+            assert mirror.differs(world) == []
+            for user_id in chance.sample(world.user_ids(), 5):
+                world.add_messages(user_id, chance.choice([1, 1, 40]))
+                message_ids = world.message_ids(user_id)
+                # An incremental run reads longer lists at their end only.
+                if len(message_ids) < 80:
+                    chosen = chance.choice(message_ids)
+                    world.edit_message(user_id, chosen, body=str(chance.random()))
+
+
+def test_another_key_or_none_decodes_all(world):
+    with MockServer(world) as server, server.client() as client:
+        mirror = with_key()
+        rows = sorted(one_run(client, mirror))
+        mirror.digest_key = bytes(16)
+        assert sorted(one_run(client, mirror)) == rows
+        mirror.digest_key = None
+        assert sorted(one_run(client, mirror)) == rows
+        assert {row["digest"] for row in mirror.lists.values()} == {None}
+
+
+def test_what_each_run_must_report_is_decoded_each_time(scripted):
+    rows: dict[int, list[Any]] = {
+        1: [message(11)],
+        2: [message(21), message(22, body=5)],
+        3: [message(31), 9],
+        4: [message(41, body="\ud800")],
+        5: [message(51), {**message(52), "id": "x"}],
+        6: [message(each) for each in range(600, 800)],
+        7: [message(71), message(71)],
+        8: [message(81, surprise={"any": 1})],
+    }
+
+    def service(request: Request) -> bytes:
+        if request.path == "/external/users":
+            return paged([user(each) for each in rows])(request)
+        return paged(rows[int(request.path.split("/")[3])], key="messages")(request)
+
+    server = scripted(service)
+    with Client(server.url, server.secret, server.vendor) as client:
+        mirror = with_key()
+        one_run(client, mirror)
+        first = {each: row["reason"] for each, row in mirror.lists.items()}
+        again = set(one_run(client, mirror))
+    assert unchanged(mirror) == {1, 8}
+    assert {2, 3, 4, 5} <= again
+    assert {each: row["reason"] for each, row in mirror.lists.items()} == first
+    assert mirror.lists[6]["digest"] is None
+
+
+def test_a_page_that_is_resent_or_too_large_is_read_as_without_digests(world):
+    [large, flaky, *_] = [each for each in world.user_ids() if len(world.message_ids(each)) > 2]
+    world.edit_message(large, world.message_ids(large)[0], body="x" * 60_000)
+    with MockServer(world) as server:
+        server.clock.virtual()
+        server.on("messages", user=flaky).fail(Fault.status(500), times=1)
+        with server.client(max_response_bytes=60_000) as client:
+            mirror = with_key()
+            one_run(client, mirror)
+            assert mirror.lists[flaky]["requests"] == 2
+            assert mirror.lists[flaky]["digest"] is not None
+            assert mirror.lists[large]["digest"] is None
+            assert "max_response_bytes" in mirror.lists[large]["reason"]
+            again = one_run(client, mirror)
+            assert flaky not in again
+            assert large in again
+
+
+def test_a_list_that_failed_is_decoded_again(world):
+    [failing, gone, *_] = [each for each in world.user_ids() if len(world.message_ids(each)) > 2]
+    with MockServer(world) as server, server.client(max_retries=0) as client:
+        mirror = with_key()
+        one_run(client, mirror)
+        server.on("messages", user=failing).fail(Fault.status(500))
+        server.on("messages", user=gone).fail(Fault.status(404))
+        one_run(client, mirror)
+        assert mirror.lists[failing]["kind"] == "unread"
+        assert mirror.lists[failing]["digest"] is mirror.lists[gone]["digest"] is None
+        server.clear_faults()
+        assert set(one_run(client, mirror)) == {failing, gone}
+        assert one_run(client, mirror) == []
