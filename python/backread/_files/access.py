@@ -28,6 +28,7 @@ __all__ = [
     "flush_directory",
     "flush_file",
     "give",
+    "give_access",
     "give_folder",
     "give_like_folder",
     "keep_for_owner",
@@ -191,9 +192,14 @@ def read_file(path: Path) -> bytes:
 
 def give_like_folder(path: Path, folder: Path) -> None:
     """Gives a file that another library created the access of a new file in the folder."""
+    give_access(path, _access_in(folder))
+
+
+def give_access(path: Path, access: Access) -> None:
+    """Gives a file that another library created its mode and group."""
     descriptor = _open(path, os.O_RDWR)
     try:
-        give(descriptor, _access_in(folder))
+        give(descriptor, access)
     finally:
         os.close(descriptor)
 

@@ -31,6 +31,7 @@ from backread._files.access import (
 
 __all__ = [
     "Unfinished",
+    "is_unfinished",
     "private_folder",
     "remove_leftovers",
     "scratch_folder",
@@ -118,6 +119,11 @@ class Unfinished:
 def unfinished_name(name: str) -> str:
     """A random temporary name for ``name``; hidden, so that readers of the folder ignore it."""
     return f".{name[:LONGEST_STEM]}.{secrets.token_hex(8)}.unfinished"
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether `unfinished_name` made the name."""
+    return UNFINISHED.fullmatch(name) is not None
 
 
 @contextmanager

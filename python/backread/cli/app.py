@@ -16,6 +16,7 @@ import typer
 from backread.cli.demo import demo
 from backread.cli.exits import USAGE, exit_code, say_failure
 from backread.cli.export import export, tables
+from backread.cli.forget import forget
 from backread.cli.mock import mock
 from backread.cli.outages import said_outages
 from backread.cli.probe import probe
@@ -35,7 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _command in (users, user, messages, message, sync, report, tables, export, probe, demo):
+for _command in (users, user, messages, message, sync, report, tables, export, forget, probe, demo):
     app.command()(_command)
 
 # `backread mock` serves; `mock record` and `mock learn` are subcommands.

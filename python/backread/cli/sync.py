@@ -73,6 +73,15 @@ def sync(
             min=0, metavar="NUMBER", help="Read each list in full at least once in this many days."
         ),
     ] = 30,
+    retention_days: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="NUMBER",
+            show_default=False,
+            help="First remove rows, for good, that were marked as deleted this many days ago.",
+        ),
+    ] = None,
     profile: Annotated[
         Path | None,
         typer.Option(
@@ -94,7 +103,8 @@ def sync(
         raise UnusableArgumentError(
             f"{folder} is the folder of `backread demo`, whose rows are made up; name another"
         )
-    mirror = Mirror(folder)
+    retention = None if retention_days is None else retention_days * 86_400
+    mirror = Mirror(folder, retention=retention)
     mode: Mode = "full" if full else "incremental"
     found = read_profile(profile) if profile else None
     with connection.client() as client:

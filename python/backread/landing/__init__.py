@@ -2,8 +2,8 @@
 
 `begin` writes a plan into a folder, `land` reads one shard into a new file, on any machine and any
 number of times, and `commit` picks one file per shard. A run does not exist before its commit and
-never changes after it. `runs` returns the committed runs in commit order, `dataset` the rows of
-one.
+never changes after it, unless `Mirror.forget` removes a user. `runs` returns the committed runs in
+commit order, `dataset` the rows of one.
 
 A folder is a path, or a URI that pyarrow knows (``s3://``, ``gs://``, ``hdfs://``). Its layout::
 

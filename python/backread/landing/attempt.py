@@ -19,7 +19,7 @@ from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport
 from backread.sharding import Shard
 
-__all__ = ["Landed", "is_attempt", "land"]
+__all__ = ["ATTEMPT", "Landed", "is_attempt", "land"]
 
 ATTEMPT = re.compile(r"(run=[0-9A-Za-z-]+)/shard=\d{5,}/attempt=[0-9a-f]{32}\.parquet", re.ASCII)
 

@@ -19,7 +19,7 @@ from backread.models import WalkReport
 from backread.sharding import join_reports
 from backread.sharding.shard import Resource
 
-__all__ = ["Committed", "commit", "dataset", "runs"]
+__all__ = ["Committed", "commit", "dataset", "runs", "write_again"]
 
 FORMAT = 1
 MANIFESTS = "manifests"
@@ -151,6 +151,11 @@ def dataset(folder: Folder, run: Committed) -> Any:
     return require("pyarrow.dataset").dataset(
         [storage.path(file) for file in run.files], filesystem=storage.filesystem, format="parquet"
     )
+
+
+def write_again(storage: Storage, run: Committed) -> None:
+    """Replaces the manifest of a run from whose files rows were removed."""
+    storage.write(f"{MANIFESTS}/{run.number:08}.json", _written(run))
 
 
 def _written(committed: Committed) -> str:

@@ -145,6 +145,16 @@ class Storage:
             found = self.filesystem.get_file_info(selector)
             return sorted(each.base_name for each in found if each.is_file)
 
+    def files_below(self) -> dict[str, int]:
+        """The size in bytes of every file below this folder, by its relative name, sorted."""
+        selector = require("pyarrow.fs").FileSelector(
+            self.path("").rstrip("/"), allow_not_found=True, recursive=True
+        )
+        with self.named("it", "listed"):
+            found = self.filesystem.get_file_info(selector)
+        start = len(self.path(""))
+        return {each.path[start:]: each.size for each in sorted(found, key=_path) if each.is_file}
+
     def _put(self, path: str, text: str) -> None:
         with self.filesystem.open_output_stream(path) as stream:
             stream.write(text.encode())
@@ -154,6 +164,11 @@ class Storage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Storage, (self.folder,)
+
+
+def _path(found: Any) -> str:
+    path: str = found.path
+    return path
 
 
 class _Named:

@@ -6,9 +6,10 @@ Layers, each of which imports only those before it::
     memory, published_lists, row_stream, source, former_layout, merge, migrate <- those above
     queries, views <- those above
     service, manifest, deletions, database <- those above
-    store, commit, given_users, snapshot_reader, parquet_files, ranges <- those above
+    store, commit, given_users, snapshot_reader, parquet_files, ranges, rejects <- those above
     views_database <- publish <- those above
-    runs, conversation, table, changes <- finish_run, export <- synchronize <- mirror
+    runs, conversation, table, changes <- finish_run, export <- purge <- retention
+    synchronize, forget <- mirror
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
 writer), ``published`` (the Parquet files for readers), ``chats.duckdb`` (views over them, for other
@@ -20,7 +21,7 @@ from backread.mirror.changes import Changes
 from backread.mirror.conversation import Conversation
 from backread.mirror.export import ExportProgress, ExportReport
 from backread.mirror.mirror import Mirror
-from backread.mirror.report import SyncProgress, SyncReport
+from backread.mirror.report import ForgetReport, SyncProgress, SyncReport
 from backread.mirror.table import MirrorTable, MirrorTables
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Conversation",
     "ExportProgress",
     "ExportReport",
+    "ForgetReport",
     "Mirror",
     "MirrorTable",
     "MirrorTables",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backread.mirror.deletions import mark_answered
 from backread.mirror.merge import add_rows, merge_rows, note_rejected, stage
+from backread.mirror.rejects import RejectsOf
 from backread.mirror.schema import (
     CONTENT_TABLES,
     CURSOR_NAMES,
@@ -141,6 +142,9 @@ def _merge_rejects(
 ) -> list[tuple[Table, int]]:
     """Stores the rejects; returns how many rows of each table reappeared as rejects."""
     stage(store, "rejects", rows, REJECT_NAMES)
+    # The core drops the rows of forgotten users, but an id of another type is no id to it.
+    forgotten = [user_id for (user_id,) in store.rows("SELECT user_id FROM forgotten")]
+    RejectsOf(store, "staged", forgotten).remove()
     key = ", ".join(REJECT_KEY)
     # Null ids count as equal.
     same = " AND ".join(f"held.{name} IS NOT DISTINCT FROM seen.{name}" for name in REJECT_KEY)

@@ -10,27 +10,43 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from backread._files.access import (
+    access_of,
     check_file,
     create,
     flush_directory,
     flush_file,
+    give_access,
     give_like_folder,
     make_subfolder,
 )
 from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
-from backread.mirror.engine import connect, rows_of, transaction
+from backread.mirror.engine import connect, quoted, rows_of, transaction
 from backread.mirror.layout import PUBLISHED
 from backread.mirror.lock import LOCK_NAME
 from backread.mirror.manifest import remove_unpublished
 from backread.mirror.memory import default_memory_limit
 from backread.mirror.migrate import upgrade_statements
-from backread.mirror.schema import CONTENT_TABLES, SCHEMA_VERSION, create_statements
+from backread.mirror.schema import (
+    CONTENT_TABLES,
+    PURGE_PENDING,
+    SCHEMA_VERSION,
+    create_statements,
+    tables,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["OWN_NAMES", "make_log", "open_database", "refuse_foreign"]
+__all__ = [
+    "OWN_NAMES",
+    "database_bytes",
+    "make_log",
+    "open_database",
+    "refuse_foreign",
+    "require_database",
+    "rewrite_database",
+]
 
 DATABASE_NAME = "mirror.duckdb"
 LOG_NAME = f"{DATABASE_NAME}.wal"
@@ -69,6 +85,56 @@ def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[Duc
             yield connection
         finally:
             connection.close()
+
+
+def require_database(folder: Path) -> None:
+    """Raises `MirrorError` if the folder has no mirror."""
+    if not (folder / DATABASE_NAME).is_file():
+        raise MirrorError(f"there is no mirror in {folder}; name the folder of a mirror")
+
+
+def database_bytes(folder: Path) -> int:
+    """The size of the database and its log."""
+    paths = (folder / DATABASE_NAME, folder / LOG_NAME)
+    return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def rewrite_database(folder: Path, memory_limit: int | None = None) -> None:
+    """Replaces the database by a copy of its rows, so that nothing is left of deleted ones.
+
+    The copy lacks `PURGE_PENDING`. The caller holds the folder's lock, and has closed the database.
+    A kill leaves either the one or the other.
+    """
+    path = folder / DATABASE_NAME
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    access = access_of(path)
+    with _spill_folder(folder) as spill, private_folder(folder, path.name) as aside:
+        fresh = aside / path.name
+        connection = _connect(fresh, spill, limit)
+        try:
+            rows_of(connection, f"ATTACH {quoted(str(path))} AS earlier")
+            [(name,)] = rows_of(connection, "SELECT current_database()")
+            rows_of(connection, f'COPY FROM DATABASE earlier TO "{name}"')
+            for table in tables():
+                counts = f"SELECT (SELECT count(*) FROM earlier.{table}), count(*) FROM {table}"
+                [(before, after)] = rows_of(connection, counts)
+                if before != after:
+                    raise MirrorError(
+                        f"the mirror in {folder}: {after:,} of {before:,} rows of {table} were "
+                        "copied; report this error"
+                    )
+            rows_of(connection, f"DELETE FROM meta WHERE key = {quoted(PURGE_PENDING)}")
+            rows_of(connection, "CHECKPOINT")
+            # Otherwise its log would be applied to the copy.
+            rows_of(connection, "CHECKPOINT earlier")
+            rows_of(connection, "DETACH earlier")
+        finally:
+            connection.close()
+        give_access(fresh, access)
+        flush_file(fresh)
+        (folder / LOG_NAME).unlink(missing_ok=True)
+        fresh.replace(path)
+        flush_directory(folder)
 
 
 def make_log(folder: Path) -> None:

@@ -126,7 +126,9 @@ def _advice(folder: Path, text: str) -> str:
 
 
 def rows_of(
-    connection: DuckDBPyConnection, statement: str, values: list[Any] | None = None
+    connection: DuckDBPyConnection,
+    statement: str,
+    values: list[Any] | dict[str, Any] | None = None,
 ) -> list[tuple[Any, ...]]:
     """Runs one statement and returns all of its rows."""
     # In DuckDB 2.0 an unfinished execute() blocks its connection, so always fetch everything.

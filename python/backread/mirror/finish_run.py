@@ -11,7 +11,7 @@ from backread.mirror.runs import Run, Spent, clear
 from backread.mirror.schema import ALL_USERS
 from backread.mirror.store import Store
 
-__all__ = ["end_partial", "finish", "report_of"]
+__all__ = ["count_change", "end_partial", "finish", "report_of"]
 
 GENERATION = "generation"
 """The key in ``meta`` that counts the states which are to be published."""
@@ -103,6 +103,11 @@ def _close(
         """,
         [store.now(), spent.requests, spent.seconds, spent.outage_seconds, *values],
     )
+    count_change(store)
+
+
+def count_change(store: Store) -> None:
+    """Counts a state that is to be published, inside the caller's transaction."""
     store.set_meta(GENERATION, str(1 + int(store.meta(GENERATION) or 0)))
 
 

@@ -19,7 +19,7 @@ from backread.mirror.changes import Changes
 from backread.mirror.conversation import Conversation, read_conversation
 from backread.mirror.memory import read_memory_limit
 from backread.mirror.queries import check_reads_only, named_restriction
-from backread.mirror.report import Mode, SyncProgress, SyncReport
+from backread.mirror.report import ForgetReport, Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot_reader import SnapshotReader
 from backread.mirror.table import MirrorTable, MirrorTables, TableName
 
@@ -51,22 +51,33 @@ class Mirror:
             ``"2GB"``; what exceeds it is put into a file in the folder. The rows being read take
             some 100 MB more. Default: a quarter of the memory, or of the cgroup's limit if that is
             less, and at most 4 GB.
+        retention: How long `sync` keeps rows that are marked as deleted, in seconds or as a
+            timedelta. Each sync first removes those marked longer ago, as `forget` does, and with
+            a user all that is theirs. None keeps them. The mirror does not store this: a sync
+            without it removes nothing.
 
     Raises:
         MirrorError: For a folder that is no local path.
-        ValueError: For a ``memory_limit`` below 100 MB.
+        ValueError: For a ``memory_limit`` below 100 MB, or a negative ``retention``.
     """
 
-    __slots__ = ("__weakref__", "_folder", "_memory_limit", "_reader")
+    __slots__ = ("__weakref__", "_folder", "_memory_limit", "_reader", "_retention")
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, memory_limit: int | str | None = None
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        memory_limit: int | str | None = None,
+        retention: Duration | None = None,
     ) -> None:
         try:
             self._folder = local_path(folder, NOT_HERE).absolute()
         except ValueError as error:
             raise MirrorError(f"a mirror's folder: {error}") from None
         self._memory_limit = None if memory_limit is None else read_memory_limit(memory_limit)
+        self._retention = SECONDS.check("retention", retention)
+        if self._retention is not None and not self._retention >= 0:
+            raise ValueError(f"retention must be 0 seconds or more, or None, not {retention}")
         self._reader = SnapshotReader(self._folder)
 
     @property
@@ -191,6 +202,7 @@ class Mirror:
             users=None if users is None else _user_ids(users, mode),
             publish=publish,
             memory_limit=self._memory_limit,
+            retention=self._retention,
         )
         if not progress:
             return synchronize(self._folder, client, options)
@@ -198,6 +210,54 @@ class Mirror:
 
         with shown_sync(on_progress) as tell:
             return synchronize(self._folder, client, replace(options, on_progress=tell))
+
+    def forget(
+        self,
+        *user_ids: int,
+        landings: Iterable[str | os.PathLike[str]] = (),
+        missing_ok: bool = False,
+    ) -> ForgetReport:
+        """Removes users for good, and keeps only their ids, so that no sync brings them back.
+
+        All that is stored of them is removed: their rows and messages, their rejected records, the
+        state of unfinished runs, and the texts of errors. The database is written anew, since
+        DuckDB does not overwrite deleted rows, and all earlier snapshots are removed at once:
+        queries that are running may fail because a file is not found, and succeed when repeated.
+        Copies elsewhere are out of reach, such as backups and exports.
+
+        A kill leaves the users either in the mirror or removed; if traces are left in its files,
+        the next `forget` or `sync` removes them. Forgetting a user again is not an error.
+
+        Args:
+            user_ids: The users' ids.
+            landings: Landing folders (`backread.landing`) from whose files the users' rows are
+                removed, too, before those of the mirror. Workers that land meanwhile are refused.
+            missing_ok: Also accepts ids of which nothing is stored.
+
+        Returns:
+            What was removed.
+
+        Raises:
+            MirrorError: The folder has no mirror, or nothing about one of the users; a sync is
+                running; or there is no space for a second copy of the database. Nothing is changed
+                then.
+            LandingError: One of ``landings`` is no landing folder, or cannot be read or written.
+            ValueError: For no ids, or a negative one.
+
+        Example:
+            >>> mirror.forget(42).messages
+        """
+        from backread.mirror.forget import forget
+
+        if not user_ids:
+            raise ValueError("give the id of at least one user to forget")
+        return forget(
+            self._folder,
+            _checked_ids(user_ids, "user_ids"),
+            _folders(landings),
+            missing_ok=missing_ok,
+            memory_limit=self._memory_limit,
+        )
 
     @property
     def profile(self) -> ServiceProfile | None:
@@ -433,11 +493,11 @@ class Mirror:
         return hash((Mirror, self._folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _mirror, (self._folder, self._memory_limit)
+        return _mirror, (self._folder, self._memory_limit, self._retention)
 
 
-def _mirror(folder: Path, memory_limit: int | None) -> Mirror:
-    return Mirror(folder, memory_limit=memory_limit)
+def _mirror(folder: Path, memory_limit: int | None, retention: float | None = None) -> Mirror:
+    return Mirror(folder, memory_limit=memory_limit, retention=retention)
 
 
 def _user_ids(users: Iterable[int], mode: Mode) -> tuple[int, ...]:
@@ -447,13 +507,26 @@ def _user_ids(users: Iterable[int], mode: Mode) -> tuple[int, ...]:
         )
     if isinstance(users, (str, bytes, int)):
         raise TypeError(f"users must be a list of user ids, not {_article(type(users).__name__)}")
-    user_ids = tuple(operator.index(user_id) for user_id in users)
+    user_ids = _checked_ids(users, "users")
     if not user_ids:
         raise ValueError("users is empty; give at least one user id, or None for all users")
+    return user_ids
+
+
+def _checked_ids(given: Iterable[int], name: str) -> tuple[int, ...]:
+    user_ids = tuple(operator.index(user_id) for user_id in given)
     for user_id in user_ids:
         if not 0 <= user_id < 2**63:
-            raise ValueError(f"users must be ids, which are 0 or more, not {user_id}")
+            raise ValueError(f"{name} must be ids, which are 0 or more, not {user_id}")
     return user_ids
+
+
+def _folders(landings: Iterable[str | os.PathLike[str]]) -> tuple[str | os.PathLike[str], ...]:
+    if isinstance(landings, (str, bytes, os.PathLike)):
+        raise TypeError(
+            f"landings must be a list of folders, not {_article(type(landings).__name__)}"
+        )
+    return tuple(landings)
 
 
 def _article(name: str) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "LIST_NAMES",
     "MESSAGES",
     "PROFILE",
+    "PURGE_PENDING",
     "REJECTS",
     "REJECT_KEY",
     "REJECT_NAMES",
@@ -225,6 +226,9 @@ SIDE_TABLES: dict[str, tuple[Column, ...]] = {
 """Small tables that are always published in full."""
 
 META: tuple[Column, ...] = (("key", "VARCHAR"), ("value", "VARCHAR"))
+
+PURGE_PENDING = "purge_pending"
+"""The key in ``meta`` that is there while rows were deleted and traces of them may be left."""
 
 PROFILE = "profile"
 """The key in ``meta`` of the service's profile as JSON; in a snapshot it is a table of one row."""

@@ -63,7 +63,9 @@ class Store:
         self._newest_commit = max(datetime.now(UTC), later)
         return self._newest_commit
 
-    def rows(self, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
+    def rows(
+        self, statement: str, values: list[Any] | dict[str, Any] | None = None
+    ) -> list[tuple[Any, ...]]:
         """Runs one statement and returns its rows."""
         return rows_of(self.connection, statement, values)
 

@@ -13,14 +13,16 @@ from backread._files.access import RefusedFileError, make_folder
 from backread._files.paths import is_utf8, shown
 from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.commit import commit
-from backread.mirror.database import open_database, refuse_foreign
+from backread.mirror.database import refuse_foreign
 from backread.mirror.deletions import rows_to_ask
 from backread.mirror.engine import load_duckdb, named_errors
 from backread.mirror.finish_run import end_partial, finish
 from backread.mirror.lock import writer_lock
 from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind
+from backread.mirror.purge import open_store
 from backread.mirror.report import Mode, Phase, SyncProgress, SyncReport
+from backread.mirror.retention import remove_expired
 from backread.mirror.runs import (
     Run,
     Spent,
@@ -60,6 +62,7 @@ class Options:
     users: Sequence[int] | None = None
     publish: bool = True
     memory_limit: int | None = None
+    retention: float | None = None
 
 
 def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
@@ -70,8 +73,13 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
         with named_errors(folder):
             refuse_foreign(folder)
             held.enter_context(writer_lock(folder))
-            store = Store(folder, held.enter_context(open_database(folder, options.memory_limit)))
-            refuse_other_service(folder, store.service(), service_of(source), options.moved)
+
+            def prepare(store: Store) -> None:
+                refuse_other_service(folder, store.service(), service_of(source), options.moved)
+                if options.retention is not None:
+                    remove_expired(store, options.retention)
+
+            store = held.enter_context(open_store(folder, options.memory_limit, prepare))
             if options.publish:
                 _publish_earlier(store)
             if options.profile is not None:

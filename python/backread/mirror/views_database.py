@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backread._files.access import Access, access_of, flush_directory, flush_file, give
+from backread._files.access import access_of, flush_directory, flush_file, give_access
 from backread._files.unfinished import private_folder
 from backread.mirror.engine import connect, pattern, quoted, rows_of
 from backread.mirror.layout import current_link
@@ -40,7 +40,7 @@ def write_views_database(store: Store, manifest: Manifest) -> None:
     with private_folder(path.parent, path.name) as aside:
         fresh = aside / path.name
         _create(fresh, statements)
-        _give(fresh, access)
+        give_access(fresh, access)
         flush_file(fresh)
         try:
             # A program that changed the replaced file may have left its log.
@@ -87,11 +87,3 @@ def _create(path: Path, statements: list[str]) -> None:
         rows_of(connection, "DETACH chats")
     finally:
         connection.close()
-
-
-def _give(path: Path, access: Access) -> None:
-    descriptor = os.open(path, os.O_RDWR)
-    try:
-        give(descriptor, access)
-    finally:
-        os.close(descriptor)

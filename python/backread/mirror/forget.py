@@ -1,0 +1,146 @@
+"""Removes users and all that the mirror holds of them, and remembers only their ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from backread.errors import MirrorError
+from backread.landing.removal import UsersFound, find_users
+from backread.landing.storage import Folder
+from backread.mirror.database import require_database
+from backread.mirror.engine import load_duckdb, named_errors
+from backread.mirror.lock import writer_lock
+from backread.mirror.purge import check_space, delete_users, note_removal, open_store
+from backread.mirror.rejects import RejectsOf
+from backread.mirror.report import ForgetReport
+from backread.mirror.store import Store
+
+__all__ = ["forget"]
+
+HELD = """
+SELECT id AS user_id FROM users UNION ALL SELECT user_id FROM messages
+UNION ALL SELECT user_id FROM lists UNION ALL SELECT user_id FROM cursors
+UNION ALL SELECT user_id FROM rejects
+"""
+
+SHOWN = 10
+"""The most ids that an error names."""
+
+REMOVED_TEXT = "removed when a user was forgotten"
+
+
+def forget(
+    folder: Path,
+    user_ids: Sequence[int],
+    landings: Sequence[Folder],
+    *,
+    missing_ok: bool = False,
+    memory_limit: int | None = None,
+) -> ForgetReport:
+    """Removes the users from the mirror and the landing folders; see `Mirror.forget`."""
+    load_duckdb()
+    wanted = sorted({*user_ids})
+    with named_errors(folder):
+        require_database(folder)
+        found = [find_users(each, wanted) for each in landings]
+        removal = _Removal(folder, wanted, found, missing_ok)
+        before = _bytes_below(folder)
+        with ExitStack() as held:
+            held.enter_context(writer_lock(folder))
+            held.enter_context(open_store(folder, memory_limit, removal.apply))
+        return replace(removal.report, bytes_freed=max(before - _bytes_below(folder), 0))
+
+
+class _Removal:
+    """Removes the users from the landing folders, then from the tables."""
+
+    def __init__(
+        self, folder: Path, wanted: Sequence[int], found: Sequence[UsersFound], missing_ok: bool
+    ) -> None:
+        self._folder = folder
+        self._wanted = wanted
+        self._found = found
+        self._missing_ok = missing_ok
+        self.report = ForgetReport()
+
+    def apply(self, store: Store) -> None:
+        """Removes what there is; changes nothing if one of the users is unknown."""
+        store.rows(
+            "CREATE TEMP TABLE leaving AS SELECT unnest(CAST(? AS BIGINT[])) AS user_id",
+            [list(self._wanted)],
+        )
+        earlier = _ids(store, "SELECT user_id FROM forgotten")
+        held = _ids(store, HELD) | RejectsOf(store, "rejects", self._wanted).user_ids
+        self._refuse_unknown(earlier.union(held, *(each.user_ids for each in self._found)))
+        removes = bool(held) or not earlier.issuperset(self._wanted)
+        if removes:
+            check_space(self._folder)
+        for each in self._found:
+            each.check_space()
+        for each in self._found:
+            each.remove()
+        self.report = ForgetReport(
+            forgotten=tuple(each for each in self._wanted if each not in earlier),
+            earlier=tuple(sorted(earlier)),
+            landing_rows=sum(each.rows for each in self._found),
+            landing_files=sum(each.files for each in self._found),
+        )
+        if removes:
+            self._remove(store, store.now())
+
+    def _refuse_unknown(self, known: AbstractSet[int]) -> None:
+        unknown = [each for each in self._wanted if each not in known]
+        if not unknown or self._missing_ok:
+            return
+        named = ", ".join(map(str, unknown[:SHOWN]))
+        more = f" and {len(unknown) - SHOWN:,} more" if len(unknown) > SHOWN else ""
+        also = " and the landing folders hold" if self._found else " holds"
+        raise MirrorError(
+            f"the mirror in {self._folder}{also} nothing of user {named}{more}, so nothing "
+            "was changed; check the ids, or pass missing_ok=True (on the command line: "
+            "--anyway) to keep these users out of the mirror from now on"
+        )
+
+    def _remove(self, store: Store, now: datetime) -> None:
+        with store.transaction():
+            deleted = delete_users(store, "leaving")
+            deleted["rejects"] += RejectsOf(store, "rejects", self._wanted).remove()
+            # These may quote what a user's rows said.
+            for name in ("error", "certificate_reason"):
+                store.rows(f"UPDATE runs SET {name} = ? WHERE {name} IS NOT NULL", [REMOVED_TEXT])
+            store.rows(
+                "INSERT INTO forgotten BY NAME SELECT user_id, ? AS forgotten_at FROM leaving "
+                "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id",
+                [now],
+            )
+            note_removal(store)
+        self.report = replace(
+            self.report,
+            users=deleted["users"],
+            messages=deleted["messages"],
+            rejects=deleted["rejects"],
+            forgotten_at=now,
+        )
+
+
+def _ids(store: Store, query: str) -> set[int]:
+    """The users to forget that are among the rows of the query."""
+    found = store.rows(f"SELECT DISTINCT user_id FROM ({query}) SEMI JOIN leaving USING (user_id)")
+    return {user_id for (user_id,) in found}
+
+
+def _bytes_below(folder: Path) -> int:
+    """The size of the folder's files, each counted once however many names it has."""
+    sizes: dict[tuple[int, int], int] = {}
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found = Path(directory, name).lstat()
+                sizes[found.st_dev, found.st_ino] = found.st_size
+    return sum(sizes.values())

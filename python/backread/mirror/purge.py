@@ -1,0 +1,105 @@
+"""Removes rows for good: from the tables, the database's free blocks, and every published file.
+
+A deletion only marks rows in DuckDB's file, and earlier snapshots keep them. So the transaction
+that deletes rows also sets a flag; as long as it is set, whoever opens the tables for writing first
+publishes without keeping earlier snapshots, and then replaces the database by a copy of its rows.
+The copy does not have the flag, so its rename ends the removal.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from backread._files.unfinished import remove_leftovers
+from backread.errors import MirrorError
+from backread.mirror.database import database_bytes, open_database, rewrite_database
+from backread.mirror.finish_run import count_change
+from backread.mirror.layout import PUBLISHED
+from backread.mirror.publish import publish
+from backread.mirror.schema import CONTENT_TABLES, PURGE_PENDING, Table
+from backread.mirror.store import Store
+
+__all__ = ["check_space", "delete_rows", "delete_users", "note_removal", "open_store"]
+
+SPARE = 16 * 2**20
+"""Bytes for the log and the smaller files that a removal writes."""
+
+
+@contextmanager
+def open_store(
+    folder: Path, memory_limit: int | None = None, prepare: Callable[[Store], None] | None = None
+) -> Iterator[Store]:
+    """Opens the tables for writing, after completing a removal that was interrupted.
+
+    ``prepare`` is called with the tables first, and may remove rows. The caller holds the folder's
+    lock.
+    """
+    with open_database(folder, memory_limit) as connection:
+        store = Store(folder, connection)
+        if prepare is not None:
+            prepare(store)
+        if store.meta(PURGE_PENDING) is None:
+            yield store
+            return
+        check_space(folder)
+        _publish_what_remains(store)
+    rewrite_database(folder, memory_limit)
+    with open_database(folder, memory_limit) as connection:
+        yield Store(folder, connection)
+
+
+def check_space(folder: Path) -> None:
+    """Raises `MirrorError` unless a second copy of the database fits on the disk."""
+    needed = database_bytes(folder) + SPARE
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise MirrorError(
+            f"the mirror in {folder}: removing rows for good writes the database anew, which needs "
+            f"{needed:,} bytes of free space, but there are {free:,}; free some space and try again"
+        )
+
+
+def note_removal(store: Store) -> None:
+    """Makes the next `open_store` complete the removal; inside the caller's transaction."""
+    store.set_meta(PURGE_PENDING, "1")
+    count_change(store)
+
+
+def delete_users(store: Store, source: str) -> dict[str, int]:
+    """Deletes all that the tables hold of some users; returns the rows deleted by table.
+
+    ``source`` is a table with their ids in ``user_id``. Inside the caller's transaction.
+    """
+    leaving = f"SELECT user_id FROM {source}"
+    deleted: dict[str, int] = {
+        table.name: delete_rows(store, table, f"{table.user_column} IN ({leaving})")
+        for table in CONTENT_TABLES
+    }
+    store.rows(f"DELETE FROM seen_users WHERE id IN ({leaving})")
+    for name in ("seen_messages", "lists"):
+        store.rows(f"DELETE FROM {name} WHERE user_id IN ({leaving})")
+    # The position in the list of users has hashes of its rows. Without it the list is read again.
+    store.rows(f"DELETE FROM cursors WHERE user_id IS NULL OR user_id IN ({leaving})")
+    [(deleted["rejects"],)] = store.rows(f"DELETE FROM rejects WHERE user_id IN ({leaving})")
+    return deleted
+
+
+def delete_rows(store: Store, table: Table, condition: str) -> int:
+    """Deletes rows of users or messages; the next publication rewrites the files that have them."""
+    key = ", ".join(table.key)
+    store.rows(
+        f"INSERT INTO {table.unpublished} BY NAME SELECT {key} FROM {table.name} WHERE {condition}"
+    )
+    [(count,)] = store.rows(f"DELETE FROM {table.name} WHERE {condition}")
+    return int(count)
+
+
+def _publish_what_remains(store: Store) -> None:
+    if store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1"):
+        publish(store, keep_retired=False)
+    else:
+        # Nothing was published yet, but a killed process may have begun to.
+        remove_leftovers(store.folder / PUBLISHED)

@@ -1,0 +1,54 @@
+"""What is left of a text in the files below a folder, in any form that backread may give it.
+
+A database is searched as bytes, and so is a Parquet file, whose columns are also read back, since
+they are compressed.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow.parquet
+
+
+def forms(text: str) -> list[bytes]:
+    """A text as UTF-8, as UTF-16, and as JSON with escapes."""
+    return [text.encode(), text.encode("utf-16-le"), json.dumps(text)[1:-1].encode()]
+
+
+def files_below(folder: Path) -> list[Path]:
+    """All files below a folder, hidden ones too."""
+    return sorted(
+        Path(directory, name) for directory, _, names in os.walk(folder) for name in names
+    )
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file; of Parquet also the values of all columns."""
+    raw = path.read_bytes()
+    if path.suffix == ".parquet":
+        table = pyarrow.parquet.read_table(path)
+        raw += str(table.to_pylist()).encode() + str(table.schema.metadata).encode()
+    return raw
+
+
+def traces(folder: Path, *texts: str) -> list[str]:
+    """The files that have one of the texts in any form, with the text."""
+    found = []
+    for path in files_below(folder):
+        held = content(path)
+        found += [
+            f"{path.relative_to(folder)}: {text}"
+            for text in texts
+            if any(form in held for form in forms(text))
+        ]
+    return found
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    """The files below a folder and their bytes, but for the lock, which names its process."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in files_below(folder)
+        if path.name != "sync.lock"
+    }
