@@ -183,8 +183,11 @@ class BatchReading:
     Each costs a request, and so does finding that there is no more.
     """
 
-    def __init__(self, batches: Sequence[Batch | BaseException]) -> None:
+    def __init__(
+        self, batches: Sequence[Batch | BaseException], *, ended_early: bool = False
+    ) -> None:
         self._batches = iter(batches)
+        self.ended_early = ended_early
         self._progress = Progress()
         self.stopped = False
 
@@ -212,6 +215,7 @@ class BatchSource:
         self,
         *batches: Batch | BaseException,
         answers: Sequence[Batch | BaseException] = (),
+        ended_early: bool = False,
         base_url: str = "https://chat.example.com",
         vendor: str = "example",
     ) -> None:
@@ -222,6 +226,9 @@ class BatchSource:
         self.mode: str | None = None
         self.max_staleness: float | None = None
         self.asked: list[Row] = []
+        self.users: list[int] = []
+        self.budgets: list[tuple[int | None, float | None]] = []
+        self._ended_early = ended_early
         self._batches = batches
         self._answers = answers
 
@@ -232,15 +239,33 @@ class BatchSource:
             None if self.known is None else sorted(each["user_id"] for each in self.known["done"])
         )
 
-    def _sync_run(self, known: Known, *, mode: Mode, max_staleness: float | None) -> BatchReading:
+    def _sync_run(
+        self,
+        known: Known,
+        *,
+        mode: Mode,
+        max_staleness: float | None,
+        max_requests: int | None = None,
+        max_seconds: float | None = None,
+        users: StoredRows | None = None,
+    ) -> BatchReading:
+        self.budgets.append((max_requests, max_seconds))
+        self.users = [each["user_id"] for each in arrow_rows(users)]
         self.known = {
             name: arrow_rows(getattr(known, name))
             for name in ("lists", "done", "cursors", "held", "users")
         }
         self.profile, self.mode, self.max_staleness = known.profile, mode, max_staleness
-        return BatchReading(self._batches)
+        return BatchReading(self._batches, ended_early=self._ended_early)
 
-    def _ask_rows(self, candidates: StoredRows) -> BatchReading:
+    def _ask_rows(
+        self,
+        candidates: StoredRows,
+        *,
+        max_requests: int | None = None,
+        max_seconds: float | None = None,
+    ) -> BatchReading:
+        self.budgets.append((max_requests, max_seconds))
         self.asked = arrow_rows(candidates)
         return BatchReading(self._answers)
 

@@ -142,9 +142,9 @@ def test_unreachable_service_is_exit_5(backread, monkeypatch):
 
 def test_folder_that_is_no_mirror_is_exit_7(backread, tmp_path):
     pytest.importorskip("duckdb")
-    assert "sync" in backread("report", tmp_path).line
+    assert "sync" in backread("runs", tmp_path).line
     (tmp_path / "beach.jpg").write_bytes(b"jpeg")
-    for command in ("report", "sync"):
+    for command in ("runs", "report", "sync"):
         done = backread(command, tmp_path)
         assert (done.code, done.out) == (7, "")
         assert str(tmp_path) in done.line
@@ -187,7 +187,7 @@ def test_help_names_every_command(backread):
         done = backread(*arguments)
         assert done.code == 0
         reads = ("users", "user", "messages", "message")
-        for command in (*reads, "sync", "report", "probe", "mock", "demo"):
+        for command in (*reads, "sync", "runs", "report", "probe", "mock", "demo"):
             assert command in done.out
             assert backread(command, "--help").code == 0
 

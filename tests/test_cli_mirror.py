@@ -30,13 +30,13 @@ def test_sync_says_how_it_goes_and_what_it_did(backread, server, tmp_path):
     assert done.error.splitlines()[-1].startswith("finished: 120 of 120 users")
     assert f"{server.world.total_messages:,} messages added" in done.out
     assert "120 users" in backread("sync", folder, "--full").out
-    lines = backread("report", folder).out.splitlines()
+    lines = backread("runs", folder).out.splitlines()
     assert [line.split()[:2] for line in lines] == [
         ["run", "mode"],
         ["2", "full"],
         ["1", "incremental"],
     ]
-    assert len(backread("report", folder, "--limit", 1).out.splitlines()) == 2
+    assert len(backread("runs", folder, "--limit", 1).out.splitlines()) == 2
 
 
 def test_report_says_how_the_lists_were_read_and_what_stopped_a_run(backread, tmp_path):
@@ -52,7 +52,7 @@ def test_report_says_how_the_lists_were_read_and_what_stopped_a_run(backread, tm
         assert backread(*command).out.startswith("run 1 (resumed): ")
         assert "read at their end alone" in backread(*command).out
         assert "read at their end alone" not in backread(*command, "--max-staleness-days", 0).out
-    heading, *runs = backread("report", folder).out.splitlines()
+    heading, *runs = backread("runs", folder).out.splitlines()
     assert heading.split()[-3:] == ["lists_read", "resumed", "error"]
     assert "whole 30" in runs[0]
     assert "end " in runs[1]

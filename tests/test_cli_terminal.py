@@ -76,13 +76,13 @@ def test_a_user_and_a_message(server, tmp_path):
 
 def test_a_sync_into_a_folder_of_such_a_name(server, tmp_path):
     assert "users" in seen(server, tmp_path, "sync", NAME)
-    assert "snapshot" in seen(server, tmp_path, "report", NAME)
+    assert "snapshot" in seen(server, tmp_path, "runs", NAME)
     # A file is in its way, nothing is published, a demo's marker is not there.
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / NAME).touch()
     said = seen(server, tmp_path, "sync", f"file/{NAME}", expected=7)
     assert "is a file, but a mirror is a folder" in said
-    assert "nothing is published" in seen(server, tmp_path, "report", f"{NAME} 2", expected=7)
+    assert "nothing is published" in seen(server, tmp_path, "runs", f"{NAME} 2", expected=7)
     assert "demo FOLDER" in seen(server, tmp_path, "demo", NAME, expected=2)
 
 

@@ -119,7 +119,7 @@ def test_its_report_can_be_printed(mirror, capfd):
     from backread.cli.app import run
 
     make_version1(mirror.folder)
-    assert run(["report", str(mirror.folder)]) == 0
+    assert run(["runs", str(mirror.folder)]) == 0
     assert "full" in capfd.readouterr().out
 
 

@@ -131,7 +131,7 @@ def test_files_and_records_may_have_any_name(backread, server, tmp_path, name):
 def test_a_mirror_of_any_name_on_the_command_line(backread, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     assert backread("sync", "--", name).code == 0
-    assert backread("report", "--", name).code == 0
+    assert backread("runs", "--", name).code == 0
 
 
 # --- home, and the working directory --------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_a_tilde_is_the_home_folder(backread, server, home):
     assert mirror.folder == home / "chats"
     sync(mirror, server)
     assert rows(Mirror(Path("~/chats")), "SELECT count(*) FROM users") == [(120,)]
-    assert backread("report", "~/chats").code == 0
+    assert backread("runs", "~/chats").code == 0
     assert land("~/landing", server)
     with client_of(server) as client:
         assert record(client, "~/record", users=2, probe=False).folder == home / "record"

@@ -23,7 +23,7 @@ from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
 from backread.cli.record import learn, record
 from backread.cli.stderr import say
-from backread.cli.sync import report, sync
+from backread.cli.sync import report, runs, sync
 from backread.errors import IncompleteWarning
 
 __all__ = ["app", "run"]
@@ -36,7 +36,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _command in (users, user, messages, message, sync, report, tables, export, forget, probe, demo):
+for _command in (
+    users,
+    user,
+    messages,
+    message,
+    sync,
+    runs,
+    report,
+    tables,
+    export,
+    forget,
+    probe,
+    demo,
+):
     app.command()(_command)
 
 # `backread mock` serves; `mock record` and `mock learn` are subcommands.

@@ -87,7 +87,7 @@ def demo(
         print_table(relation.columns, relation.fetchall(), sys.stdout)
     _print(
         f"\nThe mirror is in {folder}; query it with Mirror({str(folder)!r}).sql(...), "
-        f"list its runs with: backread report {folder}"
+        f"list its runs with: backread runs {folder}"
     )
 
 

@@ -1,7 +1,8 @@
-"""``sync`` and ``report``: the mirror from a shell."""
+"""``sync`` and ``runs``: the mirror from a shell."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,12 +21,13 @@ from backread.cli.paths import folder_to_write, to_read
 from backread.cli.record import read_profile
 from backread.cli.stderr import say
 from backread.cli.tables import print_records
+from backread.errors import MirrorError
 
 if TYPE_CHECKING:
-    from backread.mirror import SyncProgress, SyncReport
+    from backread.mirror import SyncProgress, SyncReport, UnfinishedRun
     from backread.mirror.report import Mode
 
-__all__ = ["DEMO_MARKER", "progress", "report", "summary", "sync"]
+__all__ = ["DEMO_MARKER", "progress", "report", "runs", "summary", "sync"]
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -43,7 +45,7 @@ Folder = Annotated[
 ]
 
 RUNS = """
-SELECT run_id AS run, mode, strftime(ended_at, '%Y-%m-%d %H:%M:%S') AS ended,
+SELECT run_id AS run, mode, state, lists_left, strftime(ended_at, '%Y-%m-%d %H:%M:%S') AS ended,
     round(seconds, 1) AS seconds, round(outage_seconds, 1) AS outage, requests, users, messages,
     users_added + messages_added AS added, users_updated + messages_updated AS updated,
     deleted, rejects, certificate AS users_proved,
@@ -92,10 +94,43 @@ def sync(
             help="A profile from `backread probe --save`; kept for later syncs.",
         ),
     ] = None,
+    max_requests: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="NUMBER", show_default=False, help="End after this many requests."
+        ),
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", show_default=False, help="End the reading after this time."
+        ),
+    ] = None,
+    user: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--user", min=0, metavar="ID", show_default=False, help="Sync this user; repeatable."
+        ),
+    ] = None,
+    no_publish: Annotated[
+        bool, typer.Option("--no-publish", help="Leave publishing to a later sync.")
+    ] = False,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            show_default=False,
+            help="Memory for the database, such as 2GB; by default a quarter, at most 4GB.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the report as one line of JSON.")
+    ] = False,
 ) -> None:
     """Syncs the service into the mirror in FOLDER.
 
-    An interrupted run is resumed.
+    An interrupted run is resumed. With a budget the run ends as partial, which is no error, and the
+    next sync continues it.
     """
     from backread.mirror import Mirror
 
@@ -103,8 +138,15 @@ def sync(
         raise UnusableArgumentError(
             f"{folder} is the folder of `backread demo`, whose rows are made up; name another"
         )
+    if max_seconds is not None and not max_seconds > 0:
+        raise UnusableArgumentError(f"--max-seconds must be more than 0, not {max_seconds:g}")
+    if full and user:
+        raise UnusableArgumentError("--user cannot be combined with --full")
     retention = None if retention_days is None else retention_days * 86_400
-    mirror = Mirror(folder, retention=retention)
+    try:
+        mirror = Mirror(folder, memory_limit=memory_limit, retention=retention)
+    except ValueError as error:
+        raise UnusableArgumentError(f"--memory-limit: {error}") from None
     mode: Mode = "full" if full else "incremental"
     found = read_profile(profile) if profile else None
     with connection.client() as client:
@@ -117,12 +159,16 @@ def sync(
                     on_progress=tell,
                     moved=moved,
                     profile=found,
+                    max_requests=max_requests,
+                    max_seconds=max_seconds,
+                    users=user or None,
+                    publish=not no_publish,
                 )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 "stopped; committed rows are kept, and the next sync resumes from there"
             ) from None
-    sys.stdout.write(summary(done) + "\n")
+    sys.stdout.write((json.dumps(done.to_dict()) if as_json else summary(done)) + "\n")
     if done.unread_users:
         raise UnreadListsError(
             done.unread_users,
@@ -130,21 +176,44 @@ def sync(
         )
 
 
-def report(
-    folder: Folder,
-    limit: Annotated[
-        int,
-        typer.Option("--limit", min=1, metavar="NUMBER", help="The number of runs, newest first."),
-    ] = 10,
-) -> None:
-    """Shows the last runs of the mirror in FOLDER.
+Limit = Annotated[
+    int, typer.Option("--limit", min=1, metavar="NUMBER", help="The number of runs, newest first.")
+]
 
-    Unfinished runs are left out; times are UTC.
+
+def runs(folder: Folder, limit: Limit = 10) -> None:
+    """Shows the last runs of the mirror in FOLDER, and how far an unfinished one has come.
+
+    Times are UTC. A run is partial if its budget was used up; the next sync continues it.
     """
     from backread.mirror import Mirror
 
-    relation = Mirror(folder).sql(RUNS, [limit])
+    mirror = Mirror(folder)
+    unfinished = mirror.unfinished_run
+    if unfinished is not None:
+        sys.stdout.write(unfinished_line(unfinished) + "\n")
+    try:
+        relation = mirror.sql(RUNS, [limit])
+    except MirrorError:
+        if unfinished is None:
+            raise
+        return
     print_records(relation.columns, relation.fetchall(), sys.stdout)
+
+
+def report(folder: Folder, limit: Limit = 10) -> None:
+    """Shows the same as `backread runs`, and will show figures of the conversations instead."""
+    runs(folder, limit)
+    say("the runs of a mirror are shown by `backread runs` now", named=False)
+
+
+def unfinished_line(run: UnfinishedRun) -> str:
+    """One line about a run that is going on or was killed."""
+    left = "" if run.lists_left is None else f", {run.lists_left:,} lists left"
+    return (
+        f"run {run.run_id} ({run.mode}) is unfinished, begun {run.started_at:%Y-%m-%d %H:%M:%S} "
+        f"UTC: {describe(run.progress)}{left}; as of {timedelta(seconds=round(run.age))} ago"
+    )
 
 
 def summary(done: SyncReport) -> str:
@@ -162,8 +231,21 @@ def summary(done: SyncReport) -> str:
         f"users {done.certificate}",
         f"message lists: {proved}" if proved else "",
         f"{ends:,} of them read at their end alone" if ends else "",
+        _left(done) if done.partial else "",
+        "" if done.published else "not published",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _left(done: SyncReport) -> str:
+    if done.lists_left is None:
+        return "partial: the list of users is not read to its end"
+    parts = [f"partial: {done.lists_done or 0:,} message lists are read, {done.lists_left:,} left"]
+    if done.lists_never_read:
+        parts.append(f"{done.lists_never_read:,} users were never read")
+    if done.oldest_list_at is not None:
+        parts.append(f"the oldest was read {done.oldest_list_at:%Y-%m-%d %H:%M} UTC")
+    return ", ".join(parts)
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 Layers, each of which imports only those before it::
 
     engine, report, schema, known, progress, lock, lazy, layout
-    memory, published_lists, row_stream, source, former_layout, merge, migrate <- those above
-    queries, views <- those above
+    memory, published_lists, row_stream, unfinished_run <- those above
+    source, former_layout, merge, migrate, queries, views <- those above
     service, manifest, deletions, database <- those above
     store, commit, given_users, snapshot_reader, parquet_files, ranges, rejects <- those above
     views_database <- publish <- those above
@@ -23,6 +23,7 @@ from backread.mirror.export import ExportProgress, ExportReport
 from backread.mirror.mirror import Mirror
 from backread.mirror.report import ForgetReport, SyncProgress, SyncReport
 from backread.mirror.table import MirrorTable, MirrorTables
+from backread.mirror.unfinished_run import UnfinishedRun
 
 __all__ = [
     "Changes",
@@ -35,4 +36,5 @@ __all__ = [
     "MirrorTables",
     "SyncProgress",
     "SyncReport",
+    "UnfinishedRun",
 ]

@@ -34,6 +34,7 @@ from backread.mirror.schema import (
     create_statements,
     tables,
 )
+from backread.mirror.unfinished_run import PROGRESS_NAME
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -57,7 +58,15 @@ CHECKPOINT_AT = "64MB"
 """The size of DuckDB's log before a checkpoint, which repacks the rows at the tables' ends."""
 
 VIEWS_NAMES = {"chats.duckdb", "chats.duckdb.wal"}
-OWN_NAMES = {DATABASE_NAME, LOG_NAME, SPILL_NAME, LOCK_NAME, PUBLISHED, *VIEWS_NAMES}
+OWN_NAMES = {
+    DATABASE_NAME,
+    LOG_NAME,
+    SPILL_NAME,
+    LOCK_NAME,
+    PROGRESS_NAME,
+    PUBLISHED,
+    *VIEWS_NAMES,
+}
 """All that a sync puts into the folder."""
 
 

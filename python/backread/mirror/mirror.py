@@ -22,6 +22,7 @@ from backread.mirror.queries import check_reads_only, named_restriction
 from backread.mirror.report import ForgetReport, Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot_reader import SnapshotReader
 from backread.mirror.table import MirrorTable, MirrorTables, TableName
+from backread.mirror.unfinished_run import UnfinishedRun, read_unfinished_run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -258,6 +259,14 @@ class Mirror:
             missing_ok=missing_ok,
             memory_limit=self._memory_limit,
         )
+
+    @property
+    def unfinished_run(self) -> UnfinishedRun | None:
+        """The run that is going on or was killed, as of its last seconds; None if there is none.
+
+        Also None of a run that its budget ended: the table ``runs`` has that.
+        """
+        return read_unfinished_run(self._folder)
 
     @property
     def profile(self) -> ServiceProfile | None:

@@ -7,7 +7,7 @@ that was killed. A run over given users is separate, and is never resumed.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,6 +66,7 @@ class Run:
     messages: int = 0
     given: bool = False
     """True if it reads only the users that the caller gave."""
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> R
     """
     now = datetime.now(UTC)
     unfinished = store.rows(
-        f"SELECT {', '.join(RESUMED)} FROM runs "
+        f"SELECT {', '.join(RESUMED)}, epoch_us(started_at) FROM runs "
         f"WHERE state IN ('unfinished', 'partial') AND {ALL_USERS} ORDER BY run_id DESC LIMIT 1"
     )
     with store.transaction():
@@ -101,7 +102,13 @@ def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> R
             clear(store)
             run_id = _insert(store, mode, now)
             return Run(run_id, mode, resumed=False, alone=never_finished(store))
-        run = Run(**dict(zip(RESUMED, unfinished[0], strict=True)), resumed=True, alone=False)
+        *values, started = unfinished[0]
+        run = Run(
+            **dict(zip(RESUMED, values, strict=True)),
+            resumed=True,
+            alone=False,
+            started_at=from_microseconds(int(started)),
+        )
         if mode == "full" != run.mode:
             run.mode = mode
             _read_all_again(store, run.run_id)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
@@ -17,6 +18,7 @@ from backread.mirror.database import refuse_foreign
 from backread.mirror.deletions import rows_to_ask
 from backread.mirror.engine import load_duckdb, named_errors
 from backread.mirror.finish_run import end_partial, finish
+from backread.mirror.given_users import given_users
 from backread.mirror.lock import writer_lock
 from backread.mirror.progress import Meter
 from backread.mirror.publish import publish, published_behind
@@ -36,11 +38,19 @@ from backread.mirror.schema import PROFILE
 from backread.mirror.service import Service, refuse_other_service, service_of
 from backread.mirror.source import Reading, ReadingProgress, Source
 from backread.mirror.store import Store
+from backread.mirror.unfinished_run import (
+    UnfinishedRun,
+    forget_unfinished_run,
+    write_unfinished_run,
+)
 
 __all__ = ["OnProgress", "Options", "synchronize"]
 
 # DuckDB treats a backslash as a slash; only on Windows it really is a separator.
 UNUSABLE = "?" if os.name == "nt" else "?\\"
+
+SECONDS_BETWEEN_FILES = 2.0
+"""How often other processes are told how far the run has come."""
 
 OnProgress = Callable[[SyncProgress], object]
 
@@ -138,7 +148,8 @@ class _Sync:
         self._progress: dict[Phase, ReadingProgress] = {}
         self._requests = 0
         self._outage_seconds = 0.0
-        self._since = monotonic()
+        self._began = self._since = monotonic()
+        self._told = -SECONDS_BETWEEN_FILES
 
     def run(self, source: Source) -> SyncReport:
         try:
@@ -158,6 +169,7 @@ class _Sync:
             raise
         if self._options.publish:
             self._publish()
+        forget_unfinished_run(self._store.folder)
         self._tell("finished")
         return replace(report, published=self._options.publish)
 
@@ -180,10 +192,16 @@ class _Sync:
             if self._run.alone:
                 self._store.use_one_thread()
             known = known_to(self._store, self._run)
+            users = None
+            if self._options.users is not None:
+                users = given_users(self._store, self._options.users)
         return source._sync_run(
             known,
             mode=self._run.mode,
             max_staleness=self._options.max_staleness,
+            max_requests=self._options.max_requests,
+            max_seconds=self._options.max_seconds,
+            users=users,
         )
 
     def _ask(self, source: Source) -> bool:
@@ -191,7 +209,13 @@ class _Sync:
             candidates = rows_to_ask(self._store, self._run)
         if candidates is None:
             return False
-        return self._read(source._ask_rows(candidates), service_of(source), "checking")
+        requests, seconds = self._options.max_requests, self._options.max_seconds
+        reading = source._ask_rows(
+            candidates,
+            max_requests=None if requests is None else requests - self._sent(),
+            max_seconds=None if seconds is None else seconds - (monotonic() - self._began),
+        )
+        return self._read(reading, service_of(source), "checking")
 
     def _read(self, reading: Reading, service: Service, phase: Phase) -> bool:
         """Commits what it reads; returns whether the budget ended it."""
@@ -207,41 +231,50 @@ class _Sync:
                 self._outage_seconds += spent.outage_seconds
                 self._since += spent.seconds
                 self._tell(phase)
-            return False
+            return reading.ended_early
         finally:
             self._progress[phase] = reading.progress()
             reading.stop()
 
     def _spent(self) -> Spent:
         """The cost since the last commit, which the next one adds to the run."""
-        requests = sum(each.requests for each in self._progress.values())
         outage_seconds = sum(each.outage_seconds for each in self._progress.values())
         return Spent(
-            requests - self._requests,
+            self._sent() - self._requests,
             monotonic() - self._since,
             outage_seconds - self._outage_seconds,
         )
 
+    def _sent(self) -> int:
+        return sum(each.requests for each in self._progress.values())
+
     def _tell(self, phase: Phase) -> None:
-        if self._options.on_progress is None:
-            return
+        now = self._progress_of(phase)
+        reading = phase in ("reading", "checking")
+        if reading and monotonic() - self._told >= SECONDS_BETWEEN_FILES:
+            self._told = monotonic()
+            run = self._run
+            unfinished = UnfinishedRun(run.run_id, run.mode, run.started_at, datetime.now(UTC), now)
+            write_unfinished_run(self._store.folder, unfinished)
+        if self._options.on_progress is not None:
+            self._options.on_progress(now)
+
+    def _progress_of(self, phase: Phase) -> SyncProgress:
         run, reading = self._run, self._progress.get("reading")
         lists, lists_total = (reading.lists_done, reading.lists_total) if reading else (0, None)
         rows = run.users + run.messages - self._rows_before
         speed = self._meter.observe(rows, lists, lists_total)
         busy = self._progress.get(phase)
-        self._options.on_progress(
-            SyncProgress(
-                users=run.users,
-                users_total=reading.users_total if reading else None,
-                messages=run.messages,
-                requests=run.requests,
-                seconds=run.seconds + monotonic() - self._since,
-                phase=phase,
-                lists=lists,
-                lists_total=lists_total,
-                rate=speed.rate if busy else 0.0,
-                pace=busy.pace if busy else 0.0,
-                seconds_left=speed.seconds_left if phase == "reading" else None,
-            )
+        return SyncProgress(
+            users=run.users,
+            users_total=reading.users_total if reading else None,
+            messages=run.messages,
+            requests=run.requests,
+            seconds=run.seconds + monotonic() - self._since,
+            phase=phase,
+            lists=lists,
+            lists_total=lists_total,
+            rate=speed.rate if busy else 0.0,
+            pace=busy.pace if busy else 0.0,
+            seconds_left=speed.seconds_left if phase == "reading" else None,
         )
