@@ -1,6 +1,7 @@
-"""``sync``, ``report`` and ``demo`` as a shell sees them."""
+"""``sync``, ``runs`` and ``demo`` as a shell sees them."""
 
 import io
+import json
 import os
 import re
 import signal
@@ -19,7 +20,7 @@ pytest.importorskip("rich")
 
 from backread.cli.sync import progress, report
 from backread.cli.tables import print_records
-from backread.mirror import SyncProgress
+from backread.mirror import Mirror, SyncProgress
 
 
 def test_sync_says_how_it_goes_and_what_it_did(backread, server, tmp_path):
@@ -37,6 +38,48 @@ def test_sync_says_how_it_goes_and_what_it_did(backread, server, tmp_path):
         ["1", "incremental"],
     ]
     assert len(backread("runs", folder, "--limit", 1).out.splitlines()) == 2
+
+
+def test_budget_ends_a_sync_without_an_error(backread, tmp_path):
+    folder = tmp_path / "chats"
+    done = backread("sync", folder, "--max-requests", 30, "--json")
+    report = json.loads(done.out)
+    assert (done.code, done.out.count("\n"), report["state"]) == (0, 1, "partial")
+    assert report["lists_done"] + report["lists_left"] == 120
+    done = backread("sync", folder, "--max-requests", 20)
+    assert f"{report['lists_left'] - 20} left" in done.out
+    assert "never read" in done.out
+    _, run = backread("runs", folder).out.splitlines()
+    assert run.split()[:4] == ["1", "incremental", "partial", str(report["lists_left"] - 20)]
+    assert "finished" in backread("sync", folder, "--no-publish").error
+    assert "partial" in backread("runs", folder).out
+
+
+def test_given_users_are_read_alone(backread, server, tmp_path):
+    known, missing = server.world.user_ids()[7], max(server.world.user_ids()) + 1
+    done = backread("sync", tmp_path / "chats", "--user", known, "--user", missing)
+    assert "1 users and" in done.out
+    assert f"not known to the service: user {missing}" in done.out
+    assert backread("sync", tmp_path / "chats", "--user", 3, "--full").code == 2
+    assert backread("sync", tmp_path / "chats", "--max-seconds", 0).code == 2
+    assert backread("sync", tmp_path / "chats", "--memory-limit", "little").code == 2
+
+
+def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
+    folder = tmp_path / "chats"
+    with MockServer(World(seed=11, users=300, messages_per_user=(1, 5))) as server:
+        server.on("messages").fail("latency(50)")
+        environment = os.environ | settings_of(server)
+        with subprocess.Popen([*COMMAND, "sync", str(folder)], env=environment) as running:
+            wait_for(lambda: (folder / "progress.json").exists(), running)
+            shown = backread("runs", folder).out
+            running.kill()
+        assert shown.startswith("run 1 (incremental) is unfinished, begun ")
+        server.clear_faults()
+        with server.client() as client:
+            Mirror(folder).sync(client)
+    assert "unfinished" not in backread("runs", folder).out
+    assert "finished" in backread("report", folder).out
 
 
 def test_report_says_how_the_lists_were_read_and_what_stopped_a_run(backread, tmp_path):

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backread import ConnectError, DeadlineExceededError
-from mirrors import Batch, BatchSource, batch, cursor, marked, rows
+from backread.testing import MockServer, World
+from mirrors import Batch, BatchSource, batch, cursor, marked, rows, sync
 
 pytest.importorskip("duckdb")
 
@@ -46,6 +47,27 @@ def test_what_was_read_is_published_and_the_next_sync_continues_the_run(mirror):
     assert (report.lists_by_kind, report.messages_added) == ({"whole": 3}, 3)
     assert night(read(1, 2, 3, swept=True), ended_early=False).sync_into(mirror.folder).run_id == 2
     assert [state for _, state, _ in rows(mirror, STATES)] == ["finished", "finished"]
+
+
+def test_nights_of_a_small_budget_add_up_to_one_run(tmp_path):
+    technical = "first_seen_at, last_seen_at, changed_at"
+    content = f"SELECT COLUMNS(* EXCLUDE ({technical})) FROM {{}} ORDER BY ALL"
+    with MockServer(World(seed=7, users=600, messages_per_user=(0, 120))) as server:
+        whole = Mirror(tmp_path / "whole")
+        one = sync(whole, server)
+        nightly = Mirror(tmp_path / "nightly")
+        read = [0]
+        for _ in range(60):
+            report = sync(nightly, server, max_requests=20)
+            assert report.run_id == 1
+            read += rows(nightly, "SELECT count(*) FROM messages")[0]
+            if not report.partial:
+                break
+        assert report.requests <= 1.05 * one.requests
+        assert (report.lists_left, report.lists_never_read) == (None, None)
+        for table in ("users", "messages"):
+            assert rows(nightly, content.format(table)) == rows(whole, content.format(table))
+    assert read == sorted(read)
 
 
 def test_budgets_reach_both_phases(mirror):

@@ -101,8 +101,8 @@ def test_rates_without_any_time_are_nothing():
 class PacedSource(BatchSource):
     """Says how far it has come, as the core does."""
 
-    def _sync_run(self, known, *, mode, max_staleness):  # type: ignore[no-untyped-def]
-        reading = super()._sync_run(known, mode=mode, max_staleness=max_staleness)
+    def _sync_run(self, known, **options):  # type: ignore[no-untyped-def]
+        reading = super()._sync_run(known, **options)
         reading._progress = Progress(users_total=2, lists_total=7, lists_done=3, pace=12.5)
         return reading
 

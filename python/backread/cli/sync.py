@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["DEMO_MARKER", "progress", "report", "runs", "summary", "sync"]
 
 SECONDS_BETWEEN_LINES = 5.0
+MOST_IDS = 10
 
 DEMO_MARKER = ".backread-demo"
 """Marks a folder made by ``backread demo``, which no other command may fill or remove."""
@@ -232,9 +233,15 @@ def summary(done: SyncReport) -> str:
         f"message lists: {proved}" if proved else "",
         f"{ends:,} of them read at their end alone" if ends else "",
         _left(done) if done.partial else "",
+        f"not known to the service: {_numbered(done.unknown_users)}" if done.unknown_users else "",
         "" if done.published else "not published",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _numbered(user_ids: tuple[int, ...]) -> str:
+    more = f" and {len(user_ids) - MOST_IDS:,} more" if len(user_ids) > MOST_IDS else ""
+    return "user " + ", ".join(map(str, user_ids[:MOST_IDS])) + more
 
 
 def _left(done: SyncReport) -> str:

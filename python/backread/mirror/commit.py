@@ -65,6 +65,9 @@ def commit(
         counts["rows_asked"] = sum(read.values()) if asked else 0
         if batch.gone is not None and batch.gone.num_rows and (run.given or run.mode == "full"):
             counts["deleted"] = mark_answered(store, batch.gone, now, run.run_id)
+            if run.given:
+                unknown = store.rows("SELECT id FROM staged WHERE resource = 'users'")
+                run.unknown_users.update(user_id for (user_id,) in unknown)
             counts["rows_asked"] += batch.gone.num_rows if asked else 0
         if batch.users_report is not None:
             store.rows(

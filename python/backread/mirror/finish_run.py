@@ -20,6 +20,7 @@ GENERATION = "generation"
 DERIVED = {
     "resumed",
     "published",
+    "unknown_users",
     "lists_by_certificate",
     "lists_by_kind",
     "uncertified_users",
@@ -43,7 +44,14 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
                 deleted = mark_gone(store, run, now)
         if not run.given or not _has_unfinished(store):
             clear(store)
-        _close(store, run, spent, "state = 'finished', deleted = deleted + ?", [deleted])
+        _close(
+            store,
+            run,
+            spent,
+            "state = 'finished', deleted = deleted + ?, lists_done = NULL, lists_left = NULL, "
+            "lists_never_read = NULL, oldest_list_at = NULL",
+            [deleted],
+        )
     run.requests += spent.requests
     return report_of(store, run.run_id)
 

@@ -84,6 +84,7 @@ class SyncReport:
       was not read to its end); of ``lists_never_read`` users the mirror has no messages at all yet,
       and of the others left, the oldest was read at ``oldest_list_at``. All are null of a finished
       run. ``users_swept_at`` is when the list of users was last read to its end.
+    - ``unknown_users``: those of the users given to the sync that the service does not know.
     - ``published``: false if the sync was told not to publish.
     - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
       nothing did. ``outage_seconds``: how long the service was down during the run.
@@ -121,6 +122,7 @@ class SyncReport:
     oldest_list_at: datetime | None = None
     users_swept_at: datetime | None = None
     published: bool = True
+    unknown_users: tuple[int, ...] = ()
 
     @property
     def partial(self) -> bool:

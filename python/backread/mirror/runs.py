@@ -66,6 +66,8 @@ class Run:
     messages: int = 0
     given: bool = False
     """True if it reads only the users that the caller gave."""
+    unknown_users: set[int] = field(default_factory=set)
+    """Those of the given users that the service does not know."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 

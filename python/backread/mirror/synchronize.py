@@ -171,7 +171,11 @@ class _Sync:
             self._publish()
         forget_unfinished_run(self._store.folder)
         self._tell("finished")
-        return replace(report, published=self._options.publish)
+        return replace(
+            report,
+            published=self._options.publish,
+            unknown_users=tuple(sorted(self._run.unknown_users)),
+        )
 
     def _end(self, ended_early: bool) -> SyncReport:
         with named_errors(self._store.folder):
