@@ -71,8 +71,12 @@ def published_behind(store: Store) -> bool:
     if not store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1"):
         return False
     manifest = read_manifest(store.folder)
+    if isinstance(manifest, FormerManifest):
+        # A whole one stays until a run has something to publish.
+        [(newest,)] = store.rows("SELECT max(run_id) FROM runs WHERE state = 'finished'")
+        return manifest.mirror_id != store.meta("mirror_id") or manifest.run_id < (newest or 0)
     return (
-        not isinstance(manifest, Manifest)
+        manifest is None
         or manifest.mirror_id != store.meta("mirror_id")
         or manifest.generation != _generation(store)
         or not manifest.is_whole(store.folder)

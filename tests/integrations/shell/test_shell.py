@@ -1,0 +1,136 @@
+"""The DuckDB shell over a mirror: by the views of ``chats.duckdb`` and by path, during syncs."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backread import Client, Mirror
+from backread.testing import MockServer, World
+
+SHELL = Path(sys.executable).with_name("duckdb")
+GONE = ("No files found", "No such file")
+SECONDS = 60
+
+
+class ShellError(Exception):
+    """What the shell wrote to stderr."""
+
+
+def shell(query: str, *arguments: str) -> list[dict[str, Any]]:
+    """The rows that the shell prints."""
+    done = subprocess.run(
+        [str(SHELL), "-json", *arguments, "-c", query],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    if done.returncode or done.stderr:
+        raise ShellError(done.stderr)
+    found: list[dict[str, Any]] = json.loads(done.stdout or "[]")
+    return found
+
+
+def views(mirror: Mirror, query: str) -> list[dict[str, Any]]:
+    return shell(query, "-readonly", str(mirror.folder / "chats.duckdb"))
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer(World(seed=7, users=40, messages_per_user=(1, 30))) as running:
+        yield running
+
+
+@pytest.fixture
+def mirror(server: MockServer, tmp_path: Path) -> Mirror:
+    mirror = Mirror(tmp_path / "it's a mirror [1]" / "chats")
+    sync(mirror, server)
+    return mirror
+
+
+def sync(mirror: Mirror, server: MockServer) -> None:
+    with Client(server.url, server.secret, server.vendor) as client:
+        mirror.sync(client)
+
+
+def test_the_views_are_the_tables_of_the_mirror(mirror, server):
+    for name in ("users", "messages", "conversations", "lists", "rejects", "runs", "forgotten"):
+        [(count,)] = mirror.sql(f"SELECT count(*) FROM {name}").fetchall()
+        assert views(mirror, f"SELECT count(*)::INT AS rows FROM {name}") == [{"rows": count}], name
+    query = (
+        "SELECT user_id::INT AS user_id, name, messages::INT AS messages, complete, "
+        "first_response_seconds::DOUBLE AS seconds FROM conversations ORDER BY 1"
+    )
+    names = mirror.sql(query).columns
+    expected = [dict(zip(names, row, strict=True)) for row in mirror.sql(query).fetchall()]
+    assert views(mirror, query) == expected
+    [found] = views(mirror, "SELECT count(*)::INT AS rows FROM messages WHERE last_seen_at IS NULL")
+    assert found == {"rows": 0}
+
+
+def test_two_shells_and_a_sync_have_it_open_at_once(mirror, server):
+    open_one = subprocess.Popen(
+        [str(SHELL), "-readonly", "-json", str(mirror.folder / "chats.duckdb")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with open_one:
+        assert open_one.stdin is not None
+        assert open_one.stdout is not None
+        open_one.stdin.write("SELECT 1 AS began;\n")
+        open_one.stdin.flush()
+        assert "began" in open_one.stdout.readline()
+        server.world.add_messages(server.world.user_ids()[0], 5)
+        sync(mirror, server)
+        total = server.world.total_messages
+        assert views(mirror, "SELECT count(*)::INT AS rows FROM messages") == [{"rows": total}]
+        out, _ = open_one.communicate("SELECT count(*)::INT AS rows FROM messages;\n", SECONDS)
+        assert json.loads(out) == [{"rows": total}]
+
+
+@pytest.mark.parametrize("way", ["views", "path"])
+def test_read_during_syncs_is_one_version_or_a_clear_error(mirror, server, way):
+    totals = {server.world.total_messages}
+    ended = threading.Event()
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            while not ended.is_set():
+                server.world.add_messages(server.world.user_ids()[0], 1)
+                totals.add(server.world.total_messages)
+                sync(mirror, server)
+        except BaseException as error:
+            failures.append(error)
+
+    files = str(mirror.folder / "published" / "current" / "messages" / "*.parquet")
+    pattern = files.replace("[1]", "[[]1]").replace("'", "''")
+    thread = threading.Thread(target=write)
+    thread.start()
+    seen: set[int] = set()
+    lost = 0
+    try:
+        while len(seen) < 5 and lost < 1000 and not failures:
+            try:
+                if way == "views":
+                    query = "SELECT sum(messages)::INT AS rows FROM conversations"
+                    [row] = views(mirror, query)
+                else:
+                    [row] = shell(f"SELECT count(*)::INT AS rows FROM read_parquet('{pattern}')")
+                seen.add(row["rows"])
+            except ShellError as error:
+                if not any(each in str(error) for each in GONE):
+                    raise
+                lost += 1
+    finally:
+        ended.set()
+        thread.join()
+    assert not failures
+    assert len(seen) >= 5, f"{lost} reads found a file missing"
+    assert seen <= totals
