@@ -23,8 +23,9 @@ sys.path.insert(0, str(ROOT / "tests/integrations/services"))
 
 import lists  # noqa: E402
 import scenarios  # noqa: E402
-from database import Table, postgresql  # noqa: E402
+from database import Table  # noqa: E402
 from origin import Memory, newest_first  # noqa: E402
+from postgres import postgresql  # noqa: E402
 from reading import Read, given  # noqa: E402
 from scenarios import Paced  # noqa: E402
 

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 IN_CHECKOUT = (ROOT / "Makefile").is_file()
 # ```python spark is run by the tests in tests/integrations/spark, where Spark is.
 FENCE = re.compile(r"^```(\S*)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ELSEWHERE = {"airflow", "spark"}
+ELSEWHERE = {"airflow", "spark", "warehouses"}
 """The folders of tests/integrations that run blocks."""
 TEST = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
 BEHIND = {

@@ -34,7 +34,8 @@ def mirror(backread_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Mi
 
 def test_each_page_is_held_against_what_reads():
     pages = (ROOT / "docs/how-to").glob("*.md")
-    assert {page.stem for page in pages} == set(PAGES)
+    # What the last one says of types is PostgreSQL's: tests/integrations/warehouses.
+    assert {page.stem for page in pages} == {*PAGES, "warehouses"}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from database import postgresql
+from postgres import postgresql
 
 
 @pytest.fixture

@@ -1,68 +1,23 @@
-"""PostgreSQL from Debian in a temporary folder, and users in it as a store of the ASGI app.
+"""Users in a table of PostgreSQL as a store of the ASGI app.
 
 with postgresql() as database:
     users = Table(database, newest_first(3_000), "created_at desc")
     with Origin(App(users)) as origin: ...
-
-The server listens on a Unix socket alone, as a user who is not root, without fsync.
 """
 
 import asyncio
 import contextlib
 import itertools
-import os
-import pwd
-import shutil
-import signal
-import subprocess
-import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 from origin import Row, timestamp, user
-from processes import running
 
 COLUMNS = ("id", "name", "reference", "created_at", "updated_at")
 NUMBERS = itertools.count(1)
-
-
-def programs() -> Path:
-    """The folder of PostgreSQL's programs, of the newest version installed."""
-    found = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
-    )
-    assert found, "PostgreSQL is missing; run: make test-services"
-    return found[-1]
-
-
-@contextlib.contextmanager
-def postgresql() -> Iterator[Path]:
-    """The folder of the socket of a server that runs."""
-    folder = Path(tempfile.mkdtemp(prefix="backread-pg-"))
-    options: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        # PostgreSQL refuses to run as root; Debian's package brings this user.
-        owner = pwd.getpwnam("postgres")
-        os.chown(folder, owner.pw_uid, owner.pw_gid)
-        options = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-    data, socket, log = folder / "data", folder / ".s.PGSQL.5432", folder / "log"
-    try:
-        subprocess.run(
-            [programs() / "initdb", "--no-sync", "-A", "trust", "-U", "backread", "-D", data],
-            check=True,
-            capture_output=True,
-            cwd=folder,
-            **options,
-        )
-        command = [programs() / "postgres", "-D", data, "-k", folder, "-h", "", "-F"]
-        # SIGTERM would wait for connections to end.
-        with running(command, log, socket.exists, signal.SIGINT, cwd=folder, **options):
-            yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 class Table:
