@@ -11,10 +11,14 @@ from backread.mirror.export.job import Job, TableQuery
 
 __all__ = ["write_csv", "write_jsonl", "write_parquet"]
 
+ROW_GROUP_SIZE = "32MB"
+"""The most that DuckDB collects of a row group in memory, in each of its threads."""
+
 
 def write_parquet(job: Job, table: TableQuery, path: Path) -> None:
     """One table as a Parquet file, with the types of the mirror."""
-    _copy(job, table.query, path, "FORMAT parquet, COMPRESSION zstd")
+    options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE_BYTES '{ROW_GROUP_SIZE}'"
+    _copy(job, table.query, path, options)
 
 
 def write_csv(job: Job, table: TableQuery, path: Path, *, raw: bool, excel: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -61,6 +62,7 @@ class Job:
         """Where files are written; private, and removed unless the export completes."""
         self.guarded_cells = self.cut_cells = self.replaced_cells = 0
         self._stopping = Event()
+        self._connections = [cursor]
         self._began = monotonic()
         self._table: TableQuery | None = None
         self._rows_before = self._rows = 0
@@ -88,6 +90,16 @@ class Job:
             self._copying = False
         self.check()
 
+    @contextmanager
+    def interrupting(self, connection: DuckDBPyConnection) -> Iterator[None]:
+        """Also interrupts this connection if the export is stopped in the block."""
+        self.check()
+        self._connections = [self.cursor, connection]
+        try:
+            yield
+        finally:
+            self._connections = [self.cursor]
+
     def batches(self, query: str) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a query in batches, none of them empty."""
         self.check()
@@ -100,7 +112,8 @@ class Job:
     def stop(self) -> None:
         """Makes the writer end soon with an exception; called in another thread, repeatedly."""
         self._stopping.set()
-        self.cursor.interrupt()
+        for connection in self._connections:
+            connection.interrupt()
 
     def progress(self) -> ExportProgress:
         """How far the writer has come; called in another thread."""
