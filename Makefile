@@ -24,7 +24,7 @@ export PYTHONUTF8 := 1
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-workers test-long notebook fuzz sanitize audit
+	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-warehouses test-workers test-long notebook fuzz sanitize audit
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
@@ -92,7 +92,7 @@ test-wheel: $(STAMPS)/wheel
 	$(BIN)/python tools/check_wheel.py $(WHEELS)
 
 # Each of these has an environment of its own, kept below ~/.cache/backread/integrations.
-INTEGRATIONS := airflow openapi services shell spark workers
+INTEGRATIONS := airflow openapi services shell spark warehouses workers
 test-integrations: $(STAMPS)/wheel
 	$(BIN)/python tools/run_steps.py test-extras test-browser test-calc $(INTEGRATIONS:%=test-%)
 
@@ -108,7 +108,7 @@ test-calc: $(STAMPS)/wheel $(STAMPS)/integrations
 	$(BIN)/python -m pytest tests/integrations/calc
 
 $(INTEGRATIONS:%=test-%): test-%: $(STAMPS)/wheel
-	$(if $(filter services,$*),$(BIN)/python tools/find_packages.py services)
+	$(if $(filter services warehouses,$*),$(BIN)/python tools/find_packages.py services)
 	$(BIN)/python tools/run_integration.py $* $(WHEELS)
 
 # WALKS=1000000 make test-long walks longer, and SOAK_REQUESTS=10000000 soaks longer.

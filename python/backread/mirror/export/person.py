@@ -22,6 +22,7 @@ SOURCES = {
     "lists": "FROM lists WHERE user_id = {id}",
     "rejects": "FROM rejects WHERE user_id = {id} OR (resource = 'users' AND id = {id}) "
     "ORDER BY first_seen_at, id",
+    "forgotten": "FROM forgotten WHERE user_id = {id}",
 }
 """All tables with rows about a person."""
 
