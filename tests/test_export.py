@@ -382,6 +382,15 @@ def test_a_text_to_read_has_one_message_on_a_line_and_no_control_character(mirro
     assert not [c for c in said if c in "\x00\x1b\x7f\x9b\u2028\x85"]
 
 
+def test_everything_about_a_forgotten_person_is_the_tombstone(tmp_path):
+    mirror = fill(tmp_path / "chats")
+    mirror.forget(ALICE)
+    mirror.export(tmp_path / "alice.json", users=ALICE, everything=True)
+    held = json.loads((tmp_path / "alice.json").read_bytes())
+    assert [row["user_id"] for row in held.pop("forgotten")] == [ALICE]
+    assert {name: rows for name, rows in held.items() if isinstance(rows, list) and rows} == {}
+
+
 def test_everything_about_nobody_is_refused(mirror, tmp_path):
     with pytest.raises(MirrorError, match="holds nothing about a user 99"):
         mirror.export(tmp_path / "nobody", users=99, everything=True)
