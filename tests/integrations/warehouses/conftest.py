@@ -15,6 +15,7 @@ sys.path += [str(Path(__file__).resolve().parents[2]), str(Path(__file__).parent
 def database() -> Iterator[Path]:
     """PostgreSQL, by the folder of its socket."""
     from postgres import postgresql
+
     from waiting import wait_for
 
     with postgresql() as running:
