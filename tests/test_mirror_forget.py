@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +12,14 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
+import duckdb
+import pyarrow
+
 from backread import MirrorError
 from backread.mirror import Mirror
 from backread.mirror.lock import writer_lock
 from backread.testing import MockServer, World
+from command_line import posix_only
 from mirror_version1 import make_version1
 from mirrors import BatchSource, batch, cursor, rows, sync
 from traces import state, traces
@@ -54,6 +59,19 @@ def said(user_id: int, message_id: int, marks: list[str]) -> dict[str, Any]:
         "sender_extra": f'{{"c":"{marks[12]}"}}',
         "extra": f'{{"d":"{marks[13]}"}}',
     }
+
+
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """In the block no file can grow beyond this size, as on a disk that is full."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def others() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -156,6 +174,16 @@ def test_no_later_sync_brings_a_forgotten_user_back(mirror, ids):
             assert report.users_added == report.messages_added == report.deleted == 0
             assert traces(mirror.folder, *marks) == []
         assert rows(mirror, "SELECT count(*) FROM users") == [(60 - len(ids),)]
+        with pytest.raises(MirrorError, match=f"user {min(ids)} was forgotten in this mirror"):
+            sync(mirror, server, users=ids)
+
+
+def test_a_follower_of_the_mirror_is_told_who_was_forgotten(planted):
+    cursor_before = planted.changes(since=None).cursor
+    planted.forget(WHO)
+    changed = pyarrow.table(planted.changes(since=cursor_before)).to_pylist()
+    # One for each table.
+    assert [(row["change"], row["user_id"]) for row in changed] == [("forgotten", WHO)] * 2
 
 
 def test_a_record_that_is_rejected_for_its_id_does_not_come_back(planted):
@@ -262,6 +290,50 @@ def test_a_disk_without_space_for_a_copy_is_said_before_anything_changes(planted
         planted.forget(WHO)
     assert state(planted.folder) == before
     assert rows(planted, f"SELECT name FROM users WHERE id = {WHO}") == [(MARKS[0],)]
+
+
+def test_what_another_program_left_beside_the_views_is_removed_too(planted):
+    path = planted.folder / "chats.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE mine AS SELECT * FROM users").fetchall()
+    spilled = planted.folder / "chats.duckdb.tmp" / "duckdb_temp_storage-0.tmp"
+    spilled.parent.mkdir()
+    spilled.write_text(MARKS[0])
+    assert f"chats.duckdb: {MARKS[0]}" in traces(planted.folder, MARKS[0])
+    planted.forget(WHO)
+    assert traces(planted.folder, *MARKS) == []
+    with duckdb.connect(path, read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM users").fetchone() == (58,)
+
+
+@posix_only
+def test_a_disk_that_gets_full_meanwhile_is_said_and_the_next_call_completes_it(planted):
+    database = planted.folder / "mirror.duckdb"
+    with largest_file(database.stat().st_size // 2):
+        with pytest.raises(MirrorError, match=r"mirror\.duckdb"):
+            planted.forget(WHO)
+        assert rows(planted, f"SELECT * FROM users WHERE id = {WHO}") == []
+    assert traces(planted.folder, *MARKS)
+    assert planted.forget(WHO).earlier == (WHO,)
+    assert traces(planted.folder, *MARKS) == []
+
+
+@posix_only
+def test_the_next_sync_completes_what_a_full_disk_stopped(planted):
+    database = planted.folder / "mirror.duckdb"
+    with largest_file(database.stat().st_size // 2), pytest.raises(MirrorError):
+        planted.forget(WHO)
+    users, messages = others()
+    BatchSource(batch(users, messages, swept="snapshot")).sync_into(planted.folder, publish=False)
+    assert traces(planted.folder, *MARKS) == []
+
+
+@posix_only
+def test_a_disk_that_is_full_at_once_changes_nothing(planted):
+    with largest_file(100), pytest.raises(MirrorError):
+        planted.forget(WHO)
+    assert rows(planted, f"SELECT name FROM users WHERE id = {WHO}") == [(MARKS[0],)]
+    assert planted.forget(WHO).users == 1
 
 
 def test_the_new_database_keeps_the_mode_of_the_old_one(planted):

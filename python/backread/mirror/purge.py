@@ -21,6 +21,7 @@ from backread.mirror.layout import PUBLISHED
 from backread.mirror.publish import publish
 from backread.mirror.schema import CONTENT_TABLES, PURGE_PENDING, Table
 from backread.mirror.store import Store
+from backread.mirror.views_database import clear_views_database
 
 __all__ = ["check_space", "delete_rows", "delete_users", "note_removal", "open_store"]
 
@@ -99,6 +100,7 @@ def delete_rows(store: Store, table: Table, condition: str) -> int:
 
 def _publish_what_remains(store: Store) -> None:
     if store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1"):
+        clear_views_database(store)
         publish(store, keep_retired=False)
     else:
         # Nothing was published yet, but a killed process may have begun to.

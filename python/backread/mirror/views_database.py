@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from backread.mirror.manifest import Manifest
     from backread.mirror.store import Store
 
-__all__ = ["VIEWS_LOG_NAME", "VIEWS_NAME", "write_views_database"]
+__all__ = ["VIEWS_LOG_NAME", "VIEWS_NAME", "clear_views_database", "write_views_database"]
 
 VIEWS_NAME = "chats.duckdb"
 VIEWS_LOG_NAME = f"{VIEWS_NAME}.wal"
@@ -54,6 +55,14 @@ def write_views_database(store: Store, manifest: Manifest) -> None:
     flush_directory(path.parent)
     with store.transaction():
         store.set_meta(WRITTEN, definition)
+
+
+def clear_views_database(store: Store) -> None:
+    """Has the next publication write the file anew, without what other programs put into it."""
+    # A DuckDB shell that was killed may have left rows here.
+    shutil.rmtree(store.folder / f"{VIEWS_NAME}.tmp", ignore_errors=True)
+    with store.transaction():
+        store.set_meta(WRITTEN, "")
 
 
 def _statements(folder: Path, manifest: Manifest) -> list[str]:
