@@ -36,6 +36,8 @@ from backread.mirror import (
     ExportReport,
     MirrorTable,
     MirrorTables,
+    SearchHit,
+    SearchResults,
     SyncProgress,
 )
 from backread.profile import FieldProfile, Follows, LimitAnswer, ListOrder, ListProfile, PastEnd
@@ -78,6 +80,11 @@ def the_mirror(client: Client) -> None:
     assert_type(changes, Changes)
     assert_type((changes.cursor, changes.num_rows, changes.columns), tuple[str, int, list[str]])
     mirror.changes(since=changes.cursor).to_polars()
+    hits = mirror.search("invoice", since="2024-03-01", until=None, user=42, limit=10)
+    assert_type(hits, SearchResults)
+    assert_type(hits[0], SearchHit)
+    assert_type(hits[:3], SearchResults)
+    assert_type(hits[0].matches, tuple[tuple[int, int], ...])
     conversation = mirror.conversation(42)
     assert_type(conversation, Conversation)
     assert_type(conversation.user, User)

@@ -21,6 +21,7 @@ from backread._display.style import TABLES
 from backread._display.words import amount
 
 if TYPE_CHECKING:
+    from backread.mirror.search import SearchHit
     from backread.models import Message, Page, Sender, User, UserAttribute
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "mirror_table_html",
     "page_html",
     "profile_html",
+    "search_html",
     "sender_name",
     "user_html",
 ]
@@ -98,6 +100,25 @@ def mirror_table_html(
     return _grid(caption, "first rows of the table", columns, cells)
 
 
+def search_html(words: str, hits: Sequence[SearchHit]) -> str:
+    """The hits of a search as a table, with the words marked."""
+    caption = (
+        f"{amount(len(hits), 'message')} with {safe(shortened(words, LONGEST_CELL))} "
+        '<span class="br-quiet">times are UTC</span>'
+    )
+    rows = (
+        (
+            _column("created_at", hit.created_at),
+            _column("user_id", hit.user_id),
+            _column("id", hit.id),
+            _column("sender", hit.sender_name or hit.sender_type),
+            f'<td dir="auto" class="br-long">{_marked(hit.snippet, hit.matches)}</td>',
+        )
+        for hit in hits
+    )
+    return _grid(caption, "messages found", ("created_at", "user_id", "id", "sender", "body"), rows)
+
+
 def profile_html(lines: Iterable[tuple[str, str]]) -> str:
     """A service's profile as a table, one line for each finding."""
     return _drawn(sheet("ServiceProfile", _named(lines)))
@@ -137,6 +158,14 @@ def _attribute(attribute: UserAttribute) -> str | None:
     if not attribute.extra:
         return attribute.value
     return f"{text_of(attribute.value)} ({text_of(attribute.extra)})"
+
+
+def _marked(text: str, places: Iterable[tuple[int, int]]) -> str:
+    parts, end = [], 0
+    for low, high in places:
+        parts.append(f"{safe(text[end:low])}<mark>{safe(text[low:high])}</mark>")
+        end = high
+    return "".join([*parts, safe(text[end:])])
 
 
 def _column(name: str, value: Any) -> str:

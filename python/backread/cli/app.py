@@ -22,6 +22,7 @@ from backread.cli.outages import said_outages
 from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
 from backread.cli.record import learn, record
+from backread.cli.search import search
 from backread.cli.stderr import say
 from backread.cli.sync import report, runs, sync
 from backread.errors import IncompleteWarning
@@ -44,6 +45,7 @@ for _command in (
     sync,
     runs,
     report,
+    search,
     tables,
     export,
     forget,

@@ -3,13 +3,13 @@
 Layers, each of which imports only those before it::
 
     engine, report, schema, known, progress, lock, lazy, layout
-    memory, published_lists, row_stream, unfinished_run <- those above
+    memory, published_lists, row_stream, unfinished_run, folding <- those above
     source, former_layout, merge, migrate, queries, views <- those above
     service, manifest, deletions, database <- those above
     store, commit, given_users, snapshot_reader, parquet_files, ranges, rejects <- those above
     views_database <- publish <- those above
     runs, conversation, table, changes <- finish_run, export <- purge <- retention
-    synchronize, forget <- mirror
+    synchronize, forget, search <- mirror
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
 writer), ``published`` (the Parquet files for readers), ``chats.duckdb`` (views over them, for other
@@ -22,6 +22,7 @@ from backread.mirror.conversation import Conversation
 from backread.mirror.export import ExportProgress, ExportReport
 from backread.mirror.mirror import Mirror
 from backread.mirror.report import ForgetReport, SyncProgress, SyncReport
+from backread.mirror.search import SearchHit, SearchResults
 from backread.mirror.table import MirrorTable, MirrorTables
 from backread.mirror.unfinished_run import UnfinishedRun
 
@@ -34,6 +35,8 @@ __all__ = [
     "Mirror",
     "MirrorTable",
     "MirrorTables",
+    "SearchHit",
+    "SearchResults",
     "SyncProgress",
     "SyncReport",
     "UnfinishedRun",

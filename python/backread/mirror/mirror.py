@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from backread._client.option_kinds import Duration
     from backread.mirror.export import ExportFormat, ExportProgress, ExportReport
     from backread.mirror.export.plan import Moment
+    from backread.mirror.search import SearchResults
     from backread.profile import ServiceProfile
 
 __all__ = ["Mirror"]
@@ -483,6 +484,48 @@ class Mirror:
             >>> frame, cursor = changes.to_polars(), changes.cursor
         """
         return Changes(self, self._reader, since, table)
+
+    def search(
+        self,
+        words: str,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        user: int | None = None,
+        limit: int = 50,
+    ) -> SearchResults:
+        """The newest messages whose body contains all words, from the published snapshot.
+
+        Case and accents do not count: ``resume`` finds ``Résumé``, and ``strasse`` and ``STRASSE``
+        find ``Straße``. Both are compared in Unicode's compatible form (NFKD), without nonspacing
+        marks and after full case folding, so different encodings of one text find each other. A
+        word may be any part of a body. Every character is literal, ``%`` and ``*`` too. Deleted
+        messages are left out. It reads all bodies; there is no index.
+
+        Args:
+            words: Words between blanks; ``"a phrase"`` in double quotes is one word.
+            since: Only messages created at this time or later: a date, a datetime or ISO 8601
+                text, in UTC unless it names another zone.
+            until: Only messages created before this time; a date is its beginning.
+            user: Only messages of this user's conversation, by the user's id.
+            limit: The most hits to return.
+
+        Returns:
+            The hits, newest first; those without a time last.
+
+        Raises:
+            MirrorError: Nothing is published yet.
+            ValueError: For empty or blank words, or a limit below 1.
+
+        Example:
+            >>> for hit in mirror.search('invoice "not paid"', since="2024-03-01"):
+            ...     print(hit)
+        """
+        from backread.mirror.search import search_messages
+
+        return search_messages(
+            self._reader, words, since=since, until=until, user=user, limit=limit
+        )
 
     def conversation(self, user_id: int) -> Conversation:
         """One user and the user's messages in chronological order, from the published snapshot.

@@ -1,0 +1,218 @@
+"""`Mirror.search`: messages that contain words, by a scan over the snapshot."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, overload
+from unicodedata import category
+
+from backread._display.words import amount, line
+from backread.mirror.engine import from_microseconds, timestamp
+from backread.mirror.export.plan import Moment, moment_of
+from backread.mirror.folding import fold, folded_with_origins, may_contain
+
+if TYPE_CHECKING:
+    from backread.mirror.snapshot_reader import SnapshotReader
+
+__all__ = ["SearchHit", "SearchResults", "search_messages"]
+
+WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
+"""A quoted phrase, or what is between blanks."""
+
+SNIPPET = 160
+"""The number of characters of a snippet."""
+
+BEFORE = 50
+"""The number of characters before its first match."""
+
+GROWTH = 8
+"""How much larger each further set of candidates is."""
+
+SENDER = ("sender_forename", "sender_surname", "sender_name")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A message that contains all words.
+
+    ``snippet`` is the part of ``body`` around the first match, with ``…`` where it is cut.
+    ``matches`` are the places of the words in the snippet, as pairs of start and end.
+    """
+
+    user_id: int
+    id: int
+    created_at: datetime | None
+    sender_type: str | None
+    sender_name: str | None
+    body: str
+    snippet: str
+    matches: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        moment = "????-??-?? ??:??"
+        if self.created_at is not None:
+            moment = f"{self.created_at:%Y-%m-%d %H:%M}"
+        name = line(self.sender_name or "") or line(self.sender_type or "") or "unknown"
+        return f"{moment}  user {self.user_id}, message {self.id}  {name}: {line(self.snippet)}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchResults(Sequence[SearchHit]):
+    """The messages that a search found, newest first; a sequence of `SearchHit`.
+
+    ``str()`` has one line per hit, times in UTC. Control characters in it are shown as pictures, so
+    text from strangers cannot affect a terminal; in a notebook it renders as a table.
+    """
+
+    words: str
+    hits: tuple[SearchHit, ...]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        return iter(self.hits)
+
+    @overload
+    def __getitem__(self, position: int) -> SearchHit: ...
+    @overload
+    def __getitem__(self, position: slice) -> SearchResults: ...
+    def __getitem__(self, position: int | slice) -> SearchHit | SearchResults:
+        if isinstance(position, slice):
+            return SearchResults(self.words, self.hits[position])
+        return self.hits[position]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.hits))
+
+    def __repr__(self) -> str:
+        return f"<SearchResults for {self.words!r}, {amount(len(self), 'hit')}>"
+
+    def _repr_html_(self) -> str:
+        from backread._display.records import search_html
+
+        return search_html(self.words, self.hits)
+
+
+def search_messages(
+    reader: SnapshotReader,
+    words: str,
+    *,
+    since: Moment | None,
+    until: Moment | None,
+    user: int | None,
+    limit: int,
+) -> SearchResults:
+    """The newest messages that contain all words; see `Mirror.search`."""
+    folded = _folded_words(words)
+    if operator.index(limit) < 1:
+        raise ValueError(f"limit must be 1 or more, not {limit}")
+    conditions = ["deleted_at IS NULL"]
+    if since is not None:
+        conditions.append(f"created_at >= {timestamp(moment_of('since', since))}")
+    if until is not None:
+        conditions.append(f"created_at < {timestamp(moment_of('until', until))}")
+    opened = reader.snapshot()
+    source = "messages"
+    if user is not None:
+        # An id is data in the query, and may have any size.
+        user = operator.index(user)
+        if not -(2**63) <= user < 2**63:
+            return SearchResults(words, ())
+        source = f"({opened.of_user(user)['messages']})"
+        conditions.append(f"user_id = {user}")
+    conditions.append(may_contain("body", folded))
+    query = (
+        "SELECT user_id, id, epoch_us(created_at), sender_type, body, "
+        f"{', '.join(SENDER)} FROM {source} WHERE {' AND '.join(conditions)} "
+        "ORDER BY created_at DESC NULLS LAST, user_id, id"
+    )
+    hits: list[SearchHit] = []
+    count, offset = limit, 0
+    while len(hits) < limit:
+        candidates = reader.rows(opened.cursor, f"{query} LIMIT {count} OFFSET {offset}", [])
+        hits += (_hit(row, folded) for row in candidates if _contains(row[4], folded))
+        if len(candidates) < count:
+            break
+        # Rare: a text with another spelling than the words, which the condition lets through.
+        offset, count = offset + count, count * GROWTH
+    return SearchResults(words, tuple(hits[:limit]))
+
+
+def _folded_words(words: str) -> list[str]:
+    if not isinstance(words, str):
+        raise TypeError(f"words must be text, not {type(words).__name__}")
+    if any(category(each) == "Cs" for each in words):
+        raise ValueError("words must be valid Unicode text, without surrogates")
+    found = [fold(phrase or word) for phrase, word in WORD.findall(words)]
+    found = [each for each in found if each.strip()]
+    if not found:
+        raise ValueError("words must have at least one word to look for")
+    return list(dict.fromkeys(found))
+
+
+def _contains(body: str, folded_words: Sequence[str]) -> bool:
+    folded = fold(body)
+    return all(word in folded for word in folded_words)
+
+
+def _hit(row: Sequence[Any], folded_words: Sequence[str]) -> SearchHit:
+    user_id, message_id, created_at, sender_type, body, *names = row
+    snippet, matches = _snippet(body, folded_words)
+    return SearchHit(
+        user_id=user_id,
+        id=message_id,
+        created_at=from_microseconds(created_at),
+        sender_type=sender_type,
+        sender_name=" ".join(name for name in names if name) or None,
+        body=body,
+        snippet=snippet,
+        matches=matches,
+    )
+
+
+def _snippet(body: str, folded_words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The part of the body around its first match, and the matches in it."""
+    places = _places(body, folded_words)
+    start = max(places[0][0] - BEFORE, 0) if places else 0
+    start = max(min(start, len(body) - SNIPPET), 0)
+    end = _after_marks(body, min(start + SNIPPET, len(body)), SNIPPET)
+    before, after = "…" if start else "", "…" if end < len(body) else ""
+    shift = len(before) - start
+    inside = tuple(
+        (max(low, start) + shift, min(high, end) + shift)
+        for low, high in places
+        if low < end and high > start
+    )
+    return f"{before}{body[start:end]}{after}", inside
+
+
+def _places(body: str, folded_words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the words are in the body, in order and without overlaps."""
+    folded, origins = folded_with_origins(body)
+    found = []
+    for word in folded_words:
+        at = folded.find(word)
+        while at >= 0:
+            last = at + len(word)
+            found.append((origins[at], _after_marks(body, origins[last - 1] + 1)))
+            at = folded.find(word, last)
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(found):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def _after_marks(text: str, index: int, most: int | None = None) -> int:
+    """The index after the marks of the character before it, and after ``most`` of them."""
+    end = len(text) if most is None else min(index + most, len(text))
+    while index < end and category(text[index]) == "Mn":
+        index += 1
+    return index
