@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from backread.cli.changes import changes
 from backread.cli.demo import demo
 from backread.cli.exits import USAGE, exit_code, say_failure
 from backread.cli.export import export, tables
@@ -49,6 +50,7 @@ for _command in (
     tables,
     export,
     forget,
+    changes,
     probe,
     demo,
 ):

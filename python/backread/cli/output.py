@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Csv",
     "Format",
+    "destination",
     "format_of",
     "write_item",
     "write_listing",
@@ -99,7 +100,7 @@ def format_of(given: Format | None, output: Path | None) -> Format:
 
 def write_item(item: object) -> None:
     """One JSON object as sent, on one line."""
-    with _destination(None) as stream:
+    with destination(None) as stream:
         stream.write(_encoded(as_json(item) + "\n"))
 
 
@@ -125,12 +126,12 @@ def write_listing(
             raise UnusableArgumentError(
                 "--format parquet is not text: name a file with --output FILE"
             )
-        with _destination(output) as stream:
+        with destination(output) as stream:
             _write_parquet(listing, stream)
         _say_what_is_missing(listing)
         return
     as_sent = 0
-    with _destination(output) as stream:
+    with destination(output) as stream:
         if shape is Format.JSON:
             as_sent = _write_json(listing, stream, users_named)
         elif shape is Format.CSV:
@@ -295,7 +296,7 @@ def _duckdb_errors(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _destination(output: Path | None) -> Iterator[IO[bytes]]:
+def destination(output: Path | None) -> Iterator[IO[bytes]]:
     """stdout, or a file that gets its name only once it is complete."""
     if output is None:
         sys.stdout.flush()

@@ -116,8 +116,13 @@ class Changes(RowStream):
         return rows
 
     def _end_of(self, run_id: int) -> datetime:
-        found = self._reader.rows(
-            self._snapshot, "SELECT epoch_us(ended_at) FROM runs WHERE run_id = ?", [run_id]
+        # Any other number is no BIGINT.
+        found = (
+            []
+            if not 0 <= run_id < 2**63
+            else self._reader.rows(
+                self._snapshot, "SELECT epoch_us(ended_at) FROM runs WHERE run_id = ?", [run_id]
+            )
         )
         if not found or found[0][0] is None:
             raise MirrorError(
@@ -153,6 +158,10 @@ class Changes(RowStream):
                 "changes cannot be read in a forked process; call Mirror.changes there"
             )
         return self._snapshot.cursor()
+
+    def _opened(self) -> tuple[DuckDBPyConnection, str]:
+        """A new cursor over the snapshot, and the query for the rows."""
+        return self._own_snapshot(), self._query
 
     def _relation(self) -> DuckDBPyRelation:
         snapshot = self._own_snapshot()

@@ -1,0 +1,111 @@
+"""``backread changes`` as a shell sees it."""
+
+import csv
+import io
+import json
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("pyarrow")
+
+from datetime import UTC, datetime
+
+from pyarrow import parquet
+
+from backread import Mirror
+from mirrors import BatchSource, batch
+
+HOSTILE = '=1+1 \x9b31m \u202e, "quoted"\nline'
+ADA = {
+    "id": 1,
+    "name": HOSTILE,
+    "created_at": datetime(2024, 3, 1, tzinfo=UTC),
+    "user_attributes": [{"name": "plan", "value": "pro"}],
+    "extra": '{"vip": true}',
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    mirror = Mirror(tmp_path / "chats")
+    fill(mirror, ADA)
+    return mirror.folder
+
+
+def fill(mirror, *users):
+    messages = [{"user_id": each["id"], "id": 7, "body": "hello"} for each in users]
+    BatchSource(batch(users, messages, swept="snapshot")).sync_into(mirror.folder)
+
+
+def test_rows_are_json_lines_and_the_cursor_leads_on(backread, folder):
+    done = backread("changes", folder)
+    assert done.code == 0
+    assert not {*done.out} & {*"\x9b\u202e"}
+    user, message = sorted(map(json.loads, done.out.splitlines()), key=lambda row: row["id"])
+    assert (user["table"], user["change"], user["name"]) == ("users", "added", HOSTILE)
+    assert user["created_at"] == "2024-03-01T00:00:00Z"
+    assert user["user_attributes"] == [{"name": "plan", "value": "pro", "extra": None}]
+    assert user["extra"] == {"vip": True}
+    assert (message["user_id"], message["body"], message["name"]) == (1, "hello", None)
+    assert done.error.startswith("2 changes; --since for the next: ")
+    cursor = done.error.split()[-1]
+    assert cursor == Mirror(folder).changes().cursor
+    assert backread("changes", folder, "--since", cursor).out == ""
+    fill(Mirror(folder), ADA, {"id": 2})
+    for since in (cursor, "1"):
+        later = backread("changes", folder, "--since", since, "--table", "users")
+        [row] = map(json.loads, later.out.splitlines())
+        assert (row["change"], row["id"]) == ("added", 2)
+        assert "body" not in row
+
+
+def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):
+    file = tmp_path / "cursor"
+    command = ("changes", folder, "--cursor-file", file)
+    missing = tmp_path / "no" / "such.csv"
+    assert backread(*command, "--output", missing).code == 2
+    assert not file.exists()
+    first = backread(*command)
+    assert (len(first.out.splitlines()), first.error) == (2, "")
+    assert file.read_text().strip() == Mirror(folder).changes().cursor
+    assert backread(*command).out == ""
+    fill(Mirror(folder), ADA, {"id": 2})
+    before = file.read_bytes()
+    assert backread(*command, "--output", missing).code == 2
+    assert file.read_bytes() == before
+    assert len(backread(*command).out.splitlines()) == 2
+    assert "has a cursor already" in backread(*command, "--since", "1").line
+    file.write_text("rubbish")
+    wrong = backread(*command)
+    assert wrong.code == 7
+    assert "start again with since=None" in wrong.line
+    assert file.read_text() == "rubbish"
+
+
+def test_csv_and_parquet_go_into_files(backread, folder, tmp_path):
+    for name in ("rows.csv", "raw.csv", "rows.parquet"):
+        raw = ["--raw-csv"] if name == "raw.csv" else []
+        assert backread("changes", folder, "--output", tmp_path / name, *raw).code == 0
+    for name, prefix in (("rows.csv", "'"), ("raw.csv", "")):
+        text = (tmp_path / name).read_bytes().decode()
+        found = list(csv.DictReader(io.StringIO(text, newline="")))
+        assert {row["table"]: row["name"] for row in found} == {
+            "users": prefix + HOSTILE,
+            "messages": "",
+        }
+    table = parquet.read_table(tmp_path / "rows.parquet")
+    assert table.column_names == Mirror(folder).changes().columns
+    assert table.num_rows == 2
+
+
+def test_what_cannot_be_used_is_one_line(backread, folder, tmp_path):
+    assert backread("changes", folder, "--since", "77").code == 7
+    assert "no finished run 77" in backread("changes", folder, "--since", "77").line
+    assert "no finished run 9" in backread("changes", folder, "--since", "9" * 40).line
+    assert "is damaged" in backread("changes", folder, "--since", "x").line
+    assert backread("changes", tmp_path / "none").code == 7
+    assert backread("changes", folder, "--output", tmp_path / "x.xlsx").code == 2
+    assert "cannot be read" in backread("changes", folder, "--cursor-file", tmp_path).line
