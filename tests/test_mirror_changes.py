@@ -138,8 +138,7 @@ def test_each_library_takes_it(mirror, consumer):
 def test_forgotten_users_are_delivered_as_such(mirror):
     fill(mirror, [ADA, GRACE], [ONE])
     before = mirror.changes().cursor
-    forget(mirror, 1)
-    fill(mirror, [GRACE], [])
+    mirror.forget(1)
     assert rows(mirror, "SELECT id FROM users") == [(2,)]
     changes = mirror.changes(since=before)
     assert delivered(mirror.changes(before, table="users")) == [("users", "forgotten", 1, 1)]
@@ -150,17 +149,6 @@ def test_forgotten_users_are_delivered_as_such(mirror):
     }
     assert all(each["changed_at"] is not None and each["name"] is None for each in found)
     assert mirror.changes(since=changes.cursor).num_rows == 0
-
-
-def forget(mirror: Mirror, user_id: int) -> None:
-    """Removes a user's rows as `Mirror.forget` does; the next sync publishes that."""
-    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
-        connection.execute("INSERT INTO forgotten VALUES (?, ?)", [user_id, datetime.now(UTC)])
-        for table, column in (("users", "id"), ("messages", "user_id")):
-            keys = "id" if table == "users" else "user_id, id"
-            gone = f"FROM {table} WHERE {column} = {user_id}"
-            connection.execute(f"INSERT INTO unpublished_{table} SELECT {keys} {gone}")
-            connection.execute(f"DELETE {gone}")
 
 
 def test_what_since_cannot_be_is_said(mirror, tmp_path):
@@ -250,7 +238,9 @@ STEPS = st.lists(
     st.tuples(
         st.dictionaries(st.integers(1, 4), VALUES, max_size=4),
         st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), VALUES, max_size=6),
-        st.sampled_from(["incremental", "full", "partial", "broken", "unpublished"]),
+        st.sampled_from(
+            ["incremental", "full", "partial", "broken", "unpublished", "users", "forget"]
+        ),
         # How far the clock is set back, in hours.
         st.integers(0, 3),
         # Whether changes are read after it.
@@ -266,22 +256,37 @@ STEPS = st.lists(
 def test_applied_they_are_always_the_tables_of_the_mirror(steps):
     kept: Kept = {}
     cursor = None
+    forgotten: set[int] = set()
+    told: set[int] = set()
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         mirror = Mirror(Path(folder) / "chats")
         fill(mirror, [], [])
         for users, messages, kind, hours, is_read in steps:
             patch.setattr(store, "datetime", _clock(timedelta(hours=hours)))
-            step(mirror, users, messages, kind)
+            if kind == "forget":
+                chosen = set(users) - forgotten
+                mirror.forget(*chosen, 99, missing_ok=True)
+                forgotten |= chosen | {99}
+            else:
+                # The core drops the rows of forgotten users.
+                step(mirror, {each: users[each] for each in {*users} - forgotten}, messages, kind)
             if not is_read:
                 continue
             changes = mirror.changes(since=cursor)
             before = dict(kept)
             for row in changes.to_arrow().to_pylist():
                 key = (row["table"], row["user_id"], row["id"])
+                if row["change"] == "forgotten":
+                    mine = [each for each in kept if each[:2] == key[:2]]
+                    assert row["user_id"] in forgotten - told
+                    for each in mine:
+                        del kept[each]
+                    continue
                 content = {name: row[name] for name in CONTENT}
                 assert (row["change"] == "added") == (key not in before)
                 assert before.get(key) != content, "delivered again, although it did not change"
                 kept[key] = content
+            told = set(forgotten)
             cursor = changes.cursor
             assert kept == tables(mirror)
             assert mirror.changes(since=cursor).num_rows == 0
@@ -307,8 +312,11 @@ def step(mirror: Mirror, users: Any, messages: Any, kind: str) -> None:
         source = BatchSource(given, ConnectError("the connection broke"))
     else:
         source = BatchSource(given)
+    options: dict[str, Any] = {"publish": kind != "unpublished"}
+    if kind == "users" and users:
+        options["users"] = tuple(users)
     with contextlib.suppress(BackreadError):
-        source.sync_into(mirror.folder, mode, publish=kind != "unpublished")
+        source.sync_into(mirror.folder, mode, **options)
 
 
 def tables(mirror: Mirror) -> Kept:
