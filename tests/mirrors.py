@@ -248,6 +248,7 @@ class BatchSource:
         max_requests: int | None = None,
         max_seconds: float | None = None,
         users: StoredRows | None = None,
+        privacy: object = None,
     ) -> BatchReading:
         self.budgets.append((max_requests, max_seconds))
         self.users = [each["user_id"] for each in arrow_rows(users)]
@@ -264,6 +265,7 @@ class BatchSource:
         *,
         max_requests: int | None = None,
         max_seconds: float | None = None,
+        privacy: object = None,
     ) -> BatchReading:
         self.budgets.append((max_requests, max_seconds))
         self.asked = arrow_rows(candidates)

@@ -87,7 +87,7 @@ fn messages(pages: Vec<Page>) {
 fn users_to_columns(pages: Vec<Page>) {
     let mut columns = UserColumns::default();
     for row in pages.iter().flat_map(|page| &page.rows) {
-        columns.append_row(row).expect("a user");
+        columns.append_row(row, None).expect("a user");
     }
     black_box(columns.finish().expect("a batch"));
 }
@@ -95,7 +95,7 @@ fn users_to_columns(pages: Vec<Page>) {
 fn messages_to_columns(pages: Vec<Page>) {
     let mut columns = MessageColumns::default();
     for row in pages.iter().flat_map(|page| &page.rows) {
-        columns.append_row(42, row).expect("a message");
+        columns.append_row(42, row, None).expect("a message");
     }
     black_box(columns.finish().expect("a batch"));
 }

@@ -129,13 +129,23 @@ class NativeClient:
     ) -> Walk: ...
     def sync_run(self, known: SyncKnown, options: SyncOptions) -> SyncRun: ...
     def ask_rows(
-        self, candidates: ArrowStream, max_requests: int | None, max_seconds: float | None
+        self,
+        candidates: ArrowStream,
+        max_requests: int | None,
+        max_seconds: float | None,
+        privacy: NativePrivacy | None,
     ) -> SyncRun: ...
     def probe(self, max_requests: int, sample: int, blocking: bool) -> Any: ...
     def derived_key(self, label: bytes) -> bytes: ...
     @property
     def is_closed(self) -> bool: ...
     def close(self) -> None: ...
+
+@final
+class NativePrivacy:
+    """What is replaced in rows before they become columns; holds the key and does not show it."""
+
+    def __new__(cls, key: bytes | None, drop_bodies: bool, redact: bool) -> Self: ...
 
 @final
 class Walk:
@@ -147,7 +157,7 @@ class Walk:
     at the end; use only one of them for a walk. With ``as_dict``, items are the JSON objects as
     sent. ``stop`` may be called at any time, from any thread, and repeatedly. ``take_error``
     returns the error that ended the Arrow stream, once. ``arrow_stream`` with ``read_ahead`` reads
-    the first part of the stream before it returns.
+    the first part of the stream before it returns; ``privacy`` says what its rows leave out.
     """
 
     report: WalkReport
@@ -157,7 +167,12 @@ class Walk:
     def next_ids(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...
     def take_error(self) -> BaseException | None: ...
-    def arrow_stream(self, requested_schema: object | None, read_ahead: bool) -> object: ...
+    def arrow_stream(
+        self,
+        requested_schema: object | None,
+        read_ahead: bool,
+        privacy: NativePrivacy | None = None,
+    ) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 @type_check_only
@@ -201,6 +216,7 @@ class SyncOptions(TypedDict):
     max_requests: int | None
     max_seconds: float | None
     users: ArrowStream | None
+    privacy: NativePrivacy | None
 
 @final
 class SyncRun:

@@ -174,24 +174,38 @@ impl Error {
 
 impl std::error::Error for Error {}
 
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(request) = &self.request {
-            write!(formatter, "GET {request}: ")?;
-        }
-        self.kind.fmt(formatter)?;
-        if let Some(cause) = &self.cause {
-            write!(formatter, "; before that: {}", cause.kind)?;
+impl Error {
+    /// The message without any part of a response.
+    pub fn without_content(&self) -> String {
+        let cause = self.cause.as_ref();
+        let cause = cause.map(|cause| cause.kind.without_content());
+        self.message(self.kind.without_content(), cause)
+    }
+
+    fn message(&self, what: String, cause: Option<String>) -> String {
+        let request = self.request.as_ref();
+        let mut message = request.map_or(String::new(), |request| format!("GET {request}: "));
+        message.push_str(&what);
+        if let Some(cause) = cause {
+            message.push_str(&format!("; before that: {cause}"));
         }
         if let Some(patience) = self.patience {
             let seconds = patience.as_secs_f64();
-            write!(formatter, "; its outage_patience of {seconds} s is used up")?;
+            message.push_str(&format!("; its outage_patience of {seconds} s is used up"));
         }
         match self.attempts.len() {
-            0 => Ok(()),
-            1 => formatter.write_str(" (after 1 attempt)"),
-            count => write!(formatter, " (after {count} attempts)"),
+            0 => {}
+            1 => message.push_str(" (after 1 attempt)"),
+            count => message.push_str(&format!(" (after {count} attempts)")),
         }
+        message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cause = self.cause.as_ref().map(|cause| cause.kind.to_string());
+        formatter.write_str(&self.message(self.kind.to_string(), cause))
     }
 }
 

@@ -9,7 +9,7 @@
 //! 4. `wire`: the only place that names reqwest;
 //! 5. `client`: one request with its attempts;
 //! 6. `prefetch`, `walk`: lists, and all messages;
-//! 7. `arrow`, `probe`, `sync`.
+//! 7. `privacy`, `arrow`, `probe`, `sync`.
 
 pub mod api;
 pub mod arrow;
@@ -24,6 +24,7 @@ pub mod outage;
 pub mod pace;
 pub mod page_digest;
 pub mod prefetch;
+pub mod privacy;
 pub mod probe;
 pub mod probe_request;
 pub mod process;

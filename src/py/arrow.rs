@@ -17,6 +17,7 @@ use crate::core::api::Resource;
 use crate::core::arrow::batches::{batches, schema};
 use crate::core::arrow::columns::{CURSORS, GONE, LISTS, MESSAGES, REJECTS, USERS};
 use crate::core::prefetch::Prefetch;
+use crate::core::privacy::Privacy;
 use crate::core::walk::{SharedReport, Walk};
 
 /// Bytes of record batches. Larger lists are read while the consumer takes them.
@@ -106,10 +107,11 @@ impl Batches {
         resource: Resource,
         failed: Arc<Mutex<Option<PyErr>>>,
         observer: CallObserver,
+        privacy: Option<Arc<Privacy>>,
     ) -> Self {
         Self {
             report: walk.report.clone(),
-            prefetch: Arc::new(batches(walk, resource)),
+            prefetch: Arc::new(batches(walk, resource, privacy)),
             read_ahead: VecDeque::new(),
             resource,
             failed,

@@ -9,6 +9,7 @@ use super::arguments::{Whole, from_dict, walk_settings};
 use super::convert::errors::to_python;
 use super::convert::{page, single};
 use super::prepare;
+use super::privacy::NativePrivacy;
 use super::probe;
 use super::runtime::{SettledWhenDropped, run_single, settle};
 use super::sync::{NativeSyncRun, SyncOptions};
@@ -252,10 +253,12 @@ impl NativeClient {
         candidates: &Bound<'_, PyAny>,
         max_requests: Option<u64>,
         max_seconds: Option<f64>,
+        privacy: Option<Py<NativePrivacy>>,
     ) -> PyResult<NativeSyncRun> {
         let observer = self.observer(py, "mirror.sync")?;
         let client = observer.client(&self.client);
-        NativeSyncRun::fetch_rows(client, observer, candidates, max_requests, max_seconds)
+        let limits = (max_requests, max_seconds);
+        NativeSyncRun::fetch_rows(client, observer, candidates, limits, privacy)
     }
 
     fn probe(

@@ -5,6 +5,7 @@ mod arrow;
 mod client;
 mod convert;
 mod fork_safe_once;
+mod privacy;
 mod probe;
 mod rows_table;
 mod runtime;
@@ -45,6 +46,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sync::SyncBatch>()?;
     module.add_class::<sync::SyncPace>()?;
     module.add_class::<arrow::ArrowTable>()?;
+    module.add_class::<privacy::NativePrivacy>()?;
     module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::one_shot_stream, module)?)?;

@@ -13,12 +13,14 @@ use roaring::RoaringTreemap;
 
 use super::arrow::ArrowTable;
 use super::convert;
+use super::privacy::NativePrivacy;
 use super::runtime::run_beside_database;
 use super::telemetry::CallObserver;
 use crate::core::api::Natural;
 use crate::core::arrow::columns::Rows;
 use crate::core::client::Client;
 use crate::core::page_digest::DigestKey;
+use crate::core::privacy::Privacy;
 use crate::core::report::WalkReport;
 use crate::core::sync::{
     Batch, HalfRead, Known, MeasuredPages, Mode, Progress, RowKey, RunLimits, RunOptions, SyncRun,
@@ -33,6 +35,7 @@ pub struct SyncOptions<'py> {
     max_requests: Option<u64>,
     max_seconds: Option<f64>,
     users: Option<Bound<'py, PyAny>>,
+    privacy: Option<Py<NativePrivacy>>,
 }
 
 #[pyclass(frozen, name = "SyncRun", module = "backread._backread")]
@@ -69,7 +72,7 @@ impl NativeSyncRun {
             known.given = Some(ids.collect());
         }
         Ok(Self {
-            run: Arc::new(SyncRun::new(client, known, run)),
+            run: Arc::new(SyncRun::new(client, known, run, shared(options.privacy))),
             observer,
         })
     }
@@ -79,8 +82,8 @@ impl NativeSyncRun {
         client: Client,
         observer: CallObserver,
         candidates: &Bound<'_, PyAny>,
-        max_requests: Option<u64>,
-        max_seconds: Option<f64>,
+        (max_requests, max_seconds): (Option<u64>, Option<f64>),
+        privacy: Option<Py<NativePrivacy>>,
     ) -> PyResult<Self> {
         let mut keys = Vec::new();
         for batch in batches(candidates)? {
@@ -96,10 +99,15 @@ impl NativeSyncRun {
                 client,
                 keys,
                 limits(max_requests, max_seconds)?,
+                shared(privacy),
             )),
             observer,
         })
     }
+}
+
+fn shared(privacy: Option<Py<NativePrivacy>>) -> Option<Arc<Privacy>> {
+    privacy.map(|privacy| privacy.get().shared())
 }
 
 fn limits(max_requests: Option<u64>, max_seconds: Option<f64>) -> PyResult<RunLimits> {

@@ -9,6 +9,7 @@ use pyo3::types::PyCapsule;
 use super::arrow::{Batches, schema_capsule, stream};
 use super::convert::errors::to_python;
 use super::convert::{self, items, walked_page};
+use super::privacy::NativePrivacy;
 use super::runtime::run;
 use super::telemetry::CallObserver;
 use crate::core::api::Resource;
@@ -180,18 +181,22 @@ impl NativeWalk {
         schema_capsule(py, schema(self.resource))
     }
 
-    /// The rest of the walk; `read_ahead` reads the first part of it before returning.
+    /// The rest of the walk, without what `privacy` keeps out; `read_ahead` reads the first part of
+    /// it before returning.
+    #[pyo3(signature = (requested_schema, read_ahead, privacy=None))]
     fn arrow_stream<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
         read_ahead: bool,
+        privacy: Option<&NativePrivacy>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let mut batches = Batches::new(
             Arc::clone(&self.walk),
             self.resource,
             Arc::clone(&self.failed),
             self.observer.clone(),
+            privacy.map(NativePrivacy::shared),
         );
         if read_ahead {
             batches.read_ahead(py)?;

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Unpack
 
-    from backread._backread import ArrowStream, Clock, SyncKnown, SyncOptions, SyncRun
+    from backread._backread import (
+        ArrowStream,
+        Clock,
+        NativePrivacy,
+        SyncKnown,
+        SyncOptions,
+        SyncRun,
+    )
     from backread._client.option_kinds import Duration
     from backread.profile import ServiceProfile
 
@@ -317,6 +324,7 @@ class Client(_BaseClient):
         max_requests: int | None = None,
         max_seconds: float | None = None,
         users: ArrowStream | None = None,
+        privacy: NativePrivacy | None = None,
     ) -> SyncRun:
         options: SyncOptions = {
             "mode": mode,
@@ -324,6 +332,7 @@ class Client(_BaseClient):
             "max_requests": max_requests,
             "max_seconds": max_seconds,
             "users": users,
+            "privacy": privacy,
         }
         return self._native.sync_run(known, options)
 
@@ -333,8 +342,9 @@ class Client(_BaseClient):
         *,
         max_requests: int | None = None,
         max_seconds: float | None = None,
+        privacy: NativePrivacy | None = None,
     ) -> SyncRun:
-        return self._native.ask_rows(candidates, max_requests, max_seconds)
+        return self._native.ask_rows(candidates, max_requests, max_seconds, privacy)
 
 
 class AsyncClient(_BaseClient):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found, unused-ignore]
     import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
+    from backread._backread import NativePrivacy
     from backread._client.operations import Walk
     from backread.models import Page, WalkReport
 
@@ -246,10 +247,14 @@ class AsyncListing(_BaseListing[T_co]):
 
 
 class ArrowSource:
-    """A listing during one conversion, which remembers the walk it started and can end it."""
+    """A listing during one conversion, which remembers the walk it started and can end it.
 
-    def __init__(self, listing: _BaseListing[Any]) -> None:
+    Its rows leave out what ``privacy`` says.
+    """
+
+    def __init__(self, listing: _BaseListing[Any], privacy: NativePrivacy | None = None) -> None:
         self._listing = listing
+        self._privacy = privacy
         self._walk: Walk | None = None
         self._stopped = False
 
@@ -258,7 +263,7 @@ class ArrowSource:
         # A cancelled conversion may reach this line after stop() found no walk to end.
         if self._stopped:
             walk.stop()
-        return walk.arrow_stream(requested_schema, True)
+        return walk.arrow_stream(requested_schema, True, self._privacy)
 
     def __arrow_c_schema__(self) -> object:
         return self._listing.__arrow_c_schema__()

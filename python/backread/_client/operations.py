@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from backread._backread import NativeClient
+    from backread._backread import NativeClient, NativePrivacy
     from backread.models import WalkReport
 
 
@@ -20,7 +20,12 @@ class Walk(Protocol):
     def next_ids(self, blocking: bool) -> Any: ...
     def stop(self) -> None: ...
     def take_error(self) -> BaseException | None: ...
-    def arrow_stream(self, requested_schema: object | None, read_ahead: bool) -> object: ...
+    def arrow_stream(
+        self,
+        requested_schema: object | None,
+        read_ahead: bool,
+        privacy: NativePrivacy | None = None,
+    ) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 

@@ -18,6 +18,7 @@ from backread._progress.output import ProgressOutput, State, find_output
 from backread._progress.text import export_parts, sync_parts, walk_parts
 
 if TYPE_CHECKING:
+    from backread._backread import NativePrivacy
     from backread._client.operations import Walk
     from backread.mirror.export.report import ExportProgress
     from backread.mirror.report import SyncProgress
@@ -175,9 +176,14 @@ class _ShownWalk:
     def take_error(self) -> BaseException | None:
         return self._walk.take_error()
 
-    def arrow_stream(self, requested_schema: object | None, read_ahead: bool) -> object:
+    def arrow_stream(
+        self,
+        requested_schema: object | None,
+        read_ahead: bool,
+        privacy: NativePrivacy | None = None,
+    ) -> object:
         self._begin()
-        return self._walk.arrow_stream(requested_schema, read_ahead)
+        return self._walk.arrow_stream(requested_schema, read_ahead, privacy)
 
     def __arrow_c_schema__(self) -> object:
         return self._walk.__arrow_c_schema__()

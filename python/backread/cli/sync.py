@@ -127,6 +127,25 @@ def sync(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the report as one line of JSON.")
     ] = False,
+    pseudonymise: Annotated[
+        Path | None,
+        typer.Option(
+            "--pseudonymise",
+            metavar="FILE",
+            parser=to_read,
+            show_default=False,
+            help="Store names, addresses and references as pseudonyms, by the key in this file.",
+        ),
+    ] = None,
+    drop_bodies: Annotated[
+        bool, typer.Option("--drop-bodies", help="Store no text of messages.")
+    ] = False,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact", help="Blank e-mail addresses, phone and card numbers in messages."
+        ),
+    ] = False,
 ) -> None:
     """Syncs the service into the mirror in FOLDER.
 
@@ -145,7 +164,14 @@ def sync(
         raise UnusableArgumentError("--user cannot be combined with --full")
     retention = None if retention_days is None else retention_days * 86_400
     try:
-        mirror = Mirror(folder, memory_limit=memory_limit, retention=retention)
+        mirror = Mirror(
+            folder,
+            memory_limit=memory_limit,
+            retention=retention,
+            pseudonymise=pseudonymise,
+            drop_bodies=drop_bodies,
+            redact=redact,
+        )
     except ValueError as error:
         raise UnusableArgumentError(f"--memory-limit: {error}") from None
     mode: Mode = "full" if full else "incremental"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from backread._client.columns import Resource
 from backread._client.option_kinds import SECONDS
+from backread._client.privacy import Privacy, loaded
 from backread._files.paths import local_path
 from backread.errors import MirrorError
 from backread.mirror.changes import Changes
@@ -57,13 +58,30 @@ class Mirror:
             timedelta. Each sync first removes those marked longer ago, as `forget` does, and with
             a user all that is theirs. None keeps them. The mirror does not store this: a sync
             without it removes nothing.
+        pseudonymise: A key file. `sync` stores names, addresses and references as pseudonyms, equal
+            for equal values. The file holds 32 random bytes or more, as base64, hexadecimal or raw,
+            and nobody but its owner and their group may read it. The mirror stores the key's
+            fingerprint, and not the key.
+        drop_bodies: `sync` stores no text of messages.
+        redact: `sync` blanks e-mail addresses, phone numbers and card numbers in messages.
+
+    Every sync of a mirror must have the choice of the first one; reading needs none of the three.
+    ``docs/privacy.md`` says what they do not protect.
 
     Raises:
+        ConfigurationError: For a ``pseudonymise`` that is no local path.
         MirrorError: For a folder that is no local path.
         ValueError: For a ``memory_limit`` below 100 MB, or a negative ``retention``.
     """
 
-    __slots__ = ("__weakref__", "_folder", "_memory_limit", "_reader", "_retention")
+    __slots__ = (
+        "__weakref__",
+        "_folder",
+        "_memory_limit",
+        "_privacy",
+        "_reader",
+        "_retention",
+    )
 
     def __init__(
         self,
@@ -71,6 +89,9 @@ class Mirror:
         *,
         memory_limit: int | str | None = None,
         retention: Duration | None = None,
+        pseudonymise: str | os.PathLike[str] | None = None,
+        drop_bodies: bool = False,
+        redact: bool = False,
     ) -> None:
         try:
             self._folder = local_path(folder, NOT_HERE).absolute()
@@ -80,6 +101,7 @@ class Mirror:
         self._retention = SECONDS.check("retention", retention)
         if self._retention is not None and not self._retention >= 0:
             raise ValueError(f"retention must be 0 seconds or more, or None, not {retention}")
+        self._privacy = Privacy.of(pseudonymise, drop_bodies, redact)
         self._reader = SnapshotReader(self._folder)
 
     @property
@@ -151,9 +173,11 @@ class Mirror:
 
         Raises:
             BackreadError: The client's errors, after committing what was fetched.
+            ConfigurationError: The key file is missing, too short, or not private.
             MirrorError: Another sync of the folder is running (with its pid, its start, and its
-                machine if that is another); or the folder contains something else or another
-                service, is damaged or not writable, or was written by a newer backread.
+                machine if that is another); or the folder contains something else, another
+                service, or rows with another choice of ``pseudonymise``, ``drop_bodies`` and
+                ``redact``; or it is damaged or not writable, or was written by a newer backread.
             TypeError: For anything but a `Client`, or an argument of a wrong type.
             ValueError: For another mode, a negative ``max_staleness``, a budget that is not
                 positive, or ``users`` that are empty, negative or given with ``mode="full"``.
@@ -205,6 +229,7 @@ class Mirror:
             publish=publish,
             memory_limit=self._memory_limit,
             retention=self._retention,
+            privacy=loaded(self._privacy),
         )
         if not progress:
             return synchronize(self._folder, client, options)
@@ -545,11 +570,18 @@ class Mirror:
         return hash((Mirror, self._folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _mirror, (self._folder, self._memory_limit, self._retention)
+        return _mirror, (self._folder, self._memory_limit, self._retention, self._privacy)
 
 
-def _mirror(folder: Path, memory_limit: int | None, retention: float | None = None) -> Mirror:
-    return Mirror(folder, memory_limit=memory_limit, retention=retention)
+def _mirror(
+    folder: Path,
+    memory_limit: int | None,
+    retention: float | None = None,
+    privacy: Privacy | None = None,
+) -> Mirror:
+    mirror = Mirror(folder, memory_limit=memory_limit, retention=retention)
+    mirror._privacy = privacy
+    return mirror
 
 
 def _user_ids(users: Iterable[int], mode: Mode) -> tuple[int, ...]:

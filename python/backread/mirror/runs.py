@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from backread._files.json import parse_json
+from backread.errors import BackreadError
 from backread.mirror.engine import from_microseconds, timestamp
 from backread.mirror.known import Known, StoredRows
 from backread.mirror.report import Mode
@@ -41,6 +42,9 @@ MOST_SWEEPING = 0.05
 
 KILLED_LONG_AGO = timedelta(hours=1)
 """A run that was killed sweeps the users again only after this time."""
+
+QUOTE = ', near "'
+"""What precedes the part of an answer that an error quotes."""
 
 DIGEST_KEY = "digest_key"
 
@@ -307,6 +311,10 @@ def _profile(store: Store) -> dict[str, Any] | None:
 def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> None:
     """Records in the run what stopped it, and the cost since the last commit."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # Of an answer that is quoted, only the request is kept: the mirror may hold no names.
+    if isinstance(error, BackreadError) and QUOTE in text:
+        request = str(error).partition(": ")[0]
+        text = f"{type(error).__name__}: {request}: the answer does not have the documented shape"
     with store.transaction():
         store.rows(
             "UPDATE runs SET error = ?, requests = requests + ?, seconds = seconds + ?, "

@@ -233,6 +233,9 @@ PURGE_PENDING = "purge_pending"
 PROFILE = "profile"
 """The key in ``meta`` of the service's profile as JSON; in a snapshot it is a table of one row."""
 
+PRIVACY = "privacy"
+"""The key in ``meta`` of how the rows were made private, as JSON; missing if they are as sent."""
+
 
 def tables() -> dict[str, tuple[Column, ...]]:
     """The columns of each table of the database. No keys or indexes: MERGE prevents duplicates."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from backread.mirror.known import Known, StoredRows
 from backread.mirror.report import Mode
+
+if TYPE_CHECKING:
+    from backread._backread import NativePrivacy
 
 __all__ = ["ArrowTable", "Batch", "Reading", "ReadingProgress", "Source", "UsersReport"]
 
@@ -85,7 +88,7 @@ class Source(Protocol):
     ``_sync_run`` reads the service, given what is known, or only ``users`` (user_id), without a
     sweep over all of them; ``_ask_rows`` fetches rows by id, named by resource, user_id and id.
     Both end early, without an error, once ``max_requests`` are sent, retries included, or
-    ``max_seconds`` have passed.
+    ``max_seconds`` have passed; their rows leave out what ``privacy`` says.
     """
 
     @property
@@ -101,6 +104,7 @@ class Source(Protocol):
         max_requests: int | None = None,
         max_seconds: float | None = None,
         users: StoredRows | None = None,
+        privacy: NativePrivacy | None = None,
     ) -> Reading: ...
     def _ask_rows(
         self,
@@ -108,4 +112,5 @@ class Source(Protocol):
         *,
         max_requests: int | None = None,
         max_seconds: float | None = None,
+        privacy: NativePrivacy | None = None,
     ) -> Reading: ...

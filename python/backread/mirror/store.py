@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backread.mirror.database import make_log
 from backread.mirror.engine import from_microseconds, rows_of, timestamp, transaction
+from backread.mirror.schema import PRIVACY
 from backread.mirror.service import Service
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Store:
 
     def __init__(self, folder: Path, connection: DuckDBPyConnection) -> None:
         self.folder = folder
+        self.privacy: str | None = None
+        """What this sync stores of its `Choice` with the first rows."""
         self.connection = connection
         self._stored_service: Service | None = None
         self._registered: dict[str, _Registered] = {}
@@ -125,8 +128,10 @@ class Store:
         return None if base_url is None or vendor is None else Service(base_url, vendor)
 
     def set_service(self, service: Service) -> None:
-        """Stores which service the mirror holds."""
+        """Stores which service the mirror holds, and how its rows are made private."""
         if self._stored_service != service:
             self.set_meta("base_url", service.base_url)
             self.set_meta("vendor", service.vendor)
+            if self.privacy is not None:
+                self.set_meta(PRIVACY, self.privacy)
             self._stored_service = service

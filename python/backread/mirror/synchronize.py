@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from backread._files.access import RefusedFileError, make_folder
 from backread._files.paths import is_utf8, shown
@@ -34,8 +35,13 @@ from backread.mirror.runs import (
     never_finished,
     record_error,
 )
-from backread.mirror.schema import PROFILE
-from backread.mirror.service import Service, refuse_other_service, service_of
+from backread.mirror.schema import PRIVACY, PROFILE
+from backread.mirror.service import (
+    Service,
+    refuse_other_privacy,
+    refuse_other_service,
+    service_of,
+)
 from backread.mirror.source import Reading, ReadingProgress, Source
 from backread.mirror.store import Store
 from backread.mirror.unfinished_run import (
@@ -43,6 +49,10 @@ from backread.mirror.unfinished_run import (
     forget_unfinished_run,
     write_unfinished_run,
 )
+
+if TYPE_CHECKING:
+    from backread._backread import NativePrivacy
+    from backread._client.privacy import LoadedPrivacy
 
 __all__ = ["OnProgress", "Options", "synchronize"]
 
@@ -73,6 +83,12 @@ class Options:
     publish: bool = True
     memory_limit: int | None = None
     retention: float | None = None
+    privacy: LoadedPrivacy | None = None
+
+    @property
+    def native_privacy(self) -> NativePrivacy | None:
+        """The privacy for the core."""
+        return None if self.privacy is None else self.privacy.native
 
 
 def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
@@ -83,13 +99,18 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
         with named_errors(folder):
             refuse_foreign(folder)
             held.enter_context(writer_lock(folder))
+            choice = None if options.privacy is None else options.privacy.choice
 
             def prepare(store: Store) -> None:
                 refuse_other_service(folder, store.service(), service_of(source), options.moved)
+                # Before the first rows, nothing is stored that another choice would have changed.
+                if store.service() is not None:
+                    refuse_other_privacy(folder, store.meta(PRIVACY), choice)
                 if options.retention is not None:
                     remove_expired(store, options.retention)
 
             store = held.enter_context(open_store(folder, options.memory_limit, prepare))
+            store.privacy = None if choice is None else choice.to_json()
             if options.publish:
                 _publish_earlier(store)
             if options.profile is not None:
@@ -206,6 +227,7 @@ class _Sync:
             max_requests=self._options.max_requests,
             max_seconds=self._options.max_seconds,
             users=users,
+            privacy=self._options.native_privacy,
         )
 
     def _ask(self, source: Source) -> bool:
@@ -218,6 +240,7 @@ class _Sync:
             candidates,
             max_requests=None if requests is None else requests - self._sent(),
             max_seconds=None if seconds is None else seconds - (monotonic() - self._began),
+            privacy=self._options.native_privacy,
         )
         return self._read(reading, service_of(source), "checking")
 

@@ -9,6 +9,7 @@ use crate::core::api::Resource;
 use crate::core::arrow::columns::{MESSAGES, MessageColumns, USERS, UserColumns, columns_failure};
 use crate::core::error::Error;
 use crate::core::prefetch::{Gather, Prefetch, gathered};
+use crate::core::privacy::Privacy;
 use crate::core::walk::{Walk, WalkedPage};
 
 // Pages are combined up to this many rows, so that readers get no tiny batches.
@@ -24,9 +25,13 @@ pub fn schema(resource: Resource) -> SchemaRef {
     }
 }
 
-/// The batches of a walk, prefetched by one.
-pub fn batches(walk: Arc<Walk>, resource: Resource) -> Prefetch<RecordBatch> {
-    gathered(Pages(walk), Columns::new(resource), None)
+/// The batches of a walk, prefetched by one, without what `privacy` keeps out.
+pub fn batches(
+    walk: Arc<Walk>,
+    resource: Resource,
+    privacy: Option<Arc<Privacy>>,
+) -> Prefetch<RecordBatch> {
+    gathered(Pages(walk), Columns::new(resource, privacy), None)
 }
 
 /// A walk as the stream of its pages.
@@ -40,6 +45,7 @@ impl AsRef<Prefetch<WalkedPage>> for Pages {
 
 struct Columns {
     of: ColumnsOf,
+    privacy: Option<Arc<Privacy>>,
     rows: usize,
     bytes: usize,
 }
@@ -50,12 +56,13 @@ enum ColumnsOf {
 }
 
 impl Columns {
-    fn new(resource: Resource) -> Self {
+    fn new(resource: Resource, privacy: Option<Arc<Privacy>>) -> Self {
         Self {
             of: match resource {
                 Resource::Users => ColumnsOf::Users(Box::default()),
                 Resource::Messages => ColumnsOf::Messages(Box::default()),
             },
+            privacy,
             rows: 0,
             bytes: 0,
         }
@@ -76,11 +83,12 @@ impl Gather<WalkedPage> for Columns {
     fn take(&mut self, page: WalkedPage) -> Result<(), Error> {
         // The report counts and names rows that cannot become records.
         let rows = page.rows.iter().filter(|row| row.unreadable.is_none());
+        let privacy = self.privacy.as_deref();
         for row in rows {
             match &mut self.of {
-                ColumnsOf::Users(users) => users.append_row(row),
+                ColumnsOf::Users(users) => users.append_row(row, privacy),
                 ColumnsOf::Messages(messages) => {
-                    messages.append_row(page.user_id.unwrap_or_default(), row)
+                    messages.append_row(page.user_id.unwrap_or_default(), row, privacy)
                 }
             }
             .map_err(|fault| page.sent.misfit(fault))?;

@@ -19,6 +19,7 @@ use crate::core::decode::page::{Row, Unreadable};
 use crate::core::error::Error;
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, requestable_id};
 use crate::core::prefetch::Gather;
+use crate::core::privacy::Privacy;
 use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 
@@ -54,6 +55,7 @@ pub struct Batch {
 pub struct Batches {
     client: Client,
     counters: Arc<ProgressCounters>,
+    privacy: Option<Arc<Privacy>>,
     pending: Pending,
     /// Rows and responses in the batches emitted so far.
     emitted_rows: u64,
@@ -61,10 +63,15 @@ pub struct Batches {
 }
 
 impl Batches {
-    pub fn new(client: Client, counters: Arc<ProgressCounters>) -> Self {
+    pub fn new(
+        client: Client,
+        counters: Arc<ProgressCounters>,
+        privacy: Option<Arc<Privacy>>,
+    ) -> Self {
         Self {
             client,
             counters,
+            privacy,
             pending: Pending::default(),
             emitted_rows: 0,
             emitted_responses: 0,
@@ -78,7 +85,7 @@ impl Gather<Event> for Batches {
     fn take(&mut self, event: Event) -> Result<(), Error> {
         let (sent, now) = (self.client.sent(), self.client.clock().now());
         self.counters.sample(sent, now);
-        self.pending.take(event);
+        self.pending.take(event, self.privacy.as_deref());
         Ok(())
     }
 
@@ -120,15 +127,15 @@ struct Pending {
 }
 
 impl Pending {
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: Event, privacy: Option<&Privacy>) {
         match event {
             Event::Users(page) => {
                 for row in &page.rows {
-                    self.take_user(row);
+                    self.take_user(row, privacy);
                 }
                 self.close(page);
             }
-            Event::Messages(page) => self.take_messages(page),
+            Event::Messages(page) => self.take_messages(page, privacy),
             Event::UsersEnded(report) => {
                 self.cursors.remove(&None);
                 self.users_report = Some(report);
@@ -137,7 +144,7 @@ impl Pending {
                 // A response without rows was not counted before.
                 self.responses += u64::from(row.state.rows == 0 || row.unchanged);
                 if let Some(last_rows) = last_rows {
-                    self.take_messages(last_rows);
+                    self.take_messages(last_rows, privacy);
                 }
                 // A run that ends with an error resumes within a list that was given up.
                 if row.state.kind != Kind::Unread {
@@ -150,8 +157,10 @@ impl Pending {
             Event::RowFound { user_id, row } => {
                 self.responses += 1;
                 match row.resource() {
-                    Resource::Users => self.take_user(&row),
-                    Resource::Messages => self.take_message(user_id.unwrap_or_default(), &row),
+                    Resource::Users => self.take_user(&row, privacy),
+                    Resource::Messages => {
+                        self.take_message(user_id.unwrap_or_default(), &row, privacy);
+                    }
                 }
             }
             Event::RowGone(key) => {
@@ -162,15 +171,15 @@ impl Pending {
         }
     }
 
-    fn take_messages(&mut self, page: Rows) {
+    fn take_messages(&mut self, page: Rows, privacy: Option<&Privacy>) {
         for row in &page.rows {
             // Messages always come with their user.
-            self.take_message(page.user_id.unwrap_or_default(), row);
+            self.take_message(page.user_id.unwrap_or_default(), row, privacy);
         }
         self.close(page);
     }
 
-    fn take_user(&mut self, row: &Row) {
+    fn take_user(&mut self, row: &Row, privacy: Option<&Privacy>) {
         if let (Some(user_id), None) = (row.id, requestable_id(row)) {
             let mut report = WalkReport::not_read_yet();
             report.doubt("a negative user id cannot be requested".to_owned());
@@ -183,15 +192,15 @@ impl Pending {
             });
         }
         if self.counts(row) {
-            let appended = self.users.append_row(row);
-            self.reject(row, row.id, appended);
+            let appended = self.users.append_row(row, privacy);
+            self.reject(row, row.id, appended, privacy);
         }
     }
 
-    fn take_message(&mut self, user_id: i64, row: &Row) {
+    fn take_message(&mut self, user_id: i64, row: &Row, privacy: Option<&Privacy>) {
         if self.counts(row) {
-            let appended = self.messages.append_row(user_id, row);
-            self.reject(row, Some(user_id), appended);
+            let appended = self.messages.append_row(user_id, row, privacy);
+            self.reject(row, Some(user_id), appended, privacy);
         }
     }
 
@@ -212,10 +221,25 @@ impl Pending {
     }
 
     /// Stores a row that is no record with the rejects.
-    fn reject(&mut self, row: &Row, user_id: Option<i64>, appended: Result<(), Fault>) {
-        if let Err(Fault { path, reason, .. }) = appended {
-            let reason = format!("{path}: {reason}");
-            self.rejects.append(row, user_id, &reason);
+    fn reject(
+        &mut self,
+        row: &Row,
+        user_id: Option<i64>,
+        appended: Result<(), Fault>,
+        privacy: Option<&Privacy>,
+    ) {
+        let Err(Fault { path, reason, .. }) = appended else {
+            return;
+        };
+        match privacy {
+            None => {
+                let reason = format!("{path}: {reason}");
+                self.rejects.append(row, user_id, row.json(), &reason);
+            }
+            Some(privacy) => {
+                let (json, reason) = privacy.reject(row);
+                self.rejects.append(row, user_id, &json, &reason);
+            }
         }
     }
 

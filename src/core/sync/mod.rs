@@ -35,6 +35,7 @@ use super::budget::RunBudget;
 use super::client::Client;
 use super::error::Error;
 use super::prefetch::{Prefetch, gathered};
+use super::privacy::Privacy;
 use super::timestamp::Timestamp;
 
 /// A batch is emitted when its first row is this old.
@@ -82,8 +83,14 @@ pub struct SyncRun {
 }
 
 impl SyncRun {
-    /// Reads all users, or those given, and their messages unless their lists are done.
-    pub fn new(client: Client, known: Known, options: RunOptions) -> Self {
+    /// Reads all users, or those given, and their messages unless their lists are done; the rows
+    /// leave out what `privacy` says.
+    pub fn new(
+        client: Client,
+        known: Known,
+        options: RunOptions,
+        privacy: Option<Arc<Privacy>>,
+    ) -> Self {
         let client = client.counted().patient();
         let budget = options.limits.start(&client);
         let counters = Arc::new(ProgressCounters::default());
@@ -103,16 +110,21 @@ impl SyncRun {
         let (reader, run) = (client.clone(), Arc::clone(&budget));
         let shared = Arc::clone(&counters);
         let events = Prefetch::new(move |outlet| read_all(reader, run, plan, shared, outlet));
-        Self::of(client, events, counters, budget)
+        Self::of(client, events, counters, budget, privacy)
     }
 
     /// Fetches these rows one by one.
-    pub fn fetch(client: Client, keys: Vec<RowKey>, limits: RunLimits) -> Self {
+    pub fn fetch(
+        client: Client,
+        keys: Vec<RowKey>,
+        limits: RunLimits,
+        privacy: Option<Arc<Privacy>>,
+    ) -> Self {
         let client = client.counted().patient();
         let budget = limits.start(&client);
         let (reader, run) = (client.clone(), Arc::clone(&budget));
         let events = Prefetch::new(move |outlet| fetch_rows(reader, run, keys, outlet));
-        Self::of(client, events, Arc::default(), budget)
+        Self::of(client, events, Arc::default(), budget, privacy)
     }
 
     fn of(
@@ -120,8 +132,9 @@ impl SyncRun {
         events: Prefetch<Event>,
         counters: Arc<ProgressCounters>,
         budget: Arc<RunBudget>,
+        privacy: Option<Arc<Privacy>>,
     ) -> Self {
-        let batches = Batches::new(client.clone(), Arc::clone(&counters));
+        let batches = Batches::new(client.clone(), Arc::clone(&counters), privacy);
         Self {
             batches: gathered(events, batches, Some(BATCH_AGE)),
             down_before: client.outage_time(),

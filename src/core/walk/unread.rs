@@ -59,7 +59,8 @@ impl UnreadLists {
         if !again && self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_IN_A_ROW {
             return Err(error);
         }
-        let reason = format!("it could not be read: {error}");
+        // Reasons are stored and shown, and the error may quote the answer.
+        let reason = format!("it could not be read: {}", error.without_content());
         *self.last_given_up() = Some(error);
         Ok(reason)
     }

@@ -15,6 +15,7 @@ use crate::core::decode::json::{self, Fault};
 use crate::core::decode::model;
 use crate::core::decode::page::Row;
 use crate::core::decode::rows::{self, Extra, Form, Kind, kind};
+use crate::core::privacy::Privacy;
 use crate::core::schema::schema;
 
 table! {
@@ -41,11 +42,13 @@ impl UserColumns {
         self.user.append(&(), user);
     }
 
-    /// Appends a user from its page; fails if the row cannot become a record.
-    pub fn append_row(&mut self, row: &Row) -> Result<(), Fault> {
-        match row.scanned_user() {
-            Some((page, user)) => self.user.append(page, user),
-            None => self.user.append(&(), &row.user()?),
+    /// Appends a user from its page, without what `privacy` keeps out; fails if the row cannot
+    /// become a record.
+    pub fn append_row(&mut self, row: &Row, privacy: Option<&Privacy>) -> Result<(), Fault> {
+        match (privacy, row.scanned_user()) {
+            (Some(privacy), _) => self.append(&privacy.user(row)?),
+            (None, Some((page, user))) => self.user.append(page, user),
+            (None, None) => self.append(&row.user()?),
         }
         Ok(())
     }
@@ -57,14 +60,21 @@ impl MessageColumns {
         self.message.append(&(), message);
     }
 
-    /// Appends a message from its page; fails if the row cannot become a record.
-    pub fn append_row(&mut self, user_id: i64, row: &Row) -> Result<(), Fault> {
-        match row.scanned_message() {
-            Some((page, message)) => {
+    /// Appends a message from its page, without what `privacy` keeps out; fails if the row cannot
+    /// become a record.
+    pub fn append_row(
+        &mut self,
+        user_id: i64,
+        row: &Row,
+        privacy: Option<&Privacy>,
+    ) -> Result<(), Fault> {
+        match (privacy, row.scanned_message()) {
+            (Some(privacy), _) => self.append(user_id, &privacy.message(row)?),
+            (None, Some((page, message))) => {
                 self.user_id.append_value(user_id);
                 self.message.append(page, message);
             }
-            None => self.append(user_id, &row.message()?),
+            (None, None) => self.append(user_id, &row.message()?),
         }
         Ok(())
     }
@@ -271,12 +281,12 @@ mod tests {
             };
             for row in rows(Resource::Users).filter(|row| row.unreadable.is_none()) {
                 scanned[0] += usize::from(row.scanned_user().is_some());
-                users.append_row(&row).unwrap();
+                users.append_row(&row, None).unwrap();
                 users_read.append(&row.user().unwrap());
             }
             for row in rows(Resource::Messages).filter(|row| row.unreadable.is_none()) {
                 scanned[1] += usize::from(row.scanned_message().is_some());
-                messages.append_row(42, &row).unwrap();
+                messages.append_row(42, &row, None).unwrap();
                 messages_read.append(42, &row.message().unwrap());
             }
         }

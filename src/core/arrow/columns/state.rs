@@ -28,12 +28,13 @@ table! {
 }
 
 impl RejectColumns {
-    /// `user_id` is the user whose list had the row, or the user itself.
-    pub fn append(&mut self, row: &Row, user_id: Option<i64>, reason: &str) {
+    /// `user_id` is the user whose list had the row, or the user itself; `json` is the row's, or
+    /// what may be stored of it.
+    pub fn append(&mut self, row: &Row, user_id: Option<i64>, json: &str, reason: &str) {
         self.resource.append_value(row.resource().key());
         self.user_id.append_option(user_id);
         self.id.append_option(row.id);
-        self.json.append_value(row.json());
+        self.json.append_value(json);
         self.reason.append_value(reason);
         append_instant(&mut self.seen_at, Some(Timestamp::now()));
     }

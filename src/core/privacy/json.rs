@@ -1,0 +1,95 @@
+//! JSON whose fields are not documented, so that any value in it may be about a person.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::pseudonyms::{Pseudonyms, What};
+use super::redaction::redact;
+
+/// The longest name that is taken for one of a field.
+const LONGEST_NAME: usize = 64;
+
+/// Whether a member's name is one that a program gives, and no data.
+pub fn is_plain_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    name.len() <= LONGEST_NAME
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(plain)
+}
+
+/// The JSON with a pseudonym for each text and number, since a number may be one of a phone. Names
+/// of members inside become pseudonyms too; `null`, `true` and `false` stay.
+pub fn pseudonymised(json: &str, pseudonyms: &Pseudonyms) -> String {
+    changed(json, &|value| pseudonymised_value(value, pseudonyms))
+}
+
+/// The same for a whole record, whose own fields keep plain names.
+pub fn pseudonymised_record(json: &str, pseudonyms: &Pseudonyms) -> String {
+    let Ok(record) = serde_json::from_str::<Map<String, Value>>(json) else {
+        return pseudonymised(json, pseudonyms);
+    };
+    let fields = record.into_iter().map(|(name, value)| {
+        let name = match is_plain_name(&name) {
+            true => name,
+            false => pseudonyms.of(What::Field, &name),
+        };
+        let value = deeply(value, &|inner| pseudonymised_value(inner, pseudonyms));
+        (name, value)
+    });
+    Value::Object(fields.collect()).to_string()
+}
+
+/// The JSON with each text and number redacted, as bodies are.
+pub fn redacted(json: &str) -> String {
+    changed(json, &|value| match value {
+        Value::String(text) => match redact(&text) {
+            Cow::Owned(redacted) => Value::String(redacted),
+            Cow::Borrowed(_) => Value::String(text),
+        },
+        Value::Number(number) => match redact(&number.to_string()) {
+            Cow::Owned(redacted) => Value::String(redacted),
+            Cow::Borrowed(_) => Value::Number(number),
+        },
+        Value::Object(members) => {
+            let named = |(name, value): (String, Value)| (redact(&name).into_owned(), value);
+            Value::Object(members.into_iter().map(named).collect())
+        }
+        other => other,
+    })
+}
+
+fn pseudonymised_value(value: Value, pseudonyms: &Pseudonyms) -> Value {
+    match value {
+        Value::String(text) => Value::String(pseudonyms.of(What::Extra, &text)),
+        Value::Number(number) => Value::String(pseudonyms.of(What::Extra, &number.to_string())),
+        Value::Object(members) => {
+            let named = |(name, value): (String, Value)| (pseudonyms.of(What::Field, &name), value);
+            Value::Object(members.into_iter().map(named).collect())
+        }
+        other => other,
+    }
+}
+
+/// The JSON with each value changed, from the innermost; `null` if it cannot be read.
+fn changed(json: &str, change: &impl Fn(Value) -> Value) -> String {
+    let read = serde_json::from_str(json).unwrap_or(Value::Null);
+    deeply(read, change).to_string()
+}
+
+// The parser bounds the depth.
+fn deeply(value: Value, change: &impl Fn(Value) -> Value) -> Value {
+    change(match value {
+        Value::Array(items) => {
+            let items = items.into_iter().map(|item| deeply(item, change));
+            Value::Array(items.collect())
+        }
+        Value::Object(members) => {
+            let members = members
+                .into_iter()
+                .map(|(name, value)| (name, deeply(value, change)));
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+        plain => plain,
+    })
+}

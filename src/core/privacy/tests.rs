@@ -1,0 +1,189 @@
+//! What is left of a row.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::core::schema::{Kind, Object};
+
+const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
+
+fn row(json: &Value, resource: Resource) -> Row {
+    Row::alone(Arc::new(json.to_string()), resource).unwrap()
+}
+
+/// An object with every documented field, and one that is not.
+fn object(of: Object) -> Value {
+    let field = |kind: Kind, name: &str| match kind {
+        Kind::Id | Kind::Integer => json!(7),
+        Kind::Text | Kind::Label => json!(format!("private {name}")),
+        Kind::Category => json!("user"),
+        Kind::Boolean => json!(true),
+        Kind::Timestamp => json!("2026-01-02T03:04:05.678Z"),
+        Kind::Attributes => json!([object(Object::UserAttribute), "private stray"]),
+        Kind::Sender => object(Object::Sender),
+    };
+    let fields = of.fields().iter();
+    let mut members: serde_json::Map<String, Value> = fields
+        .map(|each| (each.name.to_owned(), field(each.kind, each.name)))
+        .collect();
+    members.insert(
+        "mood".to_owned(),
+        json!({"private": ["private", 491701234567_u64, true]}),
+    );
+    members.insert("private name".to_owned(), json!("private"));
+    Value::Object(members)
+}
+
+fn privacy() -> Privacy {
+    Privacy::new(Some(KEY), false, false)
+}
+
+#[test]
+fn no_text_of_a_person_is_left_but_the_body_and_the_names_of_attributes() {
+    let privacy = privacy();
+    let user = row(&object(Object::User), Resource::Users);
+    let told = format!("{:?}", privacy.user(&user).unwrap());
+    assert_eq!(told.matches("private").count(), 1, "{told}");
+    assert!(told.contains("private name"), "{told}");
+    assert!(!told.contains("491701234567"), "{told}");
+    let mut message = object(Object::Message);
+    for sender_type in ["user", "operator", "bot"] {
+        message["sender_type"] = json!(sender_type);
+        let message = row(&message, Resource::Messages);
+        let told = format!("{:?}", privacy.message(&message).unwrap());
+        assert_eq!(told.matches("private").count(), 1, "{told}");
+        assert!(told.contains("private body"), "{told}");
+    }
+}
+
+#[test]
+fn equal_values_have_equal_pseudonyms() {
+    let privacy = privacy();
+    let user = row(&object(Object::User), Resource::Users);
+    let user = privacy.user(&user).unwrap();
+    let message = json!({
+        "id": 1, "sender_type": "user", "sender": {"id": 7, "name": "private name", "email": "private email"},
+    });
+    let message = row(&message, Resource::Messages);
+    let sender = privacy.message(&message).unwrap().sender.unwrap();
+    assert_eq!((&user.name, &user.email), (&sender.name, &sender.email));
+    assert_ne!(user.name, user.email);
+    let name = user.name.unwrap();
+    assert!(name.starts_with("name-") && name.len() == 37, "{name}");
+    let other = Privacy::new(
+        Some(b"another key of another mirror ..".as_slice()),
+        false,
+        false,
+    );
+    let again = row(&object(Object::User), Resource::Users);
+    assert_ne!(other.user(&again).unwrap().name.unwrap(), name);
+}
+
+#[test]
+fn null_stays_null_and_empty_stays_empty() {
+    let user = json!({"id": 1, "name": null, "email": "", "user_attributes": [], "last_url": ""});
+    let user = row(&user, Resource::Users);
+    let user = privacy().user(&user).unwrap();
+    assert_eq!(
+        (user.name, user.email.as_deref(), user.last_url.as_deref()),
+        (None, Some(""), Some(""))
+    );
+    assert_eq!(user.user_attributes.map(|list| list.len()), Some(0));
+}
+
+#[test]
+fn of_an_address_only_the_host_is_kept() {
+    let pseudonyms = Pseudonyms::new(KEY);
+    let page = pseudonyms.page("https://jane:pw@Shop.example:8443/users/jane?mail=j@x.example#me");
+    assert!(
+        page.starts_with("https://shop.example:8443/page-"),
+        "{page}"
+    );
+    assert_eq!(
+        page,
+        pseudonyms.page("https://shop.example:8443/users/jane")
+    );
+    assert_eq!(
+        pseudonyms.page("http://shop.example/?q=jane"),
+        "http://shop.example/"
+    );
+    for odd in [
+        "mailto:jane@x.example",
+        "/users/jane",
+        "jane",
+        "file:///home/jane",
+    ] {
+        assert!(pseudonyms.page(odd).starts_with("url-"), "{odd}");
+    }
+}
+
+#[test]
+fn bodies_are_dropped_wherever_they_are() {
+    let privacy = Privacy::new(None, true, false);
+    for body in [json!("private"), json!(["private"]), Value::Null] {
+        let message = json!({"id": 1, "body": body, "body_html": "<p>private</p>"});
+        let message = row(&message, Resource::Messages);
+        let told = format!("{:?}", privacy.message(&message).unwrap());
+        assert!(!told.contains("private"), "{told}");
+    }
+}
+
+#[test]
+fn bodies_are_redacted_wherever_they_are() {
+    let privacy = Privacy::new(None, false, true);
+    for (field, body) in [
+        ("body", json!("write to jane@example.com")),
+        ("body", json!(["write to jane@example.com"])),
+        ("body", json!(4111111111111111_u64)),
+        (
+            "body_html",
+            json!({"p": "call +49 170 1234567", "jane@example.com": 1}),
+        ),
+    ] {
+        let message = row(&json!({"id": 1, field: body}), Resource::Messages);
+        let told = format!("{:?}", privacy.message(&message).unwrap());
+        assert!(
+            !told.contains("jane") && !told.contains("1234567") && !told.contains("4111"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn rejects_say_nothing_either() {
+    let page = |rows: &str| {
+        let json = format!(r#"{{"limit":9,"offset":0,"total":3,"messages":[{rows}]}}"#);
+        let text = crate::core::decode::json::Text::repair(json.into());
+        crate::core::decode::page::Page::read(text, Resource::Messages).unwrap()
+    };
+    let page = page(
+        r#""private jane@example.com",{"id":"private","body":"jane@example.com"},{"sender":"jane@example.com"}"#,
+    );
+    for (privacy, of_all) in [
+        (Privacy::new(Some(KEY), false, false), true),
+        (Privacy::new(None, true, false), true),
+        (Privacy::new(None, false, true), false),
+    ] {
+        assert_eq!(page.rows.len(), 3);
+        for row in &page.rows {
+            let (json, reason) = privacy.reject(row);
+            assert!(
+                !json.contains("jane") && !reason.contains("jane"),
+                "{json} {reason}"
+            );
+            assert!(!of_all || !json.contains("private"), "{json}");
+            assert!(!reason.contains("private"), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn its_debug_form_has_no_key() {
+    let told = format!("{:?}", privacy());
+    assert_eq!(
+        told,
+        "Privacy { pseudonymise: true, drop_bodies: false, redact: false }"
+    );
+}

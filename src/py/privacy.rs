@@ -1,0 +1,26 @@
+//! What is replaced in rows before they are stored, as Python passes it.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use crate::core::privacy::Privacy;
+
+/// Holds the key and shows it to nobody: it has no attributes, and does not pickle.
+#[pyclass(frozen, module = "backread._backread")]
+pub struct NativePrivacy(Arc<Privacy>);
+
+impl NativePrivacy {
+    pub fn shared(&self) -> Arc<Privacy> {
+        Arc::clone(&self.0)
+    }
+}
+
+#[pymethods]
+impl NativePrivacy {
+    #[new]
+    fn new(key: Option<PyBackedBytes>, drop_bodies: bool, redact: bool) -> Self {
+        Self(Arc::new(Privacy::new(key.as_deref(), drop_bodies, redact)))
+    }
+}
