@@ -59,6 +59,19 @@ class Choice:
             }
         )
 
+    @classmethod
+    def from_json(cls, text: str) -> Choice:
+        """The choice that `to_json` wrote; ValueError for anything else."""
+        document = parse_json(text)
+        try:
+            key, switches = document["key"], (document["drop_bodies"], document["redact"])
+            rules = document["rules"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a choice: {error}") from None
+        if not (key is None or isinstance(key, str)) or type(rules) is not int:
+            raise ValueError("not a choice: a value has the wrong type")
+        return cls(key, bool(switches[0]), bool(switches[1]), rules)
+
     def in_words(self) -> str:
         """The arguments that make this choice."""
         parts = [
@@ -156,14 +169,8 @@ def why_refused(stored: str | None, given: Choice | None, remedy: str) -> str | 
             f"{remedy}"
         )
     try:
-        document = parse_json(stored)
-        held = Choice(
-            key=document["key"],
-            drop_bodies=bool(document["drop_bodies"]),
-            redact=bool(document["redact"]),
-            rules=int(document["rules"]),
-        )
-    except (ValueError, KeyError, TypeError):
+        held = Choice.from_json(stored)
+    except ValueError:
         return f"does not say how its rows were made private; {remedy}"
     if held.rules > RULES:
         return "was made private by the rules of a newer backread; upgrade backread"

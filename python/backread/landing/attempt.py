@@ -12,8 +12,10 @@ from uuid import uuid4
 
 from backread._client.client import Client
 from backread._client.listing import ArrowSource
+from backread._client.privacy import Privacy, loaded
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
+from backread.landing.choice import refuse_other_choice
 from backread.landing.run import run_folder, shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport
@@ -29,7 +31,9 @@ class Landed:
     """A shard that was read to its end; the worker sends it to the process that commits.
 
     ``file`` is relative to the folder, ``rows`` and ``size`` (bytes) are those of the file, and
-    ``report`` is that of the shard's listing. Pickles; use `to_json` for text-only transports.
+    ``report`` is that of the shard's listing. ``privacy`` is the choice of ``pseudonymise``,
+    ``drop_bodies`` and ``redact`` as JSON, with the key's fingerprint; None without one. Pickles;
+    use `to_json` for text-only transports.
     """
 
     run_id: str
@@ -38,6 +42,7 @@ class Landed:
     rows: int
     size: int
     report: WalkReport
+    privacy: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """This as a dict of JSON values, for `from_dict`."""
@@ -73,6 +78,9 @@ def land(
     strict: bool = False,
     secret_file: str | os.PathLike[str] | None = None,
     on_progress: Callable[[int], object] | None = None,
+    pseudonymise: str | os.PathLike[str] | None = None,
+    drop_bodies: bool = False,
+    redact: bool = False,
 ) -> Landed:
     """Reads the shard into a new file, in bounded memory.
 
@@ -86,16 +94,23 @@ def land(
         strict: Raises `IncompleteError` if nothing was proved.
         secret_file: A file with the API secret.
         on_progress: Called with the number of rows written so far; an exception ends the reading.
+        pseudonymise: As for `backread.Mirror`, like ``drop_bodies`` and ``redact``. All shards of a
+            run, and all runs of a folder, must have the same choice.
 
     Returns:
         The new file and what the shard's listing proved, for `commit`.
 
     Raises:
         BackreadError: The errors of `Shard.read`.
-        LandingError: The folder cannot be written.
+        ConfigurationError: The key file is missing, too short, or not private.
+        LandingError: The folder cannot be written, or has runs with another choice of
+            ``pseudonymise``, ``drop_bodies`` and ``redact``.
     """
     check_kind("shard", shard, Shard, "an item of plan()")
+    privacy = loaded(Privacy.of(pseudonymise, drop_bodies, redact))
+    choice = None if privacy is None else privacy.choice
     storage = Storage(folder)
+    refuse_other_choice(storage, choice)
     parquet = require("pyarrow.parquet")
     readers = require("pyarrow").RecordBatchReader
     listing = shard.read(client, strict=strict, secret_file=secret_file)
@@ -117,6 +132,7 @@ def land(
         return rows
 
     with storage.named(name, "written"), storage.fresh(name) as path:
-        rows = ArrowSource(listing).read(write)
+        rows = ArrowSource(listing, None if privacy is None else privacy.native).read(write)
     size = storage.size(name) or 0
-    return Landed(shard.plan_id, shard.index, name, rows, size, listing.report)
+    chosen = None if choice is None else choice.to_json()
+    return Landed(shard.plan_id, shard.index, name, rows, size, listing.report, chosen)

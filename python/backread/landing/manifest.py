@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from backread._client.privacy import Choice
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread._files.json import parse_json
 from backread.errors import LandingError
 from backread.landing.attempt import Landed, is_attempt
+from backread.landing.choice import (
+    MANIFESTS,
+    manifest_name,
+    manifest_numbers,
+    refuse_other_choice,
+)
 from backread.landing.run import load_plan, shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport
@@ -22,8 +28,6 @@ from backread.sharding.shard import Resource
 __all__ = ["Committed", "commit", "dataset", "runs", "write_again"]
 
 FORMAT = 1
-MANIFESTS = "manifests"
-MANIFEST = re.compile(r"(\d{8})\.json", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Committed:
 
     ``number`` counts the commits of the folder from 1; ``files`` are relative to the folder, in the
     order of the shards; ``rows`` is their total; ``report`` says what the shards prove together;
-    ``committed_at`` is UTC.
+    ``committed_at`` is UTC; ``privacy`` is that of the `Landed` shards.
     """
 
     number: int
@@ -42,6 +46,7 @@ class Committed:
     rows: int
     report: WalkReport
     committed_at: datetime
+    privacy: str | None = None
 
 
 def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
@@ -59,8 +64,9 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
         The committed run.
 
     Raises:
-        LandingError: A shard or a file is missing, a file's size differs, or the folder cannot be
-            read or written.
+        LandingError: A shard or a file is missing, a file's size differs, shards were landed with
+            different choices of privacy or with another one than the folder's runs, or the folder
+            cannot be read or written.
     """
     storage = Storage(folder)
     plan = load_plan(folder, run_id)
@@ -89,6 +95,7 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
                 f"the run {run_id} cannot be committed: {each.file} is missing or has another "
                 f"size; land shard {each.shard} again"
             )
+    choice = _choice(run_id, ordered)
     report = join_reports(plan, [each.report for each in ordered])
     storage.make_folder(MANIFESTS)
     for name in (MANIFESTS, *(shard_folder(run_id, shard.index) for shard in plan)):
@@ -98,6 +105,7 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
         for earlier in done:
             if earlier.run_id == run_id:
                 return earlier
+        refuse_other_choice(storage, choice)
         committed = Committed(
             number=1 + max((earlier.number for earlier in done), default=0),
             run_id=run_id,
@@ -106,8 +114,9 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
             rows=sum(each.rows for each in ordered),
             report=report,
             committed_at=datetime.now(UTC),
+            privacy=None if choice is None else choice.to_json(),
         )
-        if storage.create(f"{MANIFESTS}/{committed.number:08}.json", _written(committed)):
+        if storage.create(manifest_name(committed.number), _written(committed)):
             return committed
 
 
@@ -122,9 +131,7 @@ def runs(folder: Folder, *, after: int = 0) -> list[Committed]:
         LandingError: A manifest is damaged.
     """
     storage = Storage(folder)
-    found = [MANIFEST.fullmatch(name) for name in storage.names(MANIFESTS)]
-    newer = [name for name in found if name is not None and int(name[1]) > after]
-    return [_read(storage, int(name[1])) for name in newer]
+    return [_read(storage, number) for number in manifest_numbers(storage) if number > after]
 
 
 def dataset(folder: Folder, run: Committed) -> Any:
@@ -155,7 +162,25 @@ def dataset(folder: Folder, run: Committed) -> Any:
 
 def write_again(storage: Storage, run: Committed) -> None:
     """Replaces the manifest of a run from whose files rows were removed."""
-    storage.write(f"{MANIFESTS}/{run.number:08}.json", _written(run))
+    storage.write(manifest_name(run.number), _written(run))
+
+
+def _choice(run_id: str, landed: Iterable[Landed]) -> Choice | None:
+    """The choice of privacy that all shards share."""
+    choices = {each.privacy for each in landed}
+    if len(choices) > 1:
+        raise LandingError(
+            f"the run {run_id} cannot be committed: its shards were landed with different keys or "
+            "choices of pseudonymise, drop_bodies and redact; land all of them with the same"
+        )
+    [choice] = choices
+    try:
+        return None if choice is None else Choice.from_json(choice)
+    except ValueError:
+        raise LandingError(
+            f"the run {run_id} cannot be committed: the privacy of its shards is damaged; pass the "
+            "results of land()"
+        ) from None
 
 
 def _written(committed: Committed) -> str:
@@ -163,7 +188,7 @@ def _written(committed: Committed) -> str:
 
 
 def _read(storage: Storage, number: int) -> Committed:
-    name = f"{MANIFESTS}/{number:08}.json"
+    name = manifest_name(number)
     try:
         document = parse_json(storage.read(name) or b"")
         written = document["format"]
