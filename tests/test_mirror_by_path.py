@@ -1,5 +1,6 @@
 """The snapshot as other programs read it: by path, and through the views of ``chats.duckdb``."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -284,9 +285,9 @@ def test_link_in_a_snapshot_is_not_followed(mirror, tmp_path):
         rows(mirror, "FROM users")
 
 
-def without(name: str) -> Callable[..., None]:
+def without(name: str, number: int = errno.EPERM) -> Callable[..., None]:
     def refuse(*_: object, **__: object) -> None:
-        raise OSError(1, f"{name} is not supported here")
+        raise OSError(number, os.strerror(number), name)
 
     return refuse
 
@@ -340,3 +341,36 @@ def test_full_disk_while_publishing_leaves_no_file_and_the_next_sync_publishes(m
     assert rows(mirror, "SELECT count(*) FROM messages") == [(len(USERS) * PER_USER,)]
     BatchSource(batch([{"id": 1}], swept="uncertified")).sync_into(mirror.folder)
     assert rows(mirror, "SELECT count(*) FROM messages") == [(len(USERS) * PER_USER + 50,)]
+
+
+def test_file_of_another_program_is_not_replaced_by_the_views(mirror):
+    views = mirror.folder / "chats.duckdb"
+    mirror.folder.mkdir(parents=True)
+    views.write_bytes(b"rows of another program")
+    with pytest.raises(MirrorError, match=r"contains other files \(chats\.duckdb\)"):
+        fill(mirror)
+    views.unlink()
+    fill(mirror)
+    with duckdb.connect(str(mirror.folder / "mirror.duckdb")) as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'views_database'").fetchall()
+    views.write_bytes(b"rows of another program")
+    with pytest.raises(MirrorError, match=r"did not create .*chats\.duckdb.*rename that file"):
+        fill(mirror)
+    assert views.read_bytes() == b"rows of another program"
+    # The rows are published all the same.
+    assert rows(mirror, "SELECT count(*) FROM runs") == [(2,)]
+    views.unlink()
+    fill(mirror)
+    assert by_views(current(mirror)) == (len(USERS), len(USERS) * PER_USER)
+
+
+def test_snapshot_that_could_not_be_linked_is_removed(mirror, monkeypatch):
+    fill(mirror)
+    before = sorted(each.name for each in (mirror.folder / "published").iterdir())
+    with monkeypatch.context() as full:
+        full.setattr(Path, "symlink_to", without("symlink", errno.ENOSPC))
+        with pytest.raises(MirrorError, match="No space"):
+            fill(mirror)
+    assert sorted(each.name for each in (mirror.folder / "published").iterdir()) == before
+    fill(mirror)
+    assert rows(mirror, "SELECT count(*) FROM runs") == [(3,)]

@@ -58,6 +58,8 @@ CHECKPOINT_AT = "64MB"
 """The size of DuckDB's log before a checkpoint, which repacks the rows at the tables' ends."""
 
 VIEWS_NAMES = {"chats.duckdb", "chats.duckdb.wal"}
+"""What a sync adds only beside its database; elsewhere it belongs to another program."""
+
 OWN_NAMES = {
     DATABASE_NAME,
     LOG_NAME,
@@ -182,7 +184,7 @@ def refuse_foreign(folder: Path) -> None:
     foreign = sorted(
         entry.name
         for entry in folder.iterdir()
-        if entry.name not in OWN_NAMES and not entry.name.startswith(".")
+        if entry.name not in OWN_NAMES - VIEWS_NAMES and not entry.name.startswith(".")
     )
     if foreign:
         raise MirrorError(

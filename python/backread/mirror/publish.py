@@ -23,6 +23,7 @@ from backread.mirror.engine import from_microseconds, quoted
 from backread.mirror.former_layout import FormerManifest, former_files
 from backread.mirror.layout import (
     PUBLISHED,
+    current_name,
     point_current,
     remove_snapshot,
     snapshot_name,
@@ -113,8 +114,14 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
         give_folder(aside, directory)
         flush_directory(aside)
         aside.rename(directory / name)
-    flush_directory(directory)
-    point_current(folder, name)
+    try:
+        flush_directory(directory)
+        point_current(folder, name)
+    except BaseException:
+        # As when the disk is full; a snapshot that was published stays.
+        if current_name(folder) != name:
+            remove_snapshot(folder, name)
+        raise
     with store.transaction():
         for table in CONTENT_TABLES:
             store.rows(f"DELETE FROM {table.unpublished}")

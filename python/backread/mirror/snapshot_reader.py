@@ -87,7 +87,7 @@ class SnapshotReader:
                 self._open, self._pid = {}, os.getpid()
             opened = self._open.get(restricted)
             if opened is None or opened.manifest != manifest:
-                opened = self._connect(manifest, restricted)
+                opened = self._connect_newest(manifest, restricted)
                 self._open[restricted] = opened
             return OpenSnapshot(
                 opened.manifest,
@@ -96,6 +96,19 @@ class SnapshotReader:
                 opened.sources,
                 opened.columns,
             )
+
+    def _connect_newest(
+        self, manifest: Manifest | FormerManifest, restricted: bool
+    ) -> OpenSnapshot:
+        while True:
+            try:
+                return self._connect(manifest, restricted)
+            except MirrorError:
+                # A publication may have removed it, at once if a user was to be forgotten.
+                newest = read_manifest(self._folder)
+                if newest is None or newest == manifest:
+                    raise
+                manifest = newest
 
     def _connect(self, manifest: Manifest | FormerManifest, restricted: bool) -> OpenSnapshot:
         with named_errors(self._folder):

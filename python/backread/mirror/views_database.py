@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from backread._files.access import access_of, flush_directory, flush_file, give_access
 from backread._files.unfinished import private_folder
+from backread.errors import MirrorError
 from backread.mirror.engine import connect, pattern, quoted, rows_of
 from backread.mirror.layout import current_link
 from backread.mirror.schema import ALL_USERS
@@ -38,6 +39,14 @@ def write_views_database(store: Store, manifest: Manifest) -> None:
     if path.is_file() and not path.is_symlink() and store.meta(WRITTEN) == definition:
         return
     access = access_of(path)
+    if path.exists() and store.meta(WRITTEN) is None:
+        raise MirrorError(
+            f"the mirror in {store.folder}: backread did not create {path}, where it keeps views "
+            "for other programs; rename that file and sync again"
+        )
+    with store.transaction():
+        # The file that a kill leaves is then known as ours.
+        store.set_meta(WRITTEN, "")
     with private_folder(path.parent, path.name) as aside:
         fresh = aside / path.name
         _create(fresh, statements)
