@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -38,7 +39,8 @@ def test_each_table_has_the_rows_of_the_mirror(spark, server, tmp_path):
         assert count(spark, current, table) == expected, table
     messages = spark.read.parquet(str(current / "messages"))
     assert messages.select("user_id", "id").distinct().count() == messages.count()
-    assert messages.filter("user_id = 7").count() == len(mirror.conversation(7))
+    user = server.world.user_ids()[7]
+    assert messages.filter(f"user_id = {user}").count() == len(mirror.conversation(user)) > 0
 
 
 def test_read_during_syncs_is_one_version_or_a_clear_error(spark, server, tmp_path):
@@ -62,12 +64,12 @@ def test_read_during_syncs_is_one_version_or_a_clear_error(spark, server, tmp_pa
     thread.start()
     seen: set[int] = set()
     try:
-        for _ in range(20):
+        for _ in range(8):
             # Resolved, a read never fails.
             seen.add(count(spark, current.resolve()))
             try:
                 seen.add(count(spark, current))
-            except PySparkException as error:
+            except (PySparkException, Py4JJavaError) as error:
                 # Without any file, there is no schema.
                 if not any(each in str(error) for each in GONE):
                     raise
@@ -76,4 +78,4 @@ def test_read_during_syncs_is_one_version_or_a_clear_error(spark, server, tmp_pa
         thread.join()
     assert not failures
     assert seen <= totals
-    assert len(seen) > 3
+    assert len(seen) > 2
