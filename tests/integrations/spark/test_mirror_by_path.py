@@ -13,7 +13,7 @@ from backread import Mirror
 from backread.testing import MockServer, World
 
 TABLES = ("users", "messages", "lists", "rejects", "runs", "forgotten")
-GONE = ("FILE_NOT_EXIST", "PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+GONE = ("FILE_NOT_EXIST", "PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA", "FileNotFound")
 
 
 @pytest.fixture
