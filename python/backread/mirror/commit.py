@@ -58,7 +58,7 @@ def commit(
                 if asked and table is MESSAGES:
                     with store.registered("found", rows) as source:
                         _drop_digests(store, source)
-        _put_lists(store, run, batch)
+        unchanged = _put_lists(store, run, batch)
         if batch.rejects is not None and batch.rejects.num_rows:
             for table, back in _merge_rejects(store, run, batch.rejects, now):
                 counts[f"{table.name}_updated"] += back
@@ -82,6 +82,7 @@ def commit(
                 ],
             )
             store.rows("DELETE FROM cursors WHERE user_id IS NULL")
+        read["messages"] += unchanged
         increments = counts | read | {"requests": spent.requests}
         store.execute_prepared(
             f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
@@ -108,8 +109,11 @@ def _put_rows(
     return merge_rows(store, table, rows, now, run.run_id)
 
 
-def _put_lists(store: Store, run: Run, batch: Batch) -> None:
-    """Stores the finished lists, and the positions in unfinished ones."""
+def _put_lists(store: Store, run: Run, batch: Batch) -> int:
+    """Stores the finished lists, and the positions in unfinished ones.
+
+    Returns the rows of unchanged lists, which are not in the batch.
+    """
     # The list of users has null, which is a separate group.
     outdated = "rowid NOT IN (SELECT max(rowid) FROM cursors GROUP BY user_id)"
     if batch.cursors is not None and batch.cursors.num_rows:
@@ -119,7 +123,7 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
             _drop_digests(store, source)
     if batch.lists is None or not batch.lists.num_rows:
         store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
-        return
+        return 0
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
     with store.registered("lists", batch.lists) as source:
         store.execute_prepared(
@@ -130,6 +134,8 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         read = "kind IS DISTINCT FROM 'unread'"
         ended = f"user_id IN (SELECT user_id FROM {source} WHERE {read})"
         store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
+        [(unchanged,)] = store.rows(f"SELECT sum(rows) FROM {source} WHERE unchanged")
+    return int(unchanged or 0)
 
 
 def _drop_digests(store: Store, source: str) -> None:
