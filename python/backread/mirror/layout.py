@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from backread._files.access import RefusedFileError, flush_directory, read_file
-from backread._files.unfinished import Unfinished, unfinished_name
+from backread._files.unfinished import Unfinished, is_unfinished, unfinished_name
 from backread.errors import MirrorError
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "current_name",
     "point_current",
     "remove_snapshot",
+    "remove_unfinished_links",
     "snapshot_name",
     "snapshot_names",
 ]
@@ -139,6 +140,14 @@ def _give_link(link: Path, folder: Path) -> None:
     user = found.st_uid if os.geteuid() == 0 else -1
     with suppress(OSError):
         os.lchown(link, user, found.st_gid)
+
+
+def remove_unfinished_links(folder: Path) -> None:
+    """Removes the links that a killed process made and did not rename to ``current``."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for path in list((folder / PUBLISHED).iterdir()):
+            if is_unfinished(path.name) and path.is_symlink():
+                path.unlink()
 
 
 def remove_snapshot(folder: Path, name: str) -> None:

@@ -20,6 +20,7 @@ from backread.mirror.layout import (
     PUBLISHED,
     current_name,
     remove_snapshot,
+    remove_unfinished_links,
     snapshot_name,
     snapshot_names,
 )
@@ -268,6 +269,7 @@ def remove_unpublished(folder: Path) -> None:
     """Removes the snapshots that a killed publication left before ``current`` named them."""
     if not (folder / PUBLISHED).is_symlink():
         remove_leftovers(folder / PUBLISHED)
+        remove_unfinished_links(folder)
     try:
         manifest = read_manifest(folder)
         current = current_name(folder)
