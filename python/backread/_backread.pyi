@@ -30,6 +30,7 @@ __all__ = [
     "NativeClient",
     "NativeLane",
     "NativeMockServer",
+    "NativePrivacy",
     "SyncBatch",
     "SyncPace",
     "SyncRun",

@@ -200,6 +200,7 @@ def _read_key(file: str) -> bytes:
         raise ConfigurationError(
             f"pseudonymise: {name} cannot be read: {error.strerror}; {advice}{HOW_TO_MAKE_ONE}"
         ) from None
+    key = None
     try:
         key = _decoded(content)
         if not content.strip():

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -79,7 +79,7 @@ def search(
         say(f"these are the newest {limit:,}; --limit shows more", named=False)
 
 
-def _document(hit: SearchHit) -> dict[str, object]:
+def _document(hit: SearchHit) -> dict[str, Any]:
     moment = hit.created_at
     text = None if moment is None else moment.isoformat().replace("+00:00", "Z")
     return asdict(hit) | {"created_at": text}

@@ -225,8 +225,8 @@ def _check(manifest: Manifest, name: str) -> None:
 def _odd_path(manifest: Manifest, mirror: Path) -> Path | None:
     """A file of the snapshot that is missing or not a regular file, None if there is none."""
     for table, paths in manifest.paths(mirror).items():
+        folder = manifest.folder(mirror) / table
         try:
-            folder = manifest.folder(mirror) / table
             if not stat.S_ISDIR(folder.lstat().st_mode):
                 return folder
         except OSError:
