@@ -121,24 +121,28 @@ def rewrite_database(folder: Path, memory_limit: int | None = None) -> None:
     access = access_of(path)
     with _spill_folder(folder) as spill, private_folder(folder, path.name) as aside:
         fresh = aside / path.name
-        connection = _connect(fresh, spill, limit)
+        connection = _connect(None, spill, limit)
         try:
+            # A copy that is not complete is dropped; its log could be larger than the database.
+            options = "RECOVERY_MODE no_wal_writes"
+            rows_of(connection, f"ATTACH {quoted(str(fresh))} AS copied ({options})")
             rows_of(connection, f"ATTACH {quoted(str(path))} AS earlier")
-            [(name,)] = rows_of(connection, "SELECT current_database()")
-            rows_of(connection, f'COPY FROM DATABASE earlier TO "{name}"')
+            rows_of(connection, "COPY FROM DATABASE earlier TO copied")
             for table in tables():
-                counts = f"SELECT (SELECT count(*) FROM earlier.{table}), count(*) FROM {table}"
+                counts = (
+                    f"SELECT (SELECT count(*) FROM earlier.{table}), count(*) FROM copied.{table}"
+                )
                 [(before, after)] = rows_of(connection, counts)
                 if before != after:
                     raise MirrorError(
                         f"the mirror in {folder}: {after:,} of {before:,} rows of {table} were "
                         "copied; report this error"
                     )
-            rows_of(connection, f"DELETE FROM meta WHERE key = {quoted(PURGE_PENDING)}")
-            rows_of(connection, "CHECKPOINT")
-            # Otherwise its log would be applied to the copy.
-            rows_of(connection, "CHECKPOINT earlier")
-            rows_of(connection, "DETACH earlier")
+            rows_of(connection, f"DELETE FROM copied.meta WHERE key = {quoted(PURGE_PENDING)}")
+            # The earlier one's log would be applied to the copy.
+            for name in ("copied", "earlier"):
+                rows_of(connection, f"CHECKPOINT {name}")
+                rows_of(connection, f"DETACH {name}")
         finally:
             connection.close()
         give_access(fresh, access)
@@ -168,7 +172,7 @@ def _spill_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def _connect(path: Path, spill: Path, limit: int) -> DuckDBPyConnection:
+def _connect(path: Path | None, spill: Path, limit: int) -> DuckDBPyConnection:
     options = {
         "memory_limit": f"{limit}B",
         "checkpoint_threshold": CHECKPOINT_AT,

@@ -70,8 +70,9 @@ def clear_views_database(store: Store) -> None:
     """Has the next publication write the file anew, without what other programs put into it."""
     # A DuckDB shell that was killed may have left rows here.
     shutil.rmtree(store.folder / f"{VIEWS_NAME}.tmp", ignore_errors=True)
-    with store.transaction():
-        store.set_meta(WRITTEN, "")
+    if store.meta(WRITTEN) is not None:
+        with store.transaction():
+            store.set_meta(WRITTEN, "")
 
 
 def _statements(folder: Path, manifest: Manifest) -> list[str]:
