@@ -69,6 +69,7 @@ impl Chat {
             first_ids: ids.iter().copied().take(ENDS).collect(),
             last_ids: ids[ids.len().saturating_sub(ENDS)..].to_vec(),
             unread_from: unread.map(|position| position as u64),
+            digest: None,
             hints: Hints::default(),
         }
     }
