@@ -133,7 +133,9 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> int:
         # the run is resumed.
         read = "kind IS DISTINCT FROM 'unread'"
         ended = f"user_id IN (SELECT user_id FROM {source} WHERE {read})"
-        store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
+        # Most commits of a run find none, and looking for them by user costs more than the lists.
+        if store.rows("SELECT 1 FROM cursors LIMIT 1"):
+            store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
         [(unchanged,)] = store.rows(f"SELECT sum(rows) FROM {source} WHERE unchanged")
     return int(unchanged or 0)
 
