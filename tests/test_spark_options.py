@@ -6,10 +6,12 @@ import re
 import pytest
 
 from backread import Client, ConfigurationError
+from backread._client.privacy import Privacy
 from backread.integrations.spark.options import (
     CLIENT,
     IN_CODE,
     LANDED,
+    PRIVACY,
     SERVICE,
     LandedOptions,
     ServiceOptions,
@@ -101,6 +103,25 @@ def test_what_decides_where_the_secret_goes_is_no_option_of_a_read(name, spelled
     assert "hunter2" not in str(caught.value)
     with pytest.raises(ConfigurationError, match="is for reading the service; leave it out"):
         parse_options({**given, "landing": "/x"})
+
+
+@pytest.mark.parametrize("name", PRIVACY)
+@pytest.mark.parametrize("spelled", [str, str.upper, camel, dashed, bare])
+def test_no_read_chooses_a_key_or_switches_privacy_off(name, spelled):
+    given = {spelled(name): "false"}
+    advice = f"pass it in code: register(spark, {name}=...)"
+    with pytest.raises(ConfigurationError, match=re.escape(advice)):
+        parse_options(given, {"pseudonymise": "/key", "redact": "true"})
+    with pytest.raises(ConfigurationError, match="is for reading the service; leave it out"):
+        parse_options({**given, "landing": "/x"})
+
+
+def test_register_takes_the_choice_of_privacy():
+    registered = {"pseudonymise": "/key", "redact": "true"}
+    options = parse_options({"resource": "users"}, registered)
+    assert isinstance(options, ServiceOptions)
+    assert options.privacy == Privacy("/key", drop_bodies=False, redact=True)
+    assert parse_registered({"redact": "false"}).privacy is None
 
 
 def test_code_gives_them_to_register():

@@ -17,7 +17,13 @@ from backread.integrations.airflow.base_operators import (
 from backread.integrations.airflow.intervals import Interval
 from backread.integrations.airflow.lineage import facets
 from backread.integrations.airflow.names import AirflowFailException
-from backread.integrations.airflow.values import at_least_one, is_rendered, one_of, switch
+from backread.integrations.airflow.values import (
+    at_least_one,
+    check_privacy,
+    is_rendered,
+    one_of,
+    switch,
+)
 from backread.sharding.shard import Resource
 
 if TYPE_CHECKING:
@@ -124,6 +130,8 @@ class BackreadShardOperator(ReadingOperator):
     """Reads one shard of a plan into a Parquet file; to be mapped over the plan's XCom.
 
     - ``shard``: an item of that XCom, by ``expand(shard=plan.output)``.
+    - ``pseudonymise``, ``drop_bodies``, ``redact``: as for `landing.land`, the same for all
+      shards; the key file is on each worker. Not templates.
     - All else as `ReadingOperator` and Airflow's BaseOperator.
 
     The shard must be signed with the connection's secret; one that was changed, or planned before
@@ -138,9 +146,21 @@ class BackreadShardOperator(ReadingOperator):
     template_fields = ("shard", "backread_conn_id")
     template_fields_renderers: ClassVar[dict[str, str]] = {"shard": "json"}
 
-    def __init__(self, *, shard: ShardToRead, **arguments: Any) -> None:
+    def __init__(
+        self,
+        *,
+        shard: ShardToRead,
+        pseudonymise: str | None = None,
+        drop_bodies: bool = False,
+        redact: bool = False,
+        **arguments: Any,
+    ) -> None:
+        check_privacy(pseudonymise, drop_bodies, redact)
         super().__init__(**arguments)
         self.shard = shard
+        self.pseudonymise = pseudonymise
+        self.drop_bodies = drop_bodies
+        self.redact = redact
 
     def read(self, context: Context, client: Client) -> dict[str, Any]:
         from backread import landing
@@ -153,7 +173,15 @@ class BackreadShardOperator(ReadingOperator):
             if silence.is_over():
                 self.log.info("shard %d: %d rows so far", index, rows)
 
-        landed = landing.land(folder, shard, client=_at_its_pace(client, shard), on_progress=tell)
+        landed = landing.land(
+            folder,
+            shard,
+            client=_at_its_pace(client, shard),
+            on_progress=tell,
+            pseudonymise=self.pseudonymise,
+            drop_bodies=self.drop_bodies,
+            redact=self.redact,
+        )
         self.log.info(
             "Landed shard %d of %d: %d rows, %s",
             shard.index, shard.count, landed.rows, landed.report.certificate,

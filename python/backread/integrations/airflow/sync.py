@@ -19,6 +19,7 @@ from backread.integrations.airflow.links import MirrorReportLink
 from backread.integrations.airflow.names import AirflowFailException
 from backread.integrations.airflow.values import (
     at_least_one,
+    check_privacy,
     is_rendered,
     one_of,
     seconds,
@@ -80,7 +81,9 @@ class BackreadSyncOperator(ResumingOperator):
       list of messages that it read earned no certificate: the mirror is kept, and no asset event
       is recorded.
     - ``report_url``: the URL of the mirror's report, if you serve one; the task links to it.
-    - All of these are templates. All else as `ResumingOperator` and Airflow's BaseOperator. One
+    - ``pseudonymise``, ``drop_bodies``, ``redact``: as for `Mirror`; the key file is on each one.
+      Not templates, since those may come from a run's parameters.
+    - All others are templates. All else as `ResumingOperator` and Airflow's BaseOperator. One
       sync of a mirror runs at a time, so ``max_active_tis_per_dag`` is 1 by default.
 
     ``outlets`` are `folder_asset` (mirror) by default, unless the path is a template. The XCom is a
@@ -114,8 +117,12 @@ class BackreadSyncOperator(ResumingOperator):
         max_staleness: float | timedelta | str | None = timedelta(days=30),
         require_certificate: bool | str = False,
         report_url: str | None = None,
+        pseudonymise: str | None = None,
+        drop_bodies: bool = False,
+        redact: bool = False,
         **arguments: Any,
     ) -> None:
+        check_privacy(pseudonymise, drop_bodies, redact)
         if not is_template(mirror):
             arguments.setdefault("outlets", [folder_asset(_local(mirror))])
         arguments.setdefault("max_active_tis_per_dag", 1)
@@ -127,6 +134,9 @@ class BackreadSyncOperator(ResumingOperator):
         self.max_staleness = max_staleness
         self.require_certificate = require_certificate
         self.report_url = report_url
+        self.pseudonymise = pseudonymise
+        self.drop_bodies = drop_bodies
+        self.redact = redact
         if report_url is not None:
             self.operator_extra_links = (MirrorReportLink(),)
         self._check_arguments()
@@ -143,7 +153,12 @@ class BackreadSyncOperator(ResumingOperator):
             mode = self._mode_now(folder)
             stale_after = seconds("max_staleness", self.max_staleness)
             must_be_certified = switch("require_certificate", self.require_certificate)
-        mirror = Mirror(folder)
+        mirror = Mirror(
+            folder,
+            pseudonymise=self.pseudonymise,
+            drop_bodies=self.drop_bodies,
+            redact=self.redact,
+        )
         report = mirror.sync(client, mode=mode, max_staleness=stale_after, on_progress=self._tell)
         summary = _summary(mirror, report)
         self.log.info("Synced %s: %s", folder, summary)

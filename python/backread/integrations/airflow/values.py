@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from backread._client.option_kinds import read_number, read_switch, read_whole_number
 
 __all__ = [
     "at_least_one",
+    "check_privacy",
     "is_rendered",
     "one_of",
     "seconds",
@@ -53,6 +55,22 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """ValueError unless the value is one of those allowed."""
     if value not in allowed:
         raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, not {value!r}")
+
+
+def check_privacy(pseudonymise: object, drop_bodies: object, redact: object) -> None:
+    """ValueError or TypeError unless the arguments fit `Mirror`, with an absolute path.
+
+    Airflow starts its processes in different folders.
+    """
+    for name, value in (("drop_bodies", drop_bodies), ("redact", redact)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, not {value!r}")
+    if pseudonymise is None:
+        return
+    if not isinstance(pseudonymise, str) or not PurePath(pseudonymise).is_absolute():
+        raise ValueError(
+            "pseudonymise must be the absolute path of a key file that is on each worker"
+        )
 
 
 def switch(name: str, value: Any) -> bool:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from backread import landing, plan
+from backread._client.privacy import Privacy, loaded
 from backread.errors import (
     AuthenticationError,
     BackreadError,
@@ -48,6 +49,9 @@ def land(
     strict: bool = False,
     secret_file: str | os.PathLike[str] | None = None,
     check: bool = True,
+    pseudonymise: str | os.PathLike[str] | None = None,
+    drop_bodies: bool = False,
+    redact: bool = False,
 ) -> Committed:
     """Reads the service into a folder that driver and executors share, as one committed run.
 
@@ -69,6 +73,8 @@ def land(
         strict: Raises `IncompleteError` if nothing was proved.
         secret_file: A file with the API secret that all executors can read.
         check: Whether to check first that the executors have the secret.
+        pseudonymise: As for `backread.landing.land`, like ``drop_bodies`` and ``redact``. The key
+            file must be on the driver and on each executor.
 
     Returns:
         The run as in `backread.landing.runs`, with its number, its rows and the joined report of
@@ -83,6 +89,9 @@ def land(
     """
     spark_context = context(spark)
     file = None if secret_file is None else os.fspath(secret_file)
+    privacy = Privacy.of(pseudonymise, drop_bodies, redact)
+    # Before anything is read; each executor reads its own.
+    loaded(privacy)
     place = os.fspath(folder)
     if "://" not in place:
         place = os.path.abspath(place)  # noqa: PTH100
@@ -102,7 +111,7 @@ def land(
             planning.close()
     run_id = landing.begin(place, planned)
     failures = int(spark_context.getConf().get("spark.task.maxFailures", "4"))
-    task = _task(place, strict, file, failures)
+    task = _task(place, strict, file, failures, privacy)
     shards_to_land = list(planned)
     with described(spark_context, f"backread: landing {resource}, {len(planned)} shards"):
         results = spark_context.parallelize(shards_to_land, len(planned)).map(task).collect()
@@ -114,12 +123,24 @@ def land(
     return landing.commit(place, run_id, landed)
 
 
-def _task(place: str, strict: bool, secret_file: str | None, failures: int) -> Any:
+def _task(
+    place: str, strict: bool, secret_file: str | None, failures: int, privacy: Privacy | None
+) -> Any:
+    chosen = privacy or Privacy()
+
     def land_one(shard: Shard[Any]) -> landing.Landed | BackreadError:
         from pyspark import TaskContext  # type: ignore[import-not-found, unused-ignore]
 
         try:
-            return landing.land(place, shard, strict=strict, secret_file=secret_file)
+            return landing.land(
+                place,
+                shard,
+                strict=strict,
+                secret_file=secret_file,
+                pseudonymise=chosen.pseudonymise,
+                drop_bodies=chosen.drop_bodies,
+                redact=chosen.redact,
+            )
         except BackreadError as error:
             running = TaskContext.get()
             attempt = 0 if running is None else running.attemptNumber()

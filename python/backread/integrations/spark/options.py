@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from backread._client.option_kinds import TEXT, read_switch, read_whole_number
 from backread._client.options import ARGUMENTS
+from backread._client.privacy import Privacy
 from backread._client.secret import read_secret_file
 from backread.errors import ConfigurationError
 from backread.sharding.planning import MOST_SHARDS
@@ -53,9 +54,14 @@ SERVICE: dict[str, Callable[[str], Any]] = {
     "workers": _shards,
     "strict": read_switch,
     "secret_file": TEXT.read,
+    "pseudonymise": TEXT.read,
+    "drop_bodies": read_switch,
+    "redact": read_switch,
 }
 IN_CODE = (*(name for name in CLIENT if ARGUMENTS[name].guards_secret), "secret_file")
 """Options that affect which secret is sent where; only `register` accepts them."""
+PRIVACY = ("pseudonymise", "drop_bodies", "redact")
+"""Options that say what rows leave out; only `register` accepts them, so that no read has more."""
 LANDED: dict[str, Callable[[str], Any]] = {
     "resource": _resource,
     "landing": TEXT.read,
@@ -68,13 +74,14 @@ NAMES = {name.replace("_", ""): name for name in {**SERVICE, **LANDED}}
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """Options for reading from the service: resource, client, number of shards."""
+    """Options for reading from the service: resource, client, number of shards, privacy."""
 
     resource: Resource = "messages"
     shards: int | None = None
     workers: int | None = None
     strict: bool = False
     secret_file: str | None = None
+    privacy: Privacy | None = None
     client: Mapping[str, Any] = field(default_factory=dict)
 
     def make_client(self) -> Client:
@@ -112,7 +119,7 @@ def parse_options(
 
     Args:
         given: The options of this read. Untrusted, as they may come from a query or a notebook's
-            parameter, so none of `IN_CODE` is allowed.
+            parameter, so none of `IN_CODE` and `PRIVACY` is allowed.
         registered: The options that code set for all reads of the service; ``given`` overrides
             them.
 
@@ -122,10 +129,16 @@ def parse_options(
     """
     landed = any(_plain(key) == "landing" for key in given)
     for key in given:
-        if not landed and NAMES.get(_plain(key)) in IN_CODE:
+        name = NAMES.get(_plain(key))
+        if not landed and name in PRIVACY:
+            raise ConfigurationError(
+                f"option {key} decides what rows leave out about people, so a read or a query may "
+                f"not set it; pass it in code: register(spark, {name}=...)"
+            )
+        if not landed and name in IN_CODE:
             raise ConfigurationError(
                 f"option {key} decides where the secret goes, so a read or a query may not set it; "
-                f"pass it in code: register(spark, {NAMES[_plain(key)]}=...)"
+                f"pass it in code: register(spark, {name}=...)"
             )
     values = _values(given, landed=landed)
     if landed:
@@ -168,7 +181,9 @@ def _service_options(values: dict[str, Any]) -> ServiceOptions:
             "out and set HTTPS_PROXY in the environment of the driver and of each executor"
         )
     client = {name: values.pop(name) for name in CLIENT if name in values}
-    return ServiceOptions(**values, client=client)
+    chosen = [values.pop(name, None) for name in PRIVACY]
+    privacy = Privacy.of(chosen[0], bool(chosen[1]), bool(chosen[2]))
+    return ServiceOptions(**values, privacy=privacy, client=client)
 
 
 def _plain(key: str) -> str:

@@ -13,6 +13,8 @@ from pyspark.sql.datasource import (  # type: ignore[import-not-found, unused-ig
     InputPartition,
 )
 
+from backread._client.listing import ArrowSource
+from backread._client.privacy import loaded
 from backread.errors import BackreadError, ConfigurationError
 from backread.integrations.spark.columns import arrow_schema, conform, spark_schema, wanted_schema
 from backread.integrations.spark.executors import check as check_executors
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
     from pyspark.sql.types import StructType  # type: ignore[import-not-found, unused-ignore]
 
+    from backread._client.privacy import Choice
     from backread.sharding.live import LiveShard
 
 __all__ = ["BackreadDataSource", "register"]
@@ -54,8 +57,9 @@ def register(spark: SparkSession, *, check: bool = True, **options: object) -> N
         check: Whether a small job checks that the executors have backread and the secret, like
             `check`; not in Spark Connect.
         options: The data source's defaults for all reads of the session. ``base_url``,
-            ``secret_file``, ``proxy``, ``ca_bundle`` and ``allow_http`` are only allowed here,
-            since the options of a read may come from a query. ``workers`` defaults to the session's
+            ``secret_file``, ``proxy``, ``ca_bundle``, ``allow_http``, ``pseudonymise``,
+            ``drop_bodies`` and ``redact`` are only allowed here, since the options of a read may
+            come from a query. ``workers`` defaults to the session's
             number of cores, except with dynamic allocation (``spark.dynamicAllocation.enabled``).
 
     Raises:
@@ -68,6 +72,9 @@ def register(spark: SparkSession, *, check: bool = True, **options: object) -> N
     """
     given = {name: _as_text(value) for name, value in options.items() if value is not None}
     parsed = parse_registered(given)
+    if parsed.privacy is not None and parsed.privacy.pseudonymise is not None:
+        # Python workers have other working directories.
+        given["pseudonymise"] = parsed.privacy.pseudonymise
     if check and slots(spark, dynamic=True) is not None:
         check_executors(spark, secret_file=parsed.secret_file)
     # After the check, because its job makes executors start.
@@ -140,11 +147,12 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
 
 
 class ShardPartition(InputPartition):  # type: ignore[misc, unused-ignore]
-    """One shard as sent to an executor; contains no secret."""
+    """One shard as sent to an executor; contains no secret and no key."""
 
-    def __init__(self, shard: LiveShard) -> None:
+    def __init__(self, shard: LiveShard, choice: Choice | None) -> None:
         super().__init__(shard.index)
         self.shard = shard
+        self.choice = choice
 
 
 class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
@@ -160,21 +168,31 @@ class ServiceReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
 
     def partitions(self) -> list[InputPartition]:
         options = self.options
+        with one_error():
+            privacy = loaded(options.privacy)
+        choice = None if privacy is None else privacy.choice
         with one_error(), options.make_client() as client:
             shards = live_shards(
                 client, resource=options.resource, shards=options.shards, workers=options.workers
             )
-            return [ShardPartition(shard) for shard in shards]
+            return [ShardPartition(shard, choice) for shard in shards]
 
     def read(self, partition: ShardPartition) -> Iterator[pyarrow.RecordBatch]:
         shard = partition.shard
         with one_error():
+            privacy = loaded(self.options.privacy)
+            if privacy is not None and privacy.choice != partition.choice:
+                raise ConfigurationError(
+                    "pseudonymise: the key file of this executor has another key than the "
+                    "driver's; copy the driver's to each executor"
+                )
             listing = shard.read(
                 strict=self.options.strict,
                 secret_file=self.options.secret_file,
                 listed=read_once_per_stage(shard.plan_id),
             )
-            batches = pyarrow.RecordBatchReader.from_stream(listing)
+            source = ArrowSource(listing, None if privacy is None else privacy.native)
+            batches = pyarrow.RecordBatchReader.from_stream(source)
             try:
                 yield from conform(batches, self.target)
             except pyarrow.ArrowException as error:
