@@ -113,9 +113,12 @@ def test_nothing_published_is_the_error_of_the_mirror(backread, tmp_path):
 def test_tables_have_their_rows_and_columns(backread, folder):
     done = backread("tables", folder)
     head, users, messages, *_ = done.out.splitlines()
-    assert head.split() == ["rows", "table", "columns"]
-    assert users.split()[:3] == ["4", "users", "id,"]
-    assert messages.split()[:3] == [str(len(TEXTS) + 3), "messages", "user_id,"]
+    assert head.split() == ["rows", "bytes", "table", "columns"]
+    [rows, size, name, first, *_] = users.split()
+    assert (rows, name, first) == ("4", "users", "id,")
+    files = (folder / "published" / "current" / "users").glob("*.parquet")
+    assert 0 < int(size) <= sum(file.stat().st_size for file in files)
+    assert messages.split()[0] == str(len(TEXTS) + 3)
     assert backread("tables", folder / "no").code == 7
 
 

@@ -146,14 +146,14 @@ def export(
 
 
 def tables(folder: FolderArgument) -> None:
-    """Lists the tables of the mirror in FOLDER, with their rows and columns."""
+    """Lists the tables of the mirror in FOLDER, with their rows, bytes and columns."""
     from backread.mirror import Mirror
 
     rows = [
-        [table.num_rows, name, ", ".join(table.columns)]
+        [table.num_rows, table.num_bytes, name, ", ".join(table.columns)]
         for name, table in Mirror(folder).tables.items()
     ]
-    print_table(("rows", "table", "columns"), rows, sys.stdout)
+    print_table(("rows", "bytes", "table", "columns"), rows, sys.stdout)
 
 
 def _say_what_changed(done: ExportReport) -> None:

@@ -36,6 +36,12 @@ class OpenSnapshot:
     sources: dict[str, str]
     columns: dict[str, Collection[str]]
 
+    def bytes_of(self, table: str) -> int | None:
+        """The size of the table's files; None if it has none, or an earlier backread wrote them."""
+        if not isinstance(self.manifest, Manifest) or table not in self.manifest.tables:
+            return None
+        return sum(each.bytes for each in self.manifest.tables[table].files)
+
     def statements(self) -> list[str]:
         """The statements that create the views."""
         return view_statements(self.sources, self.columns, self._seen())

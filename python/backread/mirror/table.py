@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from backread._client.frames import require
-from backread._display.words import amount
+from backread._display.words import amount, size
 from backread.errors import MirrorError
 from backread.mirror.engine import named_errors
 from backread.mirror.lazy import lazy_frame
@@ -64,6 +64,11 @@ class MirrorTable(RowStream):
         rows: int = self._reader.rows(self._reader.cursor(), query, [])[0][0]
         return rows
 
+    @property
+    def num_bytes(self) -> int | None:
+        """The size of its Parquet files; None for ``conversations``, which has no files."""
+        return self._reader.snapshot().bytes_of(self._name)
+
     def __iter__(self) -> NoReturn:
         raise TypeError(
             "a MirrorTable cannot be iterated; use x.to_arrow(), x.to_polars() or "
@@ -119,7 +124,7 @@ class MirrorTable(RowStream):
 
 
 class MirrorTables(Mapping[TableName, MirrorTable]):
-    """The tables of a mirror by name; ``print`` shows the rows and columns of each.
+    """The tables of a mirror by name; ``print`` shows the rows, size and columns of each.
 
     Creating it opens nothing.
     """
@@ -144,7 +149,9 @@ class MirrorTables(Mapping[TableName, MirrorTable]):
     def __repr__(self) -> str:
         try:
             lines = [
-                f"{name:13} {amount(table.num_rows, 'row'):>18}  {', '.join(table.columns)}"
+                f"{name:13} {amount(table.num_rows, 'row'):>18} "
+                f"{'' if table.num_bytes is None else size(table.num_bytes):>9}  "
+                f"{', '.join(table.columns)}"
                 for name, table in self.items()
             ]
         except MirrorError as error:

@@ -1,4 +1,4 @@
-"""The command's CSV, opened in Debian's LibreOffice Calc: no cell becomes a formula."""
+"""The command's CSV and XLSX, opened in Debian's LibreOffice Calc: no cell becomes a formula."""
 
 import os
 import re
@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from backread import Mirror
 from backread.testing import MockServer, World
 
 SOFFICE = shutil.which("soffice")
@@ -92,21 +93,27 @@ def opened(server: MockServer, folder: Path, *arguments: str) -> list[list[tuple
     }
     command = [sys.executable, "-m", "backread", *arguments, "--output", "rows.csv"]
     subprocess.run(command, cwd=folder, env=settings, check=True, timeout=SECONDS)
+    return calc_rows(folder / "rows.csv")
+
+
+def calc_rows(path: Path) -> list[list[tuple[str, bool]]]:
+    """The rows of the first sheet of a file as Calc has them."""
+    # Commas, quotes, UTF-8, from line 1; the last one has Calc compute what looks like it.
+    csv = "--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,0,true"
     subprocess.run(
         [
             str(SOFFICE),
-            f"-env:UserInstallation={(folder / 'profile').as_uri()}",
+            f"-env:UserInstallation={(path.parent / 'profile').as_uri()}",
             "--headless",
-            # Commas, quotes, UTF-8, from line 1; the last one has Calc compute what looks like it.
-            "--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,0,true",
-            *("--convert-to", "fods", "rows.csv"),
+            *([csv] if path.suffix == ".csv" else []),
+            *("--convert-to", "fods", path.name),
         ],
-        cwd=folder,
+        cwd=path.parent,
         check=True,
         capture_output=True,
         timeout=SECONDS,
     )
-    document = ElementTree.parse(folder / "rows.fods")
+    document = ElementTree.parse(path.with_suffix(".fods"))
     return [
         [
             (
@@ -158,3 +165,34 @@ def test_the_same_without_protection_computes(server, tmp_path):
     """Or the test above would see nothing."""
     rows = opened(server, tmp_path, "users", "--raw-csv")
     assert sum(computes for row in rows for _, computes in row) > 5
+
+
+@pytest.fixture(scope="module")
+def mirrored(server: MockServer, tmp_path_factory: pytest.TempPathFactory) -> Mirror:
+    mirror = Mirror(tmp_path_factory.mktemp("mirror") / "chats")
+    with server.client() as client:
+        mirror.sync(client)
+    return mirror
+
+
+@pytest.mark.parametrize("name", ["messages.csv", "messages.xlsx"])
+def test_no_cell_of_an_export_is_a_formula_and_each_has_its_text(mirrored, tmp_path, name):
+    mirrored.export(tmp_path / name, tables=["messages"])
+    head, *rows = calc_rows(tmp_path / name)
+    # Calc has flags of XLSX as the formulas TRUE() and FALSE().
+    flags = {"TRUE", "FALSE"} if name.endswith(".xlsx") else set()
+    assert {text for row in [head, *rows] for text, computes in row if computes} <= flags
+    place = [text for text, _ in head].index("body")
+    came = [row[place][0] for row in rows if len(row) > place]
+    if name.endswith(".xlsx"):
+        # Typed as text: nothing is prefixed, and nothing taken for a number or a date.
+        assert sorted(map(spoken, came)) == sorted(map(legal, TEXTS))
+        return
+    theirs = {"3/5/2024", "1e5", "007", "2024-03-05"}
+    shown = {spoken(text.removeprefix("'")) for text in came}
+    assert not {spoken(text) for text in TEXTS} - shown - theirs
+
+
+def legal(text: str) -> str:
+    """A text with what XLSX has in place of control characters, spoken."""
+    return spoken(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f]", "\ufffd", text))
