@@ -183,7 +183,8 @@ def test_no_cell_of_an_export_is_a_formula_and_each_has_its_text(mirrored, tmp_p
     flags = {"TRUE", "FALSE"} if name.endswith(".xlsx") else set()
     assert {text for row in [head, *rows] for text, computes in row if computes} <= flags
     place = [text for text, _ in head].index("body")
-    came = [row[place][0] for row in rows if len(row) > place]
+    # Calc has empty rows below.
+    came = [row[place][0] for row in rows if len(row) > place and row[0][0]]
     if name.endswith(".xlsx"):
         # Typed as text: nothing is prefixed, and nothing taken for a number or a date.
         assert sorted(map(spoken, came)) == sorted(map(legal, TEXTS))
