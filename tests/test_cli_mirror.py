@@ -68,7 +68,7 @@ def test_given_users_are_read_alone(backread, server, tmp_path):
 def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
     folder = tmp_path / "chats"
     with MockServer(World(seed=11, users=300, messages_per_user=(1, 5))) as server:
-        server.on("messages").fail("latency(50)")
+        server.on("messages").fail("latency(250)")
         environment = os.environ | settings_of(server)
         with subprocess.Popen([*COMMAND, "sync", str(folder)], env=environment) as running:
             wait_for(lambda: (folder / "progress.json").exists(), running)

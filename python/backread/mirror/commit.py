@@ -120,7 +120,8 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> int:
         names = ", ".join(CURSOR_NAMES)
         with store.registered("cursors", batch.cursors) as source:
             store.execute_prepared(f"INSERT INTO cursors BY NAME SELECT {names} FROM {source}")
-            _drop_digests(store, source)
+            if run.has_digests:
+                _drop_digests(store, source)
     if batch.lists is None or not batch.lists.num_rows:
         store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
         return 0
@@ -136,6 +137,8 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> int:
         # Most commits of a run find none, and looking for them by user costs more than the lists.
         if store.rows("SELECT 1 FROM cursors LIMIT 1"):
             store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
+        if not run.has_digests:
+            return 0
         [(unchanged,)] = store.rows(f"SELECT sum(rows) FROM {source} WHERE unchanged")
     return int(unchanged or 0)
 

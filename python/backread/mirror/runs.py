@@ -70,6 +70,8 @@ class Run:
     messages: int = 0
     given: bool = False
     """True if it reads only the users that the caller gave."""
+    has_digests: bool = False
+    """True if lists that it may read have a digest of an earlier run."""
     unknown_users: set[int] = field(default_factory=set)
     """Those of the given users that the service does not know."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -241,7 +243,7 @@ def _has_users_cursor(store: Store) -> bool:
 
 
 def known_to(store: Store, run: Run) -> Known:
-    """The state that the core needs to begin or to continue; see `Known`."""
+    """The state that the core needs to begin or to continue; also sets `Run.has_digests`."""
 
     def rows(query: str) -> StoredRows:
         return StoredRows(store.connection, query)
@@ -274,6 +276,11 @@ def known_to(store: Store, run: Run) -> Known:
         "FROM seen_users LEFT JOIN users USING (id) GROUP BY id"
     )
     forgotten = store.rows("SELECT 1 FROM forgotten LIMIT 1")
+    run.has_digests = bool(
+        store.rows(
+            "SELECT 1 FROM lists WHERE digest IS NOT NULL AND run_id <> ? LIMIT 1", [run.run_id]
+        )
+    )
     known = Known(
         lists=rows(lists),
         profile=_profile(store),

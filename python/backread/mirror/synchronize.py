@@ -170,7 +170,7 @@ class _Sync:
         self._requests = 0
         self._outage_seconds = 0.0
         self._began = self._since = monotonic()
-        self._told = -SECONDS_BETWEEN_FILES
+        self._told = self._began
 
     def run(self, source: Source) -> SyncReport:
         try:

@@ -153,6 +153,9 @@ def run_beside(
                 job.stop()
             raise
     writing.result()
+    # A short export is over before it was first asked.
+    if tell is not None:
+        tell(job.progress())
 
 
 def _bytes_below(folder: Path) -> int:

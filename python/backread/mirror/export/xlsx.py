@@ -65,8 +65,8 @@ def write_xlsx(job: Job, path: Path) -> None:
         "strings_to_urls": False,
         "strings_to_numbers": False,
     }
+    workbook = xlsxwriter.Workbook(str(path), options)
     try:
-        workbook = xlsxwriter.Workbook(str(path), options)
         workbook.use_zip64()
         formats = {
             "header": workbook.add_format({"bold": True}),
@@ -78,6 +78,10 @@ def write_xlsx(job: Job, path: Path) -> None:
         workbook.close()
     except xlsxwriter.exceptions.XlsxWriterException as error:
         raise WriterError(str(error)) from error
+    finally:
+        for sheet in workbook.worksheets():
+            # The temporary file of its rows, which stays open after an error.
+            sheet.row_data_fh.close()
 
 
 def _write_sheet(job: Job, table: TableQuery, sheet: Any, formats: dict[str, Any]) -> None:
