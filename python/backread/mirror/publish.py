@@ -42,13 +42,12 @@ from backread.mirror.manifest import (
     write_manifest,
 )
 from backread.mirror.parquet_files import ROWS_PER_GROUP, link_file, row_group_rows, write_parquet
-from backread.mirror.published_lists import PRIVATE, side_table_query
+from backread.mirror.published_lists import PUBLISHED_TABLES, side_table_query
 from backread.mirror.ranges import Kept, join_ranges, plan_files
 from backread.mirror.schema import (
     ALL_USERS,
     CONTENT_TABLES,
     PROFILE,
-    SIDE_TABLES,
     TECHNICAL,
     Column,
     Table,
@@ -167,8 +166,7 @@ class _Snapshot:
         tables: dict[str, TableFiles] = {}
         for table in CONTENT_TABLES:
             tables[table.name] = self._content(table)
-        for name, columns in SIDE_TABLES.items():
-            published = tuple(each for each in columns if each[0] not in PRIVATE)
+        for name, published in PUBLISHED_TABLES.items():
             tables[name] = self._side(name, published, side_table_query(name))
         if self._store.meta(PROFILE) is not None:
             query = f"SELECT value AS {PROFILE} FROM meta WHERE key = {quoted(PROFILE)}"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from backread.mirror.schema import LISTS
+from backread.mirror.schema import LISTS, SIDE_TABLES, Column
 
-__all__ = ["PRIVATE", "side_table_query"]
+__all__ = ["PUBLISHED_TABLES", "side_table_query"]
 
 PRIVATE = ("digest",)
 """Columns that are not published: the keys of the digests stay in the database."""
+
+PUBLISHED_TABLES: dict[str, tuple[Column, ...]] = {
+    name: tuple(column for column in columns if column[0] not in PRIVATE)
+    for name, columns in SIDE_TABLES.items()
+}
+"""The columns of the side tables that readers see."""
 
 
 def side_table_query(name: str) -> str:

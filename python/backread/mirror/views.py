@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from backread.mirror.published_lists import PUBLISHED_TABLES
 from backread.mirror.schema import (
     CONTENT_TABLES,
     PROFILE,
-    SIDE_TABLES,
     TECHNICAL,
     Column,
 )
@@ -92,7 +92,7 @@ def select_statements(
     found: dict[str, str] = {}
     for table in CONTENT_TABLES:
         found[table.name] = _select(table.name, table.columns + TECHNICAL, sources, columns, seen)
-    for name, declared in SIDE_TABLES.items():
+    for name, declared in PUBLISHED_TABLES.items():
         # `rejects` has a column of this name too, which is never null.
         found[name] = _select(name, declared, sources, columns, None)
     found[PROFILE] = _select(PROFILE, ((PROFILE, "VARCHAR"),), sources, columns, None)
