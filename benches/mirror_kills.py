@@ -114,7 +114,7 @@ def main() -> int:
     parser.add_argument("--longest", type=int, default=120)
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most", type=float, default=1.25)
+    parser.add_argument("--most", type=float, default=1.2)
     given = parser.parse_args()
     chance = random.Random(given.seed)
     world = World(seed=given.seed, users=given.users, messages_per_user=(0, given.longest))

@@ -30,6 +30,7 @@ pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error
         end_requests: 0,
         began: None,
         last_rows: None,
+        has_digest: false,
     };
     match reading.read_to_its_end(next.fetched_first).await {
         Err(error) if error.is_budget_spent() => {
@@ -51,8 +52,10 @@ struct ListReading<'a> {
     /// Requests sent at the growing end, and below, when the first was sent.
     end_requests: u64,
     began: Option<Timestamp>,
-    /// Rows of the last page, which are passed on with the list's end.
+    /// Rows of the last page, which are passed on with the list's end if the list has a digest.
     last_rows: Option<Rows>,
+    /// Whether an earlier run stored a digest, which newer rows without the list's end would belie.
+    has_digest: bool,
 }
 
 impl ListReading<'_> {
@@ -80,7 +83,14 @@ impl ListReading<'_> {
         if row.state.kind != Kind::Unread {
             context.unread.note_read();
         }
-        let ended = Event::ListEnded(Box::new(row), self.last_rows.take());
+        let mut last_rows = self.last_rows.take();
+        // Sooner if they may be committed without the list's end, so that a kill loses less.
+        if !self.has_digest
+            && let Some(rows) = last_rows.take()
+        {
+            context.outlet.put(Event::Messages(rows)).await;
+        }
+        let ended = Event::ListEnded(Box::new(row), last_rows);
         context.outlet.put(ended).await;
         Ok(())
     }
@@ -199,6 +209,7 @@ impl ListReading<'_> {
         };
         let (list, limit) = (self.list(), RESUMABLE.page_size);
         let known = held.as_ref().and_then(|held| held.digest);
+        self.has_digest = known.is_some();
         let began = context.now();
         let budget = &context.budget;
         let read = context.client.first_page(list, limit, key, known, budget);
