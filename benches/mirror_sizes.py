@@ -48,7 +48,7 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Case:
-    """A world: so many users with so many messages each."""
+    """A world: the number of users, and of messages of each user."""
 
     users: int
     messages: int
@@ -150,7 +150,7 @@ def serve(name: str) -> None:
 
 @contextmanager
 def served(name: str) -> Iterator[tuple[dict[str, str], subprocess.Popen[str]]]:
-    """A case in a process of its own, and the settings of its clients."""
+    """A case in a separate process, and the settings of its clients."""
     command = [sys.executable, __file__, "--serve", name]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

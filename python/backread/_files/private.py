@@ -1,4 +1,4 @@
-"""Reads files that nobody else may read, such as keys."""
+"""Reads files that only their owner may read, such as keys."""
 
 from __future__ import annotations
 
