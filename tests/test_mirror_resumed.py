@@ -121,6 +121,17 @@ def test_users_are_swept_again_an_hour_later_if_that_costs_little(
     assert (second.known["users"] == []) is again
 
 
+def test_first_run_that_is_killed_twice_does_not_sweep_the_users_each_time(mirror):
+    batches = [batch([{"id": 1}], swept="snapshot"), *[batch([{"id": 1}])] * 30]
+    broken_off(mirror, BatchSource(*batches, BROKEN))
+    for _ in range(2):
+        again = BatchSource(batch([{"id": 1}]), BROKEN)
+        broken_off(mirror, again)
+        assert rows(mirror, "SELECT state FROM runs") == [("partial",)]
+        assert again.known is not None
+        assert [each["id"] for each in again.known["users"]] == [1]
+
+
 def test_half_read_lists_go_on_at_their_cursor(mirror):
     broken_off(
         mirror,

@@ -93,11 +93,14 @@ LONGEST = 100 * 365 * 86_400
 """Seconds: within the range of `timedelta` and the database, and older than any list."""
 
 
-def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> Run:
+def begin_run(
+    store: Store, mode: Mode, max_staleness: float | None = None, *, killed: bool = False
+) -> Run:
     """A new run, or the unfinished one, which becomes ``full`` if either mode is.
 
     Lists that the unfinished run read only at their end are read again if they were last read in
-    full longer ago than ``max_staleness`` (seconds).
+    full longer ago than ``max_staleness`` (seconds). ``killed`` if that run is ``partial`` only
+    because it was killed and then published.
     """
     now = datetime.now(UTC)
     unfinished = store.rows(
@@ -124,7 +127,7 @@ def begin_run(store: Store, mode: Mode, max_staleness: float | None = None) -> R
             stale = timestamp(now - timedelta(seconds=min(max_staleness, LONGEST)))
             _give_back(store, run.run_id, f"kind = 'end' AND coalesce(swept_at <= {stale}, true)")
         _note_seen(store, run.run_id)
-        _resume(store, run, now)
+        _resume(store, run, now, killed)
     return run
 
 
@@ -173,12 +176,12 @@ def _read_all_again(store: Store, run_id: int) -> None:
     store.rows("DELETE FROM cursors WHERE user_id IS NOT NULL")
 
 
-def _resume(store: Store, run: Run, now: datetime) -> None:
+def _resume(store: Store, run: Run, now: datetime, killed: bool) -> None:
     run_id = run.run_id
     store.rows(
         "UPDATE runs SET certificate = NULL, certificate_reason = NULL, users_swept_at = NULL "
         "WHERE run_id = ? AND (users_swept_at IS NULL OR ?)",
-        [run_id, _may_sweep_again(store, run_id, now)],
+        [run_id, _may_sweep_again(store, run_id, now, killed)],
     )
     # If the list of users is read again from its start, none of its rows count as seen.
     if not _swept(store, run_id) and not _has_users_cursor(store):
@@ -196,7 +199,7 @@ def _resume(store: Store, run: Run, now: datetime) -> None:
     )
 
 
-def _may_sweep_again(store: Store, run_id: int, now: datetime) -> bool:
+def _may_sweep_again(store: Store, run_id: int, now: datetime, killed: bool) -> bool:
     """Whether the run may read the list of users again, to learn of new users and hints."""
     [(state, requests, sweep_requests, swept_at)] = store.rows(
         "SELECT state, requests, sweep_requests, epoch_us(users_swept_at) FROM runs "
@@ -208,7 +211,8 @@ def _may_sweep_again(store: Store, run_id: int, now: datetime) -> bool:
     recent = from_microseconds(int(swept_at)) > now - KILLED_LONG_AGO
     # The first sweep does not count; another one costs what the earlier ones did.
     affordable = sweep_requests <= MOST_SWEEPING * requests
-    return affordable and (state == "partial" or not recent)
+    budget_ended_it = state == "partial" and not killed
+    return affordable and (budget_ended_it or not recent)
 
 
 def _note_seen(store: Store, run_id: int) -> None:

@@ -111,28 +111,32 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
 
             store = held.enter_context(open_store(folder, options.memory_limit, prepare))
             store.privacy = None if choice is None else choice.to_json()
-            if options.publish:
-                _publish_earlier(store)
+            killed = options.publish and _publish_earlier(store)
             if options.profile is not None:
                 with store.transaction():
                     store.set_meta(PROFILE, options.profile)
             if options.users is not None:
                 run = begin_users_run(store)
             else:
-                run = begin_run(store, options.mode, options.max_staleness)
+                run = begin_run(store, options.mode, options.max_staleness, killed=killed)
         return _Sync(store, run, options).run(source)
 
 
-def _publish_earlier(store: Store) -> None:
-    """Publishes what an earlier sync ended or, in its first run, committed, and was killed."""
-    if never_finished(store):
+def _publish_earlier(store: Store) -> bool:
+    """Publishes what an earlier sync ended or, in its first run, committed, and was killed.
+
+    Returns whether it was a first run that was killed.
+    """
+    killed = never_finished(store)
+    if killed:
         first = store.rows("SELECT run_id, mode FROM runs WHERE committed_at IS NOT NULL LIMIT 1")
         if not first:
-            return
+            return False
         [(run_id, mode)] = first
         end_partial(store, Run(run_id, mode, resumed=True, alone=False), Spent(0, 0.0, 0.0))
     if published_behind(store):
         publish(store)
+    return killed
 
 
 def _make_folder(folder: Path) -> None:
