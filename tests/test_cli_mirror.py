@@ -19,7 +19,7 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 from backread.cli.sync import progress, report
-from backread.cli.tables import print_records
+from backread.cli.table_output import print_records
 from backread.mirror import Mirror, SyncProgress
 
 

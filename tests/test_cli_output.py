@@ -21,7 +21,7 @@ pytest.importorskip("rich")
 from rich.cells import cell_len
 
 from backread.cli.spool import Spool
-from backread.cli.tables import print_table
+from backread.cli.table_output import print_table
 
 
 def test_messages_as_csv_have_the_columns_of_the_mirror(backread, server):

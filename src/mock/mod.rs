@@ -3,7 +3,6 @@
 //! It shares no type with the core: its JSON is written from the interface document.
 
 pub mod admin;
-mod answer;
 pub mod audit;
 pub mod chunks;
 mod connection;
@@ -17,6 +16,7 @@ pub mod lane;
 mod page;
 mod query;
 pub mod refusal;
+mod request_handler;
 pub mod request_key;
 pub mod responder;
 pub mod routes;

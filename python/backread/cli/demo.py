@@ -14,7 +14,7 @@ from backread._files.unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write
 from backread.cli.sync import DEMO_MARKER, progress, summary
-from backread.cli.tables import print_table
+from backread.cli.table_output import print_table
 from backread.cli.text import plain_lines
 from backread.mirror.database import OWN_NAMES
 

@@ -19,7 +19,7 @@ from backread._progress.text import export_parts
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write
 from backread.cli.stderr import say
-from backread.cli.tables import print_table
+from backread.cli.table_output import print_table
 from backread.mirror.export.report import ExportFormat
 from backread.mirror.export.target import TargetError
 from backread.mirror.table import TableName

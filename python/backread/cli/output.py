@@ -23,7 +23,7 @@ from backread.cli.paths import cannot_be_written
 from backread.cli.rows import as_json, with_user
 from backread.cli.spool import Spool
 from backread.cli.stderr import say
-from backread.cli.tables import cell_text, print_table
+from backread.cli.table_output import cell_text, print_table
 from backread.cli.text import plain_lines
 from backread.errors import BackreadError
 

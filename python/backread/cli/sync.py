@@ -20,7 +20,7 @@ from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import folder_to_write, to_read
 from backread.cli.record import read_profile
 from backread.cli.stderr import say
-from backread.cli.tables import print_records
+from backread.cli.table_output import print_records
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ pub struct Options {
     pub outage_patience: Duration,
 }
 
-/// Users' defaults are in the stub of the bindings, where an editor shows them.
+/// The defaults that users see are in `_client/options.py`.
 #[cfg(test)]
 impl Default for Options {
     fn default() -> Self {
