@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +38,20 @@ def test_nothing_published_says_to_sync(mirror):
         with pytest.raises(MirrorError, match=r"nothing is published.*sync"):
             read()
     assert not mirror.folder.exists()
+
+
+def test_a_misspelt_folder_is_named_before_a_sync_is_advised(mirror):
+    with pytest.raises(MirrorError, match="does not exist; check the name"):
+        mirror.sql("SELECT 1")
+    mirror.folder.mkdir()
+    with pytest.raises(MirrorError, match="complete a Mirror"):
+        mirror.sql("SELECT 1")
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="there is no /proc")
+def test_a_place_where_no_folder_can_be_made_is_an_error(server):
+    with pytest.raises(MirrorError, match="/proc/chats"):
+        sync(Mirror("/proc/chats"), server)
 
 
 def test_unknown_user_is_an_error(mirror, server):

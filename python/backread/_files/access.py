@@ -75,7 +75,8 @@ def make_folder(folder: Path) -> None:
     except FileExistsError:
         check_folder(folder)
     except FileNotFoundError:
-        if folder.parent == folder:
+        # A file system such as /proc takes no folders, although the one above exists.
+        if folder.parent.is_dir():
             raise
         make_folder_above(folder.parent)
         make_folder(folder)

@@ -82,6 +82,11 @@ class SnapshotReader:
     def snapshot(self, *, restricted: bool = False) -> OpenSnapshot:
         """The newest snapshot with a new cursor; as `cursor`."""
         manifest = read_manifest(self._folder)
+        if manifest is None and not self._folder.exists():
+            raise MirrorError(
+                f"nothing is published in {self._folder}, which does not exist; check the name, or "
+                "sync first"
+            )
         if manifest is None:
             raise MirrorError(
                 f"nothing is published in {self._folder}: complete a Mirror.sync or `backread sync "
