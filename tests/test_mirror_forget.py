@@ -259,6 +259,15 @@ def test_ids_that_no_user_has_are_a_value_error(planted, ids):
         planted.forget(*ids)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [([[WHO]], r"forget\(\*user_ids\)"), (["42"], r"user_ids\[0\] must be an int, not str")],
+)
+def test_a_list_or_a_text_instead_of_ids_is_named(planted, given, said):
+    with pytest.raises(TypeError, match=said):
+        planted.forget(*given)
+
+
 def test_a_folder_without_a_mirror_stays_as_it_is(tmp_path):
     with pytest.raises(MirrorError, match="there is no mirror in"):
         Mirror(tmp_path / "none").forget(1)

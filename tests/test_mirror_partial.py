@@ -181,10 +181,28 @@ def test_unpublished_runs_are_published_by_a_later_sync(mirror):
         ({"users": []}, "users is empty"),
         ({"users": [-1]}, "0 or more"),
         ({"users": [1], "mode": "full"}, "mode='full'"),
+        ({"max_requests": 10**30}, "max_requests must be 1 to"),
+        ({"max_seconds": float("inf")}, "None for no limit, not inf"),
+        ({"max_staleness": 1e300}, "None for no limit, not 1e"),
     ],
 )
 def test_odd_budgets_are_refused(mirror, backread_client, options, said):
     with pytest.raises(ValueError, match=said):
+        mirror.sync(backread_client, **options)
+    assert not mirror.folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_requests": "5"}, "max_requests must be an int, not str"),
+        ({"users": ["42"]}, r"users\[0\] must be an int, not str"),
+        ({"publish": "no"}, "publish must be True or False, not str"),
+        ({"max_request": 5}, "did you mean max_requests"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(mirror, backread_client, options, said):
+    with pytest.raises(TypeError, match=said):
         mirror.sync(backread_client, **options)
     assert not mirror.folder.exists()
 

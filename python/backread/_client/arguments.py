@@ -16,7 +16,9 @@ LARGEST = 2**63 - 1
 """Ids, offsets and counts are stored as signed 64-bit integers."""
 
 
-def whole(name: str, number: Any, least: int, most: int) -> int:
+def whole(
+    name: str, number: Any, least: int, most: int, *, then: str = "; nothing was sent"
+) -> int:
     """The number as an int, from any integer type (numpy's too); ValueError out of bounds."""
     if isinstance(number, bool):
         raise TypeError(f"{name} must be an int, not bool")
@@ -28,7 +30,7 @@ def whole(name: str, number: Any, least: int, most: int) -> int:
         bounds = f"{least} or more" if checked < least and most == LARGEST else f"{least} to {most}"
         # Python refuses to format very long integers.
         given = checked if checked.bit_length() < 512 else f"one of {checked.bit_length()} bits"
-        raise ValueError(f"{name} must be {bounds}, not {given}; nothing was sent")
+        raise ValueError(f"{name} must be {bounds}, not {given}{then}")
     return checked
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from backread._client.arguments import LARGEST, known_options, whole
 from backread._client.columns import Resource
 from backread._client.option_kinds import SECONDS
 from backread._client.privacy import Privacy, loaded
@@ -83,6 +83,7 @@ class Mirror:
         "_retention",
     )
 
+    @known_options
     def __init__(
         self,
         folder: str | os.PathLike[str],
@@ -109,6 +110,7 @@ class Mirror:
         """The folder; relative paths were resolved when this mirror was constructed."""
         return self._folder
 
+    @known_options
     def sync(
         self,
         client: Client,
@@ -208,15 +210,20 @@ class Mirror:
                 "the result of Client.probe() or ServiceProfile.from_json(text)"
             )
         stale_after = SECONDS.check("max_staleness", max_staleness)
-        if stale_after is not None and not stale_after >= 0:
+        if stale_after is not None and not 0 <= stale_after < LARGEST:
             raise ValueError(
-                f"max_staleness must be 0 seconds or more, or None, not {max_staleness}"
+                "max_staleness must be 0 seconds or more, or None for no limit, not "
+                f"{max_staleness}"
             )
         seconds = SECONDS.check("max_seconds", max_seconds)
-        if seconds is not None and not seconds > 0:
-            raise ValueError(f"max_seconds must be more than 0 seconds, or None, not {max_seconds}")
-        if max_requests is not None and operator.index(max_requests) < 1:
-            raise ValueError(f"max_requests must be 1 or more, or None, not {max_requests}")
+        if seconds is not None and not 0 < seconds < LARGEST:
+            raise ValueError(
+                f"max_seconds must be more than 0 seconds, or None for no limit, not {max_seconds}"
+            )
+        if max_requests is not None:
+            max_requests = whole("max_requests", max_requests, 1, LARGEST)
+        if not isinstance(publish, bool):
+            raise TypeError(f"publish must be True or False, not {type(publish).__name__}")
         options = Options(
             mode=mode,
             max_staleness=stale_after,
@@ -238,6 +245,7 @@ class Mirror:
         with shown_sync(on_progress) as tell:
             return synchronize(self._folder, client, replace(options, on_progress=tell))
 
+    @known_options
     def forget(
         self,
         *user_ids: int,
@@ -278,6 +286,8 @@ class Mirror:
 
         if not user_ids:
             raise ValueError("give the id of at least one user to forget")
+        if isinstance(user_ids[0], Iterable) and not isinstance(user_ids[0], str):
+            raise TypeError("forget takes ids, not a list of them; write forget(*user_ids)")
         return forget(
             self._folder,
             _checked_ids(user_ids, "user_ids"),
@@ -309,6 +319,7 @@ class Mirror:
 
         return ServiceProfile.from_json(kept)
 
+    @known_options
     def sql(
         self,
         query: str,
@@ -393,6 +404,7 @@ class Mirror:
         """All tables of `table` by name; a mapping that shows their rows and columns."""
         return MirrorTables(self, self._reader)
 
+    @known_options
     def export(
         self,
         target: str | os.PathLike[str],
@@ -475,6 +487,7 @@ class Mirror:
         with shown_export(on_progress) as tell:
             return run(tell)
 
+    @known_options
     def changes(self, since: int | str | None = None, *, table: Resource | None = None) -> Changes:
         """The rows that changed since an earlier read, as an Arrow stream with a ``cursor``.
 
@@ -510,6 +523,7 @@ class Mirror:
         """
         return Changes(self, self._reader, since, table)
 
+    @known_options
     def search(
         self,
         words: str,
@@ -598,11 +612,10 @@ def _user_ids(users: Iterable[int], mode: Mode) -> tuple[int, ...]:
 
 
 def _checked_ids(given: Iterable[int], name: str) -> tuple[int, ...]:
-    user_ids = tuple(operator.index(user_id) for user_id in given)
-    for user_id in user_ids:
-        if not 0 <= user_id < 2**63:
-            raise ValueError(f"{name} must be ids, which are 0 or more, not {user_id}")
-    return user_ids
+    return tuple(
+        whole(f"{name}[{place}]", user_id, 0, LARGEST, then="")
+        for place, user_id in enumerate(given)
+    )
 
 
 def _folders(landings: Iterable[str | os.PathLike[str]]) -> tuple[str | os.PathLike[str], ...]:

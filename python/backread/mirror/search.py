@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 from unicodedata import category
 
+from backread._client.arguments import LARGEST, whole
 from backread._display.words import amount, line
 from backread.mirror.engine import from_microseconds, timestamp
 from backread.mirror.export.plan import Moment, moment_of
@@ -109,8 +109,7 @@ def search_messages(
 ) -> SearchResults:
     """The newest messages that contain all words; see `Mirror.search`."""
     folded = _folded_words(words)
-    if operator.index(limit) < 1:
-        raise ValueError(f"limit must be 1 or more, not {limit}")
+    limit = whole("limit", limit, 1, LARGEST, then="")
     conditions = ["deleted_at IS NULL"]
     if since is not None:
         conditions.append(f"created_at >= {timestamp(moment_of('since', since))}")
@@ -119,10 +118,7 @@ def search_messages(
     opened = reader.snapshot()
     source = "messages"
     if user is not None:
-        # An id is data in the query, and may have any size.
-        user = operator.index(user)
-        if not -(2**63) <= user < 2**63:
-            return SearchResults(words, ())
+        user = whole("user", user, 0, LARGEST, then="")
         source = f"({opened.of_user(user)['messages']})"
         conditions.append(f"user_id = {user}")
     conditions.append(may_contain("body", folded))
