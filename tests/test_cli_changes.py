@@ -81,8 +81,13 @@ def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):
     file.write_text("rubbish")
     wrong = backread(*command)
     assert wrong.code == 7
-    assert "start again with since=None" in wrong.line
+    assert f"remove {file} to get every row" in wrong.line
     assert file.read_text() == "rubbish"
+    for since in ("rubbish", "99"):
+        assert (
+            "leave --since out to get every row"
+            in backread("changes", folder, "--since", since).line
+        )
 
 
 def test_csv_and_parquet_go_into_files(backread, folder, tmp_path):

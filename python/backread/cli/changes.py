@@ -19,6 +19,7 @@ from backread.cli.output import Format, destination, format_of
 from backread.cli.paths import cannot_be_written, folder_to_write, to_write
 from backread.cli.stderr import say
 from backread.cli.text import escaped, plain_lines
+from backread.errors import MirrorError
 
 if TYPE_CHECKING:
     from backread._client.columns import Resource
@@ -97,6 +98,7 @@ def changes(
     The cursor for the next call is printed to stderr, unless there is a --cursor-file.
     """
     from backread.mirror import Mirror
+    from backread.mirror.changes import AGAIN
 
     kind = format_of(None if shape is None else Format(shape), output)
     if kind is Format.PARQUET and output is None and sys.stdout.isatty():
@@ -110,7 +112,11 @@ def changes(
     since = kept or since
     start = int(since) if since is not None and since.isascii() and since.isdigit() else since
     name: Resource | None = "users" if table == "users" else "messages" if table else None
-    found = Mirror(folder).changes(start, table=name)
+    try:
+        found = Mirror(folder).changes(start, table=name)
+    except MirrorError as error:
+        remedy = f"remove {cursor_file}" if kept else "leave --since out"
+        raise MirrorError(str(error).replace(AGAIN, f"{remedy} to get every row")) from None
     try:
         rows = _write(found, Shape(kind), output, raw_csv)
     except KeyboardInterrupt:

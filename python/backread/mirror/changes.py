@@ -134,7 +134,7 @@ class Changes(RowStream):
     def _moment_of(self, cursor: str, mirror_id: str, newest: int) -> datetime:
         parts = CURSOR.fullmatch(cursor)
         if parts is None or _cursor_of(parts[1], moment := int(parts[2], 16)) != cursor:
-            raise MirrorError(f"the cursor {cursor!r:.80} is damaged; {AGAIN}")
+            raise MirrorError(f"the cursor {cursor!r:.80} is damaged or none at all; {AGAIN}")
         if parts[1] != mirror_id:
             raise MirrorError(
                 f"the cursor {cursor!r} is of another mirror than the one in {self._folder}; "
