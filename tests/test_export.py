@@ -343,6 +343,8 @@ def test_arguments_that_make_no_sense_are_refused(mirror, tmp_path, arguments, m
         ("out.csv", {}, "holds one table"),
         ("out.xlsx", {"format": "csv"}, "do not agree"),
         ("out.parquet", {"format": "delta"}, "do not agree"),
+        ("out.json", {}, "holds one table"),
+        ("out.csv", {"everything": True, "users": 1}, r"without \.csv, or with \.json"),
     ],
 )
 def test_a_name_that_says_otherwise_is_refused(mirror, tmp_path, name, arguments, message):

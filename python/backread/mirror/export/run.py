@@ -32,6 +32,7 @@ SUFFIXES: dict[str, ExportFormat] = {
     ".csv": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".xlsx": "xlsx",
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
@@ -116,7 +117,12 @@ def export_person(
     if options != ExportOptions():
         raise ValueError("everything is written as JSON and text; leave the format out")
     [user_id] = users
-    is_folder = Path(target).suffix.lower() != ".json"
+    suffix = Path(target).suffix.lower()
+    is_folder = suffix != ".json"
+    if is_folder and suffix in SUFFIXES:
+        raise ValueError(
+            f"everything is written as JSON and text; choose a name without {suffix}, or with .json"
+        )
     place = Target.parse(target, folder, is_folder=is_folder)
     cursor = reader.cursor()
     tables = person_queries(partial(reader.rows, cursor, values=[]), user_id)
