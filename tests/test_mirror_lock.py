@@ -55,7 +55,7 @@ def test_holder_is_told_with_its_start(mirror):
     assert int(found[1]) == os.getpid()
     since = datetime.fromisoformat(f"{found[2]}+00:00")
     assert timedelta(0) <= datetime.now(UTC) - since < timedelta(minutes=1)
-    assert "sync again" in said[0]
+    assert "try again" in said[0]
     # It is free again afterwards, and names nobody.
     assert (mirror.folder / lock.LOCK_NAME).read_bytes() == b""
     BatchSource(batch([{"id": 1}])).sync_into(mirror.folder)

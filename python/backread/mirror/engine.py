@@ -115,13 +115,13 @@ def _advice(folder: Path, text: str) -> str:
     if "not a valid duckdb database" in lowered or "corrupt" in lowered:
         advice = "its mirror.duckdb is damaged; sync into a new folder"
     elif "lock on file" in lowered:
-        advice = "another program has mirror.duckdb open; close it and sync again"
+        advice = "another program has mirror.duckdb open; close it and try again"
     elif "no space left" in lowered or "enospc" in lowered:
-        advice = "the disk is full; free some space and sync again"
+        advice = "the disk is full; free some space and try again"
     elif "permission denied" in lowered or "read-only file system" in lowered:
         advice = "it cannot be written; change its permissions or choose another folder"
     else:
-        advice = "committed rows are safe; sync again, and report this error if it persists"
+        advice = "committed rows are safe; try again, and report this error if it persists"
     return f"the mirror in {folder}: {advice} ({line})"
 
 

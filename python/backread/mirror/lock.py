@@ -40,7 +40,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
         if not held:
             raise MirrorError(
                 f"the mirror in {folder} is being synced by {_holder(file)}; "
-                "wait for it to end, or end it, and sync again"
+                "wait for it to end, or end it, and try again"
             )
         try:
             file.truncate(0)
