@@ -45,6 +45,7 @@ def test_budget_ends_a_sync_without_an_error(backread, tmp_path):
     done = backread("sync", folder, "--max-requests", 30, "--json")
     report = json.loads(done.out)
     assert (done.code, done.out.count("\n"), report["state"]) == (0, 1, "partial")
+    assert done.error == ""
     assert report["lists_done"] + report["lists_left"] == 120
     done = backread("sync", folder, "--max-requests", 20)
     assert f"{report['lists_left'] - 20} left" in done.out
@@ -62,7 +63,11 @@ def test_given_users_are_read_alone(backread, server, tmp_path):
     assert f"not known to the service: user {missing}" in done.out
     assert backread("sync", tmp_path / "chats", "--user", 3, "--full").code == 2
     assert backread("sync", tmp_path / "chats", "--max-seconds", 0).code == 2
-    assert backread("sync", tmp_path / "chats", "--memory-limit", "little").code == 2
+    little = backread("sync", tmp_path / "chats", "--memory-limit", "little")
+    assert little.code == 2
+    assert "--memory-limit must be bytes" in little.line
+    stale = backread("sync", tmp_path / "chats", "--max-staleness-days", 1e300)
+    assert (stale.code, "max_staleness" in stale.line) == (2, True)
 
 
 def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
@@ -114,6 +119,7 @@ def test_report_says_how_the_lists_were_read_and_what_stopped_a_run(backread, tm
             {"messages": 12345, "rate": 1234.5, "pace": 9.87, "seconds_left": 3725.4},
             "0 users, 12,345 messages, 0 requests, 1,234 rows/s, 9.9 requests/s, 1:02:05 left",
         ),
+        ({"users": 9, "users_total": 5}, "9 users, 0 messages, 0 requests"),
         ({"seconds_left": 0.0}, "0 users, 0 messages, 0 requests, 0:00:00 left"),
         ({"phase": "publishing", "rate": 5.0}, "0 users, 0 messages, 0 requests"),
     ],

@@ -208,7 +208,8 @@ def test_an_argument_of_a_wrong_type_is_named(mirror, backread_client, options, 
 
 
 @pytest.mark.parametrize(
-    ("limit", "taken"), [("2GB", 2_000_000_000), ("512 MiB", 2**29), (10**9, 10**9)]
+    ("limit", "taken"),
+    [("2GB", 2_000_000_000), ("2g", 2_000_000_000), ("512 MiB", 2**29), (10**9, 10**9)],
 )
 def test_memory_limits(tmp_path, limit, taken):
     assert Mirror(tmp_path, memory_limit=limit) == Mirror(tmp_path)

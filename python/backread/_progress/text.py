@@ -85,4 +85,5 @@ def fitting(parts: list[str], room: int, separator: str) -> str:
 
 
 def _of(count: int, total: int | None) -> str:
-    return f"{count:,}" if total is None else f"{count:,} of {total:,}"
+    # A resumed run may read the users twice.
+    return f"{count:,}" if total is None or count > total else f"{count:,} of {total:,}"

@@ -125,7 +125,8 @@ def sync(
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the report as one line of JSON.")
+        bool,
+        typer.Option("--json", help="Print the report as one line of JSON, and no progress lines."),
     ] = False,
     pseudonymise: Annotated[
         Path | None,
@@ -173,16 +174,16 @@ def sync(
             redact=redact,
         )
     except ValueError as error:
-        raise UnusableArgumentError(f"--memory-limit: {error}") from None
+        raise UnusableArgumentError(str(error).replace("memory_limit", "--memory-limit")) from None
     mode: Mode = "full" if full else "incremental"
     found = read_profile(profile) if profile else None
     with connection.client() as client:
         try:
-            with progress() as tell:
+            with progress(lines=not as_json) as tell:
                 done = mirror.sync(
                     client,
                     mode=mode,
-                    max_staleness=timedelta(days=max_staleness_days),
+                    max_staleness=max_staleness_days * 86_400,
                     on_progress=tell,
                     moved=moved,
                     profile=found,
@@ -282,10 +283,10 @@ def _left(done: SyncReport) -> str:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[SyncProgress], object]]:
-    """Shows a sync's progress on stderr: a bar on a terminal, a line now and then elsewhere."""
+def progress(*, lines: bool = True) -> Iterator[Callable[[SyncProgress], object] | None]:
+    """Shows a sync's progress on stderr: a bar on a terminal, ``lines`` now and then elsewhere."""
     with shown_sync(None) as show:
-        yield show or _Lines()
+        yield show or (_Lines() if lines else None)
 
 
 class _Lines:

@@ -21,7 +21,7 @@ UNITS = {
     unit: base**power
     for base, suffix in ((1000, "B"), (1024, "iB"))
     for power, unit in enumerate(("", f"K{suffix}", f"M{suffix}", f"G{suffix}", f"T{suffix}"))
-} | {"B": 1, "bytes": 1}
+} | {"B": 1, "bytes": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", re.ASCII)
 
 
