@@ -166,8 +166,8 @@ class Mirror:
                 run. It reads the list of users again while that takes less than 5 % of the run's
                 requests.
             users: Reads only these users, by their ids, and their message lists, in a run of its
-                own; an unfinished run is left as it is. A user whom the service does not know (404)
-                is marked as deleted. Not with ``mode="full"``.
+                own, which no later sync continues; an unfinished run is left as it is. A user whom
+                the service does not know (404) is marked as deleted. Not with ``mode="full"``.
             publish: False leaves publishing to a later sync; for frequent syncs.
 
         Returns:
@@ -340,7 +340,8 @@ class Mirror:
           ``sender_extra``. Also ``first_seen_at`` (when the row was first committed),
           ``last_seen_at`` (the end of the last finished run that read the row, or that proved its
           list complete without reading all of it) and ``deleted_at`` (when a full sync found it
-          deleted, else null).
+          deleted, else null), ``changed_at`` and ``changed_in_run`` (the time and the run of the
+          last change of any other column).
         - ``conversations``, one row per user that is not deleted, counting messages that are not
           deleted: ``user_id, name, email, messages, user_messages, operator_messages`` (without
           automatic invitations), ``auto_invitations, files, first_message_at, last_message_at,
