@@ -59,7 +59,8 @@ def test_budget_ends_a_sync_without_an_error(backread, tmp_path):
 def test_given_users_are_read_alone(backread, server, tmp_path):
     known, missing = server.world.user_ids()[7], max(server.world.user_ids()) + 1
     done = backread("sync", tmp_path / "chats", "--user", known, "--user", missing)
-    assert "1 users and" in done.out
+    assert "1 user and" in done.out
+    assert "users uncertified (only the given users were read)" in done.out
     assert f"not known to the service: user {missing}" in done.out
     assert backread("sync", tmp_path / "chats", "--user", 3, "--full").code == 2
     assert backread("sync", tmp_path / "chats", "--max-seconds", 0).code == 2

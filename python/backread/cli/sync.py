@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backread._display.words import amount
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
 from backread.cli.connection import Connection, with_connection
@@ -249,14 +250,15 @@ def summary(done: SyncReport) -> str:
     proved = ", ".join(f"{count:,} {name}" for name, count in done.lists_by_certificate.items())
     ends = done.lists_by_kind.get("end", 0)
     run = f"run {done.run_id}{' (resumed)' if done.resumed else ''}"
+    reason = done.certificate_reason
     parts = [
-        f"{run}: {done.users:,} users and {done.messages:,} messages read",
-        f"{done.users_added:,} users and {done.messages_added:,} messages added",
-        f"{done.users_updated:,} users and {done.messages_updated:,} messages updated",
+        f"{run}: {_rows(done.users, done.messages)} read",
+        f"{_rows(done.users_added, done.messages_added)} added",
+        f"{_rows(done.users_updated, done.messages_updated)} updated",
         f"{done.deleted:,} gone" if done.mode == "full" else "",
         f"{done.rejects:,} rejects" if done.rejects else "",
-        f"{done.requests:,} requests in {done.seconds:.1f} s",
-        f"users {done.certificate}",
+        f"{amount(done.requests, 'request')} in {done.seconds:.1f} s",
+        f"users {done.certificate}{f' ({reason})' if reason else ''}",
         f"message lists: {proved}" if proved else "",
         f"{ends:,} of them read at their end alone" if ends else "",
         _left(done) if done.partial else "",
@@ -264,6 +266,10 @@ def summary(done: SyncReport) -> str:
         "" if done.published else "not published",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _rows(users: int, messages: int) -> str:
+    return f"{amount(users, 'user')} and {amount(messages, 'message')}"
 
 
 def _numbered(user_ids: tuple[int, ...]) -> str:

@@ -393,7 +393,7 @@ class Mirror:
         Nothing is opened until the table is read.
 
         Args:
-            name: A table of `sql` except ``profile``.
+            name: A table of `sql` except ``forgotten`` and ``profile``.
 
         Raises:
             ValueError: For another name.
