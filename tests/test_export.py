@@ -288,6 +288,14 @@ def test_users_are_those_named_in_order(mirror, tmp_path):
     users, messages, _ = exported(mirror, tmp_path, users=[BOB, SILENT])
     assert users == {BOB, SILENT}
     assert messages == {(BOB, 1), (BOB, 2)}
+
+    class NumpyId:
+        """An integer of another type, as of a column of ids."""
+
+        def __index__(self) -> int:
+            return ALICE
+
+    assert exported(mirror, tmp_path, users=[NumpyId()])[0] == {ALICE}
     mirror.export(tmp_path / "m.csv", tables=["messages"], users=ALICE)
     with (tmp_path / "m.csv").open(encoding="utf-8", newline="") as file:
         assert [int(row["id"]) for row in csv.DictReader(file)] == list(range(len(TEXTS)))

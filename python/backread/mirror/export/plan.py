@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, cast, get_args
 
+from backread._client.arguments import LARGEST, whole
 from backread._client.columns import KEYS
 from backread.errors import MirrorError
 from backread.mirror.engine import timestamp
@@ -172,12 +173,12 @@ def _tables(names: Sequence[str]) -> tuple[TableName, ...]:
 
 
 def _user_ids(users: int | Iterable[int]) -> tuple[int, ...]:
-    ids: tuple[object, ...] = (users,) if isinstance(users, int) else tuple(users)
     parsed = []
-    for each in ids:
-        if type(each) is not int or not 0 <= each < 2**63:
-            raise ValueError(f"users must be ids of users, not {each!r}")
-        parsed.append(each)
+    for each in users if isinstance(users, Iterable) else (users,):
+        try:
+            parsed.append(whole("users", each, 0, LARGEST, then=""))
+        except (TypeError, ValueError):
+            raise ValueError(f"users must be ids of users, not {each!r}") from None
     if not parsed:
         raise ValueError("users must name at least one user")
     return tuple(dict.fromkeys(parsed))
