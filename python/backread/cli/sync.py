@@ -231,7 +231,7 @@ def runs(folder: Folder, limit: Limit = 10) -> None:
 
 
 def report(folder: Folder, limit: Limit = 10) -> None:
-    """Shows the same as `backread runs`, and will show figures of the conversations instead."""
+    """Shows the same as `backread runs`; a later release will show figures of conversations."""
     runs(folder, limit)
     say("the runs of a mirror are shown by `backread runs` now", named=False)
 
