@@ -126,7 +126,9 @@ def test_finished_lists_are_not_read_again(mirror, server):
     after = server.counts()["messages"] - before
     whole = sum(-(-len(server.world.message_ids(each)) // 99) for each in server.world.user_ids())
     assert after < whole
-    assert report.requests <= before + after + server.counts()["users"]
+    # Those under way at the kill may never have reached the mock.
+    under_way = 16
+    assert report.requests <= before + after + server.counts()["users"] + under_way
     assert_is_the_world(mirror, server.world)
 
 

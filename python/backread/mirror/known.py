@@ -22,8 +22,10 @@ class StoredRows:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         # An unfinished stream blocks its connection, so it gets a separate one.
-        relation = self._connection.cursor().sql(self._query)
-        return relation.__arrow_c_stream__(requested_schema)
+        cursor = self._connection.cursor()
+        # It has the settings of a new connection.
+        cursor.execute("USE mirror")
+        return cursor.sql(self._query).__arrow_c_stream__(requested_schema)
 
 
 @dataclass(frozen=True, slots=True)
