@@ -225,6 +225,33 @@ def test_a_killed_export_leaves_what_the_next_one_removes(large, tmp_path, shape
     assert list(tmp_path.iterdir()) == [target]
 
 
+KILLED_WHEN_PLACED = """
+import os, signal, sys
+from pathlib import Path
+from backread import Mirror
+
+def kill(event, arguments):
+    if event == "shutil.rmtree" and Path(sys.argv[2]).exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(kill)
+Mirror(sys.argv[1]).export(sys.argv[2])
+"""
+
+
+@posix_only
+@pytest.mark.parametrize("shape", ["sqlite", "duckdb"])
+def test_a_kill_just_after_the_file_was_placed_leaves_no_second_name_of_it(mirror, tmp_path, shape):
+    target = tmp_path / FORMATS[shape]
+    command = [sys.executable, "-c", KILLED_WHEN_PLACED, str(mirror.folder), str(target)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert target.stat().st_nlink == 2
+    with pytest.raises(MirrorError, match="exists already"):
+        mirror.export(target)
+    assert list(tmp_path.iterdir()) == [target]
+    assert target.stat().st_nlink == 1
+
+
 @each_format
 def test_what_stops_an_export_leaves_nothing(large, tmp_path, shape):
     need(shape)

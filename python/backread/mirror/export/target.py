@@ -18,7 +18,7 @@ from backread._files.access import (
     keep_for_owner,
 )
 from backread._files.paths import is_utf8, local_path, shown
-from backread._files.unfinished import private_folder
+from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
 from backread.mirror.engine import load_duckdb
 
@@ -56,9 +56,11 @@ class Target:
                 f"{name} has a question mark, a backslash or a byte that is not UTF-8 in its path, "
                 "which DuckDB cannot write; choose another"
             )
-        if os.path.lexists(target):
-            raise TargetError(f"{name} exists already; remove it, or choose another name")
         parent = target.parent
+        if os.path.lexists(target):
+            # A kill just after it was placed has left a second name of the file.
+            remove_leftovers(parent, target.name)
+            raise TargetError(f"{name} exists already; remove it, or choose another name")
         try:
             if mirror.resolve() in (parent.resolve(), *parent.resolve().parents):
                 raise TargetError(f"{name} is inside the mirror; export to a place outside it")
