@@ -32,6 +32,11 @@ UNION ALL SELECT user_id FROM rejects
 SHOWN = 10
 """The most ids that an error names."""
 
+UNCOMPLETED = (
+    "the users are removed from the tables, but their texts may be left in files until the next "
+    "forget or sync of this mirror completes the removal"
+)
+
 REMOVED_TEXT = "removed when a user was forgotten"
 
 
@@ -51,10 +56,15 @@ def forget(
         found = [find_users(each, wanted) for each in landings]
         removal = _Removal(folder, wanted, found, missing_ok)
         before = _bytes_below(folder)
-        with ExitStack() as held:
+    try:
+        with named_errors(folder), ExitStack() as held:
             held.enter_context(writer_lock(folder))
             held.enter_context(open_store(folder, memory_limit, removal.apply))
-        return replace(removal.report, bytes_freed=max(before - _bytes_below(folder), 0))
+    except MirrorError as error:
+        if removal.report.forgotten_at is None:
+            raise
+        raise MirrorError(f"{error}; {UNCOMPLETED}") from error
+    return replace(removal.report, bytes_freed=max(before - _bytes_below(folder), 0))
 
 
 class _Removal:
