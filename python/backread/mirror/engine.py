@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = [
+    "FULL_DISK",
     "connect",
     "file_list",
     "from_microseconds",
@@ -33,6 +34,9 @@ __all__ = [
 ]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# The last is the size of the spill folder, for which DuckDB takes what the disk has free.
+FULL_DISK = ("no space left", "enospc", "max_temp_directory_size")
 
 
 def load_duckdb() -> ModuleType:
@@ -116,8 +120,13 @@ def _advice(folder: Path, text: str) -> str:
         advice = "its mirror.duckdb is damaged; sync into a new folder"
     elif "lock on file" in lowered:
         advice = "another program has mirror.duckdb open; close it and try again"
-    elif "no space left" in lowered or "enospc" in lowered:
+    elif any(each in lowered for each in FULL_DISK):
         advice = "the disk is full; free some space and try again"
+    elif "out of memory" in lowered or "increasing the memory limit" in lowered:
+        advice = (
+            "the memory limit is too small; raise memory_limit (on the command line: "
+            "--memory-limit) and try again"
+        )
     elif "permission denied" in lowered or "read-only file system" in lowered:
         advice = "it cannot be written; change its permissions or choose another folder"
     else:

@@ -20,11 +20,11 @@ from backread._files.access import (
 from backread._files.paths import is_utf8, local_path, shown
 from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
-from backread.mirror.engine import load_duckdb
+from backread.mirror.engine import FULL_DISK, load_duckdb
 
 __all__ = ["Target", "TargetError", "WriterError", "target_errors"]
 
-FULL = ("no space left", "enospc", "file too large", "disk is full", "disk full", "quota exceeded")
+FULL = (*FULL_DISK, "file too large", "disk is full", "disk full", "quota exceeded")
 INSTEAD = "export to this machine, and copy it there afterwards"
 
 

@@ -1,0 +1,56 @@
+"""A sync whose memory limit is too small, or that has no disk for what exceeds it."""
+
+import random
+from typing import Any
+
+import pytest
+
+from mirrors import BatchSource, batch, rows
+
+duckdb = pytest.importorskip("duckdb")
+
+from backread import MirrorError
+from backread.mirror import database
+
+
+def wide_rows(count: int) -> BatchSource:
+    chance = random.Random(1)
+    said = [{"user_id": 1, "id": n, "body": chance.randbytes(5_000).hex()} for n in range(count)]
+    return BatchSource(batch([{"id": 1}], said, swept="snapshot"))
+
+
+def test_memory_limit_that_is_too_small_is_named(mirror):
+    with pytest.raises(MirrorError, match=r"memory limit is too small; raise memory_limit .*try again"):
+        wide_rows(4_000).sync_into(mirror.folder, memory_limit=20 * 10**6)
+    wide_rows(4_000).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(4_000,)]
+
+
+def test_disk_without_space_for_what_exceeds_the_memory_limit_is_full(mirror, monkeypatch):
+    opened = database._connect
+
+    def connect(*arguments: Any) -> Any:
+        connection = opened(*arguments)
+        # As DuckDB sets it from what the disk has free.
+        connection.execute("SET max_temp_directory_size = '1MB'").fetchall()
+        return connection
+
+    with monkeypatch.context() as full:
+        full.setattr(database, "_connect", connect)
+        with pytest.raises(MirrorError, match="the disk is full; free some space and try again"):
+            wide_rows(4_000).sync_into(mirror.folder, memory_limit=20 * 10**6)
+    wide_rows(4_000).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(4_000,)]
+
+
+def test_the_database_keeps_few_rows_together_from_sync_to_sync(mirror):
+    for _ in range(2):
+        wide_rows(9_000).sync_into(mirror.folder)
+    with duckdb.connect(mirror.folder / "mirror.duckdb", read_only=True) as held:
+        segments = "pragma_storage_info('messages') WHERE column_name = 'body'"
+        [(most, compression)] = held.sql(
+            f"SELECT max(count), list(DISTINCT compression) FROM {segments} "
+            "AND segment_type = 'VARCHAR'"
+        ).fetchall()
+    assert most <= 4_096
+    assert compression == ["ZSTD"]
