@@ -30,7 +30,7 @@ from typing import Any
 
 import duckdb
 
-from backread import Mirror
+from backread import Mirror, MirrorError
 from backread.testing import MockServer, World
 from mirror_operation_bases import MARKS, SECONDS, TABLES, Case, State, copied, exported, make_bases
 from traces import traces
@@ -100,7 +100,13 @@ class Place:
             return process.wait(SECONDS), seconds, said
 
     def state(self) -> State:
-        """What is there for readers."""
+        """What is there for readers, or the error that they get."""
+        try:
+            return self._read()
+        except (MirrorError, duckdb.Error) as error:
+            return {f"readers fail with {error}": error}
+
+    def _read(self) -> State:
         mirror = Mirror(self.folder / "chats")
         found = {f"{each} by sql": self._digest(mirror.sql(f"FROM {each}")) for each in TABLES}
         current, views = mirror.folder / "published" / "current", mirror.folder / "chats.duckdb"
@@ -178,8 +184,9 @@ class Place:
             wrong.append(f"repeated, it ended with {code}: {said}")
         if (ended := self.state()) != case.after:
             wrong.append(f"repeated, it ended otherwise: {different(ended, case.after)}")
+        else:
+            wrong += [f"left: the snapshot {each}" for each in self.orphans()]
         wrong += [f"left: {each}" for each in sorted(self.kinds() - case.kinds)]
-        wrong += [f"left: the snapshot {each}" for each in self.orphans()]
         if case.operation == "forget":
             wrong += traces(self.folder, *MARKS)
         at = f"{case.operation} {case.given} killed after {moment:.3f} of {case.seconds:.3f} s"
