@@ -74,7 +74,7 @@ def merge_rows(
         FROM staged LEFT JOIN (
             SELECT rowid, * FROM {table.name} WHERE rowid IN (
                 SELECT rowid FROM {table.name}
-                WHERE {user} BETWEEN ? AND ? AND {user} IN (SELECT {user} FROM staged))
+                WHERE {user} BETWEEN ? AND ? AND ({key}) IN (SELECT {key} FROM staged))
         ) AS held ON {" AND ".join(f"held.{name} = staged.{name}" for name in table.key)}
         WHERE held.rowid IS NULL OR held.last_seen_at IS NOT NULL OR differs
         """,
