@@ -55,3 +55,21 @@ def test_a_mirror_s_own_runs_count(backread_mock, tmp_path):
         assert full_is_due(folder, 0, None) is not None
         Mirror(folder).sync(client)
     assert full_is_due(folder, None, 2) == "the last full run was 2 runs ago, and one in 2 is full"
+
+
+def test_a_partial_run_keeps_its_mode(backread_mock, tmp_path):
+    """Until it is finished; runs over some users are no runs here."""
+    pytest.importorskip("duckdb")
+    folder = str(tmp_path / "chats")
+    mirror = Mirror(folder)
+    with backread_mock.client() as client:
+        mirror.sync(client, mode="full")
+        user_id = client.users.page(limit=1).items[0].id
+        assert mirror.sync(client, users=[user_id], max_requests=1).partial
+        assert full_is_due(folder, None, 2) is None
+        assert full_is_due(folder, 0, None) is not None
+        assert mirror.sync(client, max_requests=2).partial
+        assert full_is_due(folder, 0, None) is None
+        assert full_is_due(folder, None, 2) is None
+        mirror.sync(client)
+    assert full_is_due(folder, None, 2) == "the last full run was 2 runs ago, and one in 2 is full"

@@ -13,10 +13,15 @@ __all__ = ["full_is_due", "why_full"]
 
 
 def full_is_due(folder: str, every: float | None, every_runs: int | None) -> str | None:
-    """`why_full` for a mirror's finished runs at the current time."""
+    """`why_full` for a mirror's runs at the current time; None if the next sync continues one."""
     if every is None and every_runs is None:
         return None
-    return why_full(_finished_runs(folder), datetime.now(UTC).timestamp(), every, every_runs)
+    runs = _runs(folder)
+    # A partial run that became full now would read again what it has read.
+    if runs and runs[-1][2] == "partial":
+        return None
+    began = [(mode, start) for mode, start, _ in runs]
+    return why_full(began, datetime.now(UTC).timestamp(), every, every_runs)
 
 
 def why_full(
@@ -40,11 +45,16 @@ def why_full(
     return None
 
 
-def _finished_runs(folder: str) -> list[tuple[str, float]]:
+def _runs(folder: str) -> list[tuple[str, float, str]]:
+    """The mode, the start and the state of each published run over all users, oldest first."""
     from backread import Mirror
     from backread.mirror.manifest import read_manifest
+    from backread.mirror.schema import ALL_USERS
 
     if read_manifest(Path(folder)) is None:
         return []
-    query = "SELECT mode, epoch(started_at) FROM runs ORDER BY run_id"
-    return [(str(mode), float(began)) for mode, began in Mirror(folder).sql(query).fetchall()]
+    query = f"SELECT mode, epoch(started_at), state FROM runs WHERE {ALL_USERS} ORDER BY run_id"
+    return [
+        (str(mode), float(began), str(state))
+        for mode, began, state in Mirror(folder).sql(query).fetchall()
+    ]
