@@ -92,6 +92,8 @@ def test_numbers_and_truths_may_be_templates(airflow_home, lane, connect, tmp_pa
             task_id="chats", mirror="{tmp_path}/a",
             require_certificate="{{{{ params.strict }}}}", max_staleness="{{{{ params.days }}}}",
             full_every="{{{{ 24 * 3600 }}}}", full_every_runs="{{{{ params.shards }}}}",
+            max_requests="{{{{ params.days }}}}", max_seconds="{{{{ 24 * 3600 }}}}",
+            memory_limit="{{{{ 10**9 }}}}",
         )
         plan = BackreadPlanOperator(
             task_id="plan", folder="{tmp_path}/b", resource="{{{{ params.what }}}}",
@@ -114,6 +116,16 @@ def test_a_rendered_argument_that_is_no_good_fails_at_once(run, lane, connect, t
     done = run("rendered", f'{sync}, max_staleness="{{{{ dag.dag_id }}}}")')
     assert states(done) == {"chats": "failed"}
     assert "max_staleness must be a number, not 'rendered'" in capsys.readouterr().out
+    for number, (name, reason) in enumerate(
+        [
+            ("max_requests", "max_requests must be a whole number, not 'rendered"),
+            ("max_seconds", "max_seconds must be a number, not 'rendered"),
+            ("memory_limit", "memory_limit must be bytes, or text such as '2GB'"),
+        ]
+    ):
+        done = run(f"rendered_{number}", f'{sync}, {name}="{{{{ dag.dag_id }}}}")')
+        assert states(done) == {"chats": "failed"}
+        assert reason in capsys.readouterr().out
 
 
 def test_one_of_some_runs_is_full(run, lane, connect, tmp_path):
@@ -124,6 +136,63 @@ def test_one_of_some_runs_is_full(run, lane, connect, tmp_path):
     daily = run("daily", f"{sync}=timedelta(days=1))")
     assert value_of(daily, "chats")["mode"] == "incremental"
     assert value_of(run("always", f"{sync}=0)"), "chats")["mode"] == "full"
+
+
+def test_a_run_that_its_budget_ended_succeeds_and_the_next_one_continues_it(
+    run, lane, connect, tmp_path, capsys
+):
+    connect(lane)
+    sync = f"""
+    BackreadSyncOperator(
+        task_id="chats", mirror="{tmp_path}/chats", max_requests="{{{{ 40 }}}}",
+        memory_limit="{{{{ '200MB' }}}}", require_certificate=True,
+    )
+    """
+    first = run("budget", sync)
+    assert states(first) == {"chats": "success"}
+    summary = value_of(first, "chats")
+    assert (summary["state"], summary["requests"]) == ("partial", 40)
+    done, left = summary["lists_done"], summary["lists_left"]
+    assert done > 0
+    assert done + left == 60
+    shown = capsys.readouterr().out
+    assert f"{done} message lists are read, {left} left; the next run continues" in shown
+    second = value_of(run("budget", sync), "chats")
+    assert (second["state"], second["run_id"], second["resumed"]) == ("finished", 1, True)
+    assert (second["lists_done"], second["lists_left"]) == (None, None)
+    assert "the next run continues" not in capsys.readouterr().out
+    assert mirror_holds(tmp_path / "chats", lane.world)
+    uri = f"file://{tmp_path}/chats"
+    assert extras_of("budget") == [(uri, summary), (uri, second)]
+
+
+def test_a_budget_of_time_that_ends_before_all_users_are_read(run, lane, connect, tmp_path, capsys):
+    """Nothing is certified yet, which is no failure."""
+    connect(lane)
+    lane.fault("users: stall()")
+    sync = f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}/a", require_certificate=True'
+    done = run("short_of_time", f"{sync}, max_seconds=timedelta(seconds=0.5))")
+    assert states(done) == {"chats": "success"}
+    summary = value_of(done, "chats")
+    assert (summary["state"], summary["lists_left"]) == ("partial", None)
+    shown = capsys.readouterr().out
+    assert "the list of users is not read to its end; the next run continues" in shown
+
+
+def test_a_budget_is_not_renewed_by_waits_in_the_worker(run, lane, connect, tmp_path):
+    connect(lane, max_concurrency=1)
+    for user_id in lane.world.user_ids():
+        lane.fault(f"messages user={user_id}: status(429, retry_after=0) x1")
+    sync = f'BackreadSyncOperator(task_id="chats", mirror="{tmp_path}'
+    done = run("budget_of_requests", f'{sync}/a", max_requests=20)')
+    summary = value_of(done, "chats")
+    assert summary["state"] == "partial"
+    # What was in flight when a wait began is counted by the sync after it.
+    assert 20 <= sum(lane.counts().values()) <= 22
+    lane.clear_faults()
+    lane.fault("messages: status(429, retry_after=1) x1")
+    done = run("budget_of_time", f'{sync}/b", max_seconds=0.9)')
+    assert value_of(done, "chats")["state"] == "partial"
 
 
 def test_rows_without_a_certificate_fail_a_task_that_requires_one(run, lane, connect, tmp_path):

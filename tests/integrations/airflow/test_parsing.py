@@ -24,6 +24,7 @@ from backread.integrations.airflow import (
 )
 from backread.integrations.airflow.names import AirflowFailException
 from backread.integrations.airflow.new_messages_query import Mark
+from backread.mirror import synchronize
 
 MIRROR = "/srv/chats"
 
@@ -39,6 +40,11 @@ MIRROR = "/srv/chats"
         (BackreadSyncOperator, {"mirror": MIRROR, "max_staleness": "soon"}, "max_staleness"),
         (BackreadSyncOperator, {"mirror": MIRROR, "full_every": "day"}, "full_every"),
         (BackreadSyncOperator, {"mirror": MIRROR, "full_every_runs": 0}, "full_every_runs"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "max_requests": 0}, "max_requests must be 1 or"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "max_seconds": 0}, "max_seconds must be more"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "max_seconds": timedelta(-1)}, "max_seconds"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "memory_limit": "1MB"}, "must be 100MB or more"),
+        (BackreadSyncOperator, {"mirror": MIRROR, "memory_limit": 1e9}, "a number of bytes"),
         (BackreadSyncOperator, {"mirror": MIRROR, "require_certificate": "maybe"}, "require_cert"),
         (BackreadSyncOperator, {"mirror": MIRROR, "longest_wait": -1}, "longest_wait"),
         (BackreadSyncOperator, {"mirror": MIRROR, "give_up_after": -1}, "give_up_after"),
@@ -72,9 +78,34 @@ def test_plans_and_shards_have_no_reschedule(argument):
 
 def test_durations_may_be_timedeltas():
     task = BackreadSyncOperator(
-        task_id="task", mirror=MIRROR, max_staleness=timedelta(days=1), longest_wait=timedelta(1)
+        task_id="task",
+        mirror=MIRROR,
+        max_staleness=timedelta(days=1),
+        max_seconds=timedelta(hours=1),
+        longest_wait=timedelta(1),
     )
     assert (task.max_staleness, task.longest_wait) == (timedelta(days=1), 86_400)
+    assert task.max_seconds == timedelta(hours=1)
+
+
+def test_a_sync_gets_the_budget_and_the_memory_of_its_task(lane, tmp_path, monkeypatch):
+    """Also where a template made them text."""
+    given: list[Any] = []
+    sync = synchronize.synchronize
+    monkeypatch.setattr(
+        synchronize,
+        "synchronize",
+        lambda folder, client, options: given.append(options) or sync(folder, client, options),
+    )
+    task = BackreadSyncOperator(
+        task_id="task", mirror=str(tmp_path / "chats"), outlets=[], max_requests="500",
+        max_seconds=timedelta(hours=1), memory_limit="200MB",
+    )  # fmt: skip
+    with lane.client() as client:
+        task.read({"outlet_events": {}}, client)
+    [options] = given
+    assert (options.max_requests, options.memory_limit) == (500, 200_000_000)
+    assert 3590 < options.max_seconds <= 3600
 
 
 def test_a_mirror_s_asset_is_the_task_s_outlet():

@@ -12,6 +12,7 @@ from backread.integrations.airflow.base_operators import (
     ResumingOperator,
     fail_on_bad_arguments,
 )
+from backread.integrations.airflow.budget import Budget
 from backread.integrations.airflow.full_runs import full_is_due
 from backread.integrations.airflow.intervals import Interval
 from backread.integrations.airflow.lineage import facets
@@ -21,7 +22,9 @@ from backread.integrations.airflow.values import (
     at_least_one,
     check_privacy,
     is_rendered,
+    memory,
     one_of,
+    positive_seconds,
     seconds,
     switch,
 )
@@ -40,13 +43,16 @@ class SyncSummary(TypedDict):
     ``users`` and ``messages`` are the rows that this run read; ``users_stored`` and
     ``messages_stored`` those in the mirror after it, without deleted ones. ``uncertified_lists`` is
     the number of users whose messages earned no certificate, ``unread_lists`` the number of those
-    whose messages could not be read.
+    whose messages could not be read. ``state`` is ``"partial"`` if the budget ended the run.
     """
 
     mirror: str
     run_id: int
     mode: str
     resumed: bool
+    state: str
+    lists_done: int | None
+    lists_left: int | None
     requests: int
     users: int
     messages: int
@@ -77,6 +83,10 @@ class BackreadSyncOperator(ResumingOperator):
     - ``full_every_runs``: makes one in this many runs ``full``.
     - ``max_staleness``: how long a list may go without being read in full, in seconds or as a
       timedelta; 30 days. None for no limit.
+    - ``max_requests``, ``max_seconds`` (seconds or a timedelta): end the reading, as in
+      `Mirror.sync`. The task succeeds, and the next run continues. A retry and a reschedule have a
+      budget of their own.
+    - ``memory_limit``: as for `Mirror`.
     - ``require_certificate``: fails the task after the sync, without a retry, if the users or any
       list of messages that it read earned no certificate: the mirror is kept, and no asset event
       is recorded.
@@ -96,6 +106,9 @@ class BackreadSyncOperator(ResumingOperator):
         "full_every",
         "full_every_runs",
         "max_staleness",
+        "max_requests",
+        "max_seconds",
+        "memory_limit",
         "require_certificate",
         "report_url",
         "backread_conn_id",
@@ -104,6 +117,9 @@ class BackreadSyncOperator(ResumingOperator):
         "full_every": "py",
         "full_every_runs": "py",
         "max_staleness": "py",
+        "max_requests": "py",
+        "max_seconds": "py",
+        "memory_limit": "py",
         "require_certificate": "py",
     }
 
@@ -115,6 +131,9 @@ class BackreadSyncOperator(ResumingOperator):
         full_every: float | timedelta | str | None = None,
         full_every_runs: int | str | None = None,
         max_staleness: float | timedelta | str | None = timedelta(days=30),
+        max_requests: int | str | None = None,
+        max_seconds: float | timedelta | str | None = None,
+        memory_limit: int | str | None = None,
         require_certificate: bool | str = False,
         report_url: str | None = None,
         pseudonymise: str | None = None,
@@ -132,6 +151,9 @@ class BackreadSyncOperator(ResumingOperator):
         self.full_every = full_every
         self.full_every_runs = full_every_runs
         self.max_staleness = max_staleness
+        self.max_requests = max_requests
+        self.max_seconds = max_seconds
+        self.memory_limit = memory_limit
         self.require_certificate = require_certificate
         self.report_url = report_url
         self.pseudonymise = pseudonymise
@@ -142,6 +164,7 @@ class BackreadSyncOperator(ResumingOperator):
         self._check_arguments()
         self._silence = Interval(SECONDS_BETWEEN_LINES)
         self._most_read = 0
+        self._budget: Budget | None = None
         self._synced: tuple[str, SyncSummary] | None = None
 
     def read(self, context: Context, client: Client) -> SyncSummary:
@@ -152,16 +175,33 @@ class BackreadSyncOperator(ResumingOperator):
             self._check_arguments()
             mode = self._mode_now(folder)
             stale_after = seconds("max_staleness", self.max_staleness)
+            memory_limit = memory(self.memory_limit)
             must_be_certified = switch("require_certificate", self.require_certificate)
+            if self._budget is None:
+                self._budget = Budget(
+                    at_least_one("max_requests", self.max_requests),
+                    positive_seconds("max_seconds", self.max_seconds),
+                )
+        max_requests, max_seconds = self._budget.left()
         mirror = Mirror(
             folder,
+            memory_limit=memory_limit,
             pseudonymise=self.pseudonymise,
             drop_bodies=self.drop_bodies,
             redact=self.redact,
         )
-        report = mirror.sync(client, mode=mode, max_staleness=stale_after, on_progress=self._tell)
+        report = mirror.sync(
+            client,
+            mode=mode,
+            max_staleness=stale_after,
+            max_requests=max_requests,
+            max_seconds=max_seconds,
+            on_progress=self._tell,
+        )
         summary = _summary(mirror, report)
         self.log.info("Synced %s: %s", folder, summary)
+        if report.partial:
+            self.log.info("The budget is used up: %s; the next run continues", _left(report))
         if report.unread_users:
             self.log.warning(
                 "The messages of %d users could not be read (%s); see the mirror's table "
@@ -183,6 +223,10 @@ class BackreadSyncOperator(ResumingOperator):
         rows = {"users": summary["users_stored"], "messages": summary["messages_stored"]}
         return facets(base_url, summary["mirror"], rows)
 
+    def _read(self, context: Context) -> Any:
+        self._budget = None
+        return super()._read(context)
+
     def _check_arguments(self) -> None:
         """Raises ValueError for an invalid argument; templates are not checked yet."""
         if is_rendered(self.mode):
@@ -190,8 +234,13 @@ class BackreadSyncOperator(ResumingOperator):
         for name in ("full_every", "max_staleness"):
             if is_rendered(value := getattr(self, name)):
                 seconds(name, value)
-        if is_rendered(self.full_every_runs):
-            at_least_one("full_every_runs", self.full_every_runs)
+        if is_rendered(self.max_seconds):
+            positive_seconds("max_seconds", self.max_seconds)
+        for name in ("full_every_runs", "max_requests"):
+            if is_rendered(value := getattr(self, name)):
+                at_least_one(name, value)
+        if is_rendered(self.memory_limit):
+            memory(self.memory_limit)
         if is_rendered(self.require_certificate):
             switch("require_certificate", self.require_certificate)
 
@@ -207,6 +256,8 @@ class BackreadSyncOperator(ResumingOperator):
         return "full"
 
     def _tell(self, now: SyncProgress) -> None:
+        if self._budget is not None:
+            self._budget.observe(now)
         # Also called when a read begins; only counts above those of all earlier reads are progress.
         read = now.rows + now.lists
         if read > self._most_read:
@@ -227,6 +278,12 @@ def _progress(now: SyncProgress) -> str:
     if now.seconds_left is not None:
         parts.append(f"about {now.seconds_left / 60:.0f} min left")
     return f"{now.phase}: {', '.join(parts)}"
+
+
+def _left(report: SyncReport) -> str:
+    if report.lists_left is None:
+        return "the list of users is not read to its end"
+    return f"{report.lists_done or 0:,} message lists are read, {report.lists_left:,} left"
 
 
 def _local(folder: str) -> str:
@@ -264,7 +321,9 @@ def _require_certificate(report: SyncReport, backread_conn_id: str) -> None:
         f"the connection {backread_conn_id!r}, require_certificate: the mirror is synced, but no "
         "asset event is recorded, because"
     )
-    if report.certificate == "uncertified":
+    # A partial run that has not read all users yet says nothing of them.
+    users_are_read = report.users_swept_at is not None or not report.partial
+    if users_are_read and report.certificate == "uncertified":
         raise AirflowFailException(
             f"{kept} the list of users is uncertified: {report.certificate_reason}"
         )

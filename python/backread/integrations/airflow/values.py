@@ -16,7 +16,9 @@ __all__ = [
     "at_least_one",
     "check_privacy",
     "is_rendered",
+    "memory",
     "one_of",
+    "positive_seconds",
     "seconds",
     "switch",
 ]
@@ -51,6 +53,26 @@ def seconds(name: str, value: Any) -> float | None:
     return read
 
 
+def positive_seconds(name: str, value: Any) -> float | None:
+    """A duration of more than 0 in seconds, from seconds or a timedelta, or None."""
+    read = seconds(name, value)
+    if read == 0:
+        raise ValueError(f"{name} must be more than 0 seconds, or None for no limit, not {value}")
+    return read
+
+
+def memory(value: Any) -> int | None:
+    """Bytes from `Mirror`'s ``memory_limit``, or None; ValueError also for another type."""
+    from backread.mirror.memory import read_memory_limit
+
+    if _is_none(value):
+        return None
+    try:
+        return read_memory_limit(value)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """ValueError unless the value is one of those allowed."""
     if value not in allowed:
@@ -82,10 +104,14 @@ def switch(name: str, value: Any) -> bool:
 
 
 def _optional(name: str, value: Any, read: Callable[[Any], T]) -> T | None:
-    # Jinja renders None as "None".
-    if value is None or value in ("", "None"):
+    if _is_none(value):
         return None
     try:
         return read(value)
     except ValueError as error:
         raise ValueError(f"{name} must be {error}, not {value!r}") from None
+
+
+def _is_none(value: object) -> bool:
+    # Jinja renders None as "None".
+    return value is None or value in ("", "None")
