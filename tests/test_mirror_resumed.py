@@ -108,7 +108,7 @@ def test_finished_sweep_of_the_users_is_not_repeated(mirror):
     assert rows(mirror, newest) == [(2,)]
 
 
-@pytest.mark.parametrize(("requests", "again"), [(19, False), (20, True)])
+@pytest.mark.parametrize(("requests", "again"), [(24, False), (25, True)])
 def test_users_are_swept_again_an_hour_later_if_that_costs_little(
     mirror, monkeypatch, requests, again
 ):

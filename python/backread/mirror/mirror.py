@@ -163,7 +163,7 @@ class Mirror:
             max_seconds: Ends the reading after this time, in seconds or as a timedelta. With either
                 the users are read first, then the lists of users with the newest hints. The run
                 ends as ``partial``: what was read is published, and the next sync continues the
-                run. It reads the list of users again while that takes less than 5 % of the run's
+                run. It reads the list of users again while that takes at most 4 % of the run's
                 requests.
             users: Reads only these users, by their ids, and their message lists, in a run of its
                 own, which no later sync continues; an unfinished run is left as it is. A user whom

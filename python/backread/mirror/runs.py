@@ -37,8 +37,9 @@ __all__ = [
     "record_error",
 ]
 
-MOST_SWEEPING = 0.05
-"""The share of a run's requests that sweeps over the users may take, after the first one."""
+MOST_SWEEPING = 0.04
+"""The share of a run's requests that sweeps over the users may take, after the first one: all nights
+of a run together are to cost at most 5 % more than one without a budget."""
 
 KILLED_LONG_AGO = timedelta(hours=1)
 """A run that was killed sweeps the users again only after this time."""
