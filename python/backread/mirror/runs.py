@@ -38,8 +38,10 @@ __all__ = [
 ]
 
 MOST_SWEEPING = 0.04
-"""The share of a run's requests that sweeps over the users may take, after the first one. All nights
-of a run together are to cost at most 5 % more than a run without a budget."""
+"""The share of a run's requests that sweeps over the users may take, after the first one.
+
+All nights of a run together are to cost at most 5 % more than a run without a budget.
+"""
 
 KILLED_LONG_AGO = timedelta(hours=1)
 """A run that was killed sweeps the users again only after this time."""
