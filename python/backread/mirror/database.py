@@ -60,7 +60,7 @@ CHECKPOINT_AT = "64MB"
 ROWS_A_GROUP = 16_384
 """Rows that the database stores together. A larger commit goes to its place at once, without the
 log, and a checkpoint repacks fewer: DuckDB's 122,880 rows are 1.2 GB with bodies of 10 KB. Each
-group takes some 80 KB of memory, so smaller ones would not do for large mirrors."""
+group takes some 100 KB of memory, so smaller ones would not do for large mirrors."""
 
 VIEWS_NAMES = {"chats.duckdb", "chats.duckdb.wal"}
 """What a sync adds only beside its database; elsewhere it belongs to another program."""
