@@ -1,6 +1,8 @@
 """What a sync says of its progress: rates as they are, and a time left that can be trusted."""
 
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -138,3 +140,16 @@ def test_full_sync_says_when_it_asks_by_id(tmp_path):
     assert phases == ["reading", "checking", "finishing", "publishing", "finished"]
     assert seen[-1].requests == report.requests == 4
     assert (seen[-1].users, report.users) == (2, 2)
+
+
+def test_duckdb_shows_no_bar_where_python_is_interactive(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from backread.mirror.database import open_database\n"
+        "with open_database(Path(sys.argv[1])) as connection:\n"
+        "    query = \"SELECT current_setting('enable_progress_bar')\"\n"
+        "    print(connection.execute(query).fetchall())"
+    )
+    # To DuckDB, a program without a file is interactive.
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[(False,)]\n"

@@ -185,14 +185,21 @@ def _connect(path: Path | None, spill: Path, limit: int) -> DuckDBPyConnection:
     connection = connect(None, options)
     if path is not None:
         try:
-            # DuckDB shows one where Python is interactive; a sync has its own.
-            rows_of(connection, "SET enable_progress_bar = false")
+            _hide_progress(connection)
             _attach(connection, path, "mirror")
             rows_of(connection, "USE mirror")
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+def _hide_progress(connection: DuckDBPyConnection) -> None:
+    """DuckDB shows a bar where Python is interactive, and a sync has its own."""
+    # In a notebook without ipywidgets it is off, and to set it is an error.
+    [(shown,)] = rows_of(connection, "SELECT current_setting('enable_progress_bar')")
+    if shown:
+        rows_of(connection, "SET enable_progress_bar = false")
 
 
 def _attach(connection: DuckDBPyConnection, path: Path, name: str, *options: str) -> None:
