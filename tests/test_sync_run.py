@@ -13,6 +13,9 @@ from remembered import Remembered, given
 from scripted_server import Request, answer
 from waiting import PATIENCE
 
+FIRST_BATCH = 12
+"""Responses."""
+
 pa = pytest.importorskip("pyarrow")
 
 
@@ -116,9 +119,9 @@ def test_batches_are_small_at_first_and_grow_with_what_was_given_out():
         read = [column([batch], "messages", "id") for batch in given(run_of(client))]
     sizes = [len(ids) for ids in read]
     assert sum(sizes) == 900 * 60
-    # No kill takes much more than a sixteenth of what was done, and the smallest are 16 answers.
+    # No kill takes much more than a sixteenth of what was done, and the smallest are 12 responses.
     for number, size in enumerate(sizes):
-        assert size <= max(1_600, sum(sizes[:number]) / 16) + 99
+        assert size <= max(1_200, sum(sizes[:number]) / 16) + 99
     assert max(sizes) > 2_500
 
 
@@ -129,10 +132,10 @@ def test_the_next_batch_is_read_while_one_is_in_the_reader_s_hands_and_no_more()
         assert run.next_batch(True) is not None
         # Nobody asks for the next one: it is read all the same, and then nothing more.
         asked, since = 0, time.monotonic()
-        while asked < 2 * 16 or time.monotonic() - since < 0.3:
+        while asked < 2 * FIRST_BATCH or time.monotonic() - since < 0.3:
             before, asked = asked, sum(server.counts().values())
             since = time.monotonic() if asked != before else since
             assert time.monotonic() - since < PATIENCE
             time.sleep(0.01)
-        assert asked <= 2 * 16 + 8
+        assert asked <= 2 * FIRST_BATCH + 8
         run.stop()
