@@ -1,14 +1,20 @@
 """What is left of a text in the files below a folder, in any form that backread may give it.
 
 A database is searched as bytes, and so is a Parquet file, whose columns are also read back, since
-they are compressed.
+they are compressed. So are the bodies in a database: each zstd frame is unpacked, in free blocks
+too.
 """
 
+import contextlib
 import json
 import os
 from pathlib import Path
 
+import pyarrow
 import pyarrow.parquet
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+"""With what a frame begins, RFC 8878, section 3.1.1."""
 
 
 def forms(text: str) -> list[bytes]:
@@ -28,8 +34,22 @@ def content(path: Path) -> bytes:
     raw = path.read_bytes()
     if path.suffix == ".parquet":
         table = pyarrow.parquet.read_table(path)
-        raw += str(table.to_pylist()).encode() + str(table.schema.metadata).encode()
-    return raw
+        return raw + str(table.to_pylist()).encode() + str(table.schema.metadata).encode()
+    return raw + unpacked(raw)
+
+
+def unpacked(raw: bytes) -> bytes:
+    """What the zstd frames in these bytes hold, as far as each can be read."""
+    found = bytearray()
+    at = raw.find(ZSTD_MAGIC)
+    while at >= 0:
+        frame = pyarrow.CompressedInputStream(pyarrow.BufferReader(raw[at:]), "zstd")
+        # What follows the frame is an error, which would take the rest of a longer read with it.
+        with contextlib.suppress(OSError):
+            while byte := frame.read(1):
+                found += byte
+        at = raw.find(ZSTD_MAGIC, at + 1)
+    return bytes(found)
 
 
 def traces(folder: Path, *texts: str) -> list[str]:
