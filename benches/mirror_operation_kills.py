@@ -1,6 +1,6 @@
 """Kills with -9 at random moments of sync, publish, migrate, export and forget.
 
-Each operation runs in a process of its own on a copy of a mirror, and is killed at a uniformly
+Each operation runs in a separate process on a copy of a mirror, and is killed at a uniformly
 random moment of the time that it takes undisturbed. Then what is published, read by `Mirror.sql`,
 by path and by ``chats.duckdb``, must be exactly the state before the operation or after it, and the
 target of an export absent or complete. The operation is repeated, and must end where an undisturbed

@@ -1,31 +1,46 @@
-"""A sync that is killed with -9 thirty times, over a world that keeps changing in between."""
+"""Syncs and other operations on a mirror that are killed with -9 again and again."""
 
 import subprocess
 import sys
 
 import pytest
 
+from command_line import posix_only
 from documents import IN_CHECKOUT, ROOT
 
 pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not IN_CHECKOUT, reason="the script is in the checkout only"),
+    pytest.mark.skipif(not IN_CHECKOUT, reason="the scripts are in the checkout only"),
 ]
 
 SECONDS = 560
 
 
-def test_end_is_a_fresh_sync_s_and_little_is_asked_twice():
-    script = ROOT / "benches" / "mirror_kills.py"
+def printed(script: str, *arguments: str) -> str:
+    """What a script of benches/ prints, which must end with 0."""
     done = subprocess.run(
-        [sys.executable, str(script), "--kills", "30", "--most", "1.2"],
+        [sys.executable, str(ROOT / "benches" / script), *arguments],
         capture_output=True,
         text=True,
         timeout=SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "kills 30," in done.stdout
-    assert "holds what a fresh mirror holds: yes" in done.stdout
+    return done.stdout
+
+
+def test_end_is_a_fresh_sync_s_and_little_is_asked_twice():
+    said = printed("mirror_kills.py", "--kills", "30", "--most", "1.2")
+    assert "kills 30," in said
+    assert "holds what a fresh mirror holds: yes" in said
+
+
+@posix_only
+def test_each_operation_leaves_the_state_before_or_after_and_can_be_repeated():
+    said = printed("mirror_operation_kills.py", "--kills", "20", "--users", "100")
+    for operation in ("sync", "publish", "migrate", "export", "forget"):
+        assert f"\n{operation}: 4 kills, " in said
+    assert "violations in all: 0" in said

@@ -3,7 +3,7 @@
 //!
 //! Visitors write the messages, so a hash without a key would let one of them prepare two texts of
 //! the same digest and change one for the other unseen. HighwayHash is made for that, as SipHash is,
-//! which took 20 % of the CPU of a sync of unchanged lists; 128 bits, because 64 would collide by
+//! which took a sixth of the CPU of a sync of unchanged lists; 128 bits, because 64 would collide by
 //! chance in a mirror of many lists.
 
 use highway::{HighwayHash, HighwayHasher, Key};
