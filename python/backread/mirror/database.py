@@ -183,14 +183,14 @@ def _connect(path: Path | None, spill: Path, limit: int) -> DuckDBPyConnection:
         "temp_directory": str(spill),
     }
     connection = connect(None, options)
-    if path is not None:
-        try:
-            _hide_progress(connection)
+    try:
+        _hide_progress(connection)
+        if path is not None:
             _attach(connection, path, "mirror")
             rows_of(connection, "USE mirror")
-        except BaseException:
-            connection.close()
-            raise
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

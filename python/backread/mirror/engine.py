@@ -125,7 +125,7 @@ def _advice(folder: Path, text: str) -> str:
     elif "out of memory" in lowered or "increasing the memory limit" in lowered:
         advice = (
             "the memory limit is too small; raise memory_limit (on the command line: "
-            "--memory-limit) and try again"
+            "--memory-limit), for a query free some memory, and try again"
         )
     elif "permission denied" in lowered or "read-only file system" in lowered:
         advice = "it cannot be written; change its permissions or choose another folder"
