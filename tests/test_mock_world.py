@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -109,6 +110,40 @@ def test_a_change_shows_in_the_next_answer():
     assert world.fingerprint() != fingerprint
 
 
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def test_a_world_may_end_at_a_given_time():
+    usual = World(seed=7, users=200, messages_per_user=(0, 150))
+    recent = World(seed=7, users=200, messages_per_user=(0, 150), until=NOON)
+    assert (recent.until, usual.until) == (NOON, None)
+    assert recent.total_messages == usual.total_messages
+    times = []
+    for user_id in usual.user_ids():
+        user: Any = recent.user(user_id)
+        assert user["name"] == usual.user(user_id)["name"]
+        times += [user[name] for name in ("created_at", "updated_at", "online_at")]
+        for message_id in usual.message_ids(user_id):
+            times.append(recent.message(user_id, message_id)["created_at"])
+    found = [datetime.fromisoformat(each) for each in times]
+    assert NOON - timedelta(days=2) < max(found) <= NOON
+    # Rows that are added later do not come from the future, either.
+    added: Any = recent.user(recent.add_users(50)[-1])
+    assert datetime.fromisoformat(added["online_at"]) <= NOON
+
+
+def test_worlds_with_one_end_are_the_same():
+    def made(until):
+        return World(seed=7, users=9, until=until)
+
+    elsewhere = NOON.astimezone(timezone(timedelta(hours=9)))
+    assert rows(made(NOON), 9) == rows(made(elsewhere), 9) == rows(made(NOON).copy(), 9)
+    assert made(NOON).fingerprint() == made(elsewhere).fingerprint()
+    assert made(NOON).fingerprint() != made(NOON + timedelta(days=1)).fingerprint()
+    assert made(None).fingerprint() == World(seed=7, users=9).fingerprint()
+    assert eval(repr(made(NOON)), {"World": World, "datetime": __import__("datetime")}).until
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
@@ -123,6 +158,12 @@ def test_a_change_shows_in_the_next_answer():
         ({"messages_per_user": (0, -1)}, "messages_per_user"),
         ({"messages_per_user": (0, 1_000_001)}, "messages_per_user"),
         ({"users": 2**31 + 1}, "users"),
+        ({"until": NOON.replace(tzinfo=None)}, "until: must be a datetime with a time zone"),
+        ({"until": date(2026, 11, 23)}, "until"),
+        ({"until": "2026-11-23"}, "until"),
+        ({"until": datetime(1969, 1, 1, tzinfo=UTC)}, "until"),
+        ({"until": datetime(2009, 1, 1, tzinfo=UTC)}, "until: must be from 2010 to 2199"),
+        ({"until": datetime(2200, 1, 1, tzinfo=UTC)}, "until"),
     ],
 )
 def test_a_world_that_makes_no_sense_is_refused(arguments, name):

@@ -59,6 +59,7 @@ def the_mock() -> None:
     world.remove_message(42, 7)
     world.remove_user(42)
     assert_type(world.fingerprint(), str)
+    assert_type(World(until=datetime.now(UTC)).until, datetime | None)
     with MockServer(world, host="127.0.0.1", port=0, secret=None, vendor=None) as server:
         assert_type(server, MockServer)
         assert_type((server.url, server.port, server.secret), tuple[str, int, str])

@@ -27,6 +27,7 @@ class LostRow:
     """A row that existed from the first request until now, and that the reader does not have."""
 
     id: int
+    """The id of the row."""
     request: JournalEntry | None
     """The request that lost it; None if none covered its position."""
     why: str
@@ -47,7 +48,9 @@ class RepeatedRow:
     """A row that the reader has more than once."""
 
     id: int
+    """The id of the row."""
     times: int
+    """How often the reader has it."""
     requests: tuple[JournalEntry, ...]
     """The requests whose responses contained it."""
 

@@ -90,12 +90,15 @@ class Dialect:
 
     @classmethod
     def documented(cls, **switches: Unpack[Switches]) -> Dialect:
-        """The documented API, strictly."""
+        """The documented API, strictly; ``switches`` change single guesses."""
         return cls("documented", **switches)
 
     @classmethod
     def lenient(cls, **switches: Unpack[Switches]) -> Dialect:
-        """Answers any request it can interpret, and sends more than it must."""
+        """Answers any request it can interpret, and sends more than it must.
+
+        ``switches`` change single guesses.
+        """
         return cls("lenient", **switches)
 
     @classmethod
@@ -103,13 +106,14 @@ class Dialect:
         """Behaviour that breaks clients with wrong assumptions.
 
         Its lists have ties, so a plain pager loses rows although nothing changes, as on services
-        without a unique sort order. With ``order="id"`` it gets every row.
+        without a unique sort order. With ``order="id"`` it gets every row. ``switches`` change
+        single guesses.
         """
         return cls("hostile", **switches)
 
     @classmethod
     def from_profile(cls, profile: ServiceProfile) -> Dialect:
-        """The dialect nearest to what `Client.probe` measured of a service.
+        """The dialect nearest to the ``profile`` that `Client.probe` measured of a service.
 
         `learn` returns the same, with what no switch can imitate.
         """

@@ -44,7 +44,7 @@ class Fault:
     @classmethod
     @known_options
     def status(cls, code: int, *, retry_after: int | None = None, body: str | None = None) -> Fault:
-        """Answers with another status, 200 to 599.
+        """Answers with the status ``code``, 200 to 599.
 
         ``retry_after`` is sent as Retry-After, in whole seconds; ``body`` replaces the mock's JSON
         error.
@@ -83,8 +83,8 @@ class Fault:
     def truncate(cls, at: int, *, length: Literal["declared", "honest"] = "declared") -> Fault:
         """Ends the body after ``at`` bytes.
 
-        Content-Length is that of the whole body (``"declared"``, and the connection is closed), or
-        of the part (``"honest"``: only the JSON is broken).
+        ``length`` says what Content-Length is: that of the whole body (``"declared"``, and the
+        connection is closed), or of the part (``"honest"``: only the JSON is broken).
         """
         return _call("truncate", at=at, length=length)
 
@@ -110,7 +110,7 @@ class Fault:
 
     @classmethod
     def wrong_content_type(cls, content_type: str = "text/html") -> Fault:
-        """Sends the right body with another content type."""
+        """Sends the right body with ``content_type`` instead of the JSON one."""
         return _call("wrong_content_type", _quoted("content_type", content_type))
 
     @classmethod

@@ -25,15 +25,19 @@ class JournalEntry:
     at: datetime
     """The time of arrival, in UTC, by the lane's clock."""
     method: str
+    """The method of the request, such as ``GET``."""
     path: str
     """Path and query as received; empty if there was none, as in a malformed request."""
     route: str
     """``users``, ``user``, ``messages``, ``message``, ``openapi`` or ``other``."""
     user: int | None
+    """The user's id in the path; None without one."""
     message: int | None
+    """The message's id in the path; None without one."""
     offset: int | None
-    """Offset and limit as applied; None for single items."""
+    """The offset as applied; None for single items."""
     limit: int | None
+    """The limit as applied; None for single items."""
     attempt: int
     """Counts the requests for this item or page from 1; 0 for an invalid request."""
     status: int

@@ -153,8 +153,9 @@ class Lane:
     ) -> Selection:
         """Selects requests, to make them fail or to count them.
 
-        ``route`` is ``"users"``, ``"user"``, ``"messages"``, ``"message"`` or ``"any"``. ValueError
-        for another, and for an argument that does not apply to that route.
+        ``route`` is ``"users"``, ``"user"``, ``"messages"``, ``"message"`` or ``"any"``; ``user``
+        and ``message`` are ids in the path, ``offset`` is that of a page. ValueError for another
+        route, and for an argument that does not apply to it.
         """
         return Selection(self._native, Requests(route, user, message, offset))
 
@@ -194,7 +195,11 @@ class Lane:
         offset: int | None = None,
         status: int | None = None,
     ) -> Calls:
-        """The matching requests so far; None for all, including those without a route."""
+        """The matching requests so far.
+
+        Takes the arguments of `Lane.on`, and the ``status`` of the response. None matches all; a
+        route of None also those without a route.
+        """
         return Calls(self._native, Requests(route, user, message, offset, status))
 
     @property

@@ -83,7 +83,9 @@ class Drift:
         last: int | None = None,
         ids: Iterable[int] | None = None,
     ) -> Self:
-        """Removes rows. TypeError unless exactly one of the arguments is given.
+        """Removes rows: the ``first`` or the ``last`` ones, or those with these ``ids``.
+
+        TypeError unless exactly one of the arguments is given.
 
         ValueError for ``ids`` without an id.
         """
@@ -92,7 +94,7 @@ class Drift:
         return self
 
     def add(self, count: int = 1) -> Self:
-        """Adds rows to the world, newer than all existing ones."""
+        """Adds ``count`` rows to the world, newer than all existing ones."""
         count = number("count", count, least=1)
         self._native.add_after(self._route, self._user, self._after, count)
         return self

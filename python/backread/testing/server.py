@@ -89,6 +89,7 @@ class MockServer(Lane):
 
         By default ``world`` is a copy of the server's current one and ``dialect`` the documented
         one. ``name`` is for the inspector: letters, digits, - and _, unique among open lanes.
+        ``faults`` are rules as for `Lane.fault`, ``rate`` is a limit such as ``"10/s"``.
         ``seed`` is that of all randomness, by default the world's. Raises ValueError for an invalid
         argument.
         """

@@ -27,8 +27,8 @@ ARGUMENTS = {"offset": IDS, "limit": range(1, 100)}
 class UnexpectedRequestError(AssertionError):
     """A lane received requests that violate the API: a bug in the code under test.
 
-    ``entries`` are the requests. The text has each with its status, why it was refused, and the
-    nearest valid request.
+    ``entries`` are the requests, ``vendor`` is the vendor word that they had to have. The text has
+    each with its status, why it was refused, and the nearest valid request.
     """
 
     def __init__(self, entries: tuple[JournalEntry, ...], vendor: str) -> None:

@@ -11,8 +11,11 @@ pub const HOUR: u64 = 60 * MINUTE;
 pub const DAY: u64 = 24 * HOUR;
 const WEEK: u64 = 7 * DAY;
 
-/// Monday 2019-01-07T00:00Z, when the first user arrives.
+/// Monday 2019-01-07T00:00Z, when the first user arrives unless a world ends at a given time.
 const OPENING: u64 = 17_903 * DAY;
+
+/// What a user's first visit takes at most, from the arrival until the user is last seen.
+const LAST_VISIT: u64 = 7 * HOUR;
 
 /// Milliseconds from the opening to user 1; user i arrives at this times the cube root of i, as if
 /// the service grew: 100 users in 40 days, 10 million in five years.
@@ -88,13 +91,88 @@ fn hour_in_rhythm(even: u64) -> u64 {
     DAY - 1
 }
 
-/// When the user in row `index` arrived; never earlier than the users before it.
-#[must_use]
-pub fn arrival(seed: u64, index: u64) -> u64 {
+/// The period in which the rows of a world happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Calendar {
+    /// A Monday at 00:00, the beginning of the week in which the first user arrives.
+    opening: u64,
+    /// How far into that week, before the rhythm of days is applied.
+    phase: u64,
+    /// No generated time is later than this.
+    end: u64,
+}
+
+impl Default for Calendar {
+    fn default() -> Self {
+        Self {
+            opening: OPENING,
+            phase: 0,
+            end: u64::MAX,
+        }
+    }
+}
+
+impl Calendar {
+    /// A calendar in which the last of `users` users arrives about a day before `end`; `None` if
+    /// the first one would arrive before 1970.
+    #[must_use]
+    pub fn ending(seed: u64, users: u64, end: u64) -> Option<Self> {
+        // The day is for users that are added later.
+        let latest = end.checked_sub(LAST_VISIT + DAY)?;
+        let even = even_arrival(seed, users.saturating_sub(1));
+        // Weeks still begin on a Monday, so days keep their rhythm.
+        let opening = latest.checked_sub(in_rhythm(even))?;
+        let opening = opening.checked_sub((opening + WEEK - OPENING % WEEK) % WEEK)?;
+        let (mut phase, mut too_late) = (0, WEEK);
+        while phase + 1 < too_late {
+            let middle = phase.midpoint(too_late);
+            if opening + in_rhythm(even + middle) <= latest {
+                phase = middle;
+            } else {
+                too_late = middle;
+            }
+        }
+        Some(Self {
+            opening,
+            phase,
+            end,
+        })
+    }
+
+    /// The given end.
+    #[must_use]
+    pub fn end(&self) -> Option<u64> {
+        (self.end < u64::MAX).then_some(self.end)
+    }
+
+    /// When the user in row `index` arrived; never earlier than the users before it.
+    #[must_use]
+    pub fn arrival(&self, seed: u64, index: u64) -> u64 {
+        let since_opening = in_rhythm(even_arrival(seed, index) + self.phase);
+        (self.opening + since_opening).min(self.end - LAST_VISIT)
+    }
+
+    /// How many days after that of `arrival` a visit may begin.
+    #[must_use]
+    pub const fn days_left(&self, arrival: u64) -> u64 {
+        let after_midnight = 2 * HOUR;
+        let over = self.end.saturating_sub(after_midnight) / DAY;
+        over.saturating_sub(1 + arrival / DAY)
+    }
+
+    /// Whether `moment` is past the end.
+    #[must_use]
+    pub const fn is_over(&self, moment: u64) -> bool {
+        moment > self.end
+    }
+}
+
+/// The time from the opening to the arrival of the user in row `index`, if all hours were alike.
+fn even_arrival(seed: u64, index: u64) -> u64 {
     let spread = Draw::new(seed, Stream::Arrival, index, 0).below(1 << 20);
     let place = (u128::from(index) << 75) + (u128::from(spread) << 55);
     let even = (u128::from(cube_root(place)) * u128::from(GROWTH)) >> 25;
-    OPENING + in_rhythm(in_season(even as u64))
+    in_season(even as u64)
 }
 
 /// 0 for Monday to 6 for Sunday, of a day counted from 1970.
@@ -215,7 +293,20 @@ mod tests {
 
         #[test]
         fn users_come_one_after_another(seed: u64, index in 0_u64..1 << 31) {
-            prop_assert!(arrival(seed, index) <= arrival(seed, index + 1));
+            let calendar = Calendar::default();
+            prop_assert!(calendar.arrival(seed, index) <= calendar.arrival(seed, index + 1));
+        }
+
+        #[test]
+        fn the_last_user_comes_on_the_day_before_the_end(
+            seed: u64, users in 1_u64..1 << 31, end in 1_300_000_000_000_u64..7_000_000_000_000,
+        ) {
+            let calendar = Calendar::ending(seed, users, end).unwrap();
+            let last = calendar.arrival(seed, users - 1);
+            let latest = end - LAST_VISIT - DAY;
+            prop_assert!(last <= latest && latest < last + SECOND, "{last} {latest}");
+            prop_assert!(calendar.arrival(seed, users + 1_000_000) <= end);
+            prop_assert_eq!(calendar.opening % WEEK, OPENING % WEEK);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The shape of conversations: how long they are, when they happen, who speaks, what was read.
 
-use super::calendar::{self, DAY, HOUR, MINUTE, SECOND};
+use super::calendar::{self, Calendar, DAY, HOUR, MINUTE, SECOND};
 use super::draw::{Draw, Stream};
 
 /// Messages per visit, unless the list is so long that visits must have more.
@@ -109,20 +109,21 @@ pub const fn length(seed: u64, index: u64, lo: u64, hi: u64) -> u64 {
 }
 
 impl Conversation {
-    /// The conversation of the user in row `index`, in a world with `lo..=hi` messages per user.
+    /// The conversation of the user in row `index`, of `length` messages.
     #[must_use]
-    pub fn new(seed: u64, index: u64, lo: u64, hi: u64) -> Self {
-        let length = length(seed, index, lo, hi);
-        let visit = VISIT.max(length.div_ceil(MAX_VISITS));
+    pub fn new(seed: u64, index: u64, length: u64, calendar: &Calendar) -> Self {
+        let arrival = calendar.arrival(seed, index);
+        let days_left = calendar.days_left(arrival);
+        let visit = VISIT.max(length.div_ceil(MAX_VISITS.min(1 + days_left)));
         let visits = length.div_ceil(visit).max(1);
         let mut draw = Draw::new(seed, Stream::Arrival, index, 1);
         let doubling = 1 << draw.below(9);
-        let span_days = doubling + draw.below(doubling);
+        let span_days = (doubling + draw.below(doubling)).min(days_left);
         Self {
             seed,
             index,
             length,
-            arrival: calendar::arrival(seed, index),
+            arrival,
             visit,
             gap_days: (span_days / visits).max(1),
             invited: draw.chance(350),
@@ -245,7 +246,8 @@ mod tests {
 
         #[test]
         fn messages_follow_each_other(seed: u64, index in 0_u64..1 << 31, hi in 1_u64..400) {
-            let conversation = Conversation::new(seed, index, 0, hi);
+            let length = length(seed, index, 0, hi);
+            let conversation = Conversation::new(seed, index, length, &Calendar::default());
             let mut before = conversation.arrival;
             for position in 0..conversation.length + 20 {
                 let moment = conversation.moment(position);
@@ -255,10 +257,27 @@ mod tests {
         }
 
         #[test]
+        fn all_messages_are_before_the_end(
+            seed: u64, index in 0_u64..3_000, hi in 1_u64..2_000,
+            end in 1_300_000_000_000_u64..7_000_000_000_000,
+        ) {
+            let calendar = Calendar::ending(seed, 2_000, end).unwrap();
+            let length = length(seed, index, 0, hi);
+            let conversation = Conversation::new(seed, index, length, &calendar);
+            let mut before = conversation.arrival;
+            for position in 0..conversation.length {
+                let moment = conversation.moment(position);
+                prop_assert!(before < moment && moment < end, "position {position}: {moment}");
+                before = moment;
+            }
+        }
+
+        #[test]
         fn the_order_of_asking_changes_no_moment(
             seed: u64, index in 0_u64..100, asked in prop::collection::vec(0_u64..300, 1..40),
         ) {
-            let conversation = Conversation::new(seed, index, 0, 290);
+            let length = length(seed, index, 0, 290);
+            let conversation = Conversation::new(seed, index, length, &Calendar::default());
             let mut moments = Moments::new(&conversation);
             for position in asked {
                 prop_assert_eq!(moments.at(position), conversation.moment(position));
@@ -267,7 +286,7 @@ mod tests {
 
         #[test]
         fn the_longest_lists_stay_in_order(seed: u64, index in 0_u64..1000, from in 0_u64..999_900) {
-            let conversation = Conversation::new(seed, index, 1_000_000, 1_000_000);
+            let conversation = Conversation::new(seed, index, 1_000_000, &Calendar::default());
             for position in from..from + 99 {
                 prop_assert!(conversation.moment(position) < conversation.moment(position + 1));
             }

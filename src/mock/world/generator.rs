@@ -1,5 +1,6 @@
 //! The generator of one world: ids and conversations, from row numbers.
 
+use super::calendar::Calendar;
 use super::conversation::{self, Conversation};
 use super::ids;
 
@@ -10,6 +11,7 @@ pub struct Generator {
     /// The least and the most messages of a user.
     pub lo: u64,
     pub hi: u64,
+    pub calendar: Calendar,
     /// Generated ids are above these, and so above those of given rows.
     pub users_from: u64,
     pub messages_from: u64,
@@ -46,6 +48,7 @@ impl Generator {
     /// The generated conversation of the user in row `index`.
     #[must_use]
     pub fn conversation(&self, index: u64) -> Conversation {
-        Conversation::new(self.seed, index, self.lo, self.hi)
+        let length = self.length(index);
+        Conversation::new(self.seed, index, length, &self.calendar)
     }
 }

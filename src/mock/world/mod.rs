@@ -32,6 +32,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use thiserror::Error;
 
+use calendar::Calendar;
 pub use draw::GENERATOR_VERSION;
 use generator::Generator;
 pub use ids::{MAX_LIST, MAX_USERS};
@@ -44,6 +45,10 @@ pub use view::View;
 
 /// The most messages that a user can be generated with.
 pub const MAX_GENERATED: u64 = 1_000_000;
+
+/// The bounds of a given end: the first of 2010, and the last millisecond of 2199.
+const EARLIEST_END: u64 = 1_262_304_000_000;
+const LATEST_END: u64 = 7_258_118_399_999;
 
 /// Why a world could not be made, read or changed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -92,7 +97,33 @@ impl World {
                 ),
             });
         }
-        Ok(Self::over(Rows::generated(users, seed, lo, hi)))
+        Ok(Self::over(Rows::generated(
+            users,
+            seed,
+            lo,
+            hi,
+            Calendar::default(),
+        )))
+    }
+
+    /// The same users with other times: the last of them arrives about a day before `end`,
+    /// milliseconds since 1970, and no generated time is later. Unlike all else of a row, its times
+    /// depend on the number of users. Changes made before are dropped.
+    ///
+    /// # Errors
+    /// `Argument` when `end` is not from [`EARLIEST_END`] to [`LATEST_END`].
+    pub fn ending(self, end: u64) -> Result<Self, WorldError> {
+        let Generator { seed, lo, hi, .. } = self.rows.generator;
+        let users = self.rows.users;
+        (EARLIEST_END..=LATEST_END)
+            .contains(&end)
+            .then(|| Calendar::ending(seed, users, end))
+            .flatten()
+            .map(|calendar| Self::over(Rows::generated(users, seed, lo, hi, calendar)))
+            .ok_or_else(|| WorldError::Argument {
+                argument: "until",
+                problem: "must be from 2010 to 2199".into(),
+            })
     }
 
     fn fixed(rows: JsonlRows) -> Self {
@@ -123,6 +154,12 @@ impl World {
     #[must_use]
     pub fn messages_per_user(&self) -> (u64, u64) {
         (self.rows.generator.lo, self.rows.generator.hi)
+    }
+
+    /// The time that no generated row is later than, in milliseconds since 1970, if one was given.
+    #[must_use]
+    pub fn end(&self) -> Option<u64> {
+        self.rows.generator.calendar.end()
     }
 
     /// Whether its first rows came from JSON lines.
@@ -217,6 +254,9 @@ impl World {
         let Generator { seed, lo, hi, .. } = self.rows.generator;
         for number in [seed, self.rows.users, lo, hi] {
             digest.number(number);
+        }
+        if let Some(end) = self.end() {
+            digest.number(end);
         }
         self.rows.fixed.digest(&mut digest);
         self.view().overlay.digest(&mut digest);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::MAX_GENERATED;
 use super::block::{Block, span};
 use super::cache::{Blocks, Key};
-use super::calendar::{self, write_timestamp};
+use super::calendar::{Calendar, write_timestamp};
 use super::conversation::Conversation;
 use super::generator::Generator;
 use super::json_object::with_fields;
@@ -35,7 +35,7 @@ pub struct Rows {
 
 impl Rows {
     /// `users` generated users with `lo..=hi` messages each.
-    pub fn generated(users: u64, seed: u64, lo: u64, hi: u64) -> Self {
+    pub fn generated(users: u64, seed: u64, lo: u64, hi: u64, calendar: Calendar) -> Self {
         Self {
             users,
             fixed: JsonlRows::default(),
@@ -43,6 +43,7 @@ impl Rows {
                 seed,
                 lo,
                 hi,
+                calendar,
                 users_from: 0,
                 messages_from: 0,
             },
@@ -62,6 +63,7 @@ impl Rows {
             seed: 0,
             lo: lengths().min().unwrap_or(0).min(MAX_GENERATED),
             hi: lengths().max().unwrap_or(0).min(MAX_GENERATED),
+            calendar: Calendar::default(),
             users_from: fixed.users.largest_id().map_or(0, |id| id + 1),
             messages_from: message_ids.max().flatten().map_or(0, |id| id + 1),
         };
@@ -197,12 +199,12 @@ impl Rows {
     }
 
     fn conversation(&self, index: u64) -> Conversation {
-        let Generator { seed, .. } = self.generator;
+        let Generator { seed, calendar, .. } = self.generator;
         match self.fixed.messages_of(index) {
             Some(messages) => {
                 let last = messages
                     .last
-                    .unwrap_or_else(|| calendar::arrival(seed, index));
+                    .unwrap_or_else(|| calendar.arrival(seed, index));
                 Conversation::following(seed, index, messages.rows.len(), last)
             }
             None => self.generator.conversation(index),

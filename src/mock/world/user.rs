@@ -100,7 +100,9 @@ impl UserRow {
         let updated = match presence.below(10) {
             0..6 => online,
             6..9 => last + SECOND + presence.below(SECOND),
-            _ => online + HOUR + presence.below(20 * DAY),
+            _ => Some(online + HOUR + presence.below(20 * DAY))
+                .filter(|later| !generator.calendar.is_over(*later))
+                .unwrap_or(online),
         };
         Self {
             person: Person::new(generator, index),

@@ -41,6 +41,28 @@ pub fn count(argument: &str, value: &Bound<'_, PyAny>, most: u64) -> PyResult<u6
     }
 }
 
+/// The milliseconds since 1970 of a datetime with a time zone, or an error that names the argument.
+pub fn milliseconds(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let refuse = |must: &str| PyValueError::new_err(format!("{argument}: must be {must}"));
+    let datetime = value.py().import("datetime")?.getattr("datetime")?;
+    if !value.is_instance(&datetime)? || value.call_method0("utcoffset")?.is_none() {
+        return Err(refuse("a datetime with a time zone"));
+    }
+    let seconds: f64 = value.call_method0("timestamp")?.extract()?;
+    if seconds < 0.0 {
+        return Err(refuse("after 1970"));
+    }
+    Ok((seconds * 1000.0).round() as u64)
+}
+
+/// Milliseconds since 1970 as a datetime in UTC.
+pub fn from_milliseconds(py: Python<'_>, moment: u64) -> PyResult<Bound<'_, PyAny>> {
+    let module = py.import("datetime")?;
+    let utc = module.getattr("UTC")?;
+    let datetime = module.getattr("datetime")?;
+    datetime.call_method1("fromtimestamp", (moment as f64 / 1000.0, utc))
+}
+
 /// Raises TypeError for unknown keyword arguments, with the nearest known one.
 pub fn refuse_options(call: &str, given: &Bound<'_, PyDict>, known: &[&str]) -> PyResult<()> {
     let arguments = given.py().import("backread._client.arguments")?;

@@ -7,7 +7,9 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::arguments::{Id, count, json_fields, parse_json, refuse_options};
+use super::arguments::{
+    Id, count, from_milliseconds, json_fields, milliseconds, parse_json, refuse_options,
+};
 use super::lines;
 use crate::mock::world::{self, GENERATOR_VERSION, WorldError};
 
@@ -33,6 +35,10 @@ impl From<WorldError> for PyErr {
 ///     users: The number of users, 0 to 2**31.
 ///     messages_per_user: A number, or (least, most), at most 1,000,000. Most lists are short and
 ///         few are long: the mean is at a fifth of the range.
+///     until: A datetime with a time zone, from 2010 to 2199. The last user arrives about a day before
+///         it, and no row has a later time until messages are added. Changes the times of the rows,
+///         which then depend on ``users`` too, and nothing else. By default, users arrive from
+///         2019-01-07 on.
 ///
 /// Raises:
 ///     ValueError: An argument is invalid.
@@ -46,16 +52,18 @@ pub struct World {
 #[pymethods]
 impl World {
     #[new]
-    #[pyo3(signature = (seed=None, users=None, messages_per_user=None, **unknown))]
-    #[pyo3(text_signature = "(seed=0, users=100, messages_per_user=(0, 40))")]
+    #[pyo3(signature = (seed=None, users=None, messages_per_user=None, until=None, **unknown))]
+    #[pyo3(text_signature = "(seed=0, users=100, messages_per_user=(0, 40), until=None)")]
     fn new(
         seed: Option<&Bound<'_, PyAny>>,
         users: Option<&Bound<'_, PyAny>>,
         messages_per_user: Option<&Bound<'_, PyAny>>,
+        until: Option<&Bound<'_, PyAny>>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         if let Some(unknown) = unknown {
-            refuse_options("World", unknown, &["seed", "users", "messages_per_user"])?;
+            let known = ["seed", "users", "messages_per_user", "until"];
+            refuse_options("World", unknown, &known)?;
         }
         let seed = seed.map_or(Ok(0), |seed| count("seed", seed, u64::MAX))?;
         let users = users.map_or(Ok(100), |users| count("users", users, world::MAX_USERS))?;
@@ -72,8 +80,12 @@ impl World {
             })?;
             Ok((read(&lo)?, read(&hi)?))
         })?;
+        let world = world::World::new(seed, users, lo, hi)?;
         Ok(Self {
-            inner: Arc::new(world::World::new(seed, users, lo, hi)?),
+            inner: Arc::new(match until {
+                Some(until) => world.ending(milliseconds("until", until)?)?,
+                None => world,
+            }),
         })
     }
 
@@ -157,6 +169,13 @@ impl World {
     #[getter]
     fn messages_per_user(&self) -> (u64, u64) {
         self.inner.messages_per_user()
+    }
+
+    /// The time that no generated row is later than; None unless it was given.
+    #[getter]
+    fn until<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let end = self.inner.end();
+        end.map(|end| from_milliseconds(py, end)).transpose()
     }
 
     /// The current number of users.
@@ -292,13 +311,17 @@ impl World {
         py.detach(|| self.inner.fingerprint())
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let (lo, hi) = self.inner.messages_per_user();
         let (seed, users) = (self.inner.seed(), self.inner.users());
         if self.inner.is_from_jsonl() {
-            return format!("<World from JSON lines, users={users}>");
+            return Ok(format!("<World from JSON lines, users={users}>"));
         }
-        format!("World(seed={seed}, users={users}, messages_per_user=({lo}, {hi}))")
+        let start = format!("World(seed={seed}, users={users}, messages_per_user=({lo}, {hi})");
+        match self.until(py)? {
+            Some(until) => Ok(format!("{start}, until={})", until.repr()?)),
+            None => Ok(start + ")"),
+        }
     }
 }
 

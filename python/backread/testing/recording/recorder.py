@@ -85,7 +85,7 @@ def record(
     Sends only GETs, through the client and within its rate limit. Names, addresses, texts, ids,
     times and all other values are replaced before anything is written; equal values get equal fakes
     throughout the record. Names of fields and attributes stay: review them in `About.kept_names`
-    before sharing the record. docs/recording.md says what remains of each value.
+    before sharing the record. docs/reference/recording.md says what remains of each value.
 
     The record appears atomically.
 

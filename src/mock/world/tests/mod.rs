@@ -125,6 +125,56 @@ fn the_fingerprint_follows_what_is_served() {
     assert_eq!(seen.len(), all);
 }
 
+#[test]
+fn a_given_end_changes_times_alone() {
+    const END: u64 = 1_795_455_000_000; // 2026-11-23T17:30Z
+    let usual = world(7, 300, 0, 200);
+    let ending = |end| world(7, 300, 0, 200).ending(end);
+    let recent = ending(END).unwrap();
+    assert_eq!(recent.view().user_ids(), usual.view().user_ids());
+    assert_eq!(recent.total_messages(), usual.total_messages());
+    let mut latest = 0;
+    let mut time = |row: Option<String>, name| {
+        let text = field(row, name);
+        let moment = calendar::read_timestamp(text.as_str().unwrap()).unwrap();
+        latest = latest.max(moment);
+        moment
+    };
+    for id in usual.view().user_ids() {
+        let row = recent.user_json(id);
+        for name in ["name", "reference", "user_attributes"] {
+            assert_eq!(field(row.clone(), name), field(usual.user_json(id), name));
+        }
+        let mut before = time(row.clone(), "created_at");
+        time(row.clone(), "updated_at");
+        time(row, "online_at");
+        for message_id in usual.view().message_ids(id).unwrap() {
+            let row = recent.message_json(id, message_id);
+            let moment = time(row, "created_at");
+            assert!(before < moment, "message {message_id} of user {id}");
+            before = moment;
+        }
+    }
+    assert!(latest <= END, "{latest}");
+    assert!(latest > END - 2 * calendar::DAY, "{latest}");
+
+    let prints = [
+        usual.fingerprint(),
+        recent.fingerprint(),
+        ending(END + 1).unwrap().fingerprint(),
+    ];
+    assert_eq!(recent.fingerprint(), ending(END).unwrap().fingerprint());
+    assert_eq!(
+        prints
+            .iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .len(),
+        3
+    );
+    assert!(ending(0).is_err());
+    assert!(ending(u64::MAX).is_err());
+}
+
 /// If this fails, rows have changed: raise the generator's version, then pin the new digest.
 #[test]
 fn the_generator_version_pins_the_rows() {
