@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::yield_now;
 
 pub struct CallerRuntime {
@@ -38,9 +38,13 @@ impl CallerRuntime {
     }
 
     /// Closes unused connections; if another thread has the runtime, that thread does so afterwards.
+    ///
+    /// Python's garbage collector may drop a client in a runtime's thread, which must not block: then the
+    /// next call does it.
     pub fn settle(&self) {
         self.unsettled.store(true, Ordering::SeqCst);
-        while self.unsettled.load(Ordering::SeqCst)
+        while Handle::try_current().is_err()
+            && self.unsettled.load(Ordering::SeqCst)
             && let Some(runtime) = self.take()
         {
             self.unsettled.store(false, Ordering::SeqCst);
