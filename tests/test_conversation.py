@@ -1,10 +1,13 @@
 """A conversation as text: nothing in it steers the terminal, and long ones are cut."""
 
+import base64
+import hashlib
 import re
 from datetime import UTC, datetime
 
 import pytest
 
+from backread import MirrorError
 from backread.mirror import Conversation
 from backread.models import Message
 from strangers import HOSTILE, stranger, written
@@ -84,3 +87,68 @@ def test_a_slice_is_a_conversation():
     assert [message.body for message in whole[-1:]] == ["three"]
     assert whole[0].body == "one"
     assert str(whole[:1]).splitlines()[0] == "Ada (user 42), 1 message"
+
+
+def test_a_saved_document_holds_all_messages_whole():
+    long = talk(*(f"number {number}" for number in range(300)), "y" * 10_000)
+    html = long.to_html()
+    assert html.startswith("<!DOCTYPE html>")
+    assert html.endswith("</html>\n")
+    assert html.count('class="br-bubble"') == 301
+    assert "y" * 10_000 in html
+    assert "<title>Ada (user 42)</title>" in html
+    assert "not drawn" not in html
+    # In a notebook only the end is shown, and says how to get the rest.
+    assert "101 earlier messages" in long._repr_html_()
+    assert "conversation.save" in long._repr_html_()
+
+
+def test_a_saved_document_allows_only_its_own_styles():
+    html = talk("hello").to_html()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', html)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; style-src 'sha256-")
+    styles = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    for style in styles:
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy[1]
+    assert len(styles) == 2
+    assert " style=" not in html
+    assert "color-scheme:light dark" in html
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_in_a_saved_document_is_a_strangers_markup(text):
+    messages = tuple(written(number, text, text) for number in range(8))
+    html = Conversation(stranger(text), messages).to_html()
+    tags = set(re.findall(r"<([a-zA-Z][\w-]*)", html))
+    assert tags <= {
+        "html", "head", "meta", "title", "style", "body", "main", "div", "h1", "bdi", "span",
+        "time", "a",
+    }  # fmt: skip
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", html)
+
+
+def test_save_writes_html_and_text(tmp_path):
+    conversation = talk("one", "two")
+    page, text = tmp_path / "ada.html", tmp_path / "ada.TXT"
+    assert conversation.save(page) == page
+    assert page.read_text(encoding="utf-8") == conversation.to_html()
+    page.write_text("old")
+    assert conversation.save(str(page)) == page
+    assert "two" in page.read_text(encoding="utf-8")
+    conversation.save(text)
+    assert text.read_text(encoding="utf-8") == f"{conversation}\n"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["ada.TXT", "ada.html"]
+
+
+def test_save_refuses_what_it_cannot_write(tmp_path):
+    conversation = talk("one")
+    for name in ("ada.pdf", "ada"):
+        with pytest.raises(ValueError, match=r"must end in \.html or \.txt"):
+            conversation.save(tmp_path / name)
+    with pytest.raises(ValueError, match=r"s3://chats/ada\.html is not a local path"):
+        conversation.save("s3://chats/ada.html")
+    with pytest.raises(MirrorError, match="cannot be written: No such file or directory; choose"):
+        conversation.save(tmp_path / "missing" / "ada.html")
+    assert list(tmp_path.iterdir()) == []

@@ -40,11 +40,17 @@ def test_nothing_published_says_to_sync(mirror):
     assert not mirror.folder.exists()
 
 
+def test_a_file_in_place_of_the_folder_is_called_a_file(tmp_path):
+    (tmp_path / "chats.txt").touch()
+    with pytest.raises(MirrorError, match=r"chats\.txt is a file, but a mirror is a folder"):
+        Mirror(tmp_path / "chats.txt").sql("SELECT 1")
+
+
 def test_a_misspelt_folder_is_named_before_a_sync_is_advised(mirror):
     with pytest.raises(MirrorError, match="does not exist; check the name"):
         mirror.sql("SELECT 1")
     mirror.folder.mkdir()
-    with pytest.raises(MirrorError, match="complete a Mirror"):
+    with pytest.raises(MirrorError, match="run Mirror"):
         mirror.sql("SELECT 1")
 
 
@@ -139,5 +145,5 @@ def test_missing_duckdb_says_what_to_install(mirror, server, monkeypatch):
 
 def test_mirror_says_where_it_is(tmp_path):
     mirror = Mirror(os.fspath(tmp_path))
-    assert repr(mirror) == f"Mirror({str(tmp_path)!r})"
+    assert repr(mirror) == f"<Mirror {str(tmp_path)!r}: nothing published>"
     assert mirror.folder == tmp_path

@@ -221,6 +221,8 @@ def test_a_snippet_shows_the_first_match(mirror):
     assert hit.snippet.startswith("…")
     assert hit.snippet.endswith("…")
     assert len(hit.snippet) < 170
+    words = hit.snippet.strip("…").split()
+    assert {words[0], words[-1]} == {"before", "after"}  # no word is cut
     assert [hit.snippet[low:high] for low, high in hit.matches] == ["Re\u0301sume\u0301", "Straß"]
     assert (hit.user_id, hit.id, hit.sender_type, hit.created_at) == (1, 1, "user", START)
 

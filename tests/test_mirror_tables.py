@@ -1,9 +1,11 @@
 """The mirror's tables in the hands of those that read Arrow: each takes them as they are."""
 
 import pickle
+import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 import pytest
@@ -22,6 +24,7 @@ from backread.mirror.table import TableName
 consumer = consumers.consumer
 
 each_resource = pytest.mark.parametrize("resource", ["users", "messages"])
+MOMENT = datetime(2024, 3, 5, 9, 31, 7, 42000, tzinfo=UTC)
 MOMENTS = ("first_seen_at", "last_seen_at", "deleted_at", "changed_at")
 TECHNICAL = dict.fromkeys(MOMENTS, "moment") | {"changed_in_run": "whole"}
 
@@ -72,7 +75,10 @@ def test_its_columns_and_rows_are_those_of_a_query(mirror, name):
     assert pyarrow.schema(table) == table.to_arrow().schema == queried.schema
     assert table.columns == queried.column_names
     assert table.num_rows == table.to_arrow().num_rows == queried.num_rows
-    assert (table.name, repr(table)) == (name, f"{mirror!r}.table({name!r})")
+    assert (table.name, repr(table)) == (
+        name,
+        f"Mirror({str(mirror.folder)!r}).table({name!r})",
+    )
 
 
 def test_it_gives_the_newest_snapshot_each_time_and_the_whole_of_one(server, tmp_path):
@@ -214,3 +220,19 @@ def test_without_pyarrow_others_read_it(mirror, monkeypatch):
     for method in (messages.to_arrow, messages.to_pandas, messages.scan_polars):
         with pytest.raises(ImportError, match="pip install pyarrow"):
             method()
+
+
+def test_a_notebook_shows_messages_like_a_page_of_them(tmp_path):
+    mirror = Mirror(tmp_path / "chats")
+    sender = {"sender_type": "operator", "sender_forename": "Grace", "sender_surname": "Hopper"}
+    row = {"user_id": 1, "id": 7, "created_at": MOMENT, "read_by_user": True, **sender}
+    users = [{"id": 1, "user_attributes": [{"name": "plan", "value": "pro", "extra": None}]}]
+    BatchSource(batch(users, [row], swept="linked")).sync_into(mirror.folder)
+    html = mirror.table("messages")._repr_html_()
+    columns = re.findall(r'<th scope="col">(\w+)</th>', html)
+    assert columns.index("sender_surname") < columns.index("body")
+    assert sorted(columns) == sorted(mirror.table("messages").columns)
+    assert ">2024-03-05 09:31:07.042</td>" in html
+    assert ">yes</td>" in html
+    assert ">plan = pro</td>" in mirror.table("users")._repr_html_()
+    assert ">linked" in mirror.table("runs")._repr_html_()

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import pickle
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -212,3 +213,46 @@ def test_every_public_name_has_a_docstring():
         if isinstance(getattr(models, name), type):
             # dataclass() writes one of its own, the signature, where there is none.
             assert not getattr(models, name).__doc__.startswith(f"{name}(")
+
+
+@pytest.mark.parametrize(
+    ("sender", "name"),
+    [
+        (OPERATOR, "Grace Hopper"),
+        (dataclasses.replace(OPERATOR, surname=None), "Grace"),
+        (dataclasses.replace(OPERATOR, forename="", surname=" "), None),
+        (UserSender(42, "Ada", None), "Ada"),
+        (UserSender(42, None, "ada@example.com"), None),
+        (UserSender(42, None, None, {"name": 7}), None),
+        (OtherSender("bot", None, {"name": "Robby"}), "Robby"),
+        (None, None),
+    ],
+)
+def test_sender_name_is_what_the_sender_is_called(sender, name):
+    assert message(sender).sender_name == name
+
+
+def test_attributes_are_a_dict_in_which_the_last_of_a_name_wins():
+    given = (("plan", "pro"), ("seats", None), ("plan", "free"), (None, "nameless"))
+    made = user(user_attributes=tuple(UserAttribute(*each) for each in given))
+    assert made.attributes == {"plan": "free", "seats": None}
+    assert made.attributes["plan"] == "free"
+    assert user(user_attributes=None).attributes == {}
+    made.attributes["plan"] = "changed"
+    assert made.attributes["plan"] == "free"
+
+
+def test_properties_are_no_fields():
+    assert "attributes" not in dataclasses.asdict(user())
+    assert "sender_name" not in dataclasses.asdict(message(OPERATOR))
+    assert "sender_name" not in repr(message(OPERATOR))
+
+
+def test_a_page_of_messages_shows_who_wrote_when_before_the_body():
+    sent = {"id": 9, "body": "Hi", "sender": {"id": 3, "forename": "Grace", "surname": "Hopper"}}
+    for items in ((message(OPERATOR),), (sent,)):
+        html = Page(99, 0, 1, items)._repr_html_()
+        columns = re.findall(r'<th scope="col">(\w+)</th>', html)
+        assert columns.index("sender") < columns.index("body")
+        assert ">Grace Hopper</td>" in html
+    assert columns[:2] == ["id", "sender"]

@@ -46,7 +46,13 @@ Certificate: TypeAlias = Literal["snapshot", "counted", "linked", "uncertified"]
 
 @dataclass(frozen=True, slots=True)
 class UserAttribute:
-    """One custom property of a user, set through the widget's code."""
+    """One custom property of a user, set through the widget's code.
+
+    Attributes:
+        name: The property's name; a user may have several of one name.
+        value: Its value.
+        extra: Undocumented fields, and documented ones whose value has another type, as sent.
+    """
 
     name: str | None
     value: str | None
@@ -57,8 +63,21 @@ class UserAttribute:
 class User:
     """One visitor of the chat widget.
 
-    ``user_attributes`` is a tuple of any length; it is ``None`` when the service sent null or
-    left it out, and empty when it sent an empty array.
+    Any field except ``id`` is ``None`` if the service sent null, another type, or nothing.
+    Timestamps are in UTC.
+
+    Attributes:
+        id: The user's id.
+        name: The user's name.
+        email: The user's e-mail address.
+        reference: A reference value attached to the user.
+        created_at: When the user was created.
+        updated_at: When the user last changed.
+        online_at: When the user was last online.
+        last_url: The address that the user visited last.
+        user_attributes: Custom properties, in the order sent; empty if the service sent an empty
+            array.
+        extra: Undocumented fields, and documented ones whose value has another type, as sent.
     """
 
     id: int
@@ -72,6 +91,16 @@ class User:
     user_attributes: tuple[UserAttribute, ...] | None
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
 
+    @property
+    def attributes(self) -> dict[str, str | None]:
+        """The custom properties by name, such as ``user.attributes["plan"]``; a new dict.
+
+        If a name repeats, the last one wins. Those without a name are only in
+        ``user_attributes``.
+        """
+        given = self.user_attributes or ()
+        return {each.name: each.value for each in given if each.name is not None}
+
     def _repr_html_(self) -> str:
         from backread._display.records import user_html
 
@@ -80,7 +109,14 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class UserSender:
-    """The sender of a message whose ``sender_type`` is ``user``."""
+    """The sender of a message whose ``sender_type`` is ``user``.
+
+    Attributes:
+        id: The user's id.
+        name: The user's name.
+        email: The user's e-mail address.
+        extra: Undocumented fields, and documented ones whose value has another type, as sent.
+    """
 
     id: int
     name: str | None
@@ -90,7 +126,16 @@ class UserSender:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSender:
-    """The sender of a message whose ``sender_type`` is ``operator``."""
+    """The sender of a message whose ``sender_type`` is ``operator``.
+
+    Attributes:
+        id: The operator's id.
+        forename: The operator's forename.
+        surname: The operator's surname.
+        email: The operator's e-mail address.
+        picture_thumb_url: The URL of the operator's picture; ``None`` without one.
+        extra: Undocumented fields, and documented ones whose value has another type, as sent.
+    """
 
     id: int
     forename: str | None
@@ -121,9 +166,23 @@ Sender: TypeAlias = UserSender | OperatorSender | OtherSender
 class Message:
     """One chat message.
 
-    ``user_id`` is the user whose list holds the message; it comes from the request's path, not
-    from the response. ``sender_type`` is as sent, even if ``sender`` is ``None``. Messages from
-    the same sender may share one ``sender`` object.
+    Any field except ``id`` and ``user_id`` is ``None`` if the service sent null, another type, or
+    nothing.
+
+    Attributes:
+        id: The message's id.
+        body: The text.
+        read_by_user: Whether the user has read the message.
+        read_by_operator: Whether an operator has read the message.
+        created_at: When the message was sent, in UTC.
+        file_url: The URL of the attached file; ``None`` without one.
+        auto_invitation: Whether the message is an automatic invitation.
+        sender_type: ``"user"``, ``"operator"``, or what else the service sent, even if ``sender``
+            is ``None``.
+        sender: Who sent the message. Messages from the same sender may share one object.
+        user_id: The user whose list holds the message; it comes from the request's path, not from
+            the response.
+        extra: Undocumented fields, and documented ones whose value has another type, as sent.
     """
 
     id: int
@@ -137,6 +196,13 @@ class Message:
     sender: Sender | None
     user_id: int
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def sender_name(self) -> str | None:
+        """An operator's forename and surname, or the name of another sender; None without one."""
+        from backread._display.words import sender_name
+
+        return sender_name(self.sender)
 
     def _repr_html_(self) -> str:
         from backread._display.records import message_html

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
 from backread import (
     AsyncClient,
@@ -34,6 +34,8 @@ from backread.mirror import (
     Conversation,
     ExportProgress,
     ExportReport,
+    Figures,
+    FiguresProgress,
     MirrorTable,
     MirrorTables,
     SearchHit,
@@ -85,12 +87,21 @@ def the_mirror(client: Client) -> None:
     assert_type(hits[0], SearchHit)
     assert_type(hits[:3], SearchResults)
     assert_type(hits[0].matches, tuple[tuple[int, int], ...])
+    figures = mirror.figures(
+        timezone="Europe/Berlin", opening_hours="mon-fri 9-17", since="2024-01-01", until=None
+    )
+    assert_type(figures, Figures)
+    assert_type(figures.responses.p50_seconds, float | None)
+    assert_type([each.name for each in figures.operators], list[str | None])
+    assert_type(figures.to_dict(), dict[str, Any])
+    mirror.figures(on_progress=computing)
     conversation = mirror.conversation(42)
     assert_type(conversation, Conversation)
     assert_type(conversation.user, User)
     assert_type([message.id for message in conversation], list[int])
     assert_type(conversation[0], Message)
     assert_type(conversation[-20:], Conversation)
+    assert_type((conversation.to_html(), conversation.save("ada.html")), tuple[str, Path])
 
 
 async def shown(client: Client, awaited: AsyncClient) -> None:
@@ -169,6 +180,10 @@ def a_profile(profile: ServiceProfile) -> None:
     assert_type(profile.to_json(indent=2), str)
     assert_type(ServiceProfile.from_json("{}"), ServiceProfile)
     assert_type(profile.differs(profile), list[str])
+
+
+def computing(now: FiguresProgress) -> None:
+    assert_type((now.step, now.done, now.total, now.seconds), tuple[str, int, int, float])
 
 
 def exporting(now: ExportProgress) -> None:

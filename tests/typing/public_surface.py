@@ -235,6 +235,7 @@ def a_user(user: User) -> None:
     assert_type((user.updated_at, user.online_at), tuple[datetime | None, datetime | None])
     assert_type(user.last_url, str | None)
     assert_type(user.user_attributes, tuple[UserAttribute, ...] | None)
+    assert_type(user.attributes, dict[str, str | None])
     assert_type(user.extra, dict[str, Any])
     for attribute in user.user_attributes or ():
         assert_type((attribute.name, attribute.value), tuple[str | None, str | None])
@@ -246,7 +247,7 @@ def a_message(message: Message) -> None:
     assert_type((message.read_by_user, message.read_by_operator), tuple[bool | None, bool | None])
     assert_type((message.created_at, message.file_url), tuple[datetime | None, str | None])
     assert_type((message.auto_invitation, message.sender_type), tuple[bool | None, str | None])
-    assert_type(message.extra, dict[str, Any])
+    assert_type((message.extra, message.sender_name), tuple[dict[str, Any], str | None])
     match message.sender:
         case UserSender() as sender:
             assert_type((sender.id, sender.name, sender.email), tuple[int, str | None, str | None])

@@ -7,7 +7,7 @@ import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -22,8 +22,8 @@ DEEPEST = 127
 def to_json_value(value: Any, levels: int = DEEPEST) -> Any:
     """Converts a value to JSON types; raises ValueError if it has others.
 
-    Dataclasses become dicts by field name, tuples become lists, datetimes ISO 8601 text, and
-    integer keys text.
+    Dataclasses become dicts by field name, tuples become lists, dates and datetimes ISO 8601 text,
+    and integer keys text.
     """
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -33,7 +33,7 @@ def to_json_value(value: Any, levels: int = DEEPEST) -> Any:
         if math.isfinite(value):
             return value
         raise ValueError(f"JSON has no {value}")
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if levels == 0:
         raise ValueError("it is nested too deep")

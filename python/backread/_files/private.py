@@ -1,4 +1,4 @@
-"""Reads files that only their owner may read, such as keys."""
+"""Reads files that only their owner may read, such as keys and settings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ __all__ = ["read_private_file"]
 BINARY = getattr(os, "O_BINARY", 0)
 
 
-def read_private_file(path: Path, most: int) -> bytes:
+def read_private_file(path: Path, most: int, *, owner_only: bool = False) -> bytes:
     """The first ``most`` bytes of a file that only its owner and their group may read.
 
     Symbolic links are followed within the file's folder only, as Kubernetes mounts secrets. Modes
     and owners are not checked on Windows.
+
+    Args:
+        path: The file.
+        most: The most bytes to read.
+        owner_only: Refuses a file that its group may read, or that belongs to a user other than
+            this one and root.
 
     Raises:
         RefusedFileError: Others may read or replace the file, or it is not a regular file.
@@ -30,6 +36,8 @@ def read_private_file(path: Path, most: int) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise RefusedFileError(f"{shown(path)} is not a regular file; name another")
         if os.name != "nt":
+            if owner_only:
+                _refuse_other_users(path, found)
             _refuse_shared(path, target, found)
         return file.read(most)
 
@@ -42,6 +50,18 @@ def _target(path: Path) -> Path:
             "path of the file"
         )
     return target
+
+
+def _refuse_other_users(path: Path, found: os.stat_result) -> None:
+    if found.st_uid not in (0, os.geteuid()):
+        raise RefusedFileError(
+            f"{shown(path)} belongs to another user (uid {found.st_uid}); use a file of your own"
+        )
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise RefusedFileError(
+            f"other users may access {shown(path)} (mode {stat.S_IMODE(found.st_mode):04o}); run: "
+            f"chmod 600 {shown(path)}"
+        )
 
 
 def _refuse_shared(path: Path, target: Path, found: os.stat_result) -> None:

@@ -6,10 +6,11 @@ Layers, each of which imports only those before it::
     memory, published_lists, row_stream, unfinished_run, folding <- those above
     source, former_layout, merge, migrate, queries, views <- those above
     service, manifest, deletions, database <- those above
-    store, commit, given_users, snapshot_reader, parquet_files, ranges, rejects <- those above
+    store, commit, given_users, snapshot_reader, interruptible_reader, parquet_files, ranges,
+    rejects <- those above
     views_database <- publish <- those above
-    runs, conversation, table, changes <- finish_run, export <- purge <- retention
-    synchronize, forget, search <- mirror
+    runs, conversation, summary, table, changes <- finish_run, export, windows <- purge <- retention
+    synchronize, forget, search, figures <- arguments <- mirror, people (with people_tables)
 
 The folder contains ``mirror.duckdb`` (the tables and the state of the sync, opened only by the
 writer), ``published`` (the Parquet files for readers), ``chats.duckdb`` (views over them, for other
@@ -20,6 +21,7 @@ programs) and ``sync.lock``. DuckDB is installed with
 from backread.mirror.changes import Changes
 from backread.mirror.conversation import Conversation
 from backread.mirror.export import ExportProgress, ExportReport
+from backread.mirror.figures import Figures, FiguresProgress
 from backread.mirror.mirror import Mirror
 from backread.mirror.report import ForgetReport, SyncProgress, SyncReport
 from backread.mirror.search import SearchHit, SearchResults
@@ -31,6 +33,8 @@ __all__ = [
     "Conversation",
     "ExportProgress",
     "ExportReport",
+    "Figures",
+    "FiguresProgress",
     "ForgetReport",
     "Mirror",
     "MirrorTable",

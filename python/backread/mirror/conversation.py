@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol, overload
 
 from backread._client.columns import ATTRIBUTE, MESSAGES, SENDER, USERS, Column
-from backread._display.records import sender_name
-from backread._display.words import amount, line, plain
+from backread._display.words import amount, line, minute, plain, sender_name
+from backread._files.paths import local_path, shown
+from backread._files.unfinished import Unfinished
 from backread.errors import MirrorError
 from backread.mirror.engine import from_microseconds
-from backread.mirror.snapshot_reader import SnapshotReader
+from backread.mirror.snapshot_reader import OpenSnapshot, SnapshotReader
 from backread.models import (
     Message,
     OperatorSender,
@@ -24,12 +27,22 @@ from backread.models import (
     UserSender,
 )
 
-__all__ = ["Conversation", "read_conversation"]
+__all__ = [
+    "MESSAGE_ORDER",
+    "Conversation",
+    "attributes_of",
+    "read_conversation",
+    "read_messages",
+    "read_user",
+]
 
 SENDER_TYPES: dict[str | None, type[UserSender | OperatorSender]] = {
     "user": UserSender,
     "operator": OperatorSender,
 }
+
+MESSAGE_ORDER = "created_at NULLS LAST, id"
+"""The order of a conversation's messages, in SQL."""
 
 LONGEST_PRETTY = 40
 """The number of messages shown by IPython in a terminal: the last ones."""
@@ -39,7 +52,7 @@ LONGEST_LINE = 2_000
 """The number of characters it shows of each."""
 
 
-class _Printer(Protocol):
+class Printer(Protocol):
     """The part of IPython's pretty printer that is used here."""
 
     def text(self, text: str) -> object: ...
@@ -85,7 +98,7 @@ class Conversation:
         name = line(self.user.name or "") or "no name"
         return f"{name} (user {self.user.id}), {amount(len(self), 'message')}"
 
-    def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
         lines = [self._title()]
         if (cut := len(self) - LONGEST_PRETTY) > 0:
             lines.append(f"... {amount(cut, 'earlier message')}; print(conversation) writes all")
@@ -94,46 +107,134 @@ class Conversation:
             lines.append(said if len(said) <= LONGEST_LINE else f"{said[:LONGEST_LINE]} ...")
         printer.text("\n".join(lines))
 
+    def to_html(self) -> str:
+        """A complete HTML document with all messages, in light and dark, for a browser or print.
+
+        It runs no script and loads nothing, and its content security policy forbids both. Files
+        that were sent are links.
+        """
+        from backread._display.bubbles import conversation_document
+
+        return conversation_document(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes `to_html` to a ``.html`` file, or the text of ``str()`` to a ``.txt`` file.
+
+        The file is written completely or not at all, and replaces an existing one. It gets the
+        access of its folder.
+
+        Returns:
+            The absolute path of the file.
+
+        Raises:
+            MirrorError: The file cannot be written.
+            ValueError: The path is not local, or its suffix is another one.
+
+        Example:
+            >>> mirror.conversation(42).save("ada.html")
+        """
+        return save_conversation(self, path)
+
     def _repr_html_(self) -> str:
         from backread._display.bubbles import conversation_html
 
         return conversation_html(self)
 
 
+def save_conversation(conversation: Conversation, path: str | os.PathLike[str]) -> Path:
+    """Writes a conversation to a file; see `Conversation.save`."""
+    target = local_path(path, "save to a local file").absolute()
+    match target.suffix.lower():
+        case ".html" | ".htm":
+            text = conversation.to_html()
+        case ".txt":
+            text = f"{conversation}\n"
+        case _:
+            raise ValueError(
+                f"{shown(target.name)} must end in .html or .txt, the formats of a conversation"
+            )
+    try:
+        with Unfinished(target) as fresh:
+            # Only text that a caller made can have surrogates.
+            fresh.file.write(text.encode(errors="replace"))
+    except OSError as error:
+        raise MirrorError(
+            f"{shown(target)} cannot be written: {error.strerror or error}; choose another file"
+        ) from error
+    return target
+
+
 def read_conversation(reader: SnapshotReader, user_id: int) -> Conversation:
     """The conversation of one user; `MirrorError` if the snapshot has no such user."""
     snapshot = reader.snapshot()
-    tables = snapshot.of_user(user_id)
+    user = read_user(reader, snapshot, user_id)
+    return Conversation(user, read_messages(reader, snapshot, user_id))
 
-    def records(columns: Sequence[Column], rest: str) -> list[dict[str, Any]]:
-        # DuckDB returns datetimes only if pytz is installed.
-        names = ", ".join(
-            f'epoch_us("{each.name}")' if each.kind is datetime else f'"{each.name}"'
-            for each in columns
-        )
-        rows = reader.rows(snapshot.cursor, f"SELECT {names} FROM {rest}", [user_id])
-        return [
-            {each.name: _value(each.kind, value) for each, value in zip(columns, row, strict=True)}
-            for row in rows
-        ]
 
-    users = records(USERS, f"({tables['users']}) WHERE id = ?")
+def read_user(reader: SnapshotReader, snapshot: OpenSnapshot, user_id: int) -> User:
+    """One user; `MirrorError` if the snapshot has none with this id."""
+    users = _records(
+        reader, snapshot, USERS, f"({snapshot.of_user(user_id)['users']}) WHERE id = ?", [user_id]
+    )
     if not users:
         raise MirrorError(
             f"the published snapshot has no user {user_id}; sync again if the user is new"
         )
-    messages = records(
+    return User(**users[0])
+
+
+def read_messages(
+    reader: SnapshotReader,
+    snapshot: OpenSnapshot,
+    user_id: int,
+    *,
+    first: int = 0,
+    count: int | None = None,
+) -> tuple[Message, ...]:
+    """A user's messages in order, without deleted ones: ``count`` from the position ``first``."""
+    part = f"LIMIT {count} OFFSET {first}" if count is not None else ""
+    messages = _records(
+        reader,
+        snapshot,
         MESSAGES,
-        f"({tables['messages']}) WHERE user_id = ? AND deleted_at IS NULL "
-        "ORDER BY created_at NULLS LAST, id",
+        f"({snapshot.of_user(user_id)['messages']}) WHERE user_id = ? AND deleted_at IS NULL "
+        f"ORDER BY {MESSAGE_ORDER} {part}",
+        [user_id],
     )
-    return Conversation(User(**users[0]), tuple(map(_message, messages)))
+    return tuple(map(_message, messages))
+
+
+def _records(
+    reader: SnapshotReader,
+    snapshot: OpenSnapshot,
+    columns: Sequence[Column],
+    rest: str,
+    values: list[Any],
+) -> list[dict[str, Any]]:
+    # DuckDB returns datetimes only if pytz is installed.
+    names = ", ".join(
+        f'epoch_us("{each.name}")' if each.kind is datetime else f'"{each.name}"'
+        for each in columns
+    )
+    rows = reader.rows(snapshot.cursor, f"SELECT {names} FROM {rest}", values)
+    return [
+        {each.name: _value(each.kind, value) for each, value in zip(columns, row, strict=True)}
+        for row in rows
+    ]
+
+
+def attributes_of(stored: Sequence[dict[str, Any]] | None) -> tuple[UserAttribute, ...] | None:
+    """A user's custom properties, from the value of the column ``user_attributes``."""
+    if stored is None:
+        return None
+    return tuple(
+        UserAttribute(**{each.name: _value(each.kind, item[each.name]) for each in ATTRIBUTE})
+        for item in stored
+    )
 
 
 def _line(message: Message) -> str:
-    moment = "????-??-?? ??:??"
-    if message.created_at is not None:
-        moment = f"{message.created_at:%Y-%m-%d %H:%M}"
+    moment = "????-??-?? ??:??" if message.created_at is None else minute(message.created_at)
     name = line(sender_name(message.sender) or message.sender_type or "unknown")
     body = plain(message.body or "").replace("\n", "\n" + " " * 18)
     file = f" [{line(message.file_url)}]" if message.file_url else ""
@@ -148,10 +249,7 @@ def _value(kind: type, stored: Any) -> Any:
     if kind is datetime:
         return from_microseconds(stored)
     if kind is tuple:
-        return tuple(
-            UserAttribute(**{each.name: _value(each.kind, item[each.name]) for each in ATTRIBUTE})
-            for item in stored
-        )
+        return attributes_of(stored)
     return stored
 
 

@@ -80,7 +80,7 @@ class _Removal:
         self.report = ForgetReport()
 
     def apply(self, store: Store) -> None:
-        """Removes what there is; changes nothing if one of the users is unknown."""
+        """Removes the users' data; changes nothing if one of the users is unknown."""
         store.rows(
             "CREATE TEMP TABLE leaving AS SELECT unnest(CAST(? AS BIGINT[])) AS user_id",
             [list(self._wanted)],

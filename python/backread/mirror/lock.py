@@ -16,7 +16,7 @@ from backread._files.access import open_or_create
 from backread._files.json import parse_json
 from backread.errors import MirrorError
 
-__all__ = ["LOCK_NAME", "writer_lock"]
+__all__ = ["LOCK_NAME", "lock_holder", "writer_lock"]
 
 LOCK_NAME = "sync.lock"
 MOST_BYTES = 4096
@@ -53,6 +53,22 @@ def writer_lock(folder: Path) -> Iterator[None]:
             with suppress(OSError):
                 file.truncate(0)
             _unlock(file)
+
+
+def lock_holder(folder: Path) -> str | None:
+    """The process that is syncing the folder, in words; None if there is none. Writes nothing."""
+    try:
+        with (folder / LOCK_NAME).open("rb") as file:
+            try:
+                if not _try_lock(file):
+                    return _holder(file)
+            except OSError:
+                # Without locks, no sync can run.
+                return None
+            _unlock(file)
+    except OSError:
+        pass
+    return None
 
 
 def _signature() -> dict[str, Any]:

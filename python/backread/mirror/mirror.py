@@ -8,20 +8,26 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from backread._client.arguments import LARGEST, known_options, whole
+from backread._client.arguments import known_options
 from backread._client.columns import Resource
-from backread._client.option_kinds import SECONDS
-from backread._client.privacy import Privacy, loaded
-from backread._files.paths import local_path
-from backread.errors import MirrorError
+from backread._client.privacy import Privacy
+from backread.mirror.arguments import (
+    check_callback,
+    kept_for,
+    landing_folders,
+    mirror_folder,
+    sync_options,
+    users_to_forget,
+)
 from backread.mirror.changes import Changes
-from backread.mirror.conversation import Conversation, read_conversation
+from backread.mirror.conversation import Conversation, Printer, read_conversation
 from backread.mirror.memory import read_memory_limit
 from backread.mirror.queries import check_reads_only, named_restriction
 from backread.mirror.report import ForgetReport, Mode, SyncProgress, SyncReport
 from backread.mirror.snapshot_reader import SnapshotReader
+from backread.mirror.summary import mirror_title, summarize
 from backread.mirror.table import MirrorTable, MirrorTables, TableName
 from backread.mirror.unfinished_run import UnfinishedRun, read_unfinished_run
 
@@ -32,12 +38,11 @@ if TYPE_CHECKING:
     from backread._client.option_kinds import Duration
     from backread.mirror.export import ExportFormat, ExportProgress, ExportReport
     from backread.mirror.export.plan import Moment
+    from backread.mirror.figures import Figures, FiguresProgress
     from backread.mirror.search import SearchResults
     from backread.profile import ServiceProfile
 
 __all__ = ["Mirror"]
-
-NOT_HERE = "sync to a local disk and copy the mirror, or use backread.landing"
 
 
 class Mirror:
@@ -60,13 +65,16 @@ class Mirror:
             without it removes nothing.
         pseudonymise: A key file. `sync` stores names, addresses and references as pseudonyms, equal
             for equal values. The file holds 32 random bytes or more, as base64, hexadecimal or raw,
-            and nobody but its owner and their group may read it. The mirror stores the key's
-            fingerprint, and not the key.
+            and only its owner and their group may read it. The mirror stores the key's
+            fingerprint, not the key.
         drop_bodies: `sync` stores no text of messages.
         redact: `sync` blanks e-mail addresses, phone numbers and card numbers in messages.
 
+    In a notebook it renders as a card: the folder, the data's age, what was proved, the rows of
+    each table, and what to try next.
+
     Every sync of a mirror must have the choice of the first one; reading needs none of the three.
-    ``docs/privacy.md`` says what they do not protect.
+    ``docs/how-to/privacy.md`` says what they do not protect.
 
     Raises:
         ConfigurationError: For a ``pseudonymise`` that is no local path.
@@ -94,14 +102,9 @@ class Mirror:
         drop_bodies: bool = False,
         redact: bool = False,
     ) -> None:
-        try:
-            self._folder = local_path(folder, NOT_HERE).absolute()
-        except ValueError as error:
-            raise MirrorError(f"a mirror's folder: {error}") from None
+        self._folder = mirror_folder(folder)
         self._memory_limit = None if memory_limit is None else read_memory_limit(memory_limit)
-        self._retention = SECONDS.check("retention", retention)
-        if self._retention is not None and not self._retention >= 0:
-            raise ValueError(f"retention must be 0 seconds or more, or None, not {retention}")
+        self._retention = kept_for(retention)
         self._privacy = Privacy.of(pseudonymise, drop_bodies, redact)
         self._reader = SnapshotReader(self._folder)
 
@@ -188,55 +191,22 @@ class Mirror:
             >>> with Client() as client:
             ...     report = Mirror("chats").sync(client, progress=True)
         """
-        from backread._client.client import Client
-        from backread.mirror.synchronize import Options, synchronize
-        from backread.profile import ServiceProfile
+        from backread.mirror.synchronize import synchronize
 
-        if mode not in get_args(Mode):
-            raise ValueError(f"mode must be 'incremental' or 'full', not {mode!r}")
-        if not isinstance(client, Client):
-            raise TypeError(
-                f"Mirror.sync takes a Client, not {_article(type(client).__name__)}: make a "
-                "Client with the same arguments, and in async code call sync in a thread"
-            )
-        if on_progress is not None and not callable(on_progress):
-            raise TypeError(
-                "on_progress must be a function that takes a SyncProgress, or None, not "
-                f"{_article(type(on_progress).__name__)}"
-            )
-        if profile is not None and not isinstance(profile, ServiceProfile):
-            raise TypeError(
-                f"profile must be a ServiceProfile, not {_article(type(profile).__name__)}: pass "
-                "the result of Client.probe() or ServiceProfile.from_json(text)"
-            )
-        stale_after = SECONDS.check("max_staleness", max_staleness)
-        if stale_after is not None and not 0 <= stale_after < LARGEST:
-            raise ValueError(
-                "max_staleness must be 0 seconds or more, or None for no limit, not "
-                f"{max_staleness}"
-            )
-        seconds = SECONDS.check("max_seconds", max_seconds)
-        if seconds is not None and not 0 < seconds < LARGEST:
-            raise ValueError(
-                f"max_seconds must be more than 0 seconds, or None for no limit, not {max_seconds}"
-            )
-        if max_requests is not None:
-            max_requests = whole("max_requests", max_requests, 1, LARGEST)
-        if not isinstance(publish, bool):
-            raise TypeError(f"publish must be True or False, not {type(publish).__name__}")
-        options = Options(
+        options = sync_options(
+            client,
             mode=mode,
-            max_staleness=stale_after,
+            max_staleness=max_staleness,
             on_progress=on_progress,
             moved=moved,
-            profile=None if profile is None else profile.to_json(),
+            profile=profile,
             max_requests=max_requests,
-            max_seconds=seconds,
-            users=None if users is None else _user_ids(users, mode),
+            max_seconds=max_seconds,
+            users=users,
             publish=publish,
             memory_limit=self._memory_limit,
             retention=self._retention,
-            privacy=loaded(self._privacy),
+            privacy=self._privacy,
         )
         if not progress:
             return synchronize(self._folder, client, options)
@@ -284,14 +254,10 @@ class Mirror:
         """
         from backread.mirror.forget import forget
 
-        if not user_ids:
-            raise ValueError("give the id of at least one user to forget")
-        if isinstance(user_ids[0], Iterable) and not isinstance(user_ids[0], str):
-            raise TypeError("forget takes ids, not a list of them; write forget(*user_ids)")
         return forget(
             self._folder,
-            _checked_ids(user_ids, "user_ids"),
-            _folders(landings),
+            users_to_forget(user_ids),
+            landing_folders(landings),
             missing_ok=missing_ok,
             memory_limit=self._memory_limit,
         )
@@ -466,11 +432,7 @@ class Mirror:
         from backread.mirror.export.plan import Selection
         from backread.mirror.export.run import ExportOptions, export_mirror, export_person
 
-        if on_progress is not None and not callable(on_progress):
-            raise TypeError(
-                "on_progress must be a function that takes an ExportProgress, or None, not "
-                f"{_article(type(on_progress).__name__)}"
-            )
+        check_callback(on_progress, "an ExportProgress")
         selection = Selection.parse(tables, since, until, users, deleted)
         options = ExportOptions(format, raw_csv, excel)
         run = partial(
@@ -555,7 +517,8 @@ class Mirror:
 
         Raises:
             MirrorError: Nothing is published yet.
-            ValueError: For empty or blank words, or a limit below 1.
+            ValueError: For empty or blank words, a limit below 1, or a ``since`` that is not before
+                ``until``.
 
         Example:
             >>> for hit in mirror.search('invoice "not paid"', since="2024-03-01"):
@@ -567,8 +530,62 @@ class Mirror:
             self._reader, words, since=since, until=until, user=user, limit=limit
         )
 
+    @known_options
+    def figures(
+        self,
+        *,
+        timezone: str | None = None,
+        opening_hours: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        on_progress: Callable[[FiguresProgress], object] | None = None,
+    ) -> Figures:
+        """Volume, response times, workload and more, computed from the published snapshot.
+
+        Deleted messages and users are in no figure. Some seconds for millions of messages, in the
+        memory that DuckDB may use.
+
+        Args:
+            timezone: The IANA name of the time zone of days, weekdays, hours and opening hours,
+                such as ``"Europe/Berlin"``; UTC by default.
+            opening_hours: When somebody answers, such as ``"mon-fri 9-17"`` or
+                ``"mon-fri 9:00-12:30 13:30-18, sat 10-14"``. Only the time within them counts as
+                response time: a question asked outside of them waits from the next opening on, and
+                one that is answered before then has waited 0 seconds.
+            since: Only messages created at this time or later, conversations that have such a
+                message, and responses to questions since then: a date, a datetime or ISO 8601
+                text, in ``timezone`` unless it names another zone.
+            until: The same for messages created before this time; a date is its beginning.
+            on_progress: Called before each step, in this thread; an exception ends the computation.
+
+        Returns:
+            The figures. ``to_dict()`` has them as JSON values.
+
+        Raises:
+            MirrorError: Nothing is published yet.
+            ValueError: For an unknown time zone, opening hours that are not understood, or a
+                period that ends before it begins.
+
+        Example:
+            >>> figures = mirror.figures(timezone="Europe/Berlin", opening_hours="mon-fri 9-17")
+            >>> figures.responses.p50_seconds
+        """
+        from backread.mirror.figures.compute import compute_figures
+
+        return compute_figures(
+            self._reader,
+            timezone=timezone,
+            opening_hours=opening_hours,
+            since=since,
+            until=until,
+            tell=on_progress,
+        )
+
     def conversation(self, user_id: int) -> Conversation:
         """One user and the user's messages in chronological order, from the published snapshot.
+
+        Args:
+            user_id: The user's id.
 
         Raises:
             MirrorError: Nothing is published yet, or the snapshot has no such user.
@@ -576,7 +593,17 @@ class Mirror:
         return read_conversation(self._reader, user_id)
 
     def __repr__(self) -> str:
-        return f"Mirror({str(self._folder)!r})"
+        return mirror_title(self._folder)
+
+    def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
+        from backread._display.mirrors import mirror_text
+
+        printer.text(mirror_text(summarize(self._folder, self._reader)))
+
+    def _repr_html_(self) -> str:
+        from backread._display.mirrors import mirror_html
+
+        return mirror_html(summarize(self._folder, self._reader))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mirror) and other._folder == self._folder
@@ -597,35 +624,3 @@ def _mirror(
     mirror = Mirror(folder, memory_limit=memory_limit, retention=retention)
     mirror._privacy = privacy
     return mirror
-
-
-def _user_ids(users: Iterable[int], mode: Mode) -> tuple[int, ...]:
-    if mode == "full":
-        raise ValueError(
-            "users cannot be given with mode='full', which marks the deleted rows of all users"
-        )
-    if isinstance(users, (str, bytes, int)):
-        raise TypeError(f"users must be a list of user ids, not {_article(type(users).__name__)}")
-    user_ids = _checked_ids(users, "users")
-    if not user_ids:
-        raise ValueError("users is empty; give at least one user id, or None for all users")
-    return user_ids
-
-
-def _checked_ids(given: Iterable[int], name: str) -> tuple[int, ...]:
-    return tuple(
-        whole(f"{name}[{place}]", user_id, 0, LARGEST, then="")
-        for place, user_id in enumerate(given)
-    )
-
-
-def _folders(landings: Iterable[str | os.PathLike[str]]) -> tuple[str | os.PathLike[str], ...]:
-    if isinstance(landings, (str, bytes, os.PathLike)):
-        raise TypeError(
-            f"landings must be a list of folders, not {_article(type(landings).__name__)}"
-        )
-    return tuple(landings)
-
-
-def _article(name: str) -> str:
-    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"

@@ -9,17 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backread.errors import MirrorError
-from backread.mirror.engine import pattern, quoted
+from backread.mirror.engine import pattern, quoted, rows_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["check_reads_only", "named_restriction", "restrictions"]
+__all__ = ["RefusedQueryError", "check_reads_only", "named_restriction", "restrictions"]
 
 # Only plain words, because a comment or string could hide the start of the explained statement.
 EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s)?\s*(\([\w\s,]*\))?", re.IGNORECASE)
+# The nodes of DuckDB's syntax tree; quotation marks within texts are escaped there.
+NODE = re.compile(r'"type":"(\w+_NODE)"')
+READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 RESTRICTED = re.compile("disabled (through|by) configuration|configuration has been locked")
 UNRESTRICTED = "pass unrestricted=True to run any DuckDB statement with your permissions"
+
+
+class RefusedQueryError(MirrorError):
+    """A statement that is not allowed in the confined connection; ``reason`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Mirror.sql {reason}; {UNRESTRICTED}")
+        self.reason = reason
 
 
 def restrictions(files: Path) -> list[str]:
@@ -47,26 +58,41 @@ def named_restriction(unrestricted: bool) -> Iterator[None]:
 def check_reads_only(cursor: DuckDBPyConnection, query: str) -> None:
     """Raises `MirrorError` unless it is one SELECT or EXPLAIN of one; DuckDB's error for bad SQL.
 
-    DuckDB's restrictions alone let COPY, ATTACH and DROP through.
+    DuckDB's restrictions alone let COPY, ATTACH and DROP through, and COPY overwrites the files of
+    the snapshot.
     """
     statements = cursor.extract_statements(query)
+    if not statements:
+        raise RefusedQueryError("takes one statement, and the query is empty")
     if len(statements) != 1:
-        raise MirrorError(f"Mirror.sql takes one statement, not {len(statements)}; {UNRESTRICTED}")
+        raise RefusedQueryError(f"takes one statement, not {len(statements)}")
     name = statements[0].type.name
     if name == "EXPLAIN":
         # EXPLAIN ANALYZE executes the statement.
         explain = EXPLAIN.match(query)
         rest = query[explain.end() :].lstrip() if explain else ""
         if not rest[:1].isalpha():
-            raise MirrorError(
-                "Mirror.sql takes an EXPLAIN without a comment before the explained statement; "
-                f"{UNRESTRICTED}"
+            raise RefusedQueryError(
+                "takes an EXPLAIN without a comment before the explained statement"
             )
         check_reads_only(cursor, rest)
     elif name == "MULTI":
-        raise MirrorError(
-            "Mirror.sql takes a PIVOT only with a list of columns, PIVOT … ON name IN ('a', 'b'): "
-            f"without one, DuckDB runs several statements; or {UNRESTRICTED}"
+        raise RefusedQueryError(
+            "takes a PIVOT only with a list of columns, PIVOT … ON name IN ('a', 'b'): "
+            "without one, DuckDB runs several statements"
         )
     elif name != "SELECT":
-        raise MirrorError(f"Mirror.sql runs SELECT and EXPLAIN, not {name}; {UNRESTRICTED}")
+        raise RefusedQueryError(f"runs SELECT and EXPLAIN, not {name}")
+    else:
+        _check_parts(cursor, query)
+
+
+def _check_parts(cursor: DuckDBPyConnection, query: str) -> None:
+    """Refuses a SELECT with a part that writes, as in ``WITH x AS (COPY …) SELECT 1``."""
+    [(tree,)] = rows_of(cursor, "SELECT json_serialize_sql(?::VARCHAR)", [query])
+    nodes = set(NODE.findall(tree))
+    writing = sorted(nodes - READING_NODES)
+    # A statement without nodes could not be taken apart.
+    if writing or not nodes:
+        named = ", ".join(each.split("_")[0] for each in writing) or "this statement"
+        raise RefusedQueryError(f"runs SELECT and EXPLAIN, not {named}")

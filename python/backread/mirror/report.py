@@ -24,7 +24,7 @@ closing the run, writing Parquet, nothing more."""
 
 @dataclass(frozen=True, slots=True)
 class SyncProgress:
-    """The progress of a sync, as of its latest commit.
+    """The progress of a sync, as of its latest commit. ``phase`` says what it is doing.
 
     ``users``, ``messages`` (rows read) and ``requests`` count the whole run, including what it did
     before it was killed and resumed. ``users_total`` is the service's count of users, ``None``

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from unicodedata import category
 
 from backread._client.arguments import LARGEST, whole
-from backread._display.words import amount, line
+from backread._display.words import amount, full_name, line, minute
 from backread.mirror.engine import from_microseconds, timestamp
 from backread.mirror.export.plan import Moment, moment_of
 from backread.mirror.folding import fold, folded_with_origins, may_contain
@@ -18,7 +18,7 @@ from backread.mirror.folding import fold, folded_with_origins, may_contain
 if TYPE_CHECKING:
     from backread.mirror.snapshot_reader import SnapshotReader
 
-__all__ = ["SearchHit", "SearchResults", "search_messages"]
+__all__ = ["SearchHit", "SearchResults", "folded_words", "places_of", "search_messages"]
 
 WORD = re.compile(r'(?<!\S)"([^"]+)"(?!\S)|(\S+)')
 """A quoted phrase, or what is between blanks."""
@@ -28,6 +28,9 @@ SNIPPET = 160
 
 BEFORE = 50
 """The number of characters before its first match."""
+
+LONG_WORD = 20
+"""The most characters that a snippet leaves out at an end, so as not to cut a word."""
 
 GROWTH = 8
 """How much larger each further set of candidates is."""
@@ -39,8 +42,10 @@ SENDER = ("sender_forename", "sender_surname", "sender_name")
 class SearchHit:
     """A message that contains all words.
 
-    ``snippet`` is the part of ``body`` around the first match, with ``…`` where it is cut.
-    ``matches`` are the places of the words in the snippet, as pairs of start and end.
+    ``user_id``, ``id``, ``created_at`` (UTC), ``sender_type`` and ``body`` are those of the
+    message; ``sender_name`` is the sender's full name, ``None`` if unknown. ``snippet`` is the part
+    of ``body`` around the first match, with ``…`` where it is cut. ``matches`` are the places of
+    the words in the snippet, as pairs of start and end.
     """
 
     user_id: int
@@ -53,9 +58,7 @@ class SearchHit:
     matches: tuple[tuple[int, int], ...]
 
     def __str__(self) -> str:
-        moment = "????-??-?? ??:??"
-        if self.created_at is not None:
-            moment = f"{self.created_at:%Y-%m-%d %H:%M}"
+        moment = "????-??-?? ??:??" if self.created_at is None else minute(self.created_at)
         name = line(self.sender_name or "") or line(self.sender_type or "") or "unknown"
         return f"{moment}  user {self.user_id}, message {self.id}  {name}: {line(self.snippet)}"
 
@@ -63,6 +66,8 @@ class SearchHit:
 @dataclass(frozen=True, slots=True, repr=False)
 class SearchResults(Sequence[SearchHit]):
     """The messages that a search found, newest first; a sequence of `SearchHit`.
+
+    ``words`` is what was searched for, ``hits`` are the messages.
 
     ``str()`` has one line per hit, times in UTC. Control characters in it are shown as pictures, so
     text from strangers cannot affect a terminal; in a notebook it renders as a table.
@@ -108,13 +113,17 @@ def search_messages(
     limit: int,
 ) -> SearchResults:
     """The newest messages that contain all words; see `Mirror.search`."""
-    folded = _folded_words(words)
+    folded = folded_words(words)
     limit = whole("limit", limit, 1, LARGEST, then="")
     conditions = ["deleted_at IS NULL"]
-    if since is not None:
-        conditions.append(f"created_at >= {timestamp(moment_of('since', since))}")
-    if until is not None:
-        conditions.append(f"created_at < {timestamp(moment_of('until', until))}")
+    first = None if since is None else moment_of("since", since)
+    end = None if until is None else moment_of("until", until)
+    if first is not None and end is not None and first >= end:
+        raise ValueError("since must be earlier than until")
+    if first is not None:
+        conditions.append(f"created_at >= {timestamp(first)}")
+    if end is not None:
+        conditions.append(f"created_at < {timestamp(end)}")
     opened = reader.snapshot()
     source = "messages"
     if user is not None:
@@ -139,7 +148,8 @@ def search_messages(
     return SearchResults(words, tuple(hits[:limit]))
 
 
-def _folded_words(words: str) -> list[str]:
+def folded_words(words: str) -> list[str]:
+    """The folded words and phrases of a search; ValueError if there are none."""
     if not isinstance(words, str):
         raise TypeError(f"words must be text, not {type(words).__name__}")
     if any(category(each) == "Cs" for each in words):
@@ -164,7 +174,7 @@ def _hit(row: Sequence[Any], folded_words: Sequence[str]) -> SearchHit:
         id=message_id,
         created_at=from_microseconds(created_at),
         sender_type=sender_type,
-        sender_name=" ".join(name for name in names if name) or None,
+        sender_name=full_name(*names),
         body=body,
         snippet=snippet,
         matches=matches,
@@ -173,10 +183,17 @@ def _hit(row: Sequence[Any], folded_words: Sequence[str]) -> SearchHit:
 
 def _snippet(body: str, folded_words: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The part of the body around its first match, and the matches in it."""
-    places = _places(body, folded_words)
+    places = places_of(body, folded_words)
     start = max(places[0][0] - BEFORE, 0) if places else 0
     start = max(min(start, len(body) - SNIPPET), 0)
     end = _after_marks(body, min(start + SNIPPET, len(body)), SNIPPET)
+    # Whole words, where blanks separate them; the first match always stays.
+    first, last = places[0] if places else (start, start)
+    if start:
+        start = body.find(" ", start - 1, min(start + LONG_WORD, first)) + 1 or start
+    if end < len(body):
+        blank = body.rfind(" ", max(end - LONG_WORD, last), end + 1)
+        end = end if blank < 0 else blank
     before, after = "…" if start else "", "…" if end < len(body) else ""
     shift = len(before) - start
     inside = tuple(
@@ -187,8 +204,8 @@ def _snippet(body: str, folded_words: Sequence[str]) -> tuple[str, tuple[tuple[i
     return f"{before}{body[start:end]}{after}", inside
 
 
-def _places(body: str, folded_words: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the words are in the body, in order and without overlaps."""
+def places_of(body: str, folded_words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the folded words are in the body, in order and without overlaps."""
     folded, origins = folded_with_origins(body)
     found = []
     for word in folded_words:

@@ -87,9 +87,11 @@ class SnapshotReader:
                 f"nothing is published in {self._folder}, which does not exist; check the name, or "
                 "sync first"
             )
+        if manifest is None and not self._folder.is_dir():
+            raise MirrorError(f"{self._folder} is a file, but a mirror is a folder; check the name")
         if manifest is None:
             raise MirrorError(
-                f"nothing is published in {self._folder}: complete a Mirror.sync or `backread sync "
+                f"nothing is published in {self._folder}: run Mirror.sync or `backread sync "
                 f"{self._folder}` first"
             )
         with self._lock:

@@ -187,10 +187,16 @@ class _Sync:
             # The run stays as committed; a failure to record the error must not replace it.
             with suppress(Exception):
                 record_error(self._store, self._run, error, self._spent())
+            # A run of given users is continued by no later sync.
+            if self._run.given:
+                forget_unfinished_run(self._store.folder)
+            else:
+                self._tell_others(self._progress_of("reading"))
             if isinstance(error, DeadlineExceededError):
                 with suppress(MirrorError):
                     self._end(True)
                     self._publish()
+                    forget_unfinished_run(self._store.folder)
             raise
         if self._options.publish:
             self._publish()
@@ -284,11 +290,14 @@ class _Sync:
         reading = phase in ("reading", "checking")
         if reading and monotonic() - self._told >= SECONDS_BETWEEN_FILES:
             self._told = monotonic()
-            run = self._run
-            unfinished = UnfinishedRun(run.run_id, run.mode, run.started_at, datetime.now(UTC), now)
-            write_unfinished_run(self._store.folder, unfinished)
+            self._tell_others(now)
         if self._options.on_progress is not None:
             self._options.on_progress(now)
+
+    def _tell_others(self, now: SyncProgress) -> None:
+        run = self._run
+        unfinished = UnfinishedRun(run.run_id, run.mode, run.started_at, datetime.now(UTC), now)
+        write_unfinished_run(self._store.folder, unfinished)
 
     def _progress_of(self, phase: Phase) -> SyncProgress:
         run, reading = self._run, self._progress.get("reading")

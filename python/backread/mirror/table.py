@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from backread._client.frames import require
 from backread._display.words import amount, size
+from backread._files.paths import shown
 from backread.errors import MirrorError
-from backread.mirror.engine import named_errors
+from backread.mirror.conversation import attributes_of
+from backread.mirror.engine import from_microseconds, named_errors
 from backread.mirror.lazy import lazy_frame
 from backread.mirror.row_stream import RowStream
 
@@ -26,6 +28,9 @@ TableName = Literal["users", "messages", "conversations", "lists", "rejects", "r
 
 SHOWN_ROWS = 5
 """The number of rows shown in a notebook."""
+
+TIME = "TIMESTAMP WITH TIME ZONE"
+ATTRIBUTES = "user_attributes"
 
 
 class MirrorTable(RowStream):
@@ -98,17 +103,21 @@ class MirrorTable(RowStream):
             return cursor.table(self._name)
 
     def __repr__(self) -> str:
-        return f"{self._mirror!r}.table({self._name!r})"
+        return f"Mirror({shown(self._mirror.folder)!r}).table({self._name!r})"
 
     def _repr_html_(self) -> str:
         from backread._display.records import mirror_table_html
 
-        columns = self.columns
-        # As text, because DuckDB returns datetimes only if pytz is installed.
-        text = ", ".join(f'CAST("{name}" AS VARCHAR)' for name in columns)
-        query = f"SELECT {text} FROM {self._name} LIMIT {SHOWN_ROWS}"
-        rows = self._reader.rows(self._reader.cursor(), query, [])
-        return mirror_table_html(self._name, self.num_rows, columns, rows)
+        relation = self._relation()
+        columns = list(zip(relation.columns, map(str, relation.types), strict=True))
+        chosen = ", ".join(_shown(*each) for each in columns)
+        query = f"SELECT {chosen} FROM {self._name} LIMIT {SHOWN_ROWS}"
+        rows = (
+            [_read(*each, value) for each, value in zip(columns, row, strict=True)]
+            for row in self._reader.rows(self._reader.cursor(), query, [])
+        )
+        names = [name for name, _ in columns]
+        return mirror_table_html(self._name, self.num_rows, names, rows)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MirrorTable) and other._identity() == self._identity()
@@ -155,11 +164,26 @@ class MirrorTables(Mapping[TableName, MirrorTable]):
                 for name, table in self.items()
             ]
         except MirrorError as error:
-            return f"<tables of {self._mirror!r}: {error}>"
+            return f"<tables of {shown(self._mirror.folder)!r}: {error}>"
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _tables_of, (self._mirror,)
+
+
+def _shown(name: str, kind: str) -> str:
+    """The expression of a column whose values are shown; other types as DuckDB's text."""
+    if kind == TIME:
+        # DuckDB returns datetimes only if pytz is installed.
+        return f'epoch_us("{name}")'
+    as_is = kind in ("BIGINT", "BOOLEAN") or kind.startswith("MAP") or name == ATTRIBUTES
+    return f'"{name}"' if as_is else f'CAST("{name}" AS VARCHAR)'
+
+
+def _read(name: str, kind: str, value: Any) -> Any:
+    if kind == TIME:
+        return from_microseconds(value)
+    return attributes_of(value) if name == ATTRIBUTES else value
 
 
 def _tables_of(mirror: Mirror) -> MirrorTables:

@@ -29,7 +29,8 @@ PROGRESS_NAME = "progress.json"
 class UnfinishedRun:
     """A run that is going on, or was killed; as of ``updated_at``, at most some seconds ago.
 
-    ``started_at`` and ``updated_at`` are UTC. `progress` has the lists done and in all, the rate
+    ``run_id`` is its number in the mirror, ``mode`` that of the sync. ``started_at`` and
+    ``updated_at`` are UTC. ``progress`` has the lists done and in all, the rate
     and the seconds left.
     """
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from backread._display.words import line, plain
+from backread._display.words import full_name, line, plain
 from backread.errors import MirrorError
 from backread.mirror.export.cells import as_json_value, as_text, selected
 from backread.mirror.export.job import Job, TableQuery
@@ -26,7 +26,16 @@ SOURCES = {
 }
 """All tables with rows about a person."""
 
-SPOKEN = ("created_at", "sender_type", "sender_name", "body", "file_url", "deleted_at")
+SPOKEN = (
+    "created_at",
+    "sender_type",
+    "sender_forename",
+    "sender_surname",
+    "sender_name",
+    "body",
+    "file_url",
+    "deleted_at",
+)
 
 
 def person_queries(rows: Rows, user_id: int) -> tuple[TableQuery, ...]:
@@ -79,13 +88,15 @@ def write_conversation(job: Job, path: Path) -> None:
 def _line(
     created_at: str | None,
     sender_type: str | None,
-    sender_name: str | None,
+    forename: str | None,
+    surname: str | None,
+    name: str | None,
     body: str | None,
     file_url: str | None,
     deleted_at: str | None,
 ) -> str:
     moment = "????-??-??T??:??:??Z" if created_at is None else created_at
-    sender = line(sender_name or sender_type or "unknown")
+    sender = line(full_name(forename, surname, name) or sender_type or "unknown")
     # Lines of one message are indented, so that none looks like another message.
     said = plain(body or "").replace("\n", "\n    ")
     parts = [

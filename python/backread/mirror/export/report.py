@@ -17,7 +17,8 @@ ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl", "xlsx", "sqlite", "
 class ExportProgress:
     """The progress of an export: ``rows`` of ``rows_total``, and the table that is written now.
 
-    ``rows`` is estimated while DuckDB or deltalake write a table. ``bytes`` have been written.
+    ``rows`` is estimated while DuckDB or deltalake write a table. ``bytes`` have been written,
+    in ``seconds``.
     """
 
     table: str
@@ -31,8 +32,10 @@ class ExportProgress:
 class ExportReport:
     """What one export wrote.
 
-    - ``target`` is the file or folder, ``files`` are the files in it, or the file itself.
-    - ``rows`` has the number of rows of each table.
+    - ``target`` is the file or folder, ``files`` are the files in it, or the file itself, and
+      ``format`` is theirs.
+    - ``rows`` has the number of rows of each table. ``bytes`` is the size of the files, and
+      ``seconds`` the time it took.
     - ``guarded_cells`` (CSV) begin with an apostrophe, so that no spreadsheet takes them for a
       formula.
     - ``cut_cells`` (XLSX) were longer than the 32,767 characters of a cell, and end there.

@@ -189,7 +189,14 @@ def _format_of(given: str | None, target: str | os.PathLike[str]) -> ExportForma
     known = get_args(ExportFormat)
     if given is None:
         if meant is None:
-            raise ValueError(f"name the format, one of {', '.join(known)}")
+            name = Path(target).name
+            unknown = (
+                f"{suffix} is no known format" if suffix else f"{name} does not end in a format"
+            )
+            raise ValueError(
+                f"{unknown}: end the name in one of {', '.join(SUFFIXES)}, "
+                f"or name the format, one of {', '.join(known)}"
+            )
         return meant
     if given not in known:
         raise ValueError(f"the format must be one of {', '.join(known)}, not {given!r}")

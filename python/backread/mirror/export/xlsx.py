@@ -26,6 +26,11 @@ LARGEST_NUMBER = 10**15
 FIRST_YEAR = 1900
 """Excel has no dates before."""
 
+BODY_WIDTH = 60
+"""The characters of a message that its column shows."""
+
+NUMBERS = ("BIGINT", "DOUBLE", "HUGEINT", "INTEGER")
+
 # XML 1.0, section 2.2: no other control characters. CR becomes LF when XML is parsed.
 ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -86,8 +91,10 @@ def write_xlsx(job: Job, path: Path) -> None:
 
 def _write_sheet(job: Job, table: TableQuery, sheet: Any, formats: dict[str, Any]) -> None:
     sheet.freeze_panes(1, 0)
-    for place, (name, _) in enumerate(table.columns):
-        sheet.write_string(0, place, name, formats["header"])
+    for place, column in enumerate(table.columns):
+        # Before the first row: in constant memory, XlsxWriter takes no width later.
+        sheet.set_column(place, place, _width(column))
+        sheet.write_string(0, place, column[0], formats["header"])
     writers = [_cell_writer(job, sheet, column, formats) for column in table.columns]
     line = 0
     for rows in job.batches(selected(map(as_naive, table.columns), table.query)):
@@ -96,6 +103,19 @@ def _write_sheet(job: Job, table: TableQuery, sheet: Any, formats: dict[str, Any
             for place, value in enumerate(row):
                 if value is not None:
                     writers[place](line, place, value)
+    # The arrows in the header that sort and filter.
+    sheet.autofilter(0, 0, line, len(table.columns) - 1)
+
+
+def _width(column: Column) -> int:
+    """In characters. A time in a narrow column would show as ``####``."""
+    name, kind = column
+    room = len(name) + 4  # for bold letters, and the arrow of the filter
+    if name == "body":
+        return BODY_WIDTH
+    if kind.startswith("TIMESTAMP"):
+        return max(room, 20)
+    return max(room, 12 if kind in NUMBERS or kind == "BOOLEAN" else 24)
 
 
 def _cell_writer(
@@ -126,7 +146,7 @@ def _cell_writer(
         return flag
     if kind.startswith("TIMESTAMP"):
         return time
-    return number if kind in ("BIGINT", "DOUBLE", "HUGEINT", "INTEGER") else text
+    return number if kind in NUMBERS else text
 
 
 def _fitting(text: str) -> str:

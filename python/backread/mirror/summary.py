@@ -1,0 +1,156 @@
+"""What is known of a mirror at a glance, for its repr and its card in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backread._display.words import amount, minute
+from backread._files.paths import shown
+from backread.errors import MirrorError
+from backread.mirror.engine import from_microseconds
+from backread.mirror.manifest import DataFile, Manifest, read_manifest
+from backread.mirror.schema import ALL_USERS
+from backread.mirror.snapshot_reader import SnapshotReader
+from backread.mirror.unfinished_run import UnfinishedRun, read_unfinished_run
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["LISTS", "LastRun", "MirrorSummary", "mirror_title", "read_last_run", "summarize"]
+
+COUNTED = ("users", "messages")
+
+LAST_RUN = f"""
+SELECT run_id, mode, state, lists_left, epoch_us(coalesce(ended_at, committed_at, started_at)),
+    certificate, certificate_reason
+FROM runs WHERE {ALL_USERS} ORDER BY run_id DESC LIMIT 1
+"""
+
+LISTS = """
+SELECT coalesce(lists.certificate, CASE WHEN lists.user_id IS NULL THEN 'never read'
+    ELSE 'uncertified' END) AS earned, count(*)
+FROM users LEFT JOIN lists ON lists.user_id = users.id
+WHERE users.deleted_at IS NULL GROUP BY earned ORDER BY count(*) DESC, earned
+"""
+"""The number of message lists by their certificate, of users that are not deleted."""
+
+SOME_USER = "SELECT user_id FROM messages WHERE deleted_at IS NULL LIMIT 1"
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The newest published run over all users, and what it proved of the list of users."""
+
+    run_id: int
+    mode: str
+    state: str
+    lists_left: int | None
+    at: datetime
+    certificate: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSummary:
+    """``problem`` says why nothing can be read, ``is_empty`` that nothing was published.
+
+    ``rows`` and ``bytes`` are those of the published tables, deleted rows included; both are empty
+    if nothing is published. ``lists`` counts message lists by their certificate, or as
+    ``never read``. ``user_id`` is a
+    user with messages.
+    """
+
+    folder: Path
+    problem: str | None = None
+    is_empty: bool = False
+    rows: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+    published_at: datetime | None = None
+    run: LastRun | None = None
+    lists: dict[str, int] = field(default_factory=dict)
+    user_id: int | None = None
+    unfinished: UnfinishedRun | None = None
+
+
+def mirror_title(folder: Path) -> str:
+    """The repr of a mirror: its rows and when they were published; reads only the manifest."""
+    name = f"Mirror {shown(folder)!r}"
+    try:
+        manifest = read_manifest(folder)
+    except (MirrorError, OSError):
+        return f"<{name}: cannot be read>"
+    if manifest is None:
+        return f"<{name}: nothing published>"
+    if not isinstance(manifest, Manifest):
+        return f"<{name}: published by an earlier backread>"
+    rows = ", ".join(amount(_rows(manifest)[each], each.removesuffix("s")) for each in COUNTED)
+    return f"<{name}: {rows}, published {minute(_published_at(manifest))} UTC>"
+
+
+def summarize(folder: Path, reader: SnapshotReader) -> MirrorSummary:
+    """What can be found out about the folder; a problem is in the summary, and not raised."""
+    known = MirrorSummary(folder, unfinished=read_unfinished_run(folder))
+    try:
+        manifest = read_manifest(folder)
+        if manifest is None:
+            return replace(known, is_empty=True, problem=_why_empty(folder))
+        cursor = reader.cursor()
+        found = replace(
+            known,
+            run=read_last_run(reader, cursor),
+            lists=dict(reader.rows(cursor, LISTS, [])),
+            user_id=next((each for (each,) in reader.rows(cursor, SOME_USER, [])), None),
+        )
+        if not isinstance(manifest, Manifest):
+            return found
+        return replace(
+            found,
+            rows=_rows(manifest),
+            bytes={name: sum(each.bytes for each in of) for name, of in _files(manifest)},
+            published_at=_published_at(manifest),
+        )
+    except (MirrorError, OSError) as error:
+        return replace(known, problem=str(error))
+
+
+def read_last_run(reader: SnapshotReader, cursor: DuckDBPyConnection) -> LastRun | None:
+    """The newest published run over all users."""
+    last = reader.rows(cursor, LAST_RUN, [])
+    return _run(*last[0]) if last else None
+
+
+def _why_empty(folder: Path) -> str:
+    if not folder.exists():
+        return "nothing is published: the folder does not exist yet"
+    if not folder.is_dir():
+        return "nothing is published: it is not a folder"
+    return "nothing is published yet"
+
+
+def _files(manifest: Manifest) -> Iterator[tuple[str, list[DataFile]]]:
+    return ((name, table.files) for name, table in manifest.tables.items())
+
+
+def _rows(manifest: Manifest) -> dict[str, int]:
+    return {name: sum(each.rows for each in of) for name, of in _files(manifest)}
+
+
+def _published_at(manifest: Manifest) -> datetime:
+    return datetime.fromisoformat(manifest.published_at)
+
+
+def _run(
+    run_id: int,
+    mode: str,
+    state: str,
+    lists_left: int | None,
+    at: int,
+    certificate: str | None,
+    reason: str | None,
+) -> LastRun:
+    at_time = from_microseconds(at)
+    return LastRun(run_id, mode, state, lists_left, at_time, certificate or "uncertified", reason)
