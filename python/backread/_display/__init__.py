@@ -2,7 +2,7 @@
 
 Layers, each of which imports only those before it::
 
-    words, style <- markup <- records, reports, bubbles, progress_bar
+    words, style <- markup <- records, reports, bubbles, progress_bar <- mirrors
 
 The values come from untrusted users. Text is escaped, terminal control characters are made visible,
 text direction is isolated, only plain http and https addresses become links, and no picture is

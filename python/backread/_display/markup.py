@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
-from backread._display.words import amount, moment, visible
+from backread._display.words import amount, moment, visible, yes_or_no
 
 __all__ = [
     "LONGEST_TEXT",
@@ -92,7 +92,7 @@ def text_of(value: Any) -> str:
     """A value as text: times in UTC, booleans as yes and no, containers by their parts."""
     match value:
         case bool():
-            return "yes" if value else "no"
+            return yes_or_no(value)
         case datetime():
             return moment(value)
         case Mapping():

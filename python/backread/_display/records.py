@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from backread._display.markup import (
     LONGEST_TEXT,
+    Html,
     cell,
     filled,
     link,
@@ -18,20 +19,21 @@ from backread._display.markup import (
     text_of,
 )
 from backread._display.style import TABLES
-from backread._display.words import amount
+from backread._display.words import amount, full_name, sender_name
 
 if TYPE_CHECKING:
     from backread.mirror.search import SearchHit
     from backread.models import Message, Page, Sender, User, UserAttribute
 
 __all__ = [
+    "marked",
     "message_html",
     "mirror_table_html",
     "page_html",
     "profile_html",
     "search_html",
-    "sender_name",
     "user_html",
+    "user_rows",
 ]
 
 LONGEST_CELL = 160
@@ -40,9 +42,26 @@ LONGEST_CELL = 160
 LONGEST_LINE = 32
 """A value of up to this many characters stays on one line."""
 
+LEADING = (
+    "user_id",
+    "id",
+    "created_at",
+    "sender_type",
+    "sender",
+    "sender_forename",
+    "sender_surname",
+    "sender_name",
+)
+"""The first columns of a table of messages: what follows the body is seldom in view."""
+
 
 def user_html(user: User) -> str:
     """One user as a table of the fields; the custom properties are separate rows."""
+    return _drawn(sheet(f"User {user.id}", user_rows(user)))
+
+
+def user_rows(user: User) -> list[tuple[str, Any]]:
+    """The names and values of a user's fields, with a row for each custom property."""
     rows: list[tuple[str, Any]] = []
     for name, value in named_fields(user):
         if name == "user_attributes" and value:
@@ -51,7 +70,7 @@ def user_html(user: User) -> str:
             rows += (value or {}).items()
         elif name != "id":
             rows.append((name, value))
-    return _drawn(sheet(f"User {user.id}", _named(rows)))
+    return _named(rows)
 
 
 def message_html(message: Message) -> str:
@@ -78,6 +97,7 @@ def page_html(page: Page[Any]) -> str:
     columns = list(dict.fromkeys(name for record in records for name in record))
     # A column that no row fills says nothing.
     columns = [name for name in columns if any(filled(record.get(name)) for record in records)]
+    columns = _sender_first(columns)
     rows = ((_column(name, record.get(name)) for name in columns) for record in records)
     envelope = ", ".join(
         f"{name} {'–' if value is None else f'{value:,}'}"
@@ -91,13 +111,15 @@ def page_html(page: Page[Any]) -> str:
 
 
 def mirror_table_html(
-    name: str, count: int, columns: Sequence[str], rows: Iterable[Sequence[str | None]]
+    name: str, count: int, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> str:
     """The first rows of a table of the mirror, and how large it is as the caption."""
     size = f"{amount(count, 'row')}, {amount(len(columns), 'column')}; times are UTC"
     caption = f'{safe(name)} <span class="br-quiet">{size}</span>'
-    cells = (map(_column, columns, row) for row in rows)
-    return _grid(caption, "first rows of the table", columns, cells)
+    ordered = _sender_first(columns)
+    records = (dict(zip(columns, row, strict=True)) for row in rows)
+    cells = ((_column(each, record[each]) for each in ordered) for record in records)
+    return _grid(caption, "first rows of the table", ordered, cells)
 
 
 def search_html(words: str, hits: Sequence[SearchHit]) -> str:
@@ -112,7 +134,7 @@ def search_html(words: str, hits: Sequence[SearchHit]) -> str:
             _column("user_id", hit.user_id),
             _column("id", hit.id),
             _column("sender", hit.sender_name or hit.sender_type),
-            f'<td dir="auto" class="br-long">{_marked(hit.snippet, hit.matches)}</td>',
+            f'<td dir="auto" class="br-long">{marked(hit.snippet, hit.matches)}</td>',
         )
         for hit in hits
     )
@@ -122,15 +144,6 @@ def search_html(words: str, hits: Sequence[SearchHit]) -> str:
 def profile_html(lines: Iterable[tuple[str, str]]) -> str:
     """A service's profile as a table, one line for each finding."""
     return _drawn(sheet("ServiceProfile", _named(lines)))
-
-
-def sender_name(sender: Sender | None) -> str:
-    """What a sender is called, empty where nothing says it."""
-    if sender is None:
-        return ""
-    known = dict(sender.extra) | dict(named_fields(sender))
-    parts = (known.get(name) for name in ("forename", "surname", "name"))
-    return " ".join(part for part in parts if isinstance(part, str) and part)
 
 
 def _drawn(content: str) -> str:
@@ -150,6 +163,14 @@ def _grid(caption: str, label: str, columns: Sequence[str], rows: Iterable[Itera
     )
 
 
+def _sender_first(columns: Sequence[str]) -> list[str]:
+    """The columns, of messages with those that say who wrote when before the body."""
+    if "body" not in columns:
+        return list(columns)
+    leading = [name for name in LEADING if name in columns]
+    return leading + [name for name in columns if name not in leading]
+
+
 def _named(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [(shortened(name, LONGEST_CELL), value) for name, value in rows]
 
@@ -160,12 +181,13 @@ def _attribute(attribute: UserAttribute) -> str | None:
     return f"{text_of(attribute.value)} ({text_of(attribute.extra)})"
 
 
-def _marked(text: str, places: Iterable[tuple[int, int]]) -> str:
+def marked(text: str, places: Iterable[tuple[int, int]]) -> Html:
+    """Text as escaped markup, with its ``places`` (pairs of start and end) marked."""
     parts, end = [], 0
     for low, high in places:
         parts.append(f"{safe(text[end:low])}<mark>{safe(text[low:high])}</mark>")
         end = high
-    return "".join([*parts, safe(text[end:])])
+    return Html("".join([*parts, safe(text[end:])]))
 
 
 def _column(name: str, value: Any) -> str:
@@ -179,6 +201,8 @@ def _column(name: str, value: Any) -> str:
         text = ", ".join(f"{text_of(each.name)} = {text_of(_attribute(each))}" for each in value)
     elif name == "sender" and hasattr(value, "extra"):
         text = sender_name(cast("Sender", value)) or text_of(value)
+    elif name == "sender" and isinstance(value, Mapping):
+        text = full_name(*map(value.get, ("forename", "surname", "name"))) or text_of(value)
     else:
         text = text_of(value)
     width = ' class="br-long"' if len(text) > LONGEST_LINE or "\n" in text else ""

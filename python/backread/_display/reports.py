@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backread.mirror.report import SyncReport
     from backread.models import WalkReport
 
-__all__ = ["listing_html", "report_html", "sync_report_html"]
+__all__ = ["certificate_mark", "listing_html", "report_html", "sync_report_html"]
 
 MOST_IDS = 10
 """The number of ids shown of a longer list."""
@@ -68,7 +68,7 @@ def sync_report_html(report: SyncReport) -> str:
     how = f"{report.mode}{', resumed' if report.resumed else ''}"
     caption = f'SyncReport: run {report.run_id} <span class="br-quiet">{safe(how)}</span>'
     rows: list[tuple[str, Any]] = [
-        ("users proved", Html(_certificate(report.certificate, report.certificate_reason))),
+        ("users proved", Html(certificate_mark(report.certificate, report.certificate_reason))),
         ("message lists proved", counts(report.lists_by_certificate) or None),
         ("message lists read", counts(report.lists_by_kind) or None),
         ("took", f"{duration(report.seconds)}, {amount(report.requests, 'request')}"),
@@ -154,10 +154,11 @@ def _mark(report: WalkReport) -> Html:
         return Html('<span class="br-mark br-open">not read yet</span>')
     if report.ended_at is None:
         return Html('<span class="br-mark br-open">… not read to its end</span>')
-    return _certificate(report.certificate, None)
+    return certificate_mark(report.certificate, None)
 
 
-def _certificate(name: str, reason: str | None) -> Html:
+def certificate_mark(name: str, reason: str | None) -> Html:
+    """A certificate as a badge, and why there is none."""
     proved = name != "uncertified"
     mark = (
         f'<span class="br-mark br-{"proved" if proved else "unproved"}">'

@@ -6,7 +6,7 @@ Selectors repeat the class where they must win over a notebook's own rules for t
 
 from __future__ import annotations
 
-__all__ = ["BAR", "CHAT", "TABLES"]
+__all__ = ["BAR", "CHAT", "CHAT_RULES", "DOCUMENT", "TABLES", "TABLES_RULES"]
 
 _BASE = """
 .backread{color:inherit;font-family:inherit;line-height:1.45;max-width:100%;\
@@ -16,7 +16,7 @@ overflow-wrap:anywhere}
 .backread.backread a:link,.backread.backread a:visited{color:inherit;text-decoration:underline}
 """
 
-TABLES = f"""<style>{_BASE}
+TABLES_RULES = f"""{_BASE}
 .backread .br-scroll{{max-height:34em;overflow:auto}}
 .backread.backread table{{border:0;border-collapse:collapse;color:inherit;font:inherit;\
 font-variant-numeric:tabular-nums;margin:.2em 0;table-layout:auto}}
@@ -40,11 +40,15 @@ padding:0 .6em;white-space:nowrap}}
 .backread .br-open{{background:rgba(128,128,128,.15);border-color:rgba(128,128,128,.7)}}
 .backread summary{{cursor:pointer;padding:.2em .7em}}
 .backread code{{background:rgba(128,128,128,.15);border-radius:.25em;color:inherit;\
-padding:0 .3em;white-space:nowrap}}
-</style>"""
+padding:0 .3em}}
+"""
+"""The rules of `TABLES`, for a style sheet."""
 
-CHAT = f"""<style>{_BASE}
+TABLES = f"<style>{TABLES_RULES}</style>"
+
+CHAT_RULES = f"""{_BASE}
 .backread.br-chat{{max-width:46em}}
+.backread .br-head h1{{font-size:1.3em;margin:.2em 0}}
 .backread .br-head{{border-bottom:1px solid rgba(128,128,128,.3);padding:.2em 0 .4em}}
 .backread .br-day,.backread .br-note{{margin:.7em 0 .3em;text-align:center}}
 .backread .br-message{{align-items:flex-start;display:flex;flex-direction:column;margin:.3em 0}}
@@ -61,10 +65,21 @@ border:1px dashed rgba(128,128,128,.8);border-radius:.6em}}
 .backread .br-body{{white-space:pre-wrap}}
 .backread .br-file{{display:block;margin-top:.2em}}
 .backread .br-when{{display:block;font-size:.8em;opacity:.75;text-align:end}}
-</style>"""
+"""
+"""The rules of `CHAT`, for a style sheet."""
+
+CHAT = f"<style>{CHAT_RULES}</style>"
 
 BAR = f"""<style>{_BASE}
 .backread progress{{accent-color:rgb(50,125,255);height:1em;margin-inline-end:.6em;\
 vertical-align:middle;width:16em}}
 .backread.br-progress{{font-variant-numeric:tabular-nums}}
 </style>"""
+
+DOCUMENT = """<style>
+:root{color-scheme:light dark}
+body{background:Canvas;color:CanvasText;font-family:system-ui,sans-serif;margin:1em auto;\
+max-width:46em;padding:0 1em}
+@media print{.br-message{break-inside:avoid}}
+</style>"""
+"""The page around a saved document; its colours are the reader's, light or dark."""

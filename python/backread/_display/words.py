@@ -5,17 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backread.models import Sender
 
 __all__ = [
+    "ago",
     "amount",
     "counts",
     "duration",
+    "full_name",
     "is_invisible",
     "line",
+    "minute",
     "moment",
     "plain",
+    "sender_name",
     "size",
     "visible",
+    "yes_or_no",
 ]
 
 # Terminal control characters, shown as Unicode's control pictures.
@@ -78,6 +87,28 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600:02} h"
 
 
+def ago(seconds: float) -> str:
+    """``just now``, ``12 minutes ago``, ``3 hours ago``, ``5 days ago``."""
+    for length, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        # From two days on in days, and likewise for hours.
+        if seconds >= (2 * length if length > 60 else length):
+            return f"{amount(int(seconds // length), unit)} ago"
+    return "just now"
+
+
+def full_name(*parts: object) -> str | None:
+    """Forename, surname and name, those that there are; None if all are missing or blank."""
+    return " ".join(part for part in parts if isinstance(part, str) and part.strip()) or None
+
+
+def sender_name(sender: Sender | None) -> str | None:
+    """What a sender is called; None if nothing says it."""
+    if sender is None:
+        return None
+    names = ("forename", "surname", "name")
+    return full_name(*(getattr(sender, each, sender.extra.get(each)) for each in names))
+
+
 def size(count: int) -> str:
     """``0 B``, ``812 kB``, ``1.8 MB``, ``12.3 GB``; a kB is 1,000 bytes."""
     if count < 1000:
@@ -96,3 +127,15 @@ def moment(time: datetime) -> str:
     timespec = "milliseconds" if utc.microsecond else "seconds"
     text = utc.replace(tzinfo=None).isoformat(sep=" ", timespec=timespec)
     return f"{text} UTC" if time.tzinfo else text
+
+
+def minute(time: datetime) -> str:
+    """``2024-03-05 09:31`` in UTC, for rows of a table or a conversation."""
+    utc = time.astimezone(UTC) if time.tzinfo else time
+    # Not strftime, which writes a year before 1000 without its zeros.
+    return utc.replace(tzinfo=None).isoformat(sep=" ", timespec="minutes")
+
+
+def yes_or_no(value: bool) -> str:
+    """How a boolean is shown to people."""
+    return "yes" if value else "no"

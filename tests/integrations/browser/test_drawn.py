@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome
 
+from backread._display.mirrors import mirror_html
 from backread._display.progress_bar import progress_html
 from backread.mirror import Conversation, SyncReport
+from backread.mirror.summary import LastRun, MirrorSummary
 from backread.models import Page, WalkReport
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
-from strangers import ADDRESSES, HOSTILE, stranger, written
+from contrast import CONTRASTS, LEAST_CONTRAST
 
-LEAST_CONTRAST = 4.5
-"""What WCAG 2 asks of text."""
+from strangers import ADDRESSES, HOSTILE, stranger, written
 
 # A page as a notebook in a light and in a dark theme, and one that leaves it to the browser.
 THEMES = {
@@ -35,47 +36,18 @@ LAB = """
 .lab a:link { color: rgb(100, 181, 246) }
 """
 
-CONTRASTS = """
-const parts = (colour) => {
-  const numbers = colour.match(/[\\d.]+/g).map(Number);
-  return numbers.length < 4 ? [...numbers, 1] : numbers;
-};
-const over = (above, below) => above.slice(0, 3).map(
-  (value, index) => value * above[3] + below[index] * (1 - above[3]));
-const luminance = (colour) => {
-  const [red, green, blue] = colour.map((value) => {
-    const part = value / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-};
-const page = arguments[0];
-const found = [];
-const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-  const holder = walker.currentNode.parentElement;
-  if (!walker.currentNode.data.trim() || holder.tagName === "STYLE") continue;
-  const chain = [];
-  for (let each = holder; each; each = each.parentElement) chain.unshift(getComputedStyle(each));
-  let behind = page, opacity = 1;
-  for (const style of chain) {
-    opacity *= Number(style.opacity);
-    behind = over(parts(style.backgroundColor), behind);
-  }
-  const ink = parts(chain.at(-1).color);
-  ink[3] *= opacity;
-  const [first, second] = [luminance(over(ink, behind)), luminance(behind)];
-  const ratio = (Math.max(first, second) + 0.05) / (Math.min(first, second) + 0.05);
-  found.push([ratio, walker.currentNode.data.trim().slice(0, 40)]);
-}
-return found;
-"""
-
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 REPORT = WalkReport(3, 2, 10, 10, 0, 10, 10, 1, 0, "linked", NOW, NOW, None)
 SYNCED = SyncReport(
     7, "full", True, 9, 20, 50, 3, 2, 4, 1, 12, 4, "snapshot", None,
     {"snapshot": 19, "uncertified": 1}, (42,), NOW, NOW, 3.5,
+)  # fmt: skip
+
+CARD = MirrorSummary(
+    Path("/srv/chats"), rows={"users": 20, "messages": 5_000},
+    bytes={"users": 9, "messages": 9}, published_at=NOW,
+    run=LastRun(7, "full", "partial", 3, NOW, "uncertified", HOSTILE[1]),
+    lists={"snapshot": 19, "uncertified": 1}, user_id=42,
 )  # fmt: skip
 
 
@@ -100,8 +72,13 @@ def drawings() -> list[str]:
         replace(REPORT, started_at=None, ended_at=None),
         SYNCED,
     ]
+    cards = [
+        mirror_html(CARD),
+        mirror_html(MirrorSummary(Path(HOSTILE[1]), problem=HOSTILE[0])),
+        mirror_html(MirrorSummary(Path("empty"), problem="nothing is published", is_empty=True)),
+    ]
     bars = [progress_html(HOSTILE[2], part, [HOSTILE[1]], live=True) for part in (None, 0.4)]
-    return [*(thing._repr_html_() for thing in things), *bars]
+    return [*(thing._repr_html_() for thing in things), *cards, *bars]
 
 
 @pytest.fixture
@@ -174,6 +151,7 @@ def test_nothing_sticks_out(shown, width):
             talk()._repr_html_(),
             Page(9, 0, 9, tuple(talk(9)))._repr_html_(),
             stranger("w" * 700)._repr_html_(),
+            mirror_html(CARD),
         ],
     )
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -182,6 +160,28 @@ def test_nothing_sticks_out(shown, width):
         assert widest <= width
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_saved_conversation_can_be_read_and_runs_nothing(browser, tmp_path, scheme):
+    media = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    browser.get(talk().save(tmp_path / "chat.html").as_uri())
+    assert browser.execute_script("return window.hit") is None
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    # Its policy allows its styles, and no other.
+    assert browser.execute_script("return getComputedStyle(document.body).maxWidth") != "none"
+    bubble = "return getComputedStyle(document.querySelector('.br-bubble')).borderTopLeftRadius"
+    assert browser.execute_script(bubble) == "16px"
+    browser.execute_script(
+        "const s = document.createElement('style'); s.textContent = 'body{max-width:none}';"
+        "document.body.append(s)"
+    )
+    assert browser.execute_script("return getComputedStyle(document.body).maxWidth") != "none"
+    ground = {"light": [255, 255, 255], "dark": [18, 18, 18]}[scheme]
+    contrasts = browser.execute_script(CONTRASTS, ground)
+    assert len(contrasts) > 100
+    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
 
 
 @pytest.mark.parametrize("text", ["😀" * 10_000, "w" * 3_000, "line\n" * 3_000])

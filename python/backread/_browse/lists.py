@@ -1,0 +1,91 @@
+"""The lists beside a conversation as markup: people, and messages that a search found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from backread._browse.bubbles import message_address
+from backread._display.markup import Html, safe, sheet, shortened
+from backread._display.records import marked, user_rows
+from backread._display.words import amount, is_invisible, line, moment
+from backread.mirror.people import Person
+from backread.mirror.search import SearchHit
+from backread.models import User
+
+__all__ = ["heading", "hits_html", "people_html"]
+
+LONGEST_NAME = 80
+
+
+def people_html(people: Iterable[Person]) -> Html:
+    """An item for each person."""
+    return Html("".join(map(_person, people)))
+
+
+def hits_html(hits: Iterable[SearchHit], names: Mapping[int, str]) -> Html:
+    """An item for each hit; ``names`` are those of users."""
+    return Html("".join(_hit(hit, names.get(hit.user_id)) for hit in hits))
+
+
+def heading(user: User, total: int) -> Html:
+    """The name of a conversation, and the user's fields on demand."""
+    facts = [f"user {user.id}", amount(total, "message"), "times in UTC"]
+    return Html(
+        f'<h2 id="conversation-name" tabindex="-1"><bdi>{_name(user.id, user.name, user.email)}'
+        f'</bdi></h2><p class="quiet">{safe(" · ".join(facts))}</p>'
+        f'<details><summary>Details</summary><div class="backread fields">'
+        f"{sheet(f'User {user.id}', user_rows(user))}</div></details>"
+    )
+
+
+def _person(person: Person) -> str:
+    name = _name(person.user_id, person.name, person.email)
+    preview = "no messages"
+    if person.messages:
+        preview = line(person.last_body or "") if person.last_body else ""
+    said = f"{safe(preview)}" if preview else "&nbsp;"
+    who = '<span class="quiet">Operator: </span>' if _is_answered(person) and preview else ""
+    marks = []
+    if person.unread_by_operator:
+        marks.append(f'<span class="mark">{person.unread_by_operator:,} unread</span>')
+    if person.files:
+        marks.append(safe(amount(person.files, "file")))
+    count = amount(person.messages, "message")
+    facts = " · ".join([safe(count), *marks])
+    return (
+        f'<li><a class="item" href="#/user/{person.user_id}" data-user="{person.user_id}">'
+        f'<span class="item-top"><bdi class="item-name">{name}</bdi>{_day(person.last_message_at)}'
+        f'</span><span class="item-text">{who}<bdi dir="auto">{said}</bdi></span>'
+        f'<span class="item-facts">{facts}</span></a></li>'
+    )
+
+
+def _hit(hit: SearchHit, name: str | None) -> str:
+    address = message_address(hit.user_id, hit.id)
+    by = "" if hit.sender_type == "user" else f"{line(hit.sender_name or hit.sender_type or '')}: "
+    return (
+        f'<li><a class="item" href="{address}" data-user="{hit.user_id}" data-message="{hit.id}">'
+        f'<span class="item-top"><bdi class="item-name">{_name(hit.user_id, name, None)}</bdi>'
+        f'{_day(hit.created_at)}</span><span class="item-hit">'
+        f'<span class="quiet"><bdi>{safe(shortened(by, LONGEST_NAME))}</bdi></span>'
+        f'<bdi dir="auto">{marked(hit.snippet, hit.matches)}</bdi></span></a></li>'
+    )
+
+
+def _is_answered(person: Person) -> bool:
+    return person.last_sender_type == "operator"
+
+
+def _name(user_id: int, *names: str | None) -> Html:
+    for name in names:
+        if name and not is_invisible(name):
+            return safe(shortened(line(name), LONGEST_NAME))
+    return safe(f"User {user_id}")
+
+
+def _day(time: datetime | None) -> str:
+    if time is None:
+        return ""
+    full = moment(time.replace(microsecond=0))
+    return f'<time datetime="{time:%Y-%m-%dT%H:%M:%SZ}" title="{full}">{time:%Y-%m-%d}</time>'

@@ -1,0 +1,187 @@
+"""The server of the page: loopback only, few threads, and no patience with slow clients."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socketserver import TCPServer
+from time import monotonic, sleep
+from typing import Any
+
+from backread._browse.client import Client
+from backread._browse.site import Reply, Site
+from backread.mirror.interruptible_reader import InterruptibleReader
+
+__all__ = ["BrowseServer"]
+
+LOOPBACK = "127.0.0.1"
+
+MOST_CONNECTIONS = 64
+"""Each has a thread; a browser opens six at a time."""
+
+SECONDS_TO_ASK = 10.0
+"""How long a client may take to send its request, or to take the reply."""
+
+SECONDS_TO_END = 10.0
+"""How long the end waits for requests that are being answered, on a machine that is very busy."""
+
+
+class BrowseServer(ThreadingHTTPServer):
+    """Serves a mirror's page on loopback, from its construction until `close`.
+
+    Args:
+        folder: The mirror's folder.
+        port: The port; 0 for a free one.
+        on_error: Called with a line about an error in backread, from any thread.
+
+    Raises:
+        MirrorError: Nothing is published in the folder, or it cannot be read.
+        OSError: The port cannot be used.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+    # On Windows this would let another program take the port as well.
+    allow_reuse_address = os.name != "nt"
+
+    def __init__(
+        self, folder: Path, port: int = 0, on_error: Callable[[str], object] = lambda line: None
+    ) -> None:
+        self._reader = InterruptibleReader(folder)
+        self._reader.snapshot()
+        self._guard = threading.RLock()
+        self._asking: dict[Any, float] = {}
+        """The connections whose request has not been accepted yet, and since when."""
+        self._answering: set[Any] = set()
+        super().__init__((LOOPBACK, port), _Handler)
+        try:
+            self.site = Site(self._reader, self.server_port, on_error)
+        except BaseException:
+            self.server_close()
+            raise
+        self._thread = threading.Thread(
+            target=self.serve_forever,
+            kwargs={"poll_interval": 0.2},
+            name="backread-browse",
+            daemon=True,
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address of the page, with the token; it can be opened any number of times."""
+        return self.site.entrance(self.site.token)
+
+    def one_time_url(self) -> str:
+        """An address of the page that can be opened once.
+
+        A program that is started with an address shows it to other users of the machine.
+        """
+        return self.site.entrance(self.site.ticket())
+
+    def close(self) -> None:
+        """Ends the server; interrupts queries that are running."""
+        self.shutdown()
+        self.server_close()
+        with self._guard:
+            for request in self._asking:
+                _hang_up(request)
+        self.site.close()
+        ends = monotonic() + SECONDS_TO_END
+        while monotonic() < ends:
+            self._reader.interrupt()
+            with self._guard:
+                if not self._answering and not self._asking:
+                    break
+            sleep(0.01)
+        self._reader.close()
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's, which asks the name service for the name of the host.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = LOOPBACK, int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._guard:
+            full = len(self._asking) + len(self._answering) >= MOST_CONNECTIONS
+            if full and self._asking:
+                # The slowest one makes room.
+                _hang_up(min(self._asking, key=lambda each: self._asking[each]))
+            elif full:
+                self.shutdown_request(request)
+                return
+            self._asking[request] = monotonic()
+        super().process_request(request, client_address)
+
+    def accept(self, request: Any) -> None:
+        """Notes that a request is complete and may be answered."""
+        with self._guard:
+            if self._asking.pop(request, None) is not None:
+                self._answering.add(request)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with self._guard:
+            self._asking.pop(request, None)
+            self._answering.discard(request)
+
+    def service_actions(self) -> None:
+        late = monotonic() - SECONDS_TO_ASK
+        with self._guard:
+            for request in [each for each, since in self._asking.items() if since < late]:
+                _hang_up(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: the client has gone, and other errors are answered."""
+
+
+def _hang_up(request: socket.socket) -> None:
+    with suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Passes requests to the site. One request a connection, so that no idle one holds a thread."""
+
+    timeout = SECONDS_TO_ASK
+    server_version = "backread"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        self._browse.accept(self.request)
+        # The names of headers are the same in any case (RFC 9110 section 5.1).
+        headers = {name.title(): value for name, value in self.headers.items()}
+        self._send(self._browse.site.respond(self.path, headers, Client(self.connection)))
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuses what http.server refuses: other methods, and what is not HTTP."""
+        self._send(self._browse.site.refusal(405 if code == 501 else int(code)))
+
+    @property
+    def _browse(self) -> BrowseServer:
+        assert isinstance(self.server, BrowseServer)
+        return self.server
+
+    def _send(self, reply: Reply) -> None:
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(reply.body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Logs nothing: addresses have the words that were searched for."""

@@ -1,0 +1,5 @@
+"""The report of `Figures` as one HTML page, with charts by pygal. It never runs a script."""
+
+from backread._report.page import is_report, report_html
+
+__all__ = ["is_report", "report_html"]

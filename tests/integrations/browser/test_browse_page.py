@@ -1,0 +1,457 @@
+"""The page of `backread browse` in a browser: reading, searching, keys, and hostile text."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_core_python.selenium import Axe
+from contrast import CONTRASTS, LEAST_CONTRAST
+from selenium.common.exceptions import JavascriptException
+from selenium.webdriver import ActionChains, Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+from backread._browse import BrowseServer
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from browse_rows import message
+from mirrors import BatchSource, batch
+from strangers import ADDRESSES, HOSTILE
+
+SECONDS = 60
+LONG = 1_500
+"""The messages of user 1, one an hour."""
+
+GROUNDS = {"light": [255, 255, 255], "dark": [29, 33, 40]}
+
+USERS: list[dict[str, Any]] = [
+    {"id": 1, "name": "Ada Lovelace", "email": "ada@example.com"},
+    {"id": 2, "name": "Bo", "email": "bo@example.com"},
+    {"id": 3, "name": "Silent"},
+    {"id": 4, "name": "עדה", "email": "rtl@example.com"},
+    *({"id": 100 + at, "name": text, "email": text} for at, text in enumerate(HOSTILE)),
+]
+MESSAGES = [
+    *(message(1, number, f"message number {number}.") for number in range(LONG)),
+    message(2, 5_000, "Where is the zebra?", read_by_operator=False),
+    message(2, 5_001, "Here", sender_type="operator", sender_id=7, sender_forename="Grace"),
+    message(4, 4_000, "שלום, לא קיבלתי את ההזמנה."),
+    *(
+        message(
+            100 + at, 2_000 + at, f"hostile {text}", sender_name=text,
+            file_url=ADDRESSES[at % len(ADDRESSES)],
+        )
+        for at, text in enumerate(HOSTILE)
+    ),
+]  # fmt: skip
+
+
+def publish(folder: Path, messages: list[dict[str, Any]]) -> None:
+    lists: Any = {each["id"]: "snapshot" for each in USERS}
+    BatchSource(batch(USERS, messages, swept="linked", lists=lists)).sync_into(folder, "full")
+
+
+class Page:
+    """The page as somebody sees it."""
+
+    def __init__(self, browser: Chrome, server: BrowseServer) -> None:
+        self.browser = browser
+        self.server = server
+
+    def open(self, fragment: str = "") -> Page:
+        self.browser.get("about:blank")
+        self.browser.get(self.server.url + fragment)
+        self.until(lambda: self.all("#items .item") and "counting" not in self.text("#list-status"))
+        return self
+
+    def find(self, selector: str) -> WebElement:
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def run(self, script: str, *given: object) -> Any:
+        return self.browser.execute_script(script, *given)
+
+    def text(self, selector: str) -> str:
+        return self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+
+    def texts(self, selector: str) -> list[str]:
+        """In one go: they come and go."""
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])].map(each => each.innerText)",
+            selector,
+        )
+
+    def until(self, seen: Callable[[], object]) -> None:
+        WebDriverWait(self.browser, SECONDS, poll_frequency=0.05).until(lambda _: seen())
+
+    def until_text(self, selector: str, wanted: str) -> None:
+        self.until(lambda: wanted in self.text(selector))
+
+    def keys(self, *keys: str) -> None:
+        for key in keys:
+            ActionChains(self.browser).send_keys(key).perform()
+
+    def focused(self) -> str:
+        return self.run("return document.activeElement.innerText || document.activeElement.id")
+
+    def search(self, words: str) -> None:
+        self.run("document.getElementById('words').focus()")
+        self.find("#words").clear()
+        self.find("#words").send_keys(words)
+
+    def errors(self) -> list[str]:
+        return [line["message"] for line in self.browser.get_log("browser")]
+
+    def width(self, width: int) -> None:
+        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def scheme(self, name: str) -> None:
+        media = [{"name": "prefers-color-scheme", "value": name}]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+
+    def numbers(self) -> list[int]:
+        """The messages that are in the page."""
+        return [int(each) for each in re.findall(r"number (\d+)\.", self.text("#messages"))]
+
+    def top_of(self, number: int) -> float:
+        return self.run(
+            "return document.getElementById(arguments[0])?.getBoundingClientRect().top",
+            f"message-{number}",
+        )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseServer]:
+    folder = tmp_path_factory.mktemp("browse") / "chats"
+    publish(folder, MESSAGES)
+    errors: list[str] = []
+    with BrowseServer(folder, on_error=errors.append) as server:
+        yield server
+    assert errors == []
+
+
+@pytest.fixture
+def page(browser: Chrome, server: BrowseServer) -> Iterator[Page]:
+    page = Page(browser, server)
+    page.width(1280)
+    page.errors()  # of earlier tests
+    yield page
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert [line for line in page.errors() if "status of 4" not in line] == []
+
+
+def test_a_conversation_is_read(page, server):
+    page.open()
+    assert "token" not in page.browser.current_url
+    assert page.text("#age").startswith("Synced")
+    assert "every list proved" in page.text("#proof")
+    assert page.text("#list-status") == f"{len(USERS)} people"
+    page.find("#items .item[data-user='2']").click()
+    page.until_text("#messages", "Where is the zebra?")
+    assert page.text("#conversation-name") == "Bo"
+    assert page.browser.current_url.endswith("#/user/2")
+    assert page.browser.title == "Bo · backread"
+    assert page.find("#items .item[data-user='2']").get_attribute("aria-current") == "true"
+    page.find("#heading summary").click()
+    assert "bo@example.com" in page.text("#heading")
+    page.find("#freshness summary").click()
+    page.until_text("#details", "The list of users: linked.")
+    page.browser.back()
+    page.until_text("#nothing", "Choose someone")
+
+
+def test_typing_finds_people_and_enter_finds_messages(page):
+    page.open()
+    page.search("bo@")
+    page.until(lambda: page.texts(".item-name") == ["Bo"])
+    page.search("zebra")
+    page.until_text("#list-status", "Nobody matches")
+    page.keys(Keys.ENTER)
+    page.until_text("#list-status", "1 message found")
+    assert page.texts(".item mark") == ["zebra"]
+    page.find("#items .item").click()
+    page.until(lambda: page.all("#message-5000.linked"))
+    assert page.texts("#messages mark") == ["zebra"]
+    assert page.focused().startswith("Ada")
+    page.search("no message has these")
+    page.keys(Keys.ENTER)
+    page.until_text("#list-status", "No message has all of these words: no message has these")
+    page.find("#words").send_keys(" either")
+    page.until_text("#list-status", "Press Enter to search")
+
+
+def test_filters_and_the_order_are_in_the_address(page):
+    page.open()
+    page.find("#filters-button").click()
+    page.until(lambda: "Grace" in page.text("select[name=operator]"))
+    page.find("select[name=operator]").send_keys("Grace")
+    page.until(lambda: page.texts(".item-name") == ["Bo"])
+    assert "operator=7" in page.browser.current_url
+    assert page.text("#filters-button") == "Filter and sort (1)"
+    page.browser.refresh()
+    page.until(lambda: page.texts(".item-name") == ["Bo"])
+    page.find("#filters-button").click()
+    page.find("#filters button[type=reset]").click()
+    page.until_text("#list-status", f"{len(USERS)} people")
+    page.run(
+        "const field = document.querySelector('[name=until]'); field.value = '2024-02-01';"
+        "field.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    page.until_text("#list-status", "Nobody matches")
+
+
+def test_keys_are_enough(page):
+    page.open()
+    page.keys("?")
+    page.until(lambda: page.find("#help").is_displayed())
+    page.keys(Keys.ESCAPE)
+    page.until(lambda: not page.find("#help").is_displayed())
+    names = page.texts(".item-name")
+    page.keys("j")
+    page.until(lambda: page.focused().startswith(names[0]))
+    page.keys("j", "j", "k")
+    assert page.focused().startswith(names[1])
+    page.keys(Keys.ENTER)
+    page.until(lambda: page.text("#conversation-name") == names[1])
+    page.keys("n")
+    page.until(lambda: page.text("#conversation-name") == names[2])
+    page.keys("p")
+    page.until(lambda: page.text("#conversation-name") == names[1])
+    page.keys("/")
+    assert page.focused() == "words"
+    page.keys("ada love")
+    page.until(lambda: page.texts(".item-name") == ["Ada Lovelace"])
+    page.keys(Keys.ARROW_DOWN, Keys.ENTER)
+    page.until_text("#conversation-name", "Ada Lovelace")
+    page.until(lambda: LONG - 1 in page.numbers())
+    page.keys("g")
+    page.until(lambda: 0 in page.numbers())
+    page.keys("G")
+    page.until(lambda: LONG - 1 in page.numbers())
+    page.keys(Keys.ESCAPE)
+    page.until_text("#list-status", f"{len(USERS)} people")
+    page.keys(Keys.ESCAPE)
+    page.until_text("#nothing", "Choose someone")
+
+
+def test_a_long_conversation_is_loaded_page_by_page_in_both_directions(page):
+    page.open("#/user/1/message/700")
+    page.until(lambda: page.all("#message-700.linked"))
+    assert 0 < page.top_of(700) < 800
+    seen = set(page.numbers())
+    assert len(seen) <= 400
+    for step, end, last in ((-1, 0, "of 1,500"), (1, LONG - 1, "1,500 of 1,500")):
+        for _ in range(200):
+            if end in seen:
+                break
+            page.run("document.getElementById('messages').scrollBy(0, arguments[0])", step * 2_000)
+            numbers = page.numbers()
+            assert numbers == list(range(numbers[0], numbers[-1] + 1))
+            # What is far away leaves the page again.
+            assert len(numbers) <= 1_100
+            seen |= set(numbers)
+        page.run("document.getElementById('messages').scrollBy(0, arguments[0])", step * 10**6)
+        page.until_text("#place", last)
+    assert seen == set(range(LONG))
+    days = page.texts(".br-day:not([hidden])")
+    assert len(days) == len(set(days))
+
+
+def test_nothing_moves_while_earlier_messages_are_added(page):
+    page.open("#/user/1/message/700")
+    page.until(lambda: page.all("#message-700.linked"))
+    before = page.run(
+        "const area = document.getElementById('messages'); area.scrollTop = 300;"
+        "const top = area.getBoundingClientRect().top;"
+        "const first = [...document.querySelectorAll('.br-message')]"
+        ".find(each => each.getBoundingClientRect().top > top);"
+        "window.count = document.querySelectorAll('.br-message').length;"
+        "return [first.id, first.getBoundingClientRect().top]"
+    )
+    page.until(
+        lambda: page.run("return document.querySelectorAll('.br-message').length > window.count")
+    )
+    assert abs(page.top_of(int(before[0].removeprefix("message-"))) - before[1]) < 3
+
+
+def test_the_time_of_a_message_links_to_it(page):
+    page.open("#/user/2")
+    page.until(lambda: page.all("#message-5000"))
+    page.find("#message-5000 .br-when a").click()
+    page.until(lambda: page.all("#message-5000.linked"))
+    assert page.browser.current_url.endswith("#/user/2/message/5000")
+    page.open("#/user/2/message/77")
+    page.until_text("#messages", "has no message 77")
+    page.open("#/user/3")
+    page.until_text("#messages", "This user has no messages.")
+    page.open("#/user/99999")
+    page.until_text("#messages", "no user 99999")
+
+
+def test_hostile_text_runs_nothing_and_asks_nobody(page):
+    page.open()
+    for at, text in enumerate(HOSTILE):
+        page.run("location.hash = arguments[0]", f"#/user/{100 + at}")
+        page.until(lambda at=at: page.all(f"#message-{2_000 + at}"))
+        page.run("location.hash = arguments[0]", f"#/?words={'hostile'}&tab=messages")
+        page.until_text("#list-status", "found")
+        if at < 6:
+            page.search(text.splitlines()[0])
+            page.keys(Keys.ENTER)
+    page.open(f"#/user/{100 + len(HOSTILE) - 1}")
+    page.until(lambda: page.all("#heading summary"))
+    page.find("#heading summary").click()
+    assert page.run("return window.hit") is None
+    for forbidden in ("script", "img", "iframe", "svg", "object", "link", "style", "[onload]"):
+        assert not page.all(f"body {forbidden}"), forbidden
+    origin = page.run("return location.origin")
+    loaded = page.run("return performance.getEntriesByType('resource').map(each => each.name)")
+    assert {each.startswith(f"{origin}/") for each in loaded} == {True}
+    schemes = page.run("return [...document.links].map(each => each.protocol)")
+    assert set(schemes) <= {"http:", "https:"}
+
+
+def test_scripts_cannot_be_put_into_the_page(page):
+    page.open()
+    for script in (
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=hit=1>')",
+        "document.body.setAttribute('onclick', 'window.hit = 1')",
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'hit = 1'}))",
+    ):
+        with pytest.raises(JavascriptException, match="Trusted"):
+            page.run(script)
+    assert page.run("return window.hit") is None
+    page.errors()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(page, scheme):
+    page.scheme(scheme)
+    page.open("#/?words=number&tab=messages")
+    page.find("#items .item").click()
+    page.until(lambda: page.all(".linked"))
+    page.find("#filters-button").click()
+    contrasts = page.run(CONTRASTS, GROUNDS[scheme])
+    assert len(contrasts) > 100
+    assert [each for each in contrasts if each[0] < LEAST_CONTRAST] == []
+
+
+@pytest.mark.parametrize("width", [1280, 800, 400, 320])
+def test_nothing_sticks_out(page, width):
+    page.width(width)
+    for fragment in ("", "#/user/110", "#/user/120", "#/?words=hostile&tab=messages"):
+        page.open(fragment)
+        if "user" in fragment:
+            page.until(lambda: page.all(".br-message"))
+        else:
+            page.run("document.getElementById('filters-button').click()")
+        for place in ("html", "header", "#list", "#items-scroll", "#messages", "#conversation-top"):
+            sticking = page.run(
+                "const each = document.querySelector(arguments[0]);"
+                "return each.scrollWidth - each.clientWidth",
+                place,
+            )
+            assert sticking <= 0, (fragment, place)
+
+
+def test_a_narrow_page_has_one_column(page):
+    page.width(400)
+    page.open()
+    assert page.find("#list").is_displayed()
+    assert not page.find("#conversation").is_displayed()
+    page.find("#items .item[data-user='2']").click()
+    page.until_text("#messages", "Where is the zebra?")
+    assert not page.find("#list").is_displayed()
+    assert page.find("#age").is_displayed()
+    page.find("#back").click()
+    page.until(lambda: page.find("#list").is_displayed())
+    page.find("#items .item[data-user='2']").click()
+    page.until(lambda: page.find("#conversation").is_displayed())
+    page.keys("/")
+    page.until(lambda: page.focused() == "words")
+
+
+def test_right_to_left_text_has_its_direction(page):
+    page.open("#/user/4")
+    page.until(lambda: page.all("#message-4000"))
+    direction = page.run(
+        "return getComputedStyle(document.querySelector('#message-4000 .br-body')).direction"
+    )
+    assert direction == "rtl"
+    assert page.run("return getComputedStyle(document.body).direction") == "ltr"
+
+
+def test_every_control_has_a_name(page):
+    page.open("#/user/2")
+    page.until(lambda: page.all(".br-message"))
+    page.find("#filters-button").click()
+    tree = page.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    roles = {"button", "link", "searchbox", "combobox", "checkbox", "region", "Date"}
+    named = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in tree
+        if not node["ignored"] and node["role"]["value"] in roles
+    ]
+    assert len(named) > 20
+    assert [each for each in named if not each[1].strip()] == []
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_accessible(page, width, scheme):
+    page.width(width)
+    page.scheme(scheme)
+    for fragment in ("", "#/user/2/message/5000", "#/?words=number&tab=messages", "help"):
+        page.open(fragment if fragment != "help" else "")
+        if fragment == "help":
+            page.find("#help-button").click()
+        elif "user" in fragment:
+            page.until(lambda: page.all(".linked"))
+        else:
+            page.find("#filters-button").click()
+            page.find("#freshness summary").click()
+        found = Axe().run(page.browser)["violations"]
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+def test_a_new_snapshot_comes_by_itself_and_moves_nothing(browser, tmp_path):
+    publish(tmp_path / "chats", MESSAGES)
+    with BrowseServer(tmp_path / "chats") as server:
+        page = Page(browser, server)
+        page.width(1280)
+        page.open("#/user/1/message/700")
+        page.until(lambda: page.all("#message-700.linked"))
+        page.run("document.getElementById('messages').scrollBy(0, 37)")
+        before = page.top_of(700)
+        assert page.text("#place").endswith("of 1,500")
+        publish(
+            tmp_path / "chats",
+            [*MESSAGES, message(1, LONG, "the newest"), message(3, 9_000, "no longer silent")],
+        )
+        # As if the page had been in the background.
+        page.run("document.dispatchEvent(new Event('visibilitychange'))")
+        page.until(lambda: page.text("#place").endswith("of 1,501"))
+        page.until(lambda: page.texts(".item-name")[0] == "Silent")
+        page.until(lambda: abs(page.top_of(700) - before) < 3)
+    # The end of the command is explained, too.
+    page.run("document.dispatchEvent(new Event('visibilitychange'))")
+    page.until_text("#trouble", "backread browse has ended")
+
+
+def test_without_the_cookie_the_page_says_what_to_do(browser, server):
+    page = Page(browser, server).open()
+    address = browser.current_url
+    browser.delete_all_cookies()
+    browser.get("about:blank")
+    browser.get(address)
+    assert "Open the address that backread browse printed" in page.text("body")
