@@ -1,4 +1,4 @@
-"""Integrations: `backread.integrations.airflow` and `backread.integrations.spark`.
+"""Integrations: `backread.integrations.airflow`, `.spark` and `.mcp`.
 
 Each imports its system only on use, and backread itself imports neither.
 """

@@ -44,7 +44,7 @@ TRIGGER_LATE = timedelta(minutes=2)
 class NewMessagesSensor(BaseSensorOperator):  # type: ignore[misc, unused-ignore]
     """Waits until the service has new messages, by a few requests every ``poke_interval``.
 
-    At most one argument defines what is new:
+    ``backread_conn_id`` names the connection. At most one argument defines what is new:
 
     - ``mirror``: not in the mirror in this folder (its last finished sync). Templated.
     - ``since``: created after this time, ISO 8601, UTC if it has no offset. Templated, such as

@@ -84,8 +84,8 @@ class BackreadSyncOperator(ResumingOperator):
     - ``max_staleness``: how long a list may go without being read in full, in seconds or as a
       timedelta; 30 days. None for no limit.
     - ``max_requests``, ``max_seconds`` (seconds or a timedelta): end the reading, as in
-      `Mirror.sync`. The task succeeds, and the next run continues. A retry and a reschedule have a
-      budget of their own.
+      `Mirror.sync`. The task succeeds, and the next run continues. Each retry and
+      each reschedule has the whole budget again.
     - ``memory_limit``: as for `Mirror`.
     - ``require_certificate``: fails the task after the sync, without a retry, if the users or any
       list of messages that it read earned no certificate: the mirror is kept, and no asset event

@@ -19,7 +19,7 @@ __all__ = ["check", "context", "described", "slots"]
 
 
 def check(spark: SparkSession, *, secret_file: str | os.PathLike[str] | None = None) -> None:
-    """Checks whether the session's executors can read the service; sends it no requests.
+    """Checks whether the executors of ``spark`` can read the service; sends it no requests.
 
     A job of one small task per core looks for backread, in the driver's version, and for the
     secret: in ``secret_file``, or else in ``BACKREAD_API_SECRET``. Executors that start later, or

@@ -99,7 +99,7 @@ class BackreadDataSource(DataSource):  # type: ignore[misc, unused-ignore]
         return "backread"
 
     def schema(self) -> StructType:
-        """The columns of the resource, as listed in ``docs/spark.md``; sends no requests."""
+        """The columns of the resource, see ``docs/reference/spark.md``; sends no requests."""
         with one_error():
             options = self._parsed()
             return spark_schema(options.resource, landed=isinstance(options, LandedOptions))

@@ -1,0 +1,326 @@
+"""The tools: each reads the newest published snapshot and answers in text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Condition, Timer
+from time import monotonic
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from backread._display.words import ago, amount, counts, moment
+from backread.errors import BackreadError, MirrorError
+from backread.integrations.mcp.answers import HIDDEN, Texts, answer, fenced
+from backread.integrations.mcp.rows import (
+    figure_rows,
+    hit_row,
+    message_row,
+    person_row,
+    sql_row,
+    user_row,
+)
+from backread.mirror.figures.compute import compute_figures
+from backread.mirror.interruptible_reader import InterruptibleReader
+from backread.mirror.people import People, PeopleQuery
+from backread.mirror.queries import RefusedQueryError, check_reads_only
+from backread.mirror.search import search_messages
+from backread.mirror.summary import summarize
+from backread.mirror.windows import read_window
+
+__all__ = ["Tools"]
+
+LONGEST_BODY = 2_000
+LONGEST_ONLY_BODY = 20_000
+"""Of the only message of an answer."""
+
+SECONDS_TO_END = 10.0
+"""How long `Tools.close` waits, on a machine that is very busy."""
+
+EMAILS = (("users", "email"), ("conversations", "email"), ("messages", "sender_email"))
+"""The columns with addresses, by table."""
+
+SECONDS = 30.0
+"""How long a query may take."""
+
+RUNS = """
+SELECT run_id, mode, state, started_at, ended_at, users, messages, messages_added, certificate,
+    certificate_reason, lists_by_certificate, error
+FROM runs ORDER BY run_id DESC LIMIT ?
+"""
+
+Words = Annotated[str, Field(description='Words; "a phrase" in double quotes counts as one word.')]
+Since = Annotated[
+    str | None, Field(description="Date or time (ISO 8601, UTC unless it names a zone).")
+]
+Until = Annotated[str | None, Field(description="Like since; this moment is excluded.")]
+UserId = Annotated[int, Field(ge=0, description="The id of a user, as find_users gives it.")]
+
+
+class Tools:
+    """The tools of one mirror.
+
+    Args:
+        folder: The mirror's folder.
+        emails: Whether answers may have e-mail addresses.
+    """
+
+    def __init__(self, folder: Path, *, emails: bool) -> None:
+        self._folder = folder
+        self._texts = Texts(emails=emails)
+        self._reader = InterruptibleReader(folder)
+        self._people = People(self._reader)
+        self._running = 0
+        self._changed = Condition()
+
+    def run(self, tool: Callable[..., str], arguments: Mapping[str, Any]) -> str:
+        """Calls one of the tools, so that `close` waits for it."""
+        with self._changed:
+            self._running += 1
+        try:
+            return tool(**arguments)
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Interrupts what is running: a query that outlives the interpreter would abort it."""
+        self._people.close()
+        ends = monotonic() + SECONDS_TO_END
+        with self._changed:
+            while self._running and monotonic() < ends:
+                self._reader.interrupt()
+                # It may be between two queries.
+                self._changed.wait(0.02)
+        self._reader.close()
+
+    def mirror_status(
+        self, runs: Annotated[int, Field(ge=1, le=20, description="How many runs.")] = 5
+    ) -> str:
+        """How old and how complete the data is: its certificates, row counts and newest syncs.
+
+        A list of users or messages with a certificate (snapshot, counted, linked) is proved to be
+        complete; "uncertified" means that rows may be missing.
+        """
+        with told_errors():
+            summary = summarize(self._folder, self._reader)
+            cursor = self._reader.cursor()
+            relation = cursor.sql(RUNS, params=[runs])
+            columns, found = relation.columns, relation.fetchall()
+            facts = [
+                *self._age(),
+                *(f"Rows of {name}: {count:,}." for name, count in summary.rows.items()),
+            ]
+            rows = [dict(zip(columns, sql_row(each, self._texts), strict=True)) for each in found]
+            return answer(facts, rows)
+
+    def find_users(
+        self,
+        words: Annotated[str, Field(description="In the name, address or reference.")] = "",
+        unread: Annotated[
+            Literal["operator", "user"] | None,
+            Field(description="operator: with messages that no operator has read."),
+        ] = None,
+        last_sender: Annotated[
+            Literal["user", "operator"] | None, Field(description="Who wrote the last message.")
+        ] = None,
+        since: Since = None,
+        until: Until = None,
+        files: Annotated[bool, Field(description="Only with attachments.")] = False,
+        order: Literal["newest", "oldest", "longest", "unread", "name", "id"] = "newest",
+        offset: Annotated[int, Field(ge=0)] = 0,
+        limit: Annotated[int, Field(ge=1, le=50)] = 20,
+    ) -> str:
+        """Finds users and the figures of their conversations; all conditions must hold.
+
+        since and until are about any message of the conversation.
+        """
+        with told_errors():
+            query = PeopleQuery(
+                words,
+                since=since,
+                until=until,
+                unread=unread,
+                last_sender=last_sender,
+                files=files,
+                order=order,
+            )
+            page = self._people.find(query, offset=offset, limit=limit)
+            facts = [*self._age(), f"{amount(page.total, 'user')} found."]
+            if page.people:
+                last = offset + len(page.people)
+                more = f"; offset={last} continues" if last < page.total else ""
+                facts.append(f"Users {offset + 1:,} to {last:,}{more}.")
+            rows = [person_row(each, self._texts) for each in page.people]
+            return answer(facts, rows)
+
+    def search_messages(
+        self,
+        words: Words,
+        since: Since = None,
+        until: Until = None,
+        user_id: Annotated[int | None, Field(ge=0, description="Only of this user.")] = None,
+        limit: Annotated[int, Field(ge=1, le=50)] = 20,
+    ) -> str:
+        """Finds the newest messages whose body has all words; case and accents do not count.
+
+        read_conversation with around=message_id shows what was said before and after.
+        """
+        with told_errors():
+            hits = search_messages(
+                self._reader, words, since=since, until=until, user=user_id, limit=limit
+            )
+            facts = [*self._age(), f"{amount(len(hits), 'message')} found, newest first."]
+            if len(hits) == limit:
+                facts.append("There may be more; until and a larger limit show them.")
+            return answer(facts, [hit_row(each, self._texts) for each in hits])
+
+    def read_conversation(
+        self,
+        user_id: UserId,
+        at: Annotated[
+            Literal["first", "last"], Field(description="Which end to read, by default the last.")
+        ] = "last",
+        around: Annotated[int | None, Field(description="A message id to read around.")] = None,
+        before: Annotated[int | None, Field(description="Reads before this message id.")] = None,
+        after: Annotated[int | None, Field(description="Reads after this message id.")] = None,
+        limit: Annotated[int, Field(ge=1, le=100)] = 30,
+    ) -> str:
+        """Reads a part of the conversation with a user, in chronological order.
+
+        limit=1 with around shows one long message whole.
+        """
+        with told_errors():
+            window = read_window(
+                self._reader,
+                user_id,
+                at=at,
+                around=around,
+                before=before,
+                after=after,
+                limit=limit,
+            )
+            messages = window.conversation.messages
+            facts = self._age()
+            if messages:
+                facts.append(
+                    f"Messages {window.start + 1:,} to {window.end:,} of {window.total:,}."
+                )
+            else:
+                facts.append(f"No messages here; the conversation has {window.total:,}.")
+            if messages and window.has_earlier:
+                facts.append(f"Earlier ones: before={messages[0].id}.")
+            if messages and window.has_later:
+                facts.append(f"Later ones: after={messages[-1].id}.")
+            longest = LONGEST_ONLY_BODY if len(messages) == 1 else LONGEST_BODY
+            rows = [
+                user_row(window.conversation.user, self._texts),
+                *(message_row(each, longest, self._texts) for each in messages),
+            ]
+            return answer(facts, rows)
+
+    def conversation_figures(
+        self,
+        timezone: Annotated[
+            str | None, Field(description="An IANA name such as Europe/Berlin; default UTC.")
+        ] = None,
+        opening_hours: Annotated[
+            str | None,
+            Field(description="Such as mon-fri 9-17: other time is not response time."),
+        ] = None,
+        since: Since = None,
+        until: Until = None,
+    ) -> str:
+        """Volume, first response times, unread and unanswered conversations, operators' workload.
+
+        Times are in seconds; p50 is the median, p90 the ninth decile.
+        """
+        with told_errors():
+            figures = compute_figures(
+                self._reader,
+                timezone=timezone,
+                opening_hours=opening_hours,
+                since=since,
+                until=until,
+                tell=None,
+            )
+            facts = [*self._age(), f"Days are those of {figures.timezone}."]
+            if figures.opening_hours:
+                facts.append(f"Response times count only {figures.opening_hours}.")
+            return answer(facts, figure_rows(figures, self._texts))
+
+    def run_sql(
+        self,
+        query: Annotated[str, Field(description="One SELECT in DuckDB's SQL.")],
+        limit: Annotated[int, Field(ge=1, le=500, description="The most rows.")] = 100,
+    ) -> str:
+        """Runs one SELECT over the tables users, messages, conversations, lists, rejects and runs.
+
+        The columns: SELECT column_name, column_type FROM (DESCRIBE messages). Times are UTC. Users
+        and messages that the service deleted have a deleted_at.
+        """
+        with told_errors():
+            cursor = self._reader.cursor(restricted=True)
+            if not self._texts.emails:
+                # Of this cursor only. They hide what is not written like an address, too.
+                for table, column in EMAILS:
+                    cursor.execute(
+                        f"CREATE TEMP VIEW {table} AS SELECT * REPLACE "
+                        f"(CASE WHEN {column} IS NOT NULL THEN '{HIDDEN}' END AS {column}) "
+                        f"FROM memory.main.{table}"
+                    ).fetchall()
+            # Ends a query that would run for hours; its own cursor, so no other query.
+            timer = Timer(SECONDS, cursor.interrupt)
+            timer.start()
+            try:
+                check_reads_only(cursor, query)
+                relation = cursor.sql(query).limit(limit + 1)
+                columns, found = relation.columns, relation.fetchall()
+            except RefusedQueryError as error:
+                raise ToolError(f"run_sql {error.reason}") from None
+            except Exception as error:
+                raise ToolError(self._why(error)) from None
+            finally:
+                timer.cancel()
+            facts = [*self._age(), f"{amount(min(len(found), limit), 'row')}."]
+            if len(found) > limit:
+                facts.append("There are more rows; a larger limit or a narrower query shows them.")
+            rows = [sql_row(each, self._texts) for each in (columns, *found[:limit])]
+            return answer(facts, rows)
+
+    def _why(self, error: Exception) -> str:
+        """What DuckDB says of a query; its text may quote values of the tables."""
+        if "interrupted" in str(error).lower():
+            return f"the query was ended after {SECONDS:.0f} seconds; make it narrower"
+        said = self._texts.short(str(error), LONGEST_BODY)
+        return f"the query failed.\n{fenced(said or type(error).__name__)}"
+
+    def _age(self) -> list[str]:
+        """How old the data is and what is proved, for the head of each answer."""
+        summary = summarize(self._folder, self._reader)
+        if summary.problem is not None:
+            raise MirrorError(summary.problem)
+        if (run := summary.run) is None:
+            return ["The mirror has rows of given users only; no sync has read all users."]
+        age = ago((datetime.now(UTC) - run.at).total_seconds())
+        facts = [
+            f"Data as of {moment(run.at.replace(microsecond=0))} ({age}; run {run.run_id}).",
+            f"List of users: {run.certificate}. Message lists: {counts(summary.lists) or 'none'}.",
+        ]
+        if run.state == "partial":
+            facts.append("That run is partial: some lists are not read yet.")
+        return facts
+
+
+@contextmanager
+def told_errors() -> Iterator[None]:
+    """Errors that a caller can understand and avoid, as a tool's error."""
+    try:
+        yield
+    except (BackreadError, ValueError, TypeError) as error:
+        raise ToolError(str(error)) from error
