@@ -71,7 +71,7 @@ def test_secret_may_come_from_a_file(backread, server, tmp_path, monkeypatch):
         (["messages", "1", "--all"], "--all"),
         (["fetch"], "fetch"),
         (["users", "--timeout", "soon"], "--timeout"),
-        (["users", "--base-url", "not a url"], "base_url"),
+        (["users", "--base-url", "not a url"], "--base-url (BACKREAD_BASE_URL) has a blank"),
         (["users", "--base-url", "http://chat.example.com"], "--allow-http"),
         (["users", "--secret-file", "nowhere"], "nowhere"),
         (["users", "--output", "no/such/folder/users"], "--output"),
@@ -91,14 +91,21 @@ def test_wrong_usage_is_one_line_and_exit_2(backread, arguments, says, tmp_path,
     assert says in done.line
 
 
-@pytest.mark.parametrize("name", ["BASE_URL", "API_SECRET", "VENDOR"])
-def test_missing_setting_is_named(backread, name, monkeypatch):
-    monkeypatch.delenv(f"BACKREAD_{name}")
+@pytest.mark.parametrize(
+    "names",
+    [["BASE_URL"], ["API_SECRET"], ["VENDOR"], ["BASE_URL", "API_SECRET", "VENDOR"]],
+    ids=" ".join,
+)
+def test_missing_settings_are_named_at_once(backread, names, monkeypatch):
+    for name in names:
+        monkeypatch.delenv(f"BACKREAD_{name}")
     done = backread("users")
     assert done.code == 2
-    assert f"BACKREAD_{name}" in done.line
-    option = "--secret-file" if name == "API_SECRET" else f"--{name.lower().replace('_', '-')}"
-    assert done.line.endswith(f"on the command line: {option}")
+    for name in ("BASE_URL", "API_SECRET", "VENDOR"):
+        option = "--secret-file" if name == "API_SECRET" else f"--{name.lower().replace('_', '-')}"
+        assert (f"BACKREAD_{name} or {option} (" in done.line) == (name in names)
+    assert "backread demo" in done.line
+    assert "base_url" not in done.line
 
 
 def test_what_is_not_there_is_exit_3(backread):
@@ -112,7 +119,15 @@ def test_wrong_secret_is_exit_4(backread, monkeypatch):
     done = backread("users")
     assert done.code == 4
     assert done.line.count("BACKREAD_API_SECRET") == 1
-    assert done.line.endswith("on the command line: --secret-file")
+    assert "check --secret-file or BACKREAD_API_SECRET" in done.line
+
+
+def test_wrong_vendor_word_names_the_option(backread):
+    done = backread("users", "--vendor", "wrong")
+    assert done.code == 5
+    assert "check --vendor or BACKREAD_VENDOR" in done.line
+    assert "on the command line" not in done.line
+    assert "api_secret" not in done.line
 
 
 @pytest.mark.parametrize(
@@ -195,4 +210,26 @@ def test_help_names_every_command(backread):
 def test_version(backread):
     import backread as package
 
-    assert backread("--version").out == f"backread {package.__version__}\n"
+    line = backread("--version").out
+    assert re.fullmatch(
+        rf"backread {re.escape(package.__version__)} \(Python 3\.\S+, (DuckDB \S+|no DuckDB)\)\n",
+        line,
+    )
+
+
+def test_version_needs_no_extras(tmp_path):
+    for name in ("typer", "rich"):
+        (tmp_path / f"{name}.py").write_text(
+            f"raise ModuleNotFoundError('No module named {name}', name='{name}')\n",
+            encoding="utf-8",
+        )
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    done = subprocess.run(
+        [*COMMAND, "--version"],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("backread ")

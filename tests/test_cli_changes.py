@@ -62,6 +62,14 @@ def test_rows_are_json_lines_and_the_cursor_leads_on(backread, folder):
         assert "body" not in row
 
 
+def test_jsonl_is_another_name_of_json(backread, folder, tmp_path):
+    lines = sorted(backread("changes", folder, "--format", "json").out.splitlines())
+    assert sorted(backread("changes", folder, "--format", "jsonl").out.splitlines()) == lines != []
+    for shape in ("json", "jsonl"):
+        assert backread("export", folder, tmp_path / shape, "--format", shape).code == 0
+        assert (tmp_path / shape / "users.jsonl").exists()
+
+
 def test_a_cursor_file_is_replaced_after_the_output(backread, folder, tmp_path):
     file = tmp_path / "cursor"
     command = ("changes", folder, "--cursor-file", file)

@@ -78,7 +78,9 @@ def test_everything_about_one_user(backread, folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("out",), 2, "name the format"),
+        (("out",), 2, "out does not end in a format: end the name in one of .parquet, "),
+        (("out",), 2, "or name --format, one of"),
+        (("out.xls",), 2, ".xls is no known format"),
         (("out.csv",), 2, "holds one table"),
         (("out.xlsx", "--format", "csv"), 2, "do not agree"),
         (("out", "--format", "ods"), 2, "'ods'"),
@@ -108,18 +110,6 @@ def test_nothing_published_is_the_error_of_the_mirror(backread, tmp_path):
     done = backread("export", tmp_path / "chats", tmp_path / "out", "--format", "csv")
     assert done.code == 7
     assert "nothing is published" in done.line
-
-
-def test_tables_have_their_rows_and_columns(backread, folder):
-    done = backread("tables", folder)
-    head, users, messages, *_ = done.out.splitlines()
-    assert head.split() == ["rows", "bytes", "table", "columns"]
-    [rows, size, name, first, *_] = users.split()
-    assert (rows, name, first) == ("4", "users", "id,")
-    files = (folder / "published" / "current" / "users").glob("*.parquet")
-    assert 0 < int(size) <= sum(file.stat().st_size for file in files)
-    assert messages.split()[0] == str(len(TEXTS) + 3)
-    assert backread("tables", folder / "no").code == 7
 
 
 @posix_only

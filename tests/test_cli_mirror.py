@@ -4,9 +4,12 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +21,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from backread.cli.sync import progress, report
+from backread.cli.sync import progress, runs
 from backread.cli.table_output import print_records
 from backread.mirror import Mirror, SyncProgress
 
@@ -68,7 +71,25 @@ def test_given_users_are_read_alone(backread, server, tmp_path):
     assert little.code == 2
     assert "--memory-limit must be bytes" in little.line
     stale = backread("sync", tmp_path / "chats", "--max-staleness-days", 1e300)
-    assert (stale.code, "max_staleness" in stale.line) == (2, True)
+    assert (stale.code, "--max-staleness-days: it must be a number" in stale.line) == (2, True)
+
+
+def test_a_first_run_that_fails_at_once_is_shown_as_unfinished(backread, tmp_path, monkeypatch):
+    """Its file is else written every two seconds only."""
+    folder = tmp_path / "chats"
+    monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
+    assert backread("sync", folder).code == 4
+    shown = backread("runs", folder)
+    assert (shown.code, shown.error) == (0, "")
+    assert shown.out.startswith("run 1 (incremental) is unfinished, begun ")
+
+
+def test_a_run_of_given_users_that_fails_is_not(backread, server, tmp_path, monkeypatch):
+    folder = tmp_path / "chats"
+    assert backread("sync", folder).code == 0
+    monkeypatch.setenv("BACKREAD_API_SECRET", "mock_wrong")
+    assert backread("sync", folder, "--user", server.world.user_ids()[0]).code == 4
+    assert "unfinished" not in backread("runs", folder).out
 
 
 def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
@@ -85,10 +106,9 @@ def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
         with server.client() as client:
             Mirror(folder).sync(client)
     assert "unfinished" not in backread("runs", folder).out
-    assert "finished" in backread("report", folder).out
 
 
-def test_report_says_how_the_lists_were_read_and_what_stopped_a_run(backread, tmp_path):
+def test_runs_say_how_the_lists_were_read_and_what_stopped_a_run(backread, tmp_path):
     folder = tmp_path / "chats"
     with MockServer(World(seed=11, users=30, messages_per_user=(50, 150))) as server:
         address = ("--base-url", server.url, "--vendor", server.vendor)
@@ -112,6 +132,7 @@ def test_report_says_how_the_lists_were_read_and_what_stopped_a_run(backread, tm
     ("given", "expected"),
     [
         ({}, "0 users, 0 messages, 0 requests"),
+        ({"requests": 1}, "0 users, 0 messages, 1 request"),
         (
             {"users": 7, "users_total": 1200, "lists": 3, "lists_total": 1200, "requests": 12},
             "7 of 1,200 users, 3 of 1,200 lists, 0 messages, 12 requests",
@@ -171,20 +192,20 @@ def test_terminal_of_any_width_is_shown_the_phase_and_whole_numbers(
     assert ("█" in line) is bar
 
 
-def test_report_on_a_narrow_terminal_has_every_field(backread, tmp_path, monkeypatch):
+def test_runs_on_a_narrow_terminal_has_every_field_with_a_value(backread, tmp_path, monkeypatch):
     folder = tmp_path / "chats"
     for _ in range(2):
         assert backread("sync", folder).code == 0
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("sys.stdout", terminal)
-    report(folder)
+    runs(folder)
     blocks = [block.splitlines() for block in terminal.getvalue().split("\n\n")]
     assert [block[0] for block in blocks] == ["run: 2", "run: 1"]
     names = [line.partition(":")[0] for line in blocks[0]]
-    assert names[-3:] == ["lists_read", "resumed", "error"]
-    [ended] = [line for line in blocks[0] if line.startswith("ended: ")]
-    assert re.fullmatch(r"ended: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", ended)
+    assert names[-3:] == ["lists_proved", "lists_read", "resumed"]
+    [ended] = [line for line in blocks[0] if line.startswith("ended (UTC): ")]
+    assert re.fullmatch(r"ended \(UTC\): \d{4}-\d\d-\d\d \d\d:\d\d", ended)
     assert "lists_proved: snapshot 120" in blocks[1]
 
 
@@ -234,16 +255,44 @@ def test_ctrl_c_during_a_sync_says_that_it_can_go_on(backread, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_commands_that_the_demo_names_can_be_typed(backread, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    opened: list[Path] = []
+    monkeypatch.setattr("backread.cli.browse.browse", opened.append)
+    done = backread("demo", "my chats", "--until", "2026-11-23", "--open")
+    assert opened == [Path("my chats")]
+    lines = [each.strip() for each in done.out.splitlines() if each.startswith("  backread ")]
+    assert [shlex.split(each)[1:3] for each in lines] == [
+        ["browse", "my chats"],
+        ["search", "my chats"],
+        ["report", "my chats"],
+    ]
+    hits = backread(*shlex.split(lines[1])[1:])
+    assert (hits.code, hits.out.splitlines()[0][:7]) == (0, "2026-11")
+    [(last,)] = Mirror("my chats").sql("SELECT max(created_at) FROM messages").fetchall()
+    assert timedelta(0) < datetime(2026, 11, 23, tzinfo=UTC) - last < timedelta(days=2)
+
+
+@pytest.mark.slow
 def test_demo_shows_two_runs_and_three_answers(backread, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         # Once more over what the first one left.
         done = backread("demo")
         assert done.code == 0
-        assert "2,000 users" in done.out
-        assert "run 1: 2,000 users" in done.out
-        assert "run 2: 2,005 users" in done.out
+        assert "First sync into chats: 2,000 users, 99,866 messages (" in done.out
+        assert "Second sync, after changes: 368 rows added, 20 updated (" in done.out
+        assert "Both are proved to be complete.\n" in done.out
         assert done.out.count("?\n") == 3
+        assert max(map(len, done.out.splitlines())) <= 84
+        assert len(done.out.splitlines()) <= 24
+    newest = """
+        SELECT (SELECT max(created_at) FROM messages), max(greatest(online_at, updated_at))
+        FROM users
+    """
+    [(written, seen)] = Mirror("chats").sql(newest).fetchall()
+    now = datetime.now(UTC)
+    assert now - timedelta(days=2) < written < seen <= now
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").touch()
     refused = backread("demo", "mine")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,14 @@ def test_it_serves_the_world_of_a_file(tmp_path):
         user_id = world.user_ids()[0]
         held = [message.id for message in reader.messages.list(user_id)]
         assert held == world.message_ids(user_id)
+
+
+@posix_only
+def test_its_times_may_end_at_a_date():
+    with served("--users", "20", "--until", "2026-11-23") as said, client(said) as reader:
+        times = [each.online_at for each in reader.users.list() if each.online_at]
+    end = datetime(2026, 11, 23, tzinfo=UTC)
+    assert end - timedelta(days=3) < max(times) <= end
 
 
 @posix_only

@@ -86,6 +86,22 @@ def test_a_sync_into_a_folder_of_such_a_name(server, tmp_path):
     assert "demo FOLDER" in seen(server, tmp_path, "demo", NAME, expected=2)
 
 
+def test_what_reads_a_mirror_of_such_texts(server, tmp_path):
+    seen(server, tmp_path, "sync", NAME)
+    for user_id in server.world.user_ids():
+        assert f"user {user_id}" in seen(server, tmp_path, "show", NAME, user_id, "--no-pager")
+        seen(server, tmp_path, "show", NAME, user_id, "--format", "json")
+    for shape in ("table", "csv", "json"):
+        assert "red" in seen(server, tmp_path, "sql", NAME, "FROM messages", "--format", shape)
+    assert "title" in seen(server, tmp_path, "search", NAME, "title")
+    assert "messages" in seen(server, tmp_path, "tables", NAME)
+    for query in ("SELECT '\x1b[2J' FROM", "SELECT '\x1b[2J\u202e'", "FROM \x9b2J"):
+        code = 0 if query.endswith("'") else 2
+        seen(server, tmp_path, "sql", NAME, query, expected=code)
+    said = seen(server, tmp_path, "show", NAME, 999_999, expected=7)
+    assert "no user" in said
+
+
 def test_a_demo_in_a_folder_of_such_a_name(server, tmp_path):
     assert "The mirror is in" in seen(server, tmp_path, "demo", NAME)
 

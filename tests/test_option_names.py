@@ -29,7 +29,11 @@ HERE = {"base_url": "http://127.0.0.1:1", "api_secret": "mock_s3cret", "vendor":
             "Client() has no option verify; it has allow_http, api_secret,",
         ),
         (World, {"user": 3}, "World() has no option user; did you mean users?"),
-        (World, {"size": 3}, "World() has no option size; it has messages_per_user, seed, users"),
+        (
+            World,
+            {"size": 3},
+            "World() has no option size; it has messages_per_user, seed, until, users",
+        ),
         (MockServer, {"fault": ""}, "MockServer() has no option fault; did you mean faults?"),
         (Dialect, {"ordr": "id"}, "Dialect() has no option ordr; did you mean order?"),
         (Dialect.hostile, {"null": "both"}, "Dialect() has no option null; did you mean nulls?"),
@@ -65,7 +69,8 @@ def test_with_options_tells_what_is_unknown_from_what_cannot_change():
 def test_the_signatures_are_as_they_were():
     assert inspect.signature(Client).parameters["max_retries"].default == 5
     assert list(inspect.signature(Fault.status).parameters) == ["code", "retry_after", "body"]
-    assert list(inspect.signature(World).parameters) == ["seed", "users", "messages_per_user"]
+    world = list(inspect.signature(World).parameters)
+    assert world == ["seed", "users", "messages_per_user", "until"]
 
 
 def test_no_frame_of_the_error_keeps_the_secret():
@@ -76,3 +81,26 @@ def test_no_frame_of_the_error_keeps_the_secret():
     own = [frame for frame in frames if frame.filename.startswith(ours)]
     assert own
     assert all(HERE["api_secret"] not in str(frame.locals) for frame in own)
+
+
+def test_limit_of_a_list_names_max_items():
+    said = "has no option limit; max_items ends the walk after that many rows; page_size is"
+    with Client(**HERE) as client:
+        for method, name in (
+            (client.users.list, "Users.list"),
+            (lambda **given: client.messages.list(42, **given), "Messages.list"),
+            (client.messages.all, "Messages.all"),
+        ):
+            with pytest.raises(TypeError, match=rf"^{name}\(\) {said}"):
+                method(limit=10)
+        with pytest.raises(TypeError, match="no option max_item; did you mean max_items"):
+            client.users.list(max_item=10)  # type: ignore[call-overload]
+        # Where there is a limit, it is one.
+        assert "limit" in inspect.signature(client.users.page).parameters
+
+
+def test_limit_of_an_async_list_names_max_items():
+    client = AsyncClient(**HERE)
+    for method in (client.users.list, client.messages.all):
+        with pytest.raises(TypeError, match=r"^Async\w+\.\w+\(\) has no option limit; max_items"):
+            method(limit=10)  # type: ignore[call-overload]

@@ -23,6 +23,12 @@ def main() -> None:
 
 
 def _run() -> int:
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
+        from backread.cli.version import version_line
+
+        # Without the extras, too: the first thing that a report of a bug needs.
+        sys.stdout.write(f"{version_line()}\n")
+        return 0
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

@@ -6,86 +6,124 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
+from backread.cli.browse import browse
 from backread.cli.changes import changes
+from backread.cli.color import Color, choose
+from backread.cli.completion import VARIABLE
 from backread.cli.demo import demo
+from backread.cli.doctor import doctor
 from backread.cli.exits import USAGE, exit_code, say_failure
-from backread.cli.export import export, tables
+from backread.cli.export import export
 from backread.cli.forget import forget
+from backread.cli.help import WIDEST, HelpCommand, HelpGroup, connection_help
+from backread.cli.mcp import mcp
 from backread.cli.mock import mock
 from backread.cli.outages import said_outages
 from backread.cli.probe import probe
 from backread.cli.read import message, messages, user, users
 from backread.cli.record import learn, record
+from backread.cli.report import report
 from backread.cli.search import search
+from backread.cli.show import show
+from backread.cli.sql import sql
 from backread.cli.stderr import say
-from backread.cli.sync import report, runs, sync
+from backread.cli.sync import runs, sync
+from backread.cli.tables import tables
+from backread.cli.version import version_line
 from backread.errors import IncompleteWarning
 
 __all__ = ["app", "run"]
 
+READ = "Read the service"
+MIRROR = "Keep a mirror of it, and read that"
+TEST = "Try and test"
+ABOUT = "About"
+
 app = typer.Typer(
     name="backread",
-    add_completion=False,
+    cls=HelpGroup,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
 )
 
-for _command in (
-    users,
-    user,
-    messages,
-    message,
-    sync,
-    runs,
-    report,
-    search,
-    tables,
-    export,
-    forget,
-    changes,
-    probe,
-    demo,
-):
-    app.command()(_command)
+
+def _add(group: str, *commands: Callable[..., None]) -> None:
+    for command in commands:
+        app.command(cls=HelpCommand, rich_help_panel=group)(command)
+
+
+_add(READ, users, user, messages, message)
+# The help has them in this order.
+_add(MIRROR, sync, runs)
+_add(MIRROR, report, browse)
+_add(MIRROR, search, show, sql, tables)
+_add(MIRROR, export, changes, forget)
+_add(MIRROR, mcp)
+_add(TEST, demo)
+_add(TEST, probe)
+_add(ABOUT, doctor)
 
 # `backread mock` serves; `mock record` and `mock learn` are subcommands.
-_mock = typer.Typer(callback=mock, invoke_without_command=True)
-_mock.command()(record)
-_mock.command()(learn)
-app.add_typer(_mock, name="mock")
+_mock = typer.Typer(callback=mock, invoke_without_command=True, cls=HelpGroup)
+_mock.command(cls=HelpCommand)(record)
+_mock.command(cls=HelpCommand)(learn)
+app.add_typer(_mock, name="mock", rich_help_panel=TEST)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from backread import __version__
+        sys.stdout.write(f"{version_line()}\n")
+        raise typer.Exit
 
-        sys.stdout.write(f"backread {__version__}\n")
+
+def _show_connection(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(connection_help(context, cast("HelpGroup", context.command)))
         raise typer.Exit
 
 
 @app.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
+    color: Annotated[
+        Color,
+        typer.Option(
+            "--color",
+            help="Colour; by default on a terminal, unless NO_COLOR is set.",
+            show_default=False,
+        ),
+    ] = Color.AUTO,
     version: Annotated[
         bool,
         typer.Option(
             "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
+    help_connection: Annotated[
+        bool,
+        typer.Option(
+            "--help-connection",
+            callback=_show_connection,
+            is_eager=True,
+            help="Show the options of the connection to the service and exit.",
+        ),
+    ] = False,
 ) -> None:
     """Reads every user and every message of a chat widget's service, and never writes to it.
 
     The service is named by BACKREAD_BASE_URL, BACKREAD_API_SECRET and BACKREAD_VENDOR. Data goes to
-    stdout, everything else to stderr.
+    stdout, everything else to stderr. `backread COMMAND --help` has the options and examples of a
+    command.
     """
+    choose(color)
     if context.invoked_subcommand is None:
         sys.stdout.write(f"{context.get_help()}\n")
 
@@ -108,6 +146,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         # Not command.main(), which handles Ctrl-C and a closed pipe differently.
         given = list(sys.argv[1:] if arguments is None else arguments)
+        if os.environ.get(VARIABLE):
+            command.main(given, "backread")
         with warnings.catch_warnings(), said_outages():
             # The commands report unread lists themselves.
             warnings.simplefilter("ignore", IncompleteWarning)

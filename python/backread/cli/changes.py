@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
-import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from backread._display.words import amount
 from backread._files.spreadsheet import guards_in_words
-from backread._files.unfinished import Unfinished, scratch_folder
+from backread._files.unfinished import Unfinished
+from backread.cli.arguments import Folder
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.output import Format, destination, format_of
-from backread.cli.paths import cannot_be_written, folder_to_write, to_write
+from backread.cli.output import Format, format_of
+from backread.cli.paths import cannot_be_written, to_write
+from backread.cli.scratch_output import refuse_binary_on_terminal, write_by_path
 from backread.cli.stderr import say
-from backread.cli.text import escaped, plain_lines
+from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
     from backread._client.columns import Resource
     from backread.mirror import Changes
+    from backread.mirror.export.changed_rows import ChangesFormat
 
 __all__ = ["changes"]
-
-LINES = 2**20
-"""The bytes of a file that are written at once, up to the end of a line."""
 
 
 class Shape(StrEnum):
     """The values of ``--format``."""
 
     JSON = "json"
+    JSONL = "jsonl"
     CSV = "csv"
     PARQUET = "parquet"
 
@@ -46,15 +44,7 @@ else:
 
 
 def changes(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER",
-            parser=folder_to_write,
-            show_default=False,
-            help="The mirror's folder.",
-        ),
-    ],
+    folder: Folder,
     since: Annotated[
         str | None,
         typer.Option(
@@ -101,8 +91,7 @@ def changes(
     from backread.mirror.changes import AGAIN
 
     kind = format_of(None if shape is None else Format(shape), output)
-    if kind is Format.PARQUET and output is None and sys.stdout.isatty():
-        raise UnusableArgumentError("--format parquet is not text: name a file with --output FILE")
+    refuse_binary_on_terminal(kind, output)
     kept = None if cursor_file is None else _kept_cursor(cursor_file)
     if kept and since is not None:
         raise UnusableArgumentError(
@@ -113,12 +102,13 @@ def changes(
     start = int(since) if since is not None and since.isascii() and since.isdigit() else since
     name: Resource | None = "users" if table == "users" else "messages" if table else None
     try:
-        found = Mirror(folder).changes(start, table=name)
+        with waiting("opening the mirror"):
+            found = Mirror(folder).changes(start, table=name)
     except MirrorError as error:
         remedy = f"remove {cursor_file}" if kept else "leave --since out"
         raise MirrorError(str(error).replace(AGAIN, f"{remedy} to get every row")) from None
     try:
-        rows = _write(found, Shape(kind), output, raw_csv)
+        rows = _write(found, kind, output, raw_csv)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; the cursor is as before") from None
     if cursor_file is None:
@@ -131,37 +121,25 @@ def changes(
         raise cannot_be_written("--cursor-file", cursor_file, error) from None
 
 
-def _write(found: Changes, shape: Shape, output: Path | None, raw_csv: bool) -> int:
+def _write(found: Changes, shape: Format, output: Path | None, raw_csv: bool) -> int:
     """Writes the rows and returns their number."""
-    from backread.mirror.engine import load_duckdb
     from backread.mirror.export.changed_rows import write_changes
 
-    # DuckDB writes to a path, so even stdout gets a copy.
-    path = scratch_folder() / f"{secrets.token_hex(8)}.{shape}"
-    try:
-        rows, guards = write_changes(found, shape.value, path, raw_csv=raw_csv)
-        with destination(output) as stream, path.open("rb") as file:
-            _copy(file, stream, shape)
-    except load_duckdb().Error as error:
-        raise UnusableArgumentError(
-            f"the changes could not be written to {path.parent}: {error}; free some space there, "
-            "or set TMPDIR to another folder"
-        ) from None
-    finally:
-        path.unlink(missing_ok=True)
+    done = (0, 0)
+
+    def write(path: Path) -> None:
+        nonlocal done
+        kind: ChangesFormat = "csv" if shape is Format.CSV else "parquet"
+        if shape is Format.JSON:
+            kind = "json"
+        with waiting("reading the changes"):
+            done = write_changes(found, kind, path, raw_csv=raw_csv)
+
+    write_by_path(write, shape, output, "the changes")
+    rows, guards = done
     if guards:
         say(guards_in_words(guards))
     return rows
-
-
-def _copy(file: IO[bytes], stream: IO[bytes], shape: Shape) -> None:
-    on_terminal = stream is sys.stdout.buffer and sys.stdout.isatty()
-    if shape is Shape.PARQUET or (shape is Shape.CSV and not on_terminal):
-        shutil.copyfileobj(file, stream)
-        return
-    clean = escaped if shape is Shape.JSON else plain_lines
-    while lines := file.readlines(LINES):
-        stream.write(clean(b"".join(lines).decode()).encode())
 
 
 def _kept_cursor(file: Path) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
@@ -12,7 +12,12 @@ import typer
 from backread._client.option_kinds import FILE, SWITCH
 from backread._client.options import ARGUMENTS, Option
 from backread._client.secret import read_secret_file
+from backread.cli.exits import UnusableArgumentError
+from backread.cli.help import CONNECTION
 from backread.cli.paths import to_read
+from backread.cli.services import REQUIRED, complete_service, find_service
+from backread.cli.settings import refuse_missing
+from backread.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from backread._client.client import Client
@@ -23,22 +28,47 @@ P = ParamSpec("P")
 
 
 class Connection:
-    """The arguments of a client, from the command line and the environment."""
+    """The arguments of a client, from the command line and the environment.
 
-    def __init__(self, *, secret_file: Path | None = None, **given: Any) -> None:
-        self._secret_file = secret_file
+    With ``service``, they are from the command line and the config file.
+
+    Attributes:
+        service: The name of a service of the config file.
+        secret_file: The file with the secret, if one was named.
+        sources: The option or variable that each argument came from.
+    """
+
+    def __init__(
+        self,
+        *,
+        service: str | None = None,
+        secret_file: Path | None = None,
+        sources: Mapping[str, str] | None = None,
+        **given: Any,
+    ) -> None:
+        self.service = service
+        self.secret_file = secret_file
+        self.sources = sources or {}
         self._given = given
 
     def client(self) -> Client:
         """A `Client` with these arguments, and the defaults for all others.
 
         Raises:
-            ConfigurationError: If an argument is missing or invalid.
+            ConfigurationError: If an argument is invalid.
+            UnusableArgumentError: If settings are missing, or the named service cannot be used.
         """
         from backread._client.client import Client
 
-        file = self._secret_file
+        if self.service is not None:
+            named = find_service(self.service)
+            try:
+                return Client(api_secret=named.secret(), **{**named.options, **self._given})
+            except ConfigurationError as error:
+                raise UnusableArgumentError(f"{named}: {error}") from None
+        file = self.secret_file
         secret = None if file is None else read_secret_file(file, "--secret-file")
+        refuse_missing({"api_secret": secret, **self._given})
         return Client(api_secret=secret, **self._given)
 
 
@@ -49,7 +79,10 @@ def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Call
         for name, option in ARGUMENTS.items()
         if option.on_command_line
     ]
+    client_options.insert(0, _service())
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [
+        context,
         *(
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for each in list(inspect.signature(command, eval_str=True).parameters.values())[1:]
@@ -57,21 +90,67 @@ def with_connection(command: Callable[Concatenate[Connection, P], None]) -> Call
         *client_options,
     ]
 
-    def wrapped(**values: Any) -> None:
+    def wrapped(context: typer.Context, **values: Any) -> None:
         given = {option.name: values.pop(option.name) for option in client_options}
-        secret_file = given.pop("secret_file")
+        service = given.pop("service")
+        if service is not None:
+            given = _for_service(context, given)
+        secret_file = given.get("secret_file")
         options = {
             name: value if ARGUMENTS[name].kind is SWITCH else value[0]
             for name, value in given.items()
-            if value
+            if value and name != "secret_file"
         }
-        command(Connection(secret_file=secret_file, **options), **values)  # type: ignore[call-arg]
+        connection = Connection(
+            service=service,
+            secret_file=secret_file,
+            sources={name: _source(context, name) for name, value in given.items() if value},
+            **options,
+        )
+        command(connection, **values)  # type: ignore[call-arg]
 
     wrapped.__name__ = command.__name__
     wrapped.__doc__ = command.__doc__
     wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return wrapped
+
+
+def _for_service(context: typer.Context, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of the command line; those of the environment belong to another service."""
+    named = {
+        name: value for name, value in given.items() if _source(context, name) == _option(name)
+    }
+    if refused := [_option(name) for name in REQUIRED if name in named]:
+        raise UnusableArgumentError(
+            f"--service brings its own address and secret: leave out {', '.join(refused)}"
+        )
+    return named
+
+
+def _source(context: typer.Context, name: str) -> str:
+    """The option or the variable that a value came from."""
+    source = context.get_parameter_source(name)
+    if source is not None and source.name == "COMMANDLINE":
+        return _option(name)
+    return f"BACKREAD_{name.upper()}"
+
+
+def _service() -> inspect.Parameter:
+    information = typer.Option(
+        "--service",
+        metavar="NAME",
+        autocompletion=complete_service,
+        show_default=False,
+        rich_help_panel=CONNECTION,
+        help="A service of the config file; the environment's BACKREAD_ settings are not used.",
+    )
+    return inspect.Parameter(
+        "service",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, information],
+    )
 
 
 def _parameter(name: str, option: Option) -> inspect.Parameter:
@@ -97,9 +176,10 @@ def _secret_file() -> inspect.Parameter:
 
 def _keyword(name: str, annotation: Any, **settings: Any) -> inspect.Parameter:
     information = typer.Option(
-        "--" + name.replace("_", "-"),
+        _option(name),
         envvar=f"BACKREAD_{name.upper()}",
         show_default=False,
+        rich_help_panel=CONNECTION,
         **settings,
     )
     return inspect.Parameter(
@@ -108,6 +188,10 @@ def _keyword(name: str, annotation: Any, **settings: Any) -> inspect.Parameter:
         default=False if annotation is bool else None,
         annotation=Annotated[annotation, information],
     )
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _parser(option: Option) -> Callable[[str], tuple[Any]]:

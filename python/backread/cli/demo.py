@@ -1,10 +1,12 @@
-"""``demo``: syncs a mirror of the mock twice and queries it."""
+"""``demo``: syncs a mirror of a made-up service twice and queries it."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,9 +15,10 @@ from backread._files.access import make_folder
 from backread._files.unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write
-from backread.cli.sync import DEMO_MARKER, progress, summary
+from backread.cli.sync import DEMO_MARKER, progress
 from backread.cli.table_output import print_table
 from backread.cli.text import plain_lines
+from backread.cli.until import Until
 from backread.mirror.database import OWN_NAMES
 
 if TYPE_CHECKING:
@@ -33,17 +36,16 @@ QUERIES = (
         "Who has written the most?",
         """
         SELECT user_id, name, user_messages, operator_messages, last_message_at::DATE AS last_day
-        FROM conversations ORDER BY user_messages DESC, user_id LIMIT 5
+        FROM conversations ORDER BY user_messages DESC, user_id LIMIT 3
         """,
     ),
     (
-        "How long do visitors wait for a first answer, by hour of the day (UTC)?",
+        "How long do users wait for a first answer?",
         """
-        SELECT hour(first_message_at) AS hour, count(*) AS conversations,
+        SELECT count(*) AS conversations,
             round(median(first_response_seconds) / 60, 1) AS median_minutes,
             round(quantile_cont(first_response_seconds, 0.9) / 60, 1) AS slowest_tenth_minutes
         FROM conversations WHERE first_response_seconds IS NOT NULL
-        GROUP BY hour ORDER BY conversations DESC, hour LIMIT 5
         """,
     ),
     (
@@ -63,32 +65,54 @@ def demo(
         Path,
         typer.Argument(metavar="FOLDER", parser=folder_to_write, help="The mirror's folder."),
     ] = Path("chats"),
+    until: Until = None,
+    opened: Annotated[
+        bool, typer.Option("--open", help="Then open the mirror in a browser: backread browse.")
+    ] = False,
 ) -> None:
-    """Mirrors the mock, changes it, and runs queries."""
+    """Mirrors a made-up service, changes it, mirrors the changes, and runs queries.
+
+    Nothing leaves this machine. The times of the rows end now, unless --until says otherwise.
+    """
     from backread.mirror import Mirror
     from backread.testing import MockServer, World
 
     _prepare(folder)
-    world = World(seed=SEED, users=USERS, messages_per_user=(0, LONGEST))
+    world = World(
+        seed=SEED,
+        users=USERS,
+        messages_per_user=(0, LONGEST),
+        until=datetime.now(UTC) if until is None else until,
+    )
     mirror = Mirror(folder)
     with MockServer(world) as server:
+        first = _sync(mirror, server)
         _print(
-            f"The mock serves {world.total_users:,} users and {world.total_messages:,} messages "
-            f"at {server.url}"
+            f"First sync into {folder}: {first.users:,} users, {first.messages:,} messages "
+            f"{_cost(first)}"
         )
-        _print(f"\nFirst sync into {folder}")
-        _print_run(_sync(mirror, server), server)
-        _print(f"\nThe data changes: {_change(world)}")
-        _print("\nSecond sync")
-        _print_run(_sync(mirror, server), server)
+        _change(world)
+        second = _sync(mirror, server)
+        added = second.users_added + second.messages_added
+        updated = second.users_updated + second.messages_updated
+        _print(f"Second sync, after changes: {added} rows added, {updated} updated {_cost(second)}")
+        if _is_proved(first) and _is_proved(second):
+            _print("Both are proved to be complete.")
     for question, query in QUERIES:
         _print(f"\n{question}")
         relation = mirror.sql(query)
         print_table(relation.columns, relation.fetchall(), sys.stdout)
+    named = quote(str(folder))
     _print(
-        f"\nThe mirror is in {folder}; query it with Mirror({str(folder)!r}).sql(...), "
-        f"list its runs with: backread runs {folder}"
+        f"\nThe mirror is in {folder}. Try next:\n"
+        f"  backread browse {named}\n"
+        f"  backread search {named} refund\n"
+        f"  backread report {named} -o report.html"
     )
+    if opened:
+        from backread.cli.browse import browse
+
+        browse(folder)
 
 
 def _prepare(folder: Path) -> None:
@@ -118,25 +142,22 @@ def _sync(mirror: Mirror, server: MockServer) -> SyncReport:
         return mirror.sync(client, on_progress=on_progress)
 
 
-def _print_run(done: SyncReport, server: MockServer) -> None:
-    rows = done.users + done.messages
-    _print(f"  {summary(done)}")
-    _print(
-        f"  {rows:,} rows in {done.seconds:.2f} s, {rows / max(done.seconds, 1e-9):,.0f} a second; "
-        f"the mock has answered {sum(server.counts().values()):,} requests so far"
-    )
+def _cost(done: SyncReport) -> str:
+    return f"({done.requests:,} requests, {done.seconds:.1f} s)"
 
 
-def _change(world: World) -> str:
-    before = world.total_messages
-    users = world.add_users(5)
-    old = world.user_ids()[:20]
-    for user_id in old:
+def _is_proved(done: SyncReport) -> bool:
+    return done.certificate != "uncertified" and "uncertified" not in done.lists_by_certificate
+
+
+def _change(world: World) -> None:
+    # The newest, so that what is added is as recent as the rest.
+    known = world.user_ids()[-20:]
+    world.add_users(5)
+    for user_id in known:
         world.add_messages(user_id, 4)
-    for user_id in old[:3]:
-        world.edit_user(user_id, name=f"Renamed {user_id}")
-    added = world.total_messages - before
-    return f"{len(users)} users and {added} messages are added, 3 users are renamed"
+    for user_id in known[:3]:
+        world.edit_user(user_id, name=f"{world.user(user_id).get('name')} (VIP)")
 
 
 def _print(line: str) -> None:

@@ -9,7 +9,7 @@
 5      the network or the service failed, even after the retries, or the deadline passed
 6      a response cannot be decoded, a strict walk proved nothing, or the messages of some users
        could not be read
-7      the folder of a mirror or a landing cannot be used
+7      the folder of a mirror or a landing cannot be used, or a mirror has no such user or message
 8      a probe found differences from a stored profile
 130    Ctrl-C
 141    the reader closed the pipe (``| head``)
@@ -26,6 +26,7 @@ from collections.abc import Sequence
 
 from backread._client.options import ARGUMENTS
 from backread.cli.stderr import say, say_lines
+from backread.cli.usage import usage_text
 from backread.errors import (
     AuthenticationError,
     BackreadError,
@@ -149,14 +150,13 @@ def say_failure(error: BaseException) -> None:
 def _text(error: BaseException, code: int) -> str:
     if isinstance(error, KeyboardInterrupt):
         return str(error) or "stopped by Ctrl-C"
-    describe = getattr(error, "format_message", None)
-    if describe is not None:
-        return f"{str(describe()).rstrip('.')}; see --help"
+    if (usage := usage_text(error)) is not None:
+        return usage
     if isinstance(error, PermissionDeniedError):
         return f"{error}; check BACKREAD_API_SECRET or --secret-file"
     # The path in the text of the other two may contain an argument's name.
     if isinstance(error, BackreadError) and not isinstance(error, MirrorError | LandingError):
-        return f"{error}{_options_for(str(error))}"
+        return _with_options(str(error))
     if isinstance(error, OSError) and not isinstance(error, BackreadError) and is_full(error):
         # Errors about files have a filename by now, so an error without one is about stdout.
         return (
@@ -183,6 +183,18 @@ def _text(error: BaseException, code: int) -> str:
     )
 
 
-def _options_for(text: str) -> str:
-    named = [option for name, option in OPTIONS.items() if re.search(rf"\b{name}\b", text)]
-    return f"; on the command line: {', '.join(named)}" if named else ""
+def _with_options(text: str) -> str:
+    """The error of a client with the options of the command instead of Python's arguments."""
+    named = set()
+    for name, option in OPTIONS.items():
+        # A single word may be meant as such: "the proxy".
+        pattern = rf"\b{name}\b" if "_" in name else rf"\b{name}(?= (\(|or )BACKREAD_)"
+        text, count = re.subn(rf"(?<!-){pattern}(=\w+)?", option, text)
+        if count:
+            named.add(name)
+    more = [
+        option
+        for name, option in OPTIONS.items()
+        if name not in named and re.search(rf"(?<!-)\b{name}\b", text)
+    ]
+    return f"{text}; on the command line: {', '.join(more)}" if more else text

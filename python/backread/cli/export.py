@@ -16,10 +16,11 @@ from backread._display.words import amount, size
 from backread._files.spreadsheet import guards_in_words
 from backread._progress.bar import shown_export
 from backread._progress.text import export_parts
+from backread.cli.arguments import Folder
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write
-from backread.cli.stderr import say
-from backread.cli.table_output import print_table
+from backread.cli.stderr import say, wrapped
+from backread.cli.usage import in_options
 from backread.mirror.export.report import ExportFormat
 from backread.mirror.export.target import TargetError
 from backread.mirror.table import TableName
@@ -27,28 +28,23 @@ from backread.mirror.table import TableName
 if TYPE_CHECKING:
     from backread.mirror import ExportProgress, ExportReport
 
-__all__ = ["export", "tables"]
+__all__ = ["export"]
 
 SECONDS_BETWEEN_LINES = 5.0
 
-FolderArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FOLDER", parser=folder_to_write, show_default=False, help="The mirror's folder."
-    ),
-]
-
+SAME = {"json": "jsonl"}
+"""Another name of a format, which the commands that write rows have as well."""
 
 if TYPE_CHECKING:
     Format = ExportFormat
     Table = TableName
 else:
-    Format = StrEnum("Format", {each.upper(): each for each in get_args(ExportFormat)})
+    Format = StrEnum("Format", {each.upper(): each for each in (*get_args(ExportFormat), *SAME)})
     Table = StrEnum("Table", {each.upper(): each for each in get_args(TableName)})
 
 
 def export(
-    folder: FolderArgument,
+    folder: Folder,
     out: Annotated[
         Path,
         typer.Argument(
@@ -122,7 +118,7 @@ def export(
     if conversations and table:
         raise UnusableArgumentError("give either --conversations or --table")
     arguments: dict[str, Any] = {
-        "format": None if shape is None else str(shape),
+        "format": None if shape is None else SAME.get(str(shape), str(shape)),
         "tables": ["conversations"] if conversations else table and [str(each) for each in table],
         "since": since,
         "until": until,
@@ -135,25 +131,15 @@ def export(
     try:
         with _progress() as tell:
             done = Mirror(folder).export(out, **arguments, on_progress=tell)
-    except TargetError as error:
-        raise UnusableArgumentError(str(error)) from None
+    except (TargetError, ValueError) as error:
+        raise UnusableArgumentError(in_options(str(error))) from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; nothing was written") from None
     _say_what_changed(done)
     rows = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
     files = amount(len(done.files), "file")
-    sys.stdout.write(f"{rows}: {size(done.bytes)} of {done.format} in {files}, {out}\n")
-
-
-def tables(folder: FolderArgument) -> None:
-    """Lists the tables of the mirror in FOLDER, with their rows, bytes and columns."""
-    from backread.mirror import Mirror
-
-    rows = [
-        [table.num_rows, table.num_bytes, name, ", ".join(table.columns)]
-        for name, table in Mirror(folder).tables.items()
-    ]
-    print_table(("rows", "bytes", "table", "columns"), rows, sys.stdout)
+    summary = f"{rows}: {size(done.bytes)} of {done.format} in {files}, {out}"
+    sys.stdout.writelines(f"{line}\n" for line in wrapped(summary, sys.stdout))
 
 
 def _say_what_changed(done: ExportReport) -> None:

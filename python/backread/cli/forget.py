@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backread.cli.sync import Folder
+from backread.cli.arguments import Folder
+from backread.cli.stderr import wrapped
+from backread.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from backread.mirror import ForgetReport
@@ -38,18 +40,19 @@ def forget(
 
     The mirror keeps their ids, so that no later sync brings them back. Queries that are running may
     fail, because the files they read are removed. It needs free space for a second copy of the
-    database. What it cannot reach, such as copies and backups, is in docs/mirror.md.
+    database. What it cannot reach, such as copies and backups, is in docs/how-to/forget.md.
     """
     from backread.mirror import Mirror
 
     mirror = Mirror(folder)
     try:
-        done = mirror.forget(*user_ids, landings=landing or (), missing_ok=anyway)
+        with waiting("forgetting"):
+            done = mirror.forget(*user_ids, landings=landing or (), missing_ok=anyway)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             "stopped; run the same command again to complete it, or to begin it"
         ) from None
-    sys.stdout.write(summary(done) + "\n")
+    sys.stdout.writelines(f"{line}\n" for line in wrapped(summary(done), sys.stdout))
 
 
 def summary(done: ForgetReport) -> str:

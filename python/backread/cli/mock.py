@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from shlex import quote
-from threading import Event
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,9 +14,14 @@ from backread._client.secret import read_secret_file
 from backread._files.unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import cannot_be_written, to_read, to_write
+from backread.cli.shells import Shell, assignments, other_shell
+from backread.cli.signals import ended_by_signal
 from backread.cli.stderr import say
+from backread.cli.until import Until
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from backread.testing import World
 
 __all__ = ["mock"]
@@ -44,6 +45,7 @@ def mock(
         int | None,
         typer.Option("--seed", min=0, help="Seed of the generated rows.", show_default="0"),
     ] = None,
+    until: Until = None,
     world: Annotated[
         Path | None,
         typer.Option(
@@ -105,6 +107,14 @@ def mock(
             help="A file to write the port to once the server accepts requests.",
         ),
     ] = None,
+    shell: Annotated[
+        Shell | None,
+        typer.Option(
+            "--shell",
+            help="The shell that the lines are for.",
+            show_default="sh; on Windows powershell",
+        ),
+    ] = None,
 ) -> None:
     """Serves a fake of the service until Ctrl-C.
 
@@ -118,57 +128,48 @@ def mock(
     from backread.testing import MockServer
 
     if record is None:
-        made = _world(world, users=users, messages=messages, seed=seed)
+        made = _world(world, users=users, messages=messages, seed=seed, until=until)
     else:
-        made, learned = _recorded(
-            record, {"--world": world, "--users": users, "--messages": messages, "--seed": seed}
-        )
+        beside = {
+            "--world": world,
+            "--users": users,
+            "--messages": messages,
+            "--seed": seed,
+            "--until": until,
+        }
+        made, learned = _recorded(record, beside)
         dialect = learned if dialect is None else dialect
     secret = None if secret_file is None else read_secret_file(secret_file, "--secret-file")
-    stopped = Event()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopped.set()
-
-    # Ctrl-C is how this command is meant to end, so it is no failure.
-    held = {each: signal.signal(each, stop) for each in _endings()}
-    try:
-        with (
-            MockServer(
-                made, port=port, secret=secret, dialect=dialect, faults=fault or (), rate=rate
-            ) as server,
-            _written_at_last(port_file, f"{server.port}\n") as write_port,
-        ):
-            sys.stdout.write(
-                f"export BACKREAD_BASE_URL={quote(server.url)}\n"
-                # A secret from a file may contain shell syntax.
-                f"export BACKREAD_API_SECRET={quote(server.secret)}\n"
-                f"export BACKREAD_VENDOR={quote(server.vendor)}\n"
-            )
-            sys.stdout.flush()
-            say(f"the inspector is at {server.inspector_url}")
-            # Last, so that a program that waits for the file can read the lines above.
-            write_port()
-            # Waiting in slices, because a signal does not end a wait on Windows.
-            while not stopped.wait(0.5):
-                pass
-    finally:
-        for each, handler in held.items():
-            signal.signal(each, handler)
-
-
-def _endings() -> list[signal.Signals]:
-    """The signals that end the command."""
-    endings = [signal.SIGINT, signal.SIGTERM]
-    # Sent when the terminal closes; Windows lacks it, and nohup ignores it.
-    hang_up = getattr(signal, "SIGHUP", None)
-    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:
-        endings.append(hang_up)
-    return endings
+    with (
+        ended_by_signal() as wait_for_end,
+        MockServer(
+            made, port=port, secret=secret, dialect=dialect, faults=fault or (), rate=rate
+        ) as server,
+        _written_at_last(port_file, f"{server.port}\n") as write_port,
+    ):
+        variables = {
+            "BACKREAD_BASE_URL": server.url,
+            "BACKREAD_API_SECRET": server.secret,
+            "BACKREAD_VENDOR": server.vendor,
+        }
+        sys.stdout.write(assignments(shell, variables))
+        sys.stdout.flush()
+        hint = other_shell()
+        if shell is None and hint is not None and sys.stdout.isatty():
+            say(hint, named=False)
+        say(f"the inspector is at {server.inspector_url}")
+        # Last, so that a program that waits for the file can read the lines above.
+        write_port()
+        wait_for_end()
 
 
 def _world(
-    file: Path | None, *, users: int | None, messages: str | None, seed: int | None
+    file: Path | None,
+    *,
+    users: int | None,
+    messages: str | None,
+    seed: int | None,
+    until: datetime | None,
 ) -> World:
     """The world of a file, or a generated one."""
     from backread.testing import World
@@ -178,8 +179,9 @@ def _world(
             seed=0 if seed is None else seed,
             users=100 if users is None else users,
             messages_per_user=parse_range("0:40" if messages is None else messages),
+            until=until,
         )
-    made = {"--users": users, "--messages": messages, "--seed": seed}
+    made = {"--users": users, "--messages": messages, "--seed": seed, "--until": until}
     _refuse_beside(f"--world {file}", made)
     try:
         return World.from_jsonl(file)

@@ -20,7 +20,14 @@ from backread._files.unfinished import Unfinished, scratch_folder
 from backread._progress.bar import progress
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
 from backread.cli.paths import cannot_be_written
-from backread.cli.rows import as_json, with_user
+from backread.cli.rows import (
+    FIRST_SHOWN,
+    TIMES,
+    as_json,
+    readable_heading,
+    readable_time,
+    with_user,
+)
 from backread.cli.spool import Spool
 from backread.cli.stderr import say
 from backread.cli.table_output import cell_text, print_table
@@ -57,6 +64,7 @@ class Format(StrEnum):
     """The values of ``--format``."""
 
     JSON = "json"
+    JSONL = "jsonl"
     TABLE = "table"
     CSV = "csv"
     PARQUET = "parquet"
@@ -81,8 +89,10 @@ FOREIGN = {
 def format_of(given: Format | None, output: Path | None) -> Format:
     """The requested format, else the one of the file's suffix, else JSON lines.
 
-    Raises `UnusableArgumentError` if the two differ.
+    ``jsonl`` is another name of ``json``. Raises `UnusableArgumentError` if the two differ.
     """
+    if given is Format.JSONL:
+        given = Format.JSON
     suffix = "" if output is None else output.suffix.lower()
     meant = SUFFIXES.get(suffix)
     if given is None and suffix in FOREIGN:
@@ -223,15 +233,21 @@ def _write_table(
     with closing(Spool(len(columns))) as rows:
         for _, page in listing._pages_of():
             for item in page.items:
-                rows.append(row(item))
+                rows.append(
+                    [
+                        readable_time(value) if name in TIMES and isinstance(value, str) else value
+                        for name, value in zip(columns, row(item), strict=True)
+                    ]
+                )
         # Columns without any value are left out.
-        shown = [columns[at] for at in rows.used]
+        shown = [readable_heading(columns[at]) for at in rows.used]
+        order = [readable_heading(name) for name in FIRST_SHOWN]
         if stream is sys.stdout.buffer and sys.stdout.isatty():
-            print_table(shown, rows, sys.stdout)
+            print_table(shown, rows, sys.stdout, order=order)
             return
         text = io.TextIOWrapper(stream, "utf-8", "replace", newline="\n")
         try:
-            print_table(shown, rows, text)
+            print_table(shown, rows, text, order=order)
         finally:
             # Otherwise closing the wrapper would close the stream.
             text.detach()

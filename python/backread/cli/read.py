@@ -13,7 +13,7 @@ from backread.cli.output import Csv, Format, format_of, write_item, write_listin
 from backread.cli.paths import to_write
 from backread.cli.rows import MESSAGE_COLUMNS, USER_COLUMNS, message_row, user_row
 
-__all__ = ["message", "messages", "user", "users"]
+__all__ = ["csv_options", "message", "messages", "user", "users"]
 
 FormatOption = Annotated[
     Format | None,
@@ -62,7 +62,7 @@ def users(
 ) -> None:
     """Lists the users."""
     chosen = format_of(shape, output)
-    options = _csv_options(chosen, raw_csv, excel)
+    options = csv_options(chosen, raw_csv, excel)
     with connection.client() as client:
         listing = client.users.list(as_dict=chosen is Format.JSON, max_items=limit)
         write_listing(listing, chosen, output, USER_COLUMNS, user_row, options)
@@ -96,7 +96,7 @@ def messages(
     if every == (user_id is not None):
         raise UnusableArgumentError("give either a user id or --all")
     chosen = format_of(shape, output)
-    options = _csv_options(chosen, raw_csv, excel)
+    options = csv_options(chosen, raw_csv, excel)
     as_dict = chosen is Format.JSON
     with connection.client() as client:
         if user_id is None:
@@ -115,7 +115,8 @@ def message(connection: Connection, user_id: UserId, message_id: MessageId) -> N
         write_item(client.messages.get(user_id, message_id, as_dict=True))
 
 
-def _csv_options(shape: Format, raw: bool, excel: bool) -> Csv:
+def csv_options(shape: Format, raw: bool, excel: bool) -> Csv:
+    """How CSV is written; `UnusableArgumentError` for an option of CSV with another format."""
     if (raw or excel) and shape is not Format.CSV:
         option = "--raw-csv" if raw else "--excel"
         raise UnusableArgumentError(f"{option} needs CSV; add --format csv or --output FILE.csv")

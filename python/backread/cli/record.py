@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backread.cli.completion import folders
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.paths import folder_to_write, to_read
@@ -31,7 +32,14 @@ SHOWN_NAMES = 40
 def record(
     connection: Connection,
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", parser=folder_to_write, show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            parser=folder_to_write,
+            autocompletion=folders,
+            show_default=False,
+            help="A new folder for the record.",
+        ),
     ],
     users: Annotated[
         int | None,
@@ -111,7 +119,15 @@ def record(
 
 
 def learn(
-    profile: Annotated[Path, typer.Argument(metavar="PROFILE", parser=to_read, show_default=False)],
+    profile: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROFILE",
+            parser=to_read,
+            show_default=False,
+            help="A profile's file, or a record's folder.",
+        ),
+    ],
 ) -> None:
     """Prints the mock's dialect nearest to a profile.
 

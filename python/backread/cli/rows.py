@@ -14,10 +14,27 @@ from backread._client.columns import MESSAGES, USERS, cell_of
 from backread.cli.text import escaped
 from backread.models import Message, User, UserAttribute
 
-__all__ = ["MESSAGE_COLUMNS", "USER_COLUMNS", "as_json", "message_row", "user_row", "with_user"]
+__all__ = [
+    "FIRST_SHOWN",
+    "MESSAGE_COLUMNS",
+    "TIMES",
+    "USER_COLUMNS",
+    "as_json",
+    "message_row",
+    "readable_heading",
+    "readable_time",
+    "user_row",
+    "with_user",
+]
 
 USER_COLUMNS = tuple(column.name for column in USERS)
 MESSAGE_COLUMNS = tuple(column.name for column in MESSAGES)
+
+TIMES = frozenset(column.name for column in (*USERS, *MESSAGES) if column.kind is datetime)
+"""The columns with times."""
+
+FIRST_SHOWN = ("created_at", "sender_type", "user_id", "id", "sender_name", "sender_forename")
+"""The columns of messages that are shown first next to the body, if not all of them fit."""
 
 
 def user_row(user: User) -> list[object]:
@@ -50,6 +67,19 @@ def _value(value: object) -> object:
     if isinstance(value, tuple):
         return [_attribute(each) for each in value]
     return value
+
+
+def readable_heading(column: str) -> str:
+    """What a table calls a column."""
+    if column in TIMES:
+        return f"{column} (UTC)"
+    # Its values are shorter than its name, and the body needs the room.
+    return "sender" if column == "sender_type" else column
+
+
+def readable_time(text: str) -> str:
+    """``2026-03-01 14:05`` for a time of `user_row` or `message_row`, which is in UTC."""
+    return f"{text[:10]} {text[11:16]}"
 
 
 def _attribute(attribute: UserAttribute) -> dict[str, object]:

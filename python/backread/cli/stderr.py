@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import TextIO
 
 from backread._client.secret import redact_secret
 from backread.cli.text import plain
 
-__all__ = ["say", "say_lines"]
+__all__ = ["say", "say_lines", "wrapped"]
+
+NARROWEST = 20
+"""The fewest terminal cells that a line is wrapped to."""
 
 
 def say(line: str, *, named: bool = True) -> None:
@@ -15,8 +21,21 @@ def say(line: str, *, named: bool = True) -> None:
 
     Parts of it may be untrusted: from the service, a lock, a profile, the name of a folder.
     """
-    words = " ".join(line.split())
-    _write(f"backread: {words}" if named else words)
+    words = plain(redact_secret(" ".join(line.split())))
+    for each in wrapped(f"backread: {words}" if named else words, sys.stderr):
+        _write(each)
+
+
+def wrapped(text: str, stream: TextIO) -> list[str]:
+    """The lines of a text on one line: one, or on a terminal as many as its width makes of it."""
+    if not stream.isatty():
+        return [text]
+    # Nothing is broken within a word, so that paths and addresses can be copied.
+    width = max(get_terminal_size().columns, NARROWEST)
+    found = wrap(
+        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return found or [""]
 
 
 def say_lines(text: str) -> None:

@@ -16,19 +16,21 @@ import typer
 from backread._display.words import amount
 from backread._progress.bar import shown_sync
 from backread._progress.text import describe
+from backread.cli.arguments import Folder
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
-from backread.cli.paths import folder_to_write, to_read
+from backread.cli.paths import to_read
 from backread.cli.record import read_profile
-from backread.cli.stderr import say
+from backread.cli.stderr import say, wrapped
 from backread.cli.table_output import print_records
+from backread.cli.waiting import waiting
 from backread.errors import MirrorError
 
 if TYPE_CHECKING:
     from backread.mirror import SyncProgress, SyncReport, UnfinishedRun
     from backread.mirror.report import Mode
 
-__all__ = ["DEMO_MARKER", "progress", "report", "runs", "summary", "sync"]
+__all__ = ["DEMO_MARKER", "progress", "runs", "summary", "sync"]
 
 SECONDS_BETWEEN_LINES = 5.0
 MOST_IDS = 10
@@ -36,18 +38,9 @@ MOST_IDS = 10
 DEMO_MARKER = ".backread-demo"
 """Marks a folder made by ``backread demo``, which no other command may fill or remove."""
 
-Folder = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FOLDER",
-        parser=folder_to_write,
-        show_default=False,
-        help="The mirror's folder.",
-    ),
-]
-
 RUNS = """
-SELECT run_id AS run, mode, state, lists_left, strftime(ended_at, '%Y-%m-%d %H:%M:%S') AS ended,
+SELECT run_id AS run, mode, state, lists_left,
+    strftime(ended_at, '%Y-%m-%d %H:%M') AS "ended (UTC)",
     round(seconds, 1) AS seconds, round(outage_seconds, 1) AS outage, requests, users, messages,
     users_added + messages_added AS added, users_updated + messages_updated AS updated,
     deleted, rejects, certificate AS users_proved,
@@ -74,7 +67,10 @@ def sync(
     max_staleness_days: Annotated[
         float,
         typer.Option(
-            min=0, metavar="NUMBER", help="Read each list in full at least once in this many days."
+            min=0,
+            max=36_500,
+            metavar="NUMBER",
+            help="Read each list in full at least once in this many days.",
         ),
     ] = 30,
     retention_days: Annotated[
@@ -152,7 +148,7 @@ def sync(
     """Syncs the service into the mirror in FOLDER.
 
     An interrupted run is resumed. With a budget the run ends as partial, which is no error, and the
-    next sync continues it.
+    next sync continues it, unless it was one of given users (--user).
     """
     from backread.mirror import Mirror
 
@@ -197,7 +193,10 @@ def sync(
             raise KeyboardInterrupt(
                 "stopped; committed rows are kept, and the next sync resumes from there"
             ) from None
-    sys.stdout.write((json.dumps(done.to_dict()) if as_json else summary(done)) + "\n")
+    if as_json:
+        sys.stdout.write(json.dumps(done.to_dict()) + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in wrapped(summary(done), sys.stdout))
     if done.unread_users:
         raise UnreadListsError(
             done.unread_users,
@@ -213,27 +212,24 @@ Limit = Annotated[
 def runs(folder: Folder, limit: Limit = 10) -> None:
     """Shows the last runs of the mirror in FOLDER, and how far an unfinished one has come.
 
-    Times are UTC. A run is partial if its budget was used up; the next sync continues it.
+    Times are UTC. A run is partial if its budget was used up; the next sync continues it, unless
+    it was one of given users (`sync --user`), which no later sync continues.
     """
     from backread.mirror import Mirror
 
     mirror = Mirror(folder)
     unfinished = mirror.unfinished_run
     if unfinished is not None:
-        sys.stdout.write(unfinished_line(unfinished) + "\n")
+        line = unfinished_line(unfinished)
+        sys.stdout.writelines(f"{each}\n" for each in wrapped(line, sys.stdout))
     try:
-        relation = mirror.sql(RUNS, [limit])
+        with waiting("reading the runs"):
+            relation = mirror.sql(RUNS, [limit])
     except MirrorError:
         if unfinished is None:
             raise
         return
     print_records(relation.columns, relation.fetchall(), sys.stdout)
-
-
-def report(folder: Folder, limit: Limit = 10) -> None:
-    """Shows the same as `backread runs`; a later release will show figures of conversations."""
-    runs(folder, limit)
-    say("the runs of a mirror are shown by `backread runs` now", named=False)
 
 
 def unfinished_line(run: UnfinishedRun) -> str:
@@ -258,8 +254,8 @@ def summary(done: SyncReport) -> str:
         f"{done.deleted:,} gone" if done.mode == "full" else "",
         f"{done.rejects:,} rejects" if done.rejects else "",
         f"{amount(done.requests, 'request')} in {done.seconds:.1f} s",
-        f"users {done.certificate}{f' ({reason})' if reason else ''}",
-        f"message lists: {proved}" if proved else "",
+        f"proof: users {done.certificate}{f' ({reason})' if reason else ''}"
+        + (f", message lists {proved}" if proved else ""),
         f"{ends:,} of them read at their end alone" if ends else "",
         _left(done) if done.partial else "",
         f"not known to the service: {_numbered(done.unknown_users)}" if done.unknown_users else "",

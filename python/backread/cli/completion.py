@@ -1,0 +1,33 @@
+"""What the shell completes: folders; commands, options and their values come from Typer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+__all__ = ["VARIABLE", "folders"]
+
+VARIABLE = "_BACKREAD_COMPLETE"
+"""Set by the shell's script when it wants completions."""
+
+# Bash puts a completion on the line as it is, and zsh evaluates it: \$(...) in the name of a folder
+# would be executed. The shells complete such folders themselves, quoted, when nothing is given.
+SPECIAL = re.compile(r"""[\x00-\x1f\x7f-\x9f\\"'`$&;|<>(){}\[\]*?!#~^]""")
+
+
+def folders(incomplete: str) -> list[str]:
+    """The folders whose path begins with this, without those whose names a shell would evaluate."""
+    typed = Path(incomplete).expanduser()
+    parent = typed if incomplete.endswith("/") or not incomplete else typed.parent
+    # What stands before the name stays as it was typed.
+    before = incomplete[: incomplete.rfind("/") + 1]
+    try:
+        names = sorted(
+            each.name
+            for each in parent.iterdir()
+            if not SPECIAL.search(each.name) and each.is_dir()
+        )
+    except OSError:
+        return []
+    hidden = incomplete[len(before) :].startswith(".")
+    return [f"{before}{name}" for name in names if hidden or not name.startswith(".")]

@@ -1,0 +1,120 @@
+"""Checks a mirror: whether it can be read, how old it is, and what it proves."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backread._display.words import amount, counts, duration, moment, size
+from backread._files.paths import shown
+from backread.cli.doctor.findings import Findings
+from backread.cli.exits import MIRROR
+from backread.errors import MirrorError
+
+if TYPE_CHECKING:
+    from backread.mirror import Mirror
+
+__all__ = ["check_mirror"]
+
+LAST_RUN = """
+SELECT run_id, mode, state, ended_at, certificate, certificate_reason, lists_by_certificate, error,
+    (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM messages) AS messages,
+    (SELECT count(*) FROM lists WHERE certificate = 'uncertified') AS uncertified,
+    (SELECT count(*) FROM rejects) AS rejects
+FROM runs ORDER BY run_id DESC LIMIT 1
+"""
+
+
+def check_mirror(findings: Findings, folder: Path) -> None:
+    """What a reader or the next sync would meet."""
+    from backread.mirror import Mirror
+    from backread.mirror.lock import LOCK_NAME, lock_holder
+
+    findings.begin("mirror")
+    if not folder.is_dir():
+        findings.problem(
+            f"{shown(folder)} is not a folder",
+            f"name the folder of a mirror, or make one: backread sync {shown(folder)}",
+            MIRROR,
+        )
+        return
+    mirror = Mirror(folder)
+    try:
+        relation = mirror.sql(LAST_RUN)
+        rows = relation.fetchall()
+    except MirrorError as error:
+        findings.problem(str(error), "", MIRROR)
+        if not (folder / LOCK_NAME).exists():
+            return
+    else:
+        for row in rows:
+            _check_run(findings, dict(zip(relation.columns, row, strict=True)))
+    _check_unfinished(findings, mirror, lock_holder(folder))
+    _check_space(findings, folder)
+
+
+def _check_run(findings: Findings, run: dict[str, Any]) -> None:
+    findings.ok(
+        f"it can be read: {amount(run['users'], 'user')} and {amount(run['messages'], 'message')}"
+    )
+    if run["ended_at"] is not None:
+        seconds = (datetime.now(UTC) - run["ended_at"]).total_seconds()
+        age = "less than a minute" if seconds < 60 else duration(seconds)
+        findings.ok(
+            f"its data is {age} old: run {run['run_id']} ({run['mode']}, {run['state']}) ended "
+            f"{moment(run['ended_at'].replace(microsecond=0))}"
+        )
+    if run["state"] == "partial":
+        findings.warning("the last run was partial", "the next sync continues it")
+    reason = f": {run['certificate_reason']}" if run["certificate_reason"] else ""
+    if run["certificate"] == "uncertified":
+        findings.warning(
+            f"the list of users is not proved to be complete{reason}",
+            "sync again, when it is quiet",
+        )
+    else:
+        findings.ok(f"the certificate of the list of users is {run['certificate']}{reason}")
+    if run["uncertified"]:
+        findings.warning(
+            f"{amount(run['uncertified'], 'message list')} not proved to be complete",
+            "the table lists says why; the next sync tries again",
+        )
+    elif run["lists_by_certificate"]:
+        findings.ok(f"message lists read by it: {counts(run['lists_by_certificate'])}")
+    if run["rejects"]:
+        findings.warning(
+            f"{amount(run['rejects'], 'record')} did not fit into the tables",
+            "the table rejects has each with the reason",
+        )
+
+
+def _check_unfinished(findings: Findings, mirror: Mirror, holder: str | None) -> None:
+    unfinished = mirror.unfinished_run
+    if holder is not None:
+        findings.ok(f"a sync is going on, by {holder}")
+    elif unfinished is not None:
+        findings.warning(
+            f"run {unfinished.run_id} was stopped {duration(unfinished.age)} ago, before its end",
+            "the next sync resumes it",
+        )
+    else:
+        findings.ok("no sync is going on, and none is unfinished")
+
+
+def _check_space(findings: Findings, folder: Path) -> None:
+    used = 0
+    for each in folder.rglob("*"):
+        # A sync may replace files meanwhile.
+        with suppress(OSError):
+            used += 0 if each.is_symlink() or each.is_dir() else each.stat().st_size
+    free = shutil.disk_usage(folder).free
+    text = f"it takes {size(used)}, and its disk has {size(free)} free"
+    if free < used:
+        findings.warning(
+            text, "free some space: a sync may write every row once more before it removes the old"
+        )
+    else:
+        findings.ok(text)

@@ -1,0 +1,39 @@
+"""``mcp``: serves a mirror to programs with language models."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from backread.cli.arguments import Folder
+from backread.cli.stderr import say
+
+__all__ = ["mcp"]
+
+
+def mcp(
+    folder: Folder,
+    emails: Annotated[bool, typer.Option("--emails", help="Show e-mail addresses.")] = False,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Add a tool that runs one SELECT over the mirror.")
+    ] = False,
+) -> None:
+    """Serves the mirror in FOLDER to a program with a language model, over stdin and stdout.
+
+    Such programs (clients of the Model Context Protocol) start this command themselves. The tools
+    only read: they find users, search, read conversations, and give figures and runs. What people
+    wrote goes to the model as it is, and may try to give it orders.
+    """
+    try:
+        from backread.integrations.mcp import serve
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise ImportError(
+            'backread mcp needs the package mcp; install it with: pip install "backread[mcp]"'
+        ) from None
+    if sys.stdin.isatty():
+        say("waiting for an MCP client on stdin; Ctrl-C ends it", named=False)
+    serve(folder, emails=emails, sql=sql)

@@ -1,0 +1,362 @@
+"""``backread doctor``: what is wrong with the settings, the network, the service and a mirror."""
+
+import json
+import re
+import shutil
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+pytest.importorskip("duckdb")
+
+from backread import Mirror
+from backread.mirror.lock import writer_lock
+from backread.testing import MockServer
+from command_line import Done, settings_of
+from modes import posix_only
+from scripted_server import Request, ScriptedServer, answer
+
+
+@pytest.fixture
+def doctor(backread: Callable[..., Done]) -> Callable[..., Done]:
+    """Runs it; nothing but the report is written."""
+
+    def run(*arguments: object) -> Done:
+        done = backread("doctor", *arguments)
+        assert done.error == ""
+        return done
+
+    return run
+
+
+@pytest.fixture
+def secure(authority: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Names a service over TLS in the environment."""
+    from secure_server import SecureServer
+
+    def serve(context: Any, host: str = "localhost") -> Any:
+        server = SecureServer(context, host)
+        for name, value in settings_of(server).items():
+            monkeypatch.setenv(name, value)
+        return server
+
+    return serve
+
+
+def findings(done: Done, topic: str) -> list[tuple[str, str]]:
+    """The states and texts of one part of the report."""
+    found = json.loads(done.out)
+    assert found["exit_code"] == done.code
+    return [
+        (each["state"], f"{each['text']} -> {each['advice']}")
+        for each in found["findings"]
+        if each["topic"] == topic
+    ]
+
+
+def on_one_line(done: Done) -> str:
+    return " ".join(done.out.split())
+
+
+def test_nothing_is_wrong(doctor, server, tmp_path):
+    folder = tmp_path / "chats"
+    with server.client() as client:
+        Mirror(folder).sync(client)
+    done = doctor(folder)
+    said = on_one_line(done)
+    assert done.code == 0
+    assert f"ok base_url {server.url} (BACKREAD_BASE_URL)" in said
+    assert "ok the API secret is set (BACKREAD_API_SECRET)" in said
+    assert "it has 120 users" in said
+    assert "ok the certificate of the list of users is " in said
+    assert re.search(r"\n\d+ ok\n$", done.out)
+    assert not re.search(r"^  (warning|problem)", done.out, re.MULTILINE)
+
+
+def test_nothing_is_configured(doctor, settings, monkeypatch):
+    for name in settings:
+        monkeypatch.delenv(name)
+    done = doctor()
+    assert done.code == 0
+    said = on_one_line(done)
+    assert "warning no service is configured -> to read a service, set BACKREAD_BASE_URL" in said
+    assert "run: backread demo" in said
+
+
+def test_it_sends_two_requests_and_no_more(doctor, server):
+    before = server.counts()
+    doctor("--max-retries", "9")
+    after = server.counts()
+    sent = {name: after[name] - before[name] for name in after if after[name] != before[name]}
+    assert sent == {"users": 1, "user": 1}
+
+
+def test_a_missing_setting_and_a_misspelled_one(doctor, monkeypatch):
+    monkeypatch.delenv("BACKREAD_VENDOR")
+    monkeypatch.setenv("BACKREAD_VENDER", "x")
+    done = doctor("--json")
+    assert done.code == 2
+    [strange, missing] = findings(done, "configured")
+    assert strange[0] == "warning"
+    assert "BACKREAD_VENDER" in strange[1]
+    assert missing[0] == "problem"
+    assert "vendor" in missing[1]
+    assert findings(done, "service") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("BACKREAD_API_SECRET", 4, "copy the API Secret Key again"),
+        ("BACKREAD_VENDOR", 2, "vendor is the word in the media type"),
+        ("BACKREAD_BASE_URL", 2, "check its path"),
+    ],
+)
+def test_a_wrong_setting_is_explained(doctor, settings, monkeypatch, name, code, said):
+    wrong = f"{settings[name]}/x" if name == "BACKREAD_BASE_URL" else "mock_wrong"
+    monkeypatch.setenv(name, wrong)
+    done = doctor("--json")
+    assert done.code == code
+    [(state, text)] = findings(done, "service")
+    assert state == "problem"
+    assert said in text
+
+
+@posix_only
+def test_a_secret_file_that_others_may_read_is_a_warning(doctor, settings, monkeypatch, tmp_path):
+    file = tmp_path / "secret"
+    file.write_text(settings["BACKREAD_API_SECRET"], encoding="utf-8")
+    file.chmod(0o644)
+    monkeypatch.delenv("BACKREAD_API_SECRET")
+    monkeypatch.setenv("BACKREAD_SECRET_FILE", str(file))
+    done = doctor("--json")
+    assert done.code == 0
+    [warning] = [text for state, text in findings(done, "configured") if state == "warning"]
+    assert f"{file}, from BACKREAD_SECRET_FILE (mode 0644): other users may read it" in warning
+    file.chmod(0o600)
+    assert "warning" not in dict(findings(doctor("--json"), "configured"))
+
+
+def test_a_named_service(doctor, server, monkeypatch, tmp_path):
+    config = tmp_path / "config.toml"
+    table = f'[services.lab]\nbase_url = "{server.url}"\nvendor = "{server.vendor}"\n'
+    config.write_text(f'{table}secret_file = "secret"\ntimeout = 3\n', encoding="utf-8")
+    (tmp_path / "secret").write_text(server.secret, encoding="utf-8")
+    config.chmod(0o600)
+    (tmp_path / "secret").chmod(0o600)
+    monkeypatch.setenv("BACKREAD_CONFIG", str(config))
+    monkeypatch.setenv("BACKREAD_BASE_URL", "http://127.0.0.1:1")
+    done = doctor("--json", "--service", "lab")
+    assert done.code == 0
+    texts = [text for _, text in findings(done, "configured")]
+    assert texts[0].startswith(f"services in {config}: lab")
+    assert texts[2].startswith(f"base_url {server.url} (the config file)")
+    done = doctor("--json", "--service", "shop")
+    assert done.code == 2
+    assert "has no service shop; it has: lab" in findings(done, "configured")[-1][1]
+    config.write_text("[", encoding="utf-8")
+    monkeypatch.setenv("BACKREAD_BASE_URL", server.url)
+    done = doctor("--json")
+    assert done.code == 0
+    assert "is not TOML" in findings(done, "configured")[0][1]
+
+
+def test_a_closed_port(doctor, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    monkeypatch.setenv("BACKREAD_BASE_URL", f"http://127.0.0.1:{port}")
+    done = doctor("--json")
+    assert done.code == 5
+    [(state, text)] = findings(done, "reachable")
+    assert state == "problem"
+    assert f"127.0.0.1:{port} cannot be connected to: nothing listens there" in text
+
+
+def test_an_unknown_host(doctor, monkeypatch):
+    monkeypatch.setenv("BACKREAD_BASE_URL", "https://chat.invalid")
+    monkeypatch.setenv("BACKREAD_API_SECRET", "s3cret-of-mine")
+    done = doctor("--json")
+    assert done.code == 5
+    [(state, text)] = findings(done, "reachable")
+    assert state == "problem"
+    assert "the name chat.invalid has no address" in text
+    assert "s3cret-of-mine" not in done.out
+
+
+def test_a_proxy_is_named_without_its_password(doctor, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    monkeypatch.setenv("BACKREAD_BASE_URL", "https://chat.example.com")
+    monkeypatch.setenv("BACKREAD_API_SECRET", "s3cret-of-mine")
+    monkeypatch.setenv("HTTPS_PROXY", f"http://me:passw0rd@127.0.0.1:{port}")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    done = doctor("--json")
+    assert done.code == 5
+    [through, refused] = findings(done, "reachable")
+    assert through[1].startswith(f"requests go through the proxy 127.0.0.1:{port} (HTTPS_PROXY")
+    assert refused[0] == "problem"
+    assert "passw0rd" not in done.out
+
+
+def test_a_trusted_tls_certificate(doctor, authority, secure):
+    with secure(authority.context("localhost")):
+        done = doctor("--json", "--ca-bundle", authority.file)
+        *_, (state, text) = findings(done, "reachable")
+        assert (state, "the TLS certificate is trusted (issued by authority" in text) == (
+            "ok",
+            True,
+        )
+        soon = datetime.now(UTC) + timedelta(days=5)
+    with secure(authority.context("localhost", not_after=soon)):
+        *_, (state, text) = findings(doctor("--json", "--ca-bundle", authority.file), "reachable")
+        assert state == "warning"
+        assert text.startswith("the TLS certificate expires in 4 days")
+
+
+def test_an_expired_tls_certificate(doctor, authority, secure):
+    past = datetime.now(UTC) - timedelta(days=3)
+    context = authority.context("localhost", not_before=past - timedelta(days=9), not_after=past)
+    with secure(context):
+        done = doctor("--json", "--ca-bundle", authority.file)
+    assert done.code == 5
+    *_, (state, text) = findings(done, "reachable")
+    assert state == "warning"
+    assert "certificate has expired (issued by authority" in text
+    assert f"valid until {past:%Y-%m-%d %H:%M} UTC" in text
+    [(state, text)] = findings(done, "service")
+    assert state == "problem"
+    assert "the certificate has expired" in text
+
+
+def test_a_tls_certificate_of_an_unknown_authority(doctor, authority, secure):
+    with secure(authority.context("localhost")):
+        done = doctor("--json")
+    assert done.code == 5
+    *_, (state, text) = findings(done, "reachable")
+    assert state == "warning"
+    assert "the TLS certificate is not trusted: unable to get local issuer" in text
+    assert "issued by authority" in text
+
+
+def test_a_port_that_does_not_speak_tls(doctor, server, monkeypatch):
+    monkeypatch.setenv("BACKREAD_BASE_URL", server.url.replace("http:", "https:"))
+    done = doctor("--json")
+    assert done.code == 5
+    *_, (state, text) = findings(done, "reachable")
+    assert state == "problem"
+    assert "the TLS handshake fails" in text
+    assert findings(done, "service") == []
+
+
+def dated(seconds: float) -> Callable[[Request], bytes]:
+    """Answers as a service whose clock is that much ahead of this machine's."""
+
+    def respond(request: Request) -> bytes:
+        there = datetime.now(UTC) + timedelta(seconds=seconds)
+        headers = {"date": format_datetime(there, usegmt=True)}
+        if request.query:
+            page = {"limit": 1, "offset": 0, "total": 1, "users": [{"id": 5}]}
+            return answer(200, page, headers)
+        return answer(404, {}, headers)
+
+    return respond
+
+
+@pytest.mark.parametrize(
+    ("seconds", "state", "said"),
+    [
+        (0, "ok", "agrees with the service's"),
+        (3600, "warning", r"this machine's clock is 3,(59\d|60\d) s behind the service's"),
+        (-86_400, "warning", r"this machine's clock is 86,(39\d|4\d\d) s ahead of the service's"),
+    ],
+)
+def test_clocks_are_compared(doctor, monkeypatch, seconds, state, said):
+    with ScriptedServer(dated(seconds)) as scripted:
+        for name, value in settings_of(scripted).items():
+            monkeypatch.setenv(name, value)
+        done = doctor("--json")
+    assert done.code == 0
+    [(found, text)] = findings(done, "clock")
+    assert found == state
+    assert re.search(said, text)
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["soon", "Mon, 23 Nov 99999999999999999999 18:00:00 GMT",
+     "Mon, 23 Nov 2026 99999999999999999999:00:00 GMT",
+     "Mon, 23 Nov 2026 18:00:00 +99999999999999999999"],
+)  # fmt: skip
+def test_a_date_that_is_none_is_no_error(doctor, monkeypatch, date):
+    def respond(request: Request) -> bytes:
+        users = {"limit": 1, "offset": 0, "total": 1, "users": [{"id": 5}]}
+        return answer(200 if request.query else 404, users, {"date": date})
+
+    with ScriptedServer(respond) as scripted:
+        for name, value in settings_of(scripted).items():
+            monkeypatch.setenv(name, value)
+        done = doctor("--json")
+    assert done.code == 0
+    [(state, text)] = findings(done, "clock")
+    assert (state, "not compared" in text) == ("ok", True)
+
+
+def test_a_hostile_service_cannot_draw_on_the_terminal(doctor, monkeypatch):
+    with ScriptedServer(lambda request: answer(403, "\x1b[2J\u202e" * 9)) as scripted:
+        for name, value in settings_of(scripted).items():
+            monkeypatch.setenv(name, value)
+        done = doctor()
+    assert done.code == 4
+    assert not re.search("[\x1b\u202e]", done.out)
+
+
+@pytest.fixture
+def chats(server: MockServer, tmp_path: Path) -> Path:
+    with server.client() as client:
+        Mirror(tmp_path / "chats").sync(client)
+    return tmp_path / "chats"
+
+
+def test_a_folder_that_is_no_mirror(doctor, tmp_path):
+    for folder in (tmp_path, tmp_path / "none"):
+        done = doctor("--json", folder)
+        assert done.code == 7
+        [(state, text)] = findings(done, "mirror")
+        assert state == "problem"
+        assert str(folder) in text
+
+
+def test_a_mirror_that_is_being_synced(doctor, chats):
+    with writer_lock(chats):
+        done = doctor("--json", chats)
+    assert any("a sync is going on, by " in text for _, text in findings(done, "mirror"))
+    assert ("ok", "no sync is going on, and none is unfinished -> ") in findings(
+        doctor("--json", chats), "mirror"
+    )
+
+
+def test_a_mirror_whose_last_run_was_partial(doctor, chats, server):
+    with server.client() as client:
+        Mirror(chats).sync(client, mode="full", max_requests=5)
+    done = doctor("--json", chats)
+    assert done.code == 0
+    warnings = [text for state, text in findings(done, "mirror") if state == "warning"]
+    assert "the last run was partial -> the next sync continues it" in warnings
+
+
+def test_a_full_disk_is_told_beforehand(doctor, chats, monkeypatch):
+    usage = shutil.disk_usage(chats)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    warnings = [
+        text for state, text in findings(doctor("--json", chats), "mirror") if state != "ok"
+    ]
+    assert len(warnings) == 1
+    assert "its disk has 1 kB free -> free some space" in warnings[0]

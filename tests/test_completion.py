@@ -1,0 +1,50 @@
+"""What an interactive shell offers: the names of the API, and none of what it is made of."""
+
+import subprocess
+import sys
+
+import pytest
+
+import backread
+from backread import AsyncClient, Client
+
+HERE = {"base_url": "http://127.0.0.1:1", "api_secret": "mock_s3cret", "vendor": "example"}
+
+
+def test_dir_has_the_public_names_only():
+    assert dir(backread) == sorted(backread.__all__)
+
+
+def test_an_import_of_everything_brings_the_public_names_only():
+    program = (
+        "before = {*globals(), 'before'}\n"
+        "from backread import *\n"
+        "import sys\n"
+        "print(sorted({*globals()} - before - {'sys'}) == sorted(sys.modules['backread'].__all__))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("True", "")
+
+
+@pytest.mark.parametrize("make", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    "expression", ["client.users.list().", "client.messages.list(42).", "client.messages.all()."]
+)
+def test_a_listing_is_completed_before_it_is_made(make, expression):
+    jedi = pytest.importorskip("jedi")
+    offered = jedi.Interpreter(expression, [{"client": make(**HERE)}]).complete()
+    names = {each.name for each in offered}
+    assert {"pages", "report", "to_arrow", "to_list", "to_pandas", "to_polars"} <= names
+
+
+def test_an_objects_names_are_those_of_the_api():
+    with Client(**HERE) as client:
+        for thing, expected in (
+            (client.users, ["get", "list", "page"]),
+            (client.messages, ["all", "get", "list", "page"]),
+            (
+                client.users.list(),
+                ["pages", "report", "to_arrow", "to_list", "to_pandas", "to_polars"],
+            ),
+        ):
+            assert [name for name in dir(thing) if not name.startswith("_")] == expected
