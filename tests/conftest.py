@@ -72,6 +72,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Issues certificates for TLS (see secure_server.py)."""
+    pytest.importorskip("trustme")
     from secure_server import Authority
 
     return Authority(tmp_path_factory.mktemp("authority"))

@@ -26,12 +26,14 @@ from backread.testing import MockServer
 ROOT = Path(__file__).resolve().parent.parent
 # The wheel check takes the tests and README.md along, and nothing else of the checkout.
 IN_CHECKOUT = (ROOT / "Makefile").is_file()
-# ```python spark is run by the tests in tests/integrations/spark, where Spark is.
-FENCE = re.compile(r"^```(\S*)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# ```python {data-run=spark} is run by the tests in tests/integrations/spark, where Spark is.
+FENCE = re.compile(r"^```(\S*)(?: \{data-run=(\S+)\})?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = {"airflow", "spark", "warehouses"}
 """The folders of tests/integrations that run blocks."""
 TEST = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
 BEHIND = {
+    "barh": {"matplotlib"},
+    "df": {"pandas"},
     "land": {"pyarrow"},
     "to_arrow": {"pyarrow"},
     "to_pandas": {"pandas", "pyarrow"},
@@ -55,7 +57,7 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """``make``, ``mock``, ``shell``, ``pytest``, ``python``, ``output``, ``json``, ``none``.
+        """``make``, ``mock``, ``shell``, ``pytest``, ``python``, ``output``, and so on.
 
         Or where it is run, for one that says so.
         """
@@ -68,7 +70,8 @@ class Block:
             return "mock" if commands[-1].startswith("backread mock") else "shell"
         if self.language == "python":
             return "pytest" if self.tests else "python"
-        return {"text": "output", "json": "json"}.get(self.language, "none")
+        plain = {"text": "output", "json": "json", "sql": "sql", "toml": "toml"}
+        return plain.get(self.language, "none")
 
     @property
     def tests(self) -> list[str]:
@@ -77,8 +80,9 @@ class Block:
 
     @property
     def module(self) -> str:
-        """What its file is called among other blocks."""
-        return f"test_{self.page.stem}_{self.line}"
+        """What its file is called among other blocks; two folders may have pages of one name."""
+        folder = self.page.parent.name.replace("-", "_")
+        return f"test_{folder}_{self.page.stem}_{self.line}"
 
     def require_imports(self) -> None:
         """In the checkout all packages must be there; the wheel check skips what it lacks."""
@@ -106,7 +110,8 @@ class Block:
         return names
 
     def __str__(self) -> str:
-        return f"{self.page.stem}-{self.kind}-line-{self.line}"
+        page = self.page.relative_to(ROOT).with_suffix("").as_posix()
+        return f"{page}-{self.kind}-line-{self.line}"
 
 
 class Document:
@@ -115,6 +120,9 @@ class Document:
     def __init__(self, page: Path) -> None:
         self.page = page
         self.text = page.read_text(encoding="utf-8")
+
+    def __str__(self) -> str:
+        return self.page.relative_to(ROOT).as_posix()
 
     @property
     def blocks(self) -> list[Block]:
@@ -149,6 +157,16 @@ class Document:
             cells = [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
             rows[cells[0]] = cells[1:]
         return rows
+
+
+def words(text: str) -> str:
+    """A text without its line breaks."""
+    return " ".join(text.split())
+
+
+def shape(text: str) -> str:
+    """A text without its line breaks and numbers."""
+    return " ".join(re.sub(r"\d+(?:[.,:-]\d+)*", "0", text).split())
 
 
 def of_kind(blocks: Iterable[Block], kind: str) -> pytest.MarkDecorator:

@@ -1,4 +1,4 @@
-"""The DAGs of README.md and docs/: each has a distinct id.
+"""The DAGs of docs/: each has a distinct id.
 
 Airflow shows one of two DAGs with the same id, and nothing of the other. They are run by
 tests/integrations/airflow/test_pages.py.
@@ -18,7 +18,7 @@ DAG_ID = re.compile(r"\bDAG\(\s*\"(\w+)\"|^@dag\(.*\)\ndef (\w+)", re.MULTILINE)
 
 
 def test_no_dag_hides_another():
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+    pages = sorted((ROOT / "docs").glob("**/*.md"))
     ids = Counter(
         match[1] or match[2]
         for page in pages

@@ -1,4 +1,4 @@
-"""docs/arrow.md names the columns that there are, with their types."""
+"""docs/how-to/arrow.md names the columns that there are, with their types."""
 
 import re
 
@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \|", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def sections() -> dict[str, str]:
-    text = (ROOT / "docs/arrow.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/how-to/arrow.md").read_text(encoding="utf-8")
     users, messages = text.split("### Users")[1].split("### Messages")
     return {"users": users, "messages": messages}
 

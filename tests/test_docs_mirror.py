@@ -1,4 +1,4 @@
-"""What docs/mirror.md says of the mirror is what the code has."""
+"""What docs/how-to/mirror.md says of the mirror is what the code has."""
 
 from dataclasses import fields
 from typing import get_args
@@ -15,7 +15,7 @@ from backread.mirror.report import Phase
 if not (ROOT / "docs").is_dir():
     pytest.skip("the wheel check takes no pages along", allow_module_level=True)
 
-PAGE = Document(ROOT / "docs/mirror.md")
+PAGE = Document(ROOT / "docs/how-to/mirror.md")
 
 
 def test_fields_of_the_progress_are_those_of_the_table():

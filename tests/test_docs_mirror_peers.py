@@ -1,4 +1,4 @@
-"""docs/mirror-peers.md has the rows and columns of the script that measures them, and its settings.
+"""docs/compared/mirror-peers.md has the rows, columns and settings of its script.
 
 The figures are not compared: they are of the run that wrote them.
 """
@@ -10,7 +10,7 @@ import pytest
 from backread.testing import World
 from documents import ROOT, Measured
 
-PEERS = Measured("mirror-peers.md", "mirror_peers")
+PEERS = Measured("compared/mirror-peers.md", "mirror_peers")
 NAMES = ("counts", "words")
 script = PEERS.fixture()
 

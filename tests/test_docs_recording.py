@@ -1,4 +1,4 @@
-"""docs/recording.md: its options are those there are, and its limits those of the code."""
+"""docs/reference/recording.md has the options and the limits of the code."""
 
 import inspect
 
@@ -8,10 +8,10 @@ from backread.testing import record
 from backread.testing.recording import values
 from documents import ROOT, Document
 
-if not (ROOT / "docs/recording.md").is_file():
+if not (ROOT / "docs/reference/recording.md").is_file():
     pytest.skip("the wheel check takes no pages along", allow_module_level=True)
 
-PAGE = Document(ROOT / "docs/recording.md")
+PAGE = Document(ROOT / "docs/reference/recording.md")
 
 
 def test_every_argument_has_a_row():

@@ -1,4 +1,4 @@
-"""docs/reliability.md names tests that exist, and has the tables of the script that measures.
+"""docs/compared/reliability.md names tests that exist, and has its script's tables.
 
 What was seen is not compared: it is of the run that wrote it.
 """
@@ -11,7 +11,7 @@ import pytest
 
 from documents import ROOT, TEST, Measured
 
-RELIABILITY = Measured("reliability.md", "reliability")
+RELIABILITY = Measured("compared/reliability.md", "reliability")
 script = RELIABILITY.fixture()
 SHOWN = "\\| fault \\| what you see \\| shown by \\|\n.*?\n((?:\\|.*\n)+)"
 GROUPS = ("processes", "ends", "size", "answers", "secrets", "logging")

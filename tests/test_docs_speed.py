@@ -1,4 +1,4 @@
-"""docs/speed.md has the tables of the script that measures them, and says what the script does.
+"""docs/compared/speed.md has its script's tables, and says what the script does.
 
 The figures are not compared: they are of the run that wrote them.
 """
@@ -9,7 +9,7 @@ import pytest
 
 from documents import Measured
 
-SPEED = Measured("speed.md", "speed")
+SPEED = Measured("compared/speed.md", "speed")
 script = SPEED.fixture()
 
 

@@ -1,4 +1,4 @@
-"""docs/world.md keeps its word: its picture and its table are what is served."""
+"""docs/reference/world.md keeps its word: its picture and its table are what is served."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ import pytest
 from backread.testing import World
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "world.md"
+PAGE = ROOT / "docs/reference/world.md"
 # The wheel check takes the tests along, and nothing else of the checkout.
 pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="docs are in the checkout only")
 

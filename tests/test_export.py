@@ -193,6 +193,23 @@ def test_xlsx_has_typed_cells(mirror, tmp_path):
     assert {row[0] for row in users} == {ALICE, BOB, str(SILENT)}
 
 
+def test_xlsx_columns_are_wide_enough_and_have_filters(mirror, tmp_path):
+    pytest.importorskip("xlsxwriter")
+    openpyxl = pytest.importorskip("openpyxl")
+    mirror.export(tmp_path / "chats.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "chats.xlsx")
+    for sheet in book:
+        header = [cell.value for cell in sheet[1]]
+        # openpyxl keeps neighbours of the same width as one group.
+        groups = sheet.column_dimensions.values()
+        widths = [each.width for each in groups for _ in range(each.min, each.max + 1)]
+        assert all(width > len(name) for name, width in zip(header, widths, strict=True))
+        times = [width for name, width in zip(header, widths, strict=True) if name.endswith("_at")]
+        assert times
+        assert min(times) >= len("2026-11-30 12:34:56")
+        assert sheet.auto_filter.ref == sheet.dimensions
+
+
 def test_xlsx_cuts_long_cells_and_says_so(tmp_path):
     pytest.importorskip("xlsxwriter")
     openpyxl = pytest.importorskip("openpyxl")

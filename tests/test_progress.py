@@ -208,6 +208,13 @@ def test_a_sync_that_fails_says_so(backread_mock, terminal, tmp_path):
     assert "ServerError" in terminal.lines[-1]
 
 
+def test_what_never_began_leaves_the_line_to_its_error(terminal, tmp_path):
+    pytest.importorskip("duckdb")
+    with pytest.raises(ValueError, match="no known format"):
+        Mirror(tmp_path / "chats").export(tmp_path / "out.pdf", progress=True)
+    assert [line.strip() for line in terminal.lines if "stopped" in line] == []
+
+
 def test_a_narrow_terminal_and_one_of_ascii(backread_mock, terminal, monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
     progress(backread_mock.client().messages.all()).to_list()

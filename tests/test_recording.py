@@ -47,7 +47,7 @@ def one(folder: Path, **changes: Any) -> dict[str, Any]:
 
 # --- nothing real ---------------------------------------------------------------------------------
 
-# Names of fields, and the values that stay: docs/recording.md.
+# Names of fields, and the values that stay: docs/reference/recording.md.
 NAMES = {"user", "operator", "bot", "system", "api", "plan", "note", "newsletter", "city"} | {
     *("cart_value", "last_order", "language", "segment", "referrer", "company", "vip"),
 }

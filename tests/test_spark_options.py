@@ -20,7 +20,7 @@ from backread.integrations.spark.options import (
 )
 from documents import ROOT, Document
 
-PAGE = ROOT / "docs/spark.md"
+PAGE = ROOT / "docs/reference/spark.md"
 
 
 def camel(name: str) -> str:

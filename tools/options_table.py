@@ -72,7 +72,7 @@ def rows(*cells: Iterable[str]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
-def readme() -> str:
+def reference() -> str:
     return rows(
         *(
             (f"`{name}`", f"`{default(option)}`", meaning(option))
@@ -106,15 +106,19 @@ PARTS: list[tuple[str, str, Callable[[], str]]] = [
         r"(class Client\(_BaseClient\):\n.*?    Args:\n)(.*?)(\n\n    Raises:)",
         docstring,
     ),
-    ("README.md", r"(\| argument \| default \|.*?\n\|[-|]+\n)(.*?)(\n\n)", readme),
-    ("docs/airflow.md", r"(\| field \| what it sets \|\n\|[-|]+\n)(.*?)(\n\n)", airflow),
     (
-        "docs/spark.md",
+        "docs/reference/options.md",
+        r"(\| argument \| default \|.*?\n\|[-|]+\n)(.*?)(\n\n)",
+        reference,
+    ),
+    ("docs/reference/airflow.md", r"(\| field \| what it sets \|\n\|[-|]+\n)(.*?)(\n\n)", airflow),
+    (
+        "docs/reference/spark.md",
         r"(\n\| )([^|\n]*)( \| those of `Client` \| as for)",
         partial(spark, guards_secret=False),
     ),
     (
-        "docs/spark.md",
+        "docs/reference/spark.md",
         r"(\n\| )([^|\n]*)( \| those of `Client` \| only in `register`)",
         partial(spark, guards_secret=True),
     ),

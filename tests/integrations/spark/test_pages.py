@@ -1,4 +1,4 @@
-"""The blocks of README.md and docs/spark.md that are for Spark, each alone in a fresh process."""
+"""The blocks of docs/how-to/spark.md, each alone in a fresh process."""
 
 import re
 import subprocess
@@ -12,9 +12,7 @@ from clusters import SECONDS
 from backread import landing, plan
 from documents import ROOT, Document, of_kind
 
-BLOCKS = [
-    block for page in ("README.md", "docs/spark.md") for block in Document(ROOT / page).blocks
-]
+BLOCKS = Document(ROOT / "docs/how-to/spark.md").blocks
 DEFAULTS = """\
 spark.log.level ERROR
 spark.sql.shuffle.partitions 2
@@ -68,10 +66,3 @@ def run(code: str, folder: Path, environment: dict[str, str]) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_there_are_blocks_of_both_pages():
-    assert {block.page.name for block in BLOCKS if block.kind == "spark"} == {
-        "README.md",
-        "spark.md",
-    }
