@@ -23,7 +23,7 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
+.PHONY: help demo test build develop docs lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
 	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-warehouses test-workers test-long notebook fuzz sanitize audit
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make sanitize the tests of Rust under AddressSanitizer, objects under memcheck; needs valgrind"
 	@echo "make build    a release build of the wheel, installed in $(VENV)"
 	@echo "make develop  a quick build, installed in $(VENV): for the loop of edit and test"
+	@echo "make docs     the documentation site, in target/site: checks links, the reference and what it would load"
 	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest, zizmor"
 	@echo "make audit    what is known against the crates and the extras; asks GitHub and PyPI"
 	@echo "make notebook the example notebook run anew, with what its cells show"
@@ -55,7 +56,7 @@ demo: $(if $(wildcard $(STAMPS)/wheel),$(STAMPS)/wheel,$(STAMPS)/local)
 	$(BIN)/backread demo
 
 test: $(STAMPS)/wheel $(STAMPS)/tools
-	$(BIN)/python tools/run_steps.py lint test-rust test-python test-wheel
+	$(BIN)/python tools/run_steps.py lint docs test-rust test-python test-wheel
 
 build: $(STAMPS)/wheel
 
@@ -80,6 +81,14 @@ lint: $(STAMPS)/wheel $(STAMPS)/tools $(CARGO_DENY)
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest backread._backread
 	$(BIN)/zizmor --offline --quiet --persona pedantic .github
 
+# From the sources alone: it compiles nothing, and needs no network once its packages are installed.
+docs: $(STAMPS)/docs
+	rm -rf target/site
+	$(BIN)/python tools/docs/check_names.py
+	$(BIN)/zensical build --clean --strict
+	$(BIN)/python tools/docs/llms.py
+	$(BIN)/python tools/docs/check_site.py
+
 test-rust: $(STAMPS)/venv
 	cargo test --locked --no-default-features
 	cargo test --locked --no-default-features --features mock
@@ -99,7 +108,7 @@ test-integrations: $(STAMPS)/wheel
 test-extras: $(STAMPS)/wheel
 	$(BIN)/python tools/resolve_extras.py $(WHEELS)
 
-test-browser: $(STAMPS)/wheel $(STAMPS)/integrations
+test-browser: $(STAMPS)/wheel $(STAMPS)/tools $(STAMPS)/integrations docs
 	$(BIN)/python tools/find_packages.py browser
 	$(BIN)/python -m pytest tests/integrations/browser
 
@@ -185,7 +194,7 @@ bench-bad-days: $(STAMPS)/wheel $(STAMPS)/services
 	$(BIN)/python benches/bad_days.py $(if $(ONLY),--only $(ONLY)) $(if $(REPEAT),--repeat $(REPEAT))
 
 clean:
-	rm -rf $(VENV) target fuzz/target .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) target fuzz/target .cache .mypy_cache .pytest_cache .ruff_cache
 	find python tests tools benches \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
 
 # --- what the targets stand on -------------------------------------------------------------
@@ -210,7 +219,7 @@ $(STAMPS)/tools: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group dev
 	@touch $@
 
-$(STAMPS)/integrations $(STAMPS)/bench $(STAMPS)/audit: $(STAMPS)/venv constraints.txt pyproject.toml
+$(STAMPS)/integrations $(STAMPS)/bench $(STAMPS)/audit $(STAMPS)/docs: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group $(@F)
 	@touch $@
 

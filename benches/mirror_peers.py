@@ -4,7 +4,7 @@ Usage: ``python benches/mirror_peers.py DLT_PYTHON AIRBYTE_PYTHON [--write]``, w
 that have the peers; `make bench-mirror` does it all. Each reads the same worlds from the mock, in a
 process and a lane of its own: whole, again without a change, again after changes, killed at half of
 its requests, while rows are deleted, and in an order with ties. All figures are counts.
-``--write`` puts the tables into docs/mirror-peers.md.
+``--write`` puts the tables into docs/compared/mirror-peers.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from backread.testing import Lane, MockServer, World
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE / "peers" / "mirror"
-PAGE = HERE.parent / "docs" / "mirror-peers.md"
+PAGE = HERE.parent / "docs/compared/mirror-peers.md"
 USERS, MOST_MESSAGES = 1_000, 160
 PAGE_SIZE = 99
 # A real service is no mock: an answer takes a while, and so a kill finds requests under way.
@@ -43,15 +43,15 @@ NEW_MESSAGES = 2
 COUNTS = (
     "what reads",
     "rows lost to deletes",
-    "of them without a word",
+    "of them unreported",
     "rows lost to ties",
-    "of them without a word",
+    "of them unreported",
     "requests, first run",
     "requests after a kill",
     "requests, unchanged re-run",
     "changes a re-run missed",
 )
-WORDS = ("what reads", "when all was quiet", "after the deletes", "after the ties")
+WORDS = ("what reads", "nothing changed", "after the deletes", "after the ties")
 AS_ABOVE = "as above"
 
 

@@ -3,7 +3,7 @@
 Usage: ``python benches/reliability.py [--only KEY,KEY] [--write]``; `make bench-reliability` has
 all it needs. Each library runs in a process of its own for each case, against a server on loopback
 that misbehaves; what is seen becomes a few words. ``--only`` names cases, groups or libraries.
-``--write`` puts the tables into docs/reliability.md.
+``--write`` puts the tables into docs/compared/reliability.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tables
 from reliability_cases import CASES, GROUPS
 from reliability_runs import HERE, LIBRARIES, Case, run
 
-PAGE = HERE.parent / "docs" / "reliability.md"
+PAGE = HERE.parent / "docs/compared/reliability.md"
 PINS = HERE / "peers" / "reliability" / "peers.txt"
 SIDE_BY_SIDE = 5
 

@@ -1,7 +1,7 @@
 """How much of what a service allows a client makes use of, and how often it is refused.
 
 Usage: ``python benches/service_limits.py [SECONDS] [--write]``; each row takes about that long,
-default 60. ``--write`` puts the table into docs/speed.md.
+default 60. ``--write`` puts the table into docs/compared/speed.md.
 The mock answers in this process, on a thread of its own; one client reads every user's messages,
 one page each. Allowed is what the bucket would have let through in the time that the walk took
 (burst + rate x time), or as many requests as fit in it at that latency and so many at once. Prints
@@ -19,7 +19,7 @@ from pathlib import Path
 from backread.testing import MockServer, Rate, World
 from tables import expect_places, table, write
 
-PAGE_OF_SPEED = Path(__file__).resolve().parent.parent / "docs/speed.md"
+PAGE_OF_SPEED = Path(__file__).resolve().parent.parent / "docs/compared/speed.md"
 PAGE = 99
 REQUESTS = 6_000
 

@@ -4,7 +4,7 @@ Usage: ``python benches/speed.py [--only NAME,NAME] [--rounds N] [--write]``; `m
 all it needs. A name is that of a table (read, get, gather, rows, mirror, import) or of a program
 (arrow, wreq, ...; an unknown one lists them all). What stands in one table takes turns, so that the
 machine's mood falls on each; figures are medians, and ratios are medians of those of each round.
-``--write`` puts the tables into docs/speed.md.
+``--write`` puts the tables into docs/compared/speed.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tables
 from speed_figures import GOALS, TABLES, Measured, lines, shown
 from speed_programs import HERE, PROGRAMS, PYTHONS, SCRIPTS, Program, Responders, in_turns
 
-PAGE = HERE.parent / "docs" / "speed.md"
+PAGE = HERE.parent / "docs/compared/speed.md"
 WHEELS = HERE.parent / "target" / "wheels"
 ROUNDS = {"read": 5, "get": 5, "gather": 5, "rows": 3, "mirror": 3, "import": 15}
 IMPORTED = ("wreq", "pyreqwest", "primp", "msgspec", "httpx", "requests", "aiohttp")
@@ -83,7 +83,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How fast backread reads, next to others.")
     parser.add_argument("--only", default="", metavar="NAME,NAME", help="tables or programs")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often each takes its turn")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/speed.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into docs/compared/speed.md"
+    )
     options = parser.parse_args()
     only = [name for name in options.only.split(",") if name]
     programs = named(only)

@@ -89,7 +89,9 @@ class Clock:
         """
 
     @property
-    def is_virtual(self) -> bool: ...
+    def is_virtual(self) -> bool:
+        """Whether the time is virtual."""
+
     @property
     def now(self) -> datetime:
         """The date and time, in UTC."""
@@ -289,8 +291,12 @@ class World:
         users: The number of users.
         messages_per_user: The number of messages of each user, or its minimum and maximum, both
             inclusive.
+        until: A datetime with a time zone, from 2010 to 2199: the last user arrives about a day
+            before it, and no row has a later time until messages are added. Only times change, and
+            they depend on ``users`` too. By default users arrive from 2019-01-07 on.
 
     Raises:
+        ValueError: An argument is out of its range.
         KeyError: From a method that is given the id of a row that does not exist.
 
     Example:
@@ -299,41 +305,167 @@ class World:
     """
 
     def __new__(
-        cls, seed: int = 0, users: int = 100, messages_per_user: int | tuple[int, int] = (0, 40)
+        cls,
+        seed: int = 0,
+        users: int = 100,
+        messages_per_user: int | tuple[int, int] = (0, 40),
+        until: datetime | None = None,
     ) -> Self: ...
     generator_version: ClassVar[int]
+    """The version of the generator; generated rows change only with it."""
+
     @staticmethod
     def from_jsonl(
         lines: str | PathLike[str] | bytes | Iterable[str | bytes | dict[str, Any]],
-    ) -> World: ...
+    ) -> World:
+        """Reads a world from JSON lines, one user each.
+
+        A line is a user as the service sends it, with an additional key ``messages`` that has the
+        user's messages, in the order of the lists.
+
+        Rows are preserved byte for byte, except for whitespace between tokens. Users and messages
+        need only an integer id. Rows added later are generated, with ids above all of these.
+
+        Args:
+            lines: The path of a file, the content of one as bytes, or an iterable of lines or
+                dicts.
+
+        Raises:
+            ValueError: A line is invalid; the error names it and the reason.
+            OSError: The file cannot be read.
+        """
+
     @overload
-    def to_jsonl(self, path: None = None) -> str: ...
+    def to_jsonl(self, path: None = None) -> str:
+        """Writes the current world as JSON lines, for `from_jsonl`.
+
+        Args:
+            path: The file to write, atomically; None to return the text.
+
+        Returns:
+            The text, or None if it was written to a file.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+
     @overload
     def to_jsonl(self, path: str | PathLike[str]) -> None: ...
-    def copy(self) -> World: ...
-    def snapshot(self) -> WorldSnapshot: ...
-    def restore(self, snapshot: WorldSnapshot) -> None: ...
+    def copy(self) -> World:
+        """An independent world with the same rows and changes. Costs nothing."""
+
+    def snapshot(self) -> WorldSnapshot:
+        """The current state of the world, for `restore`. Costs nothing."""
+
+    def restore(self, snapshot: WorldSnapshot) -> None:
+        """Restores the state of a snapshot.
+
+        Rows added since then are gone; their ids are used again.
+
+        Raises:
+            ValueError: The snapshot is neither of this world nor of a copy of it.
+        """
+
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """The seed; 0 for a world from JSON lines."""
+
     @property
-    def users(self) -> int: ...
+    def users(self) -> int:
+        """The initial number of users."""
+
     @property
-    def messages_per_user(self) -> tuple[int, int]: ...
+    def messages_per_user(self) -> tuple[int, int]:
+        """The smallest and the largest initial number of messages per user."""
+
     @property
-    def total_users(self) -> int: ...
+    def until(self) -> datetime | None:
+        """The time that no generated row is later than; None unless it was given."""
+
     @property
-    def total_messages(self) -> int: ...
-    def user_ids(self) -> list[int]: ...
-    def message_ids(self, user_id: int) -> list[int]: ...
-    def user(self, user_id: int) -> UserDict: ...
-    def message(self, user_id: int, message_id: int) -> MessageDict: ...
-    def add_users(self, count: int = 1) -> list[int]: ...
-    def add_messages(self, user_id: int, count: int = 1) -> list[int]: ...
-    def remove_user(self, user_id: int) -> None: ...
-    def remove_message(self, user_id: int, message_id: int) -> None: ...
-    def edit_user(self, user_id: int, **fields: Any) -> None: ...
-    def edit_message(self, user_id: int, message_id: int, **fields: Any) -> None: ...
-    def fingerprint(self) -> str: ...
+    def total_users(self) -> int:
+        """The current number of users."""
+
+    @property
+    def total_messages(self) -> int:
+        """The current number of messages; the first call visits every user."""
+
+    def user_ids(self) -> list[int]:
+        """The ids of all users, in the order of the list."""
+
+    def message_ids(self, user_id: int) -> list[int]:
+        """The ids of a user's messages, in the order of the list.
+
+        Raises:
+            KeyError: There is no such user.
+        """
+
+    def user(self, user_id: int) -> UserDict:
+        """The user as the service sends it.
+
+        Raises:
+            KeyError: There is no such user.
+        """
+
+    def message(self, user_id: int, message_id: int) -> MessageDict:
+        """The message as the service sends it.
+
+        Raises:
+            KeyError: There is no such user or message.
+        """
+
+    def add_users(self, count: int = 1) -> list[int]:
+        """Adds ``count`` users at the end of the list.
+
+        They are the generator's next rows and have messages.
+
+        Returns:
+            Their ids.
+        """
+
+    def add_messages(self, user_id: int, count: int = 1) -> list[int]:
+        """Adds ``count`` messages at the end of a user's list.
+
+        The user's ``updated_at`` and ``online_at`` follow.
+
+        Returns:
+            Their ids.
+
+        Raises:
+            KeyError: There is no such user.
+        """
+
+    def remove_user(self, user_id: int) -> None:
+        """Removes a user with all messages; the id is not used again.
+
+        Raises:
+            KeyError: There is no such user.
+        """
+
+    def remove_message(self, user_id: int, message_id: int) -> None:
+        """Removes a message; the id is not used again.
+
+        Raises:
+            KeyError: There is no such user or message.
+        """
+
+    def edit_user(self, user_id: int, **fields: Any) -> None:
+        """Sets fields of a user to any JSON values. Undocumented fields are sent too; nothing else
+        changes.
+
+        Raises:
+            KeyError: There is no such user.
+            ValueError: The field is `id`, or a value is not JSON.
+        """
+
+    def edit_message(self, user_id: int, message_id: int, **fields: Any) -> None:
+        """Sets fields of a message to any JSON values, like `edit_user`."""
+
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits; worlds with equal fingerprints serve equal rows.
+
+        They hash the generator's version, the arguments and all changes.
+        """
 
 @final
 class WorldSnapshot:

@@ -130,9 +130,9 @@ class DecodeError(BackreadError):
 class StatusError(BackreadError):
     """The service answered with an error status, even after the retries.
 
-    Error bodies are undocumented, so ``body`` is the raw bytes, decompressed. ``headers`` are the
-    response's, names in lower case, with the secret redacted; ``request_id`` is the service's id
-    of the request, ``None`` if it sent none.
+    ``status_code`` is the status. Error bodies are undocumented, so ``body`` is the raw bytes,
+    decompressed. ``headers`` are the response's, names in lower case, with the secret redacted;
+    ``request_id`` is the service's id of the request, ``None`` if it sent none.
     """
 
     status_code: int

@@ -51,11 +51,20 @@ PROFILE_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ServiceProfile:
-    """The behaviour of one service at one time; docs/probe.md describes each finding.
+    """The behaviour of one service at one time.
+
+    docs/reference/service-profile.md describes each finding.
 
     - ``measured_at`` is UTC, ``requests`` the number sent, ``backread`` the version.
     - ``default_page`` and ``largest_page`` are in rows: the page size without ``limit``, and the
       largest ``limit`` up to 99 that is applied.
+    - ``limit_zero`` and ``limit_hundred``: the answers to these values of ``limit``.
+    - ``users`` and ``messages``: the behaviour of the two lists.
+    - ``message_ids_unique``: no two users of the sample have a message of the same id.
+    - ``sender_types``: the values of ``sender_type`` in the sample.
+    - ``updated_at_follows`` and ``online_at_follows``: whether these timestamps of a user move with
+      the user's messages.
+    - ``refusals``: the answers to invalid requests; ``http``: how the service speaks HTTP.
     - ``fields`` has, for each kind of object, a `FieldProfile` by field name.
     - ``notes`` maps the path of a finding that is ``None`` (``"users.order"``) to the reason.
     """

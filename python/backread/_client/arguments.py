@@ -16,6 +16,12 @@ LARGEST = 2**63 - 1
 """Ids, offsets and counts are stored as signed 64-bit integers."""
 
 
+NOT_LIMIT = {
+    "limit": "max_items ends the walk after that many rows; page_size is the limit of each request"
+}
+"""Hints for an option that a caller expects of a list, since other libraries have it."""
+
+
 def whole(
     name: str, number: Any, least: int, most: int, *, then: str = "; nothing was sent"
 ) -> int:
@@ -77,7 +83,8 @@ def known_options(call: F) -> F:
             name = type(args[0]).__name__ if made else function.__qualname__
             # Passes only the names: a frame of the traceback must not contain the secret.
             if not options.keys() <= set(known):
-                refuse_options(name, _names(known, args[1:], options), known)
+                elsewhere = NOT_LIMIT if "max_items" in known else None
+                refuse_options(name, _names(known, args[1:], options), known, elsewhere)
             return call(*args, **options)
         finally:
             # Traceback tools print local variables; one of these may be the secret.

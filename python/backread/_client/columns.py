@@ -36,7 +36,8 @@ class Column:
 
 def cell_of(record: User | Message, column: str) -> Any:
     """The value of a column in one user or message, as its dataclass has it."""
-    if isinstance(record, User) or hasattr(record, column):
+    # A message also has the property sender_name, which is not the column of that name.
+    if isinstance(record, User) or column in Message.__dataclass_fields__:
         return getattr(record, column)
     # Senders of one type lack the fields of the other.
     return getattr(record.sender, column.removeprefix(SENDER), None)

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from backread._client.arguments import identifier, identifiers, item_cap, page_limit, page_offset
+from backread._client.arguments import (
+    identifier,
+    identifiers,
+    item_cap,
+    known_options,
+    page_limit,
+    page_offset,
+)
 from backread._client.listing import AsyncListing, Listing
 
 if TYPE_CHECKING:
@@ -15,6 +22,9 @@ if TYPE_CHECKING:
     from backread.typed_dicts import MessageDict, PageDict
 
 __all__ = ["AsyncMessages", "Messages"]
+
+# ``list`` and ``all`` are annotated with a bare class below their overloads, because jedi, which
+# completes names in notebooks, does not follow a generic one.
 
 
 class _BaseMessages:
@@ -85,6 +95,7 @@ class Messages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Listing[Message] | Listing[MessageDict]: ...
+    @known_options
     def list(
         self,
         user_id: int,
@@ -93,7 +104,7 @@ class Messages(_BaseMessages):
         strict: bool = False,
         page_size: int = 99,
         max_items: int | None = None,
-    ) -> Any:
+    ) -> Listing:  # type: ignore[type-arg]
         """All messages of one user.
 
         Args:
@@ -145,6 +156,7 @@ class Messages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Listing[Message] | Listing[MessageDict]: ...
+    @known_options
     def all(
         self,
         *,
@@ -153,7 +165,7 @@ class Messages(_BaseMessages):
         strict: bool = False,
         page_size: int = 99,
         max_items: int | None = None,
-    ) -> Any:
+    ) -> Listing:  # type: ignore[type-arg]
         """All messages of all users; the users' lists are read concurrently.
 
         The messages of one user keep the order of their list; different users' messages come in no
@@ -272,6 +284,7 @@ class AsyncMessages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> AsyncListing[Message] | AsyncListing[MessageDict]: ...
+    @known_options
     def list(
         self,
         user_id: int,
@@ -280,7 +293,7 @@ class AsyncMessages(_BaseMessages):
         strict: bool = False,
         page_size: int = 99,
         max_items: int | None = None,
-    ) -> Any:
+    ) -> AsyncListing:  # type: ignore[type-arg]
         """All messages of one user, for ``async for``; otherwise like `Messages.list`."""
         return AsyncListing(*self._list(user_id, strict, page_size, max_items), as_dict)
 
@@ -314,6 +327,7 @@ class AsyncMessages(_BaseMessages):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> AsyncListing[Message] | AsyncListing[MessageDict]: ...
+    @known_options
     def all(
         self,
         *,
@@ -322,7 +336,7 @@ class AsyncMessages(_BaseMessages):
         strict: bool = False,
         page_size: int = 99,
         max_items: int | None = None,
-    ) -> Any:
+    ) -> AsyncListing:  # type: ignore[type-arg]
         """All messages of all users, for ``async for``; otherwise like `Messages.all`."""
         return AsyncListing(*self._all(users, strict, page_size, max_items), as_dict)
 

@@ -2,7 +2,7 @@
 
 The command line, the Airflow connection and Spark's options are made from `ARGUMENTS`, and
 ``tools/options_table.py --write`` writes the signature and docstring of `Client` and the tables of
-README.md and docs/. The core checks the range of each value: ``src/core/config/options.rs``.
+docs/. The core checks the range of each value: ``src/core/config/options.rs``.
 """
 
 # Without `from __future__ import annotations`: ARGUMENTS is read from the annotations.

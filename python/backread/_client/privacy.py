@@ -1,7 +1,8 @@
 """What is replaced in rows before they are stored, and the key for it.
 
 ``pseudonymise``, ``drop_bodies`` and ``redact`` mean the same in mirrors, landing, Spark and
-Airflow; see ``docs/privacy.md``. The path of the key file travels to workers, the key does not.
+Airflow; see ``docs/how-to/privacy.md``. The path of the key file travels to workers, the key
+does not.
 """
 
 from __future__ import annotations

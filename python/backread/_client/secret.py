@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 
+from backread._files.access import RefusedFileError
 from backread._files.paths import local_path, shown
+from backread._files.private import read_private_file
 from backread.errors import ConfigurationError
 
 __all__ = ["SECRET_VARIABLE", "read_secret_file", "redact_secret"]
 
 SECRET_VARIABLE = "BACKREAD_API_SECRET"
+
+MOST_BYTES = 65_536
 
 
 def redact_secret(text: str, secret: object = None) -> str:
@@ -23,22 +27,28 @@ def redact_secret(text: str, secret: object = None) -> str:
     return redacted(*(each.encode("utf-8", "replace").decode() for each in (text, known)))
 
 
-def read_secret_file(file: str | os.PathLike[str], option: str = "secret_file") -> str:
+def read_secret_file(
+    file: str | os.PathLike[str], option: str = "secret_file", *, private: bool = False
+) -> str:
     """The file's text, stripped.
 
     Args:
         file: A file that holds the API secret and nothing else.
         option: The name of the option for the file, for error messages.
+        private: Refuses a file that every user may read.
 
     Raises:
-        ConfigurationError: If the file cannot be read, is not text, or is empty.
+        ConfigurationError: If the file cannot be read, is not text, is empty, or is refused.
     """
     try:
         path = local_path(file, "copy it to this machine")
     except ValueError as error:
         raise ConfigurationError(f"{option}: {error}") from None
     try:
-        secret = path.read_text(encoding="utf-8").strip()
+        content = read_private_file(path, MOST_BYTES) if private else path.read_bytes()
+        secret = content.decode("utf-8").strip()
+    except RefusedFileError as error:
+        raise ConfigurationError(f"{option}: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigurationError(

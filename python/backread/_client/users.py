@@ -6,7 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from backread._client.arguments import identifier, item_cap, page_limit, page_offset
+from backread._client.arguments import (
+    identifier,
+    item_cap,
+    known_options,
+    page_limit,
+    page_offset,
+)
 from backread._client.listing import AsyncListing, Listing
 
 if TYPE_CHECKING:
@@ -15,6 +21,9 @@ if TYPE_CHECKING:
     from backread.typed_dicts import PageDict, UserDict
 
 __all__ = ["AsyncUsers", "Users"]
+
+# ``list`` is annotated with a bare class below its overloads, because jedi, which completes names
+# in notebooks, does not follow a generic one.
 
 
 class _BaseUsers:
@@ -68,6 +77,7 @@ class Users(_BaseUsers):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> Listing[User] | Listing[UserDict]: ...
+    @known_options
     def list(
         self,
         *,
@@ -75,7 +85,7 @@ class Users(_BaseUsers):
         strict: bool = False,
         page_size: int = 99,
         max_items: int | None = None,
-    ) -> Any:
+    ) -> Listing:  # type: ignore[type-arg]
         """All users.
 
         Args:
@@ -173,6 +183,7 @@ class AsyncUsers(_BaseUsers):
         page_size: int = 99,
         max_items: int | None = None,
     ) -> AsyncListing[User] | AsyncListing[UserDict]: ...
+    @known_options
     def list(
         self,
         *,
@@ -180,7 +191,7 @@ class AsyncUsers(_BaseUsers):
         strict: bool = False,
         page_size: int = 99,
         max_items: int | None = None,
-    ) -> Any:
+    ) -> AsyncListing:  # type: ignore[type-arg]
         """All users, as an `AsyncListing` for ``async for``; otherwise like `Users.list`."""
         return AsyncListing(*self._list(strict, page_size, max_items), as_dict)
 

@@ -26,7 +26,7 @@ Shape: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class AnswerProfile:
-    """One answer: its status and media type, and the shape of its body if it is an error.
+    """One answer: its ``status``, its ``content_type``, and the shape of an error's body.
 
     ``shape`` is ``None`` for a success, and where the body is not JSON.
     """
@@ -52,7 +52,10 @@ class LimitAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ListOrder:
-    """The order of a list; where ``exact`` is false rows are only roughly in it (ties)."""
+    """The order of a list: by a ``field``, in a ``direction``.
+
+    Where ``exact`` is false, rows are only roughly in it (ties).
+    """
 
     field: str
     direction: Literal["ascending", "descending"]
@@ -61,7 +64,10 @@ class ListOrder:
 
 @dataclass(frozen=True, slots=True)
 class PastEnd:
-    """The answer to an offset past the last row: no rows, a status of 400 to 499, earlier rows."""
+    """The answer to an offset past the last row.
+
+    ``gives``: no rows (``"empty"``), a status of 400 to 499 (``"error"``), or ``"earlier_rows"``.
+    """
 
     gives: Literal["empty", "error", "earlier_rows"]
     status: int
@@ -75,6 +81,7 @@ class ListProfile:
     - ``stable``: a page that is requested twice has its rows in the same order.
     - ``total_exact``: ``total`` is the number of rows; ``total_error``: how many more it says.
     - ``short_pages``: a page held fewer rows than it could.
+    - ``order``: the order of its rows; ``past_end``: what lies behind the last one.
     """
 
     rows: int
@@ -100,7 +107,12 @@ class Follows:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """The answers to invalid requests; each was sent once."""
+    """The answers to invalid requests; each was sent once.
+
+    They had a made-up secret (``wrong_secret``), an undocumented media type (``other_accept``), or
+    the id of no user or message: ``unknown_user``, ``messages_of_unknown_user`` (a list) and
+    ``unknown_message``.
+    """
 
     wrong_secret: AnswerProfile | None
     other_accept: AnswerProfile | None
@@ -113,10 +125,12 @@ class Refusals:
 class HttpProfile:
     """The HTTP behaviour of the service.
 
+    - ``version``: the protocol, such as ``"HTTP/1.1"``.
     - ``compression``: the content coding of a page, ``"none"`` without one.
     - ``validators``: those of ``etag`` and ``last-modified`` that a page came with;
       ``not_modified``: whether a conditional request for the same page got 304.
     - ``latency_seconds``: the median time to a whole page.
+    - ``rate_limit_headers``: the names of headers about limits that came.
     - ``statuses``: how often each status came, retries among them.
     """
 
@@ -131,9 +145,10 @@ class HttpProfile:
 
 @dataclass(frozen=True, slots=True)
 class FieldProfile:
-    """One field over the sample: JSON types seen but null, and how often it was null or missing.
+    """One field over the sample.
 
-    Shares are from 0 to 1. ``documented``: the API documents the field.
+    ``documented``: the API documents the field. ``types`` are the JSON types seen, except null.
+    ``null_share`` and ``missing_share``, from 0 to 1: how often it was null, and how often missing.
     """
 
     documented: bool

@@ -6,6 +6,7 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from backread._display.words import moment, yes_or_no
 from backread._profile.findings import (
     AnswerProfile,
     FieldProfile,
@@ -27,7 +28,7 @@ def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
     """The name and text of each finding."""
     http = profile.http
     rows: list[tuple[str, str | None]] = [
-        ("measured at", f"{profile.measured_at:%Y-%m-%d %H:%M:%S} UTC"),
+        ("measured at", moment(profile.measured_at.replace(microsecond=0))),
         ("requests", f"{profile.requests}"),
         ("default page", _rows(profile.default_page)),
         ("largest page", _rows(profile.largest_page)),
@@ -75,7 +76,7 @@ def lines(profile: ServiceProfile) -> list[tuple[str, str]]:
 def finding(value: object) -> str:
     """One finding of any type as text."""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return yes_or_no(value)
     if isinstance(value, LimitAnswer):
         return str(_limit(value))
     if isinstance(value, ListOrder):
@@ -92,7 +93,7 @@ def finding(value: object) -> str:
 
 
 def _yes(value: bool | None) -> str | None:
-    return None if value is None else "yes" if value else "no"
+    return None if value is None else yes_or_no(value)
 
 
 def _rows(count: int | None) -> str | None:

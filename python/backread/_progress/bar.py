@@ -92,8 +92,11 @@ def shown_sync(
     try:
         yield show
     except BaseException as error:
-        parts = tuple(sync_parts(latest[-1])) if latest else ()
-        output.end(State("sync stopped", (*parts, type(error).__name__)))
+        if latest:
+            name = type(error).__name__
+            output.end(State("sync stopped", (*sync_parts(latest[-1]), name)))
+        else:
+            output.clear()  # it never began: the error says enough
         raise
     output.end(State("synced", tuple(sync_parts(latest[-1])) if latest else ()))
 
@@ -120,8 +123,11 @@ def shown_export(
     try:
         yield show
     except BaseException as error:
-        parts = tuple(export_parts(latest[-1])) if latest else ()
-        output.end(State("export stopped", (*parts, type(error).__name__)))
+        if latest:
+            name = type(error).__name__
+            output.end(State("export stopped", (*export_parts(latest[-1]), name)))
+        else:
+            output.clear()  # it never began: the error says enough
         raise
     output.end(State("exported", tuple(export_parts(latest[-1])) if latest else ()))
 

@@ -32,6 +32,7 @@ class ProgressOutput(Protocol):
 
     def show(self, now: State) -> None: ...
     def end(self, now: State) -> None: ...
+    def clear(self) -> None: ...
 
 
 def find_output() -> ProgressOutput | None:
@@ -65,6 +66,10 @@ class _Notebook:
     def end(self, now: State) -> None:
         self._draw(now, live=False)
 
+    def clear(self) -> None:
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)
+
     def _draw(self, now: State, *, live: bool) -> None:
         from backread._display.progress_bar import progress_html
 
@@ -90,6 +95,9 @@ class _Terminal:
 
     def end(self, now: State) -> None:
         self._write(_terminal_line(now), "\n")
+
+    def clear(self) -> None:
+        self._write("", "\r")
 
     def _write(self, line: str, end: str) -> None:
         # Pads with blanks, since not every terminal supports the sequence that clears a line.

@@ -24,7 +24,7 @@ def describe(now: SyncProgress) -> str:
             f"{_of(now.users, now.users_total)} users",
             f"{_of(now.lists, now.lists_total)} lists" if now.lists_total is not None else "",
             f"{now.messages:,} messages",
-            f"{now.requests:,} requests",
+            amount(now.requests, "request"),
             f"{now.rate:,.0f} rows/s" if reading and now.rate else "",
             f"{now.pace:,.1f} requests/s" if reading and now.pace else "",
             f"{timedelta(seconds=round(now.seconds_left))} left"

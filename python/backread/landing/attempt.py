@@ -30,10 +30,10 @@ ATTEMPT = re.compile(r"(run=[0-9A-Za-z-]+)/shard=\d{5,}/attempt=[0-9a-f]{32}\.pa
 class Landed:
     """A shard that was read to its end; the worker sends it to the process that commits.
 
-    ``file`` is relative to the folder, ``rows`` and ``size`` (bytes) are those of the file, and
-    ``report`` is that of the shard's listing. ``privacy`` is the choice of ``pseudonymise``,
-    ``drop_bodies`` and ``redact`` as JSON, with the key's fingerprint; None without one. Pickles;
-    use `to_json` for text-only transports.
+    ``run_id`` is the plan's id. ``file`` is relative to the folder, ``rows`` and ``size`` (bytes)
+    are those of the file, and ``report`` is that of the shard's listing. ``privacy`` is the choice
+    of ``pseudonymise``, ``drop_bodies`` and ``redact`` as JSON, with the key's fingerprint; None
+    without one. Pickles; use `to_json` for text-only transports.
     """
 
     run_id: str

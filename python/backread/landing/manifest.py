@@ -34,7 +34,8 @@ FORMAT = 1
 class Committed:
     """A committed run. Its files contain each row once, and never change.
 
-    ``number`` counts the commits of the folder from 1; ``files`` are relative to the folder, in the
+    ``number`` counts the commits of the folder from 1; ``run_id`` is the plan's id; ``resource`` is
+    what was read (``"users"`` or ``"messages"``); ``files`` are relative to the folder, in the
     order of the shards; ``rows`` is their total; ``report`` says what the shards prove together;
     ``committed_at`` is UTC; ``privacy`` is that of the `Landed` shards.
     """

@@ -55,9 +55,10 @@ class _Document:
 class Shard(Generic[T_co]):
     """One part of a plan: which users to read, or whose messages, and from where.
 
-    ``index`` counts from 0 to ``count - 1``; ``users`` is the shard's number of users; ``plan_id``
-    is the same for all shards of a plan. A shard is small (a few bytes per user), compares, hashes
-    and pickles, and contains neither rows nor the secret.
+    ``resource`` is ``"users"`` or ``"messages"``. ``index`` counts from 0 to ``count - 1``;
+    ``users`` is the shard's number of users; ``plan_id`` is the same for all shards of a plan. A
+    shard is small (a few bytes per user), compares, hashes and pickles, and contains neither rows
+    nor the secret.
 
     A shard from JSON is untrusted: it is read only if its signature proves that it was planned with
     the secret that would be sent. Shards of `backread.plan` and pickled ones are trusted.
