@@ -108,8 +108,9 @@ class ResumingOperator(ReadingOperator):
     """The base of operators whose `read` continues where it stopped when called again.
 
     - ``on_rate_limit``: ``"reschedule"`` frees the worker if the service requests a wait (429)
-      longer than ``longest_wait`` (seconds or a timedelta; 60). Shorter waits stay in the worker,
-      and the attempt fails after the sixth in a row with nothing new read in between. A reschedule
+      longer than ``longest_wait`` (seconds or a timedelta; 60; keep it above 15, since Airflow may
+      take seconds to record the end of a task). Shorter waits stay in the worker, and the attempt
+      fails after the sixth in a row with nothing new read in between. A reschedule
       is not a failure and uses no retry; the task continues where it stopped. ``"wait"`` always
       waits in the worker, within the connection's ``deadline`` and ``max_retries``.
     - ``give_up_after``: fails the task, regardless of ``retries``, instead of a reschedule that
