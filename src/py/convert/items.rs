@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyList, PyTuple};
 
 use super::c_interface::Uncollected;
+use super::caches::Caches;
 use super::class;
 use super::errors::to_python;
 use super::records::Records;
-use super::string_cache::StringCache;
 use super::value::{as_sent, object, tree};
 use crate::core::api::Resource;
 use crate::core::client::{Read, Sent};
@@ -51,7 +51,7 @@ pub fn page(
     let page = &read.value;
     if as_dict {
         let json = &page.text.json;
-        let made = dict(py, &mut StringCache::new(py), json, || Extra::read(json));
+        let made = dict(py, &mut Caches::new(py), json, || Extra::read(json));
         return made
             .map(Bound::unbind)
             .map_err(|failure| failure.raised(py, &read.sent));
@@ -129,7 +129,7 @@ struct Maker<'a, 'py> {
     py: Python<'py>,
     as_dict: bool,
     records: Records<'a, 'py>,
-    strings: StringCache<'py>,
+    caches: Caches<'py>,
 }
 
 impl<'a, 'py> Maker<'a, 'py> {
@@ -138,7 +138,7 @@ impl<'a, 'py> Maker<'a, 'py> {
             py,
             as_dict,
             records: Records::new(py)?,
-            strings: StringCache::new(py),
+            caches: Caches::new(py),
         })
     }
 
@@ -162,9 +162,9 @@ impl<'a, 'py> Maker<'a, 'py> {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         Ok(match (self.as_dict, row.resource()) {
             (true, _) if row.unreadable == Some(Unreadable::NoObject) => {
-                as_sent(self.py, &mut self.strings, row.json())?
+                as_sent(self.py, &mut self.caches, row.json())?
             }
-            (true, _) => dict(self.py, &mut self.strings, row.json(), || row.object())?,
+            (true, _) => dict(self.py, &mut self.caches, row.json(), || row.object())?,
             (false, Resource::Users) => self.records.user(&row.user()?)?,
             (false, Resource::Messages) => self.records.message(user_id, &row.message()?)?,
         })
@@ -174,13 +174,13 @@ impl<'a, 'py> Maker<'a, 'py> {
 /// The text of a JSON object as a dict; `reference` reads or rejects what the cursor does not.
 fn dict<'py>(
     py: Python<'py>,
-    strings: &mut StringCache<'py>,
+    caches: &mut Caches<'py>,
     json: &str,
     reference: impl FnOnce() -> Result<Extra, Fault>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    match object(py, strings, json)? {
+    match object(py, caches, json)? {
         Some(made) => Ok(made),
-        None => Ok(tree(py, strings, &reference()?)?),
+        None => Ok(tree(py, caches, &reference()?)?),
     }
 }
 

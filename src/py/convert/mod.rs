@@ -1,6 +1,9 @@
 //! Values of the core as the dataclasses of `backread.models`, or as dicts.
 
 mod c_interface;
+mod caches;
+mod dict_cache;
+mod dict_shape;
 pub mod errors;
 mod instant;
 mod items;

@@ -8,9 +8,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
 use super::c_interface::{Slot, Slotted, hidden_dict};
+use super::caches::Caches;
 use super::class;
 use super::instant::instant;
-use super::string_cache::StringCache;
 use super::value::members;
 use crate::core::decode::model::{Message, Sender, Unknown, User};
 use crate::core::decode::rows::Value;
@@ -101,7 +101,7 @@ impl Class {
 pub struct Records<'a, 'py> {
     py: Python<'py>,
     classes: &'static Classes,
-    strings: StringCache<'py>,
+    caches: Caches<'py>,
     none: Bound<'py, PyAny>,
     senders: VecDeque<(SenderType, Sender<'a>, Bound<'py, PyAny>)>,
 }
@@ -116,7 +116,7 @@ impl<'a, 'py> Records<'a, 'py> {
         Ok(Self {
             py,
             classes: once(py, &CLASSES, || Classes::new(py))?,
-            strings: StringCache::new(py),
+            caches: Caches::new(py),
             none: py.None().into_bound(py),
             senders: VecDeque::new(),
         })
@@ -171,7 +171,7 @@ impl<'a, 'py> Records<'a, 'py> {
         match value {
             Value::Integer(Some(number)) => number.into_bound_py_any(self.py),
             Value::Text(Some(text)) => Ok(PyString::new(self.py, text).into_any()),
-            Value::Label(Some(text)) => Ok(self.strings.get(text).into_any()),
+            Value::Label(Some(text)) => Ok(self.caches.strings.get(text).into_any()),
             Value::Boolean(Some(truth)) => Ok(PyBool::new(self.py, *truth).to_owned().into_any()),
             Value::Timestamp(timestamp) => instant(self.py, *timestamp),
             Value::Attributes(Some(attributes)) => {
@@ -230,7 +230,7 @@ impl<'a, 'py> Records<'a, 'py> {
         if extra.is_empty() {
             Ok(hidden_dict(self.py))
         } else {
-            members(self.py, &mut self.strings, extra)
+            members(self.py, &mut self.caches, extra)
         }
     }
 }

@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::{Map, Value};
 
-use super::string_cache::StringCache;
+use super::caches::Caches;
+use super::dict_shape::{DictShape, Filling};
 use crate::core::decode::json::cursor::{Cursor, Span};
 use crate::core::decode::model::Unknown;
 
@@ -22,11 +23,11 @@ const DEEPEST: usize = 127;
 /// the text.
 pub fn object<'py>(
     py: Python<'py>,
-    strings: &mut StringCache<'py>,
+    caches: &mut Caches<'py>,
     json: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     if json.trim_start().starts_with('{') {
-        value(py, strings, json)
+        value(py, caches, json)
     } else {
         Ok(None)
     }
@@ -35,12 +36,12 @@ pub fn object<'py>(
 /// Undocumented fields, as a dict.
 pub fn members<'py>(
     py: Python<'py>,
-    strings: &mut StringCache<'py>,
+    caches: &mut Caches<'py>,
     unknown: &Unknown<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = PyDict::new(py);
     for (key, json) in unknown {
-        object.set_item(strings.get(key), as_sent(py, strings, json)?)?;
+        object.set_item(caches.strings.get(key), as_sent(py, caches, json)?)?;
     }
     Ok(object.into_any())
 }
@@ -48,26 +49,26 @@ pub fn members<'py>(
 /// Any JSON as a Python object.
 pub fn as_sent<'py>(
     py: Python<'py>,
-    strings: &mut StringCache<'py>,
+    caches: &mut Caches<'py>,
     json: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(value) = value(py, strings, json)? {
+    if let Some(value) = value(py, caches, json)? {
         return Ok(value);
     }
     let read = serde_json::from_str(json);
     let read = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    branch(py, strings, &read)
+    branch(py, caches, &read)
 }
 
 fn value<'py>(
     py: Python<'py>,
-    strings: &mut StringCache<'py>,
+    caches: &mut Caches<'py>,
     json: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let failed = None;
     let mut reader = Reader {
         py,
-        strings,
+        caches,
         json,
         failed,
     };
@@ -77,7 +78,7 @@ fn value<'py>(
 
 struct Reader<'a, 'n, 'py> {
     py: Python<'py>,
-    strings: &'n mut StringCache<'py>,
+    caches: &'n mut Caches<'py>,
     json: &'a str,
     /// The Python exception that stopped the reading, if one did.
     failed: Option<PyErr>,
@@ -86,7 +87,10 @@ struct Reader<'a, 'n, 'py> {
 impl<'a, 'py> Reader<'a, '_, 'py> {
     fn whole(&mut self, cursor: &mut Cursor<'a>) -> Option<Bound<'py, PyAny>> {
         cursor.space();
-        let value = self.value(cursor, DEEPEST)?;
+        let value = match cursor.peek() {
+            b'{' => self.row(cursor)?,
+            _ => self.value(cursor, DEEPEST)?,
+        };
         cursor.space();
         cursor.is_at_end().then_some(value)
     }
@@ -111,15 +115,50 @@ impl<'a, 'py> Reader<'a, '_, 'py> {
         }
     }
 
+    /// An object that is no row.
     fn object(&mut self, cursor: &mut Cursor<'a>, levels: usize) -> Option<Bound<'py, PyAny>> {
+        if let Some(copy) = self.caches.dicts.next(cursor) {
+            return self.made(copy);
+        }
+        let from = cursor.at();
+        let mut flat = true;
         let object = PyDict::new(self.py);
         cursor.object(|cursor, key| {
-            let key = self.strings.get(str::from_utf8(key).ok()?);
+            flat &= !matches!(cursor.peek(), b'{' | b'[');
+            let key = self.caches.strings.get(str::from_utf8(key).ok()?);
             let value = self.value(cursor, levels)?;
             // Of a repeated key the last value is kept, at the first one's place.
             self.made(object.set_item(key, value))
         })?;
+        if flat && let Some(text) = self.json.get(from..cursor.at()) {
+            let kept = self.caches.dicts.keep(text.as_bytes(), &object);
+            self.made(kept)?;
+        }
         Some(object.into_any())
+    }
+
+    /// The outermost object.
+    fn row(&mut self, cursor: &mut Cursor<'a>) -> Option<Bound<'py, PyAny>> {
+        let shape = self.caches.shape.take();
+        let filling = Filling::new(self.py, shape.as_ref());
+        let mut filling = self.made(filling)?;
+        cursor.object(|cursor, name| {
+            let expected = filling.key(name);
+            let as_expected = expected.is_some();
+            let key = match expected {
+                Some(key) => key,
+                None => self.caches.strings.get(str::from_utf8(name).ok()?),
+            };
+            let value = self.value(cursor, DEEPEST - 1)?;
+            self.made(filling.add(&key, &value, as_expected))
+        })?;
+        let (row, differs) = self.made(filling.finish())?;
+        self.caches.shape = if differs {
+            self.made(DictShape::of(&row))
+        } else {
+            shape
+        };
+        Some(row.into_any())
     }
 
     fn array(&mut self, cursor: &mut Cursor<'a>, levels: usize) -> Option<Bound<'py, PyAny>> {
@@ -133,14 +172,7 @@ impl<'a, 'py> Reader<'a, '_, 'py> {
     }
 
     fn string(&self, span: Span) -> Option<Bound<'py, PyAny>> {
-        let text = if span.is_escaped() {
-            let quoted = self.json.get(span.from() - 1..=span.to())?;
-            let text: String = serde_json::from_str(quoted).ok()?;
-            PyString::new(self.py, &text)
-        } else {
-            PyString::new(self.py, span.of(self.json))
-        };
-        Some(text.into_any())
+        Some(PyString::new(self.py, &span.text(self.json)).into_any())
     }
 
     fn made<T>(&mut self, made: PyResult<T>) -> Option<T> {
@@ -168,19 +200,19 @@ fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 /// What serde_json read as an object.
 pub fn tree<'py>(
     py: Python<'py>,
-    strings: &mut StringCache<'py>,
+    caches: &mut Caches<'py>,
     object: &Map<String, Value>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let made = PyDict::new(py);
     for (key, value) in object {
-        made.set_item(strings.get(key), branch(py, strings, value)?)?;
+        made.set_item(caches.strings.get(key), branch(py, caches, value)?)?;
     }
     Ok(made.into_any())
 }
 
 fn branch<'py>(
     py: Python<'py>,
-    strings: &mut StringCache<'py>,
+    caches: &mut Caches<'py>,
     value: &Value,
 ) -> PyResult<Bound<'py, PyAny>> {
     match value {
@@ -188,9 +220,9 @@ fn branch<'py>(
         Value::Bool(truth) => truth.into_bound_py_any(py),
         Value::Number(exact) => number(py, exact.as_str()),
         Value::String(text) => Ok(PyString::new(py, text).into_any()),
-        Value::Object(object) => tree(py, strings, object),
+        Value::Object(object) => tree(py, caches, object),
         Value::Array(items) => {
-            let items = items.iter().map(|item| branch(py, strings, item));
+            let items = items.iter().map(|item| branch(py, caches, item));
             Ok(PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any())
         }
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::{
     BinaryBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder,
     StringDictionaryBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 
 use crate::core::timestamp::Timestamp;
@@ -26,7 +26,7 @@ pub trait Column: Sized {
 }
 
 macro_rules! columns {
-    ($($builder:ty: $data_type:expr, $empty:expr;)*) => { $(
+    ($($builder:ty: $data_type:expr, $empty:expr, |$finished:ident| $next:expr;)*) => { $(
         impl Column for $builder {
             fn empty() -> Self {
                 $empty
@@ -36,8 +36,12 @@ macro_rules! columns {
                 fields.push(Field::new(name, $data_type, nullable));
             }
 
+            // The next batch gets about the room that this one needed: growing it copies, and takes
+            // 6 % of the time of a stream.
             fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
-                arrays.push(Arc::new(self.finish()));
+                let $finished = self.finish();
+                *self = $next;
+                arrays.push(Arc::new($finished));
                 Ok(())
             }
         }
@@ -45,13 +49,21 @@ macro_rules! columns {
 }
 
 columns! {
-    Int64Builder: DataType::Int64, Self::new();
-    StringBuilder: DataType::Utf8, Self::new();
-    BooleanBuilder: DataType::Boolean, Self::new();
-    BinaryBuilder: DataType::Binary, Self::new();
-    TimestampMicrosecondBuilder: instant(), Self::new().with_timezone(UTC);
-    ListBuilder<Int64Builder>: DataType::List(Arc::new(id_item())),
-        Self::new(Int64Builder::new()).with_field(id_item());
+    Int64Builder: DataType::Int64, Self::new(), |array| Self::with_capacity(array.len());
+    StringBuilder: DataType::Utf8, Self::new(),
+        |array| Self::with_capacity(array.len(), with_margin(array.value_data().len()));
+    BooleanBuilder: DataType::Boolean, Self::new(), |array| Self::with_capacity(array.len());
+    BinaryBuilder: DataType::Binary, Self::new(),
+        |array| Self::with_capacity(array.len(), with_margin(array.value_data().len()));
+    TimestampMicrosecondBuilder: instant(), Self::new().with_timezone(UTC),
+        |array| Self::with_capacity(array.len()).with_timezone(UTC);
+    ListBuilder<Int64Builder>: DataType::List(Arc::new(id_item())), Self::new(Int64Builder::new()).with_field(id_item()),
+        |_array| Self::empty();
+}
+
+/// Bytes for texts that are somewhat longer.
+fn with_margin(bytes: usize) -> usize {
+    bytes + bytes / 8
 }
 
 /// Texts of few values.

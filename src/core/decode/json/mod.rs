@@ -11,6 +11,7 @@ use crate::core::error::Misfit;
 
 pub mod cursor;
 pub mod fields;
+mod unescape;
 mod utf8;
 
 // What precedes the secret in every request.
@@ -93,6 +94,14 @@ fn repair_surrogates(json: &mut [u8]) -> u64 {
     let mut position = 0;
     while let Some(step) = json.get(position..).and_then(|rest| memchr(b'\\', rest)) {
         position += step;
+        // Most escapes are of characters in one unit: those of surrogates begin with D8 to DF.
+        if !matches!(
+            json.get(position + 1..position + 3),
+            Some([b'u', b'd' | b'D'])
+        ) {
+            position += 2;
+            continue;
+        }
         let lone = match escaped_unit(json, position) {
             Some(0xD800..=0xDBFF) => {
                 let low = escaped_unit(json, position + ESCAPE_LENGTH);
@@ -118,13 +127,22 @@ fn repair_surrogates(json: &mut [u8]) -> u64 {
 }
 
 /// The UTF-16 unit of the escape at `position`, if there is one.
+#[inline]
 fn escaped_unit(json: &[u8], position: usize) -> Option<u16> {
-    let escape = json.get(position..position + ESCAPE_LENGTH)?;
-    let digits = escape.strip_prefix(b"\\u")?;
-    if !digits.iter().all(u8::is_ascii_hexdigit) {
+    let [b'\\', b'u', digits @ ..] = json.get(position..)?.first_chunk::<ESCAPE_LENGTH>()? else {
         return None;
+    };
+    let mut unit = 0;
+    for digit in digits {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            b'A'..=b'F' => digit - b'A' + 10,
+            _ => return None,
+        };
+        unit = unit << 4 | u16::from(value);
     }
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    Some(unit)
 }
 
 /// A 64-bit whole number, parsed from its text because serde_json treats minus zero as a fraction.

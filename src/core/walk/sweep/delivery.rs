@@ -74,10 +74,10 @@ impl Delivery {
 
     /// Queues a page for the reader without rows that were delivered before.
     pub fn deliver(&mut self, page: PageArrival, report: &mut WalkReport) -> Delivered {
-        let mut rows: Vec<Row> = Vec::with_capacity(page.rows.len());
+        let mut rows = page.rows;
         let mut fresh = 0;
         let mut unnamed = false;
-        for row in page.rows {
+        rows.retain(|row| {
             match row.id {
                 None => {
                     self.unnamed_rows += 1;
@@ -86,14 +86,14 @@ impl Delivery {
                 Some(id) if self.known.insert(id.cast_unsigned()) => fresh += 1,
                 Some(_) => {
                     report.repeats += 1;
-                    continue;
+                    return false;
                 }
             }
-            self.unreadable.take(page.offset, &row);
+            self.unreadable.take(page.offset, row);
             report.odd_values += row.odd_values;
             report.unreadable_rows += u64::from(row.unreadable.is_some());
-            rows.push(row);
-        }
+            true
+        });
         report.distinct += fresh;
         if let Some(sent) = page.sent {
             let said = [page.said_limit, page.said_offset, page.said_total];

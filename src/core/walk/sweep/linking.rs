@@ -42,7 +42,8 @@ impl Linking {
 
     /// Adds a page's rows to the order.
     pub fn join(&mut self, page: &PageArrival) {
-        self.order.join(page.rows_in_place());
+        let total = page.total().unwrap_or_default();
+        self.order.join(page.rows_in_place(), total);
     }
 
     pub fn may_begin_anew(&self) -> bool {
@@ -163,7 +164,7 @@ fn names(page: &PageArrival) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::walk::sweep::testing::page;
+    use crate::core::walk::sweep::testing::{arrival, page};
 
     fn joined(ids: &[i64]) -> Linking {
         let mut linking = Linking::default();
@@ -181,6 +182,30 @@ mod tests {
         assert!(!linking.compare(&page(4, &[5, 6, 7], 100)).links());
         let reversed = linking.compare(&page(3, &[5, 4, 6], 100));
         assert_eq!(reversed.inversions, 1);
+    }
+
+    #[test]
+    fn a_row_has_the_same_content_once_its_page_is_not_recent_any_more() {
+        let mut linking = Linking::default();
+        let long = "a".repeat(40_000);
+        let pages: Vec<PageArrival> = (0..6_u64)
+            .map(|number| {
+                let rows = [number * 2 + 1, number * 2 + 2];
+                let users = rows.map(|id| serde_json::json!({"id": id, "name": long}));
+                let body = serde_json::json!({"total": 12, "users": users});
+                arrival(number * 2, &body)
+            })
+            .collect();
+        for page in &pages {
+            linking.join(page);
+            for row in pages.iter().flat_map(|page| &page.rows) {
+                let id = row.id.unwrap();
+                let joined = id <= i64::try_from(page.end()).unwrap();
+                let expected = joined.then(|| content(row));
+                assert_eq!(linking.content_of(id), expected, "{id}");
+            }
+            assert_eq!(linking.compare(page).unchanged, 2);
+        }
     }
 
     #[test]

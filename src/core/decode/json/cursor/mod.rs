@@ -3,6 +3,7 @@
 
 mod opening;
 mod span;
+mod special;
 
 pub use self::opening::Opening;
 pub use self::span::Span;
@@ -11,11 +12,6 @@ use super::{ESCAPE_LENGTH, escaped_unit};
 /// Deeper nested values are left to serde_json.
 const DEEPEST: u32 = 60;
 
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x8080_8080_8080_8080;
-const SPACES: u64 = 0x2020_2020_2020_2020;
-const QUOTES: u64 = 0x2222_2222_2222_2222;
-const BACKSLASHES: u64 = 0x5c5c_5c5c_5c5c_5c5c;
 const STEP: usize = size_of::<u64>();
 
 /// Longer texts have no spans.
@@ -79,8 +75,11 @@ impl<'a> Cursor<'a> {
         found.then_some(())
     }
 
-    fn word(&mut self, word: &[u8]) -> Option<()> {
-        self.passes(word).then_some(())
+    /// Of a length that the compiler knows, which saves a call.
+    #[inline(always)]
+    fn word<const N: usize>(&mut self, word: &[u8; N]) -> Option<()> {
+        let next = self.text.get(self.at..)?.first_chunk::<N>()?;
+        (next == word).then(|| self.at += N)
     }
 
     /// Consumes a null, if it is next.
@@ -89,6 +88,7 @@ impl<'a> Cursor<'a> {
         self.peek() == b'n' && self.word(b"null").is_some()
     }
 
+    #[inline]
     pub fn boolean(&mut self) -> Option<bool> {
         match self.peek() {
             b't' => self.word(b"true").map(|()| true),
@@ -97,10 +97,21 @@ impl<'a> Cursor<'a> {
     }
 
     /// A whole number as serde_json reads it; minus zero is not one.
+    #[inline]
     pub fn integer(&mut self) -> Option<i64> {
+        // So many digits fit for sure.
+        const SURE: usize = 18;
         let negative = self.take(b'-').is_some();
         let first = self.at;
         let mut number: i64 = 0;
+        for byte in self.text.get(first..)?.iter().take(SURE) {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            number = number * 10 + i64::from(digit);
+            self.at += 1;
+        }
         while let digit @ b'0'..=b'9' = self.peek() {
             let digit = i64::from(digit - b'0');
             number = number.checked_mul(10)?.checked_add(digit)?;
@@ -136,7 +147,10 @@ impl<'a> Cursor<'a> {
                 }
                 b'\\' => {
                     escaped = true;
-                    self.escape()?;
+                    // In many scripts one escape follows another.
+                    while self.peek() == b'\\' {
+                        self.escape()?;
+                    }
                 }
                 _ => return None,
             }
@@ -146,22 +160,15 @@ impl<'a> Cursor<'a> {
     /// Advances to the next quote, backslash or control character.
     #[inline]
     fn skip_to_special(&mut self) {
-        while let Some(word) = self.word_at(0) {
-            // Each term marks the bytes below 1, or below a space; marks above the lowest one may
-            // be wrong.
-            let (quotes, backslashes) = (word ^ QUOTES, word ^ BACKSLASHES);
-            let marks = (quotes.wrapping_sub(ONES) & !quotes)
-                | (backslashes.wrapping_sub(ONES) & !backslashes)
-                | (word.wrapping_sub(SPACES) & !word);
-            let marks = marks & HIGHS;
-            if marks != 0 {
-                self.at += (marks.trailing_zeros() / u8::BITS) as usize;
+        while let Some(chunk) = self.text.get(self.at..).and_then(|rest| rest.first_chunk()) {
+            if let Some(special) = special::first(chunk) {
+                self.at += special;
                 return;
             }
-            self.at += STEP;
+            self.at += special::STEP;
         }
         while let Some(byte) = self.text.get(self.at)
-            && !matches!(byte, b'"' | b'\\' | 0..b' ')
+            && !special::is_special(*byte)
         {
             self.at += 1;
         }
@@ -219,7 +226,7 @@ impl<'a> Cursor<'a> {
 
     /// Consumes these bytes, if they are next.
     #[inline]
-    pub(super) fn passes(&mut self, bytes: &[u8]) -> bool {
+    pub fn passes(&mut self, bytes: &[u8]) -> bool {
         let found = self
             .text
             .get(self.at..)
@@ -228,13 +235,6 @@ impl<'a> Cursor<'a> {
             self.at += bytes.len();
         }
         found
-    }
-
-    #[inline(always)]
-    fn word_at(&self, ahead: usize) -> Option<u64> {
-        let rest = self.text.get(self.at + ahead..)?;
-        rest.first_chunk::<STEP>()
-            .map(|chunk| u64::from_le_bytes(*chunk))
     }
 
     /// Parses an object: `member` is called with each key and consumes its value.

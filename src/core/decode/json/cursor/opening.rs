@@ -2,16 +2,17 @@
 
 use super::{Cursor, STEP};
 
+/// The longest opening, in words of eight bytes.
+const WORDS: usize = 3;
+
 /// How a member most likely begins, including the byte before it: a brace or a comma, the key, a
 /// colon. Up to 24 bytes, compared in words of eight because this comparison is hot.
 #[derive(Debug)]
 pub struct Opening {
     length: usize,
-    /// The mask of the first bytes that count, which excludes the one before the key.
-    mask: u64,
-    first: u64,
-    middle: u64,
-    last: u64,
+    words: [u64; WORDS],
+    /// The bytes that count, which exclude the one before the key.
+    masks: [u64; WORDS],
 }
 
 impl Opening {
@@ -19,14 +20,12 @@ impl Opening {
     pub const fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
         let length = bytes.len() + 1;
-        assert!(length <= 3 * STEP);
-        let (first, mask) = word(bytes, 0);
+        assert!(length <= WORDS * STEP);
+        let [first, middle, last] = [word(bytes, 0), word(bytes, STEP), word(bytes, 2 * STEP)];
         Self {
             length,
-            mask,
-            first,
-            middle: word(bytes, STEP).0,
-            last: word(bytes, length.saturating_sub(STEP)).0,
+            words: [first.0, middle.0, last.0],
+            masks: [first.1, middle.1, last.1],
         }
     }
 }
@@ -50,14 +49,21 @@ impl Cursor<'_> {
     /// Consumes an opening, if it is next; never matches near the end of the text.
     #[inline(always)]
     pub fn passes_opening(&mut self, opening: &Opening) -> bool {
-        let length = opening.length;
-        let found = self
-            .word_at(0)
-            .is_some_and(|word| word & opening.mask == opening.first)
-            && (length <= STEP || self.word_at(length - STEP) == Some(opening.last))
-            && (length <= 2 * STEP || self.word_at(STEP) == Some(opening.middle));
+        let rest = self.text.get(self.at..);
+        let Some(next) = rest.and_then(|rest| rest.first_chunk::<{ WORDS * STEP }>()) else {
+            return false;
+        };
+        let (words, _) = next.as_chunks::<STEP>();
+        let expected = opening.words.iter().zip(&opening.masks);
+        let differences = words
+            .iter()
+            .zip(expected)
+            .fold(0, |found, (word, (as_likely, mask))| {
+                found | ((u64::from_le_bytes(*word) ^ as_likely) & mask)
+            });
+        let found = differences == 0;
         if found {
-            self.at += length;
+            self.at += opening.length;
         }
         found
     }

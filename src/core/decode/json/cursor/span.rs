@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
+use super::super::unescape::unescape;
+
 /// A range of bytes in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -51,8 +53,8 @@ impl Span {
     }
 
     fn unescaped(self, json: &str) -> Cow<'_, str> {
-        let quoted = json.get(self.from() - 1..=self.to()).unwrap_or_default();
-        // `Cursor::string` lets no escape pass that serde_json refuses.
-        serde_json::from_str(quoted).map_or(Cow::Borrowed(self.of(json)), Cow::Owned)
+        let text = self.of(json);
+        // `Cursor::string` lets no invalid escape pass.
+        unescape(text).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 }

@@ -6,10 +6,17 @@ use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::recent_pages::{PageNumber, RecentPages};
 use crate::core::decode::page::Row;
+
+mod recent_pages;
 
 /// Rows whose position is remembered; of earlier rows it is only known that they were seen.
 const REMEMBERED: usize = 65_536;
+/// Rows for which there is room before a list turns out to be longer.
+const FIRST_ROOM: usize = 1_024;
+/// Up to this many ids are looked for one by one.
+const FEW: usize = 8;
 /// Two pages that share this many rows are linked.
 pub const LINK: u64 = 2;
 
@@ -22,12 +29,24 @@ pub struct RowOrder {
     /// Rows that appeared between others and have no rank.
     between: VecDeque<i64>,
     next_rank: u64,
+    /// The smallest and the largest id that was ever added.
+    range: Option<(i64, i64)>,
+    recent: RecentPages,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Place {
     rank: u64,
-    content: u64,
+    content: Content,
+}
+
+/// A hash of a row's text. Most rows are never compared, so the hash waits until their page is not
+/// recent any more.
+#[derive(Debug, Clone, Copy)]
+enum Content {
+    Hash(u64),
+    /// The row is in this page.
+    In(PageNumber),
 }
 
 /// A row at the end of a chain, remembered so that a later walk can link to it.
@@ -64,7 +83,7 @@ impl RowOrder {
     pub fn resumed(end: &[Remembered]) -> Self {
         let mut chain = Self::default();
         for row in end {
-            chain.append(row.id, row.content);
+            chain.append(row.id, Content::Hash(row.content));
         }
         chain
     }
@@ -74,7 +93,7 @@ impl RowOrder {
         let skipped = self.line.len().saturating_sub(rows);
         let last = self.line.iter().skip(skipped);
         last.filter_map(|(_, id)| {
-            let content = self.places.get(id)?.content;
+            let content = self.content_of(*id)?;
             Some(Remembered { id: *id, content })
         })
         .collect()
@@ -94,11 +113,11 @@ impl RowOrder {
         let mut last: Option<u64> = None;
         let mut beyond = false;
         for row in rows {
-            let Some(place) = row.id.and_then(|id| self.places.get(&id)) else {
+            let Some((id, place)) = row.id.and_then(|id| Some((id, self.place(id)?))) else {
                 beyond = true;
                 continue;
             };
-            if place.content != content(row) {
+            if self.hash(id, place.content) != content(row) {
                 shared.moved += u64::from(last.is_some_and(|last| place.rank < last));
                 continue;
             }
@@ -121,34 +140,45 @@ impl RowOrder {
 
     /// Rows ranked between `first` and `upper` that the page lacks.
     fn missing(&self, first: u64, upper: u64, rows: &[Row]) -> Vec<i64> {
-        let shown: HashSet<i64> = rows.iter().filter_map(|row| row.id).collect();
-        let mut vanished: Vec<i64> = self
-            .line
-            .iter()
-            .rev()
+        let ranked = self.line.iter().rev();
+        let mut vanished: Vec<i64> = ranked
             .take_while(|(rank, _)| *rank > first)
-            .filter(|(rank, id)| *rank < upper && !shown.contains(id))
+            .filter(|(rank, _)| *rank < upper)
             .map(|(_, id)| *id)
             .collect();
+        let ids = || rows.iter().filter_map(|row| row.id);
+        if vanished.len() > FEW {
+            let shown: HashSet<i64> = ids().collect();
+            vanished.retain(|id| !shown.contains(id));
+        } else {
+            vanished.retain(|id| !ids().any(|shown| shown == *id));
+        }
         vanished.reverse();
         vanished
     }
 
-    /// Adds a page's rows; those after the last shared row become the chain's new end.
-    pub fn join(&mut self, rows: &[Row]) {
-        let named = rows.iter().filter_map(|row| Some((row.id?, content(row))));
-        let named: Vec<(i64, u64)> = named.collect();
-        self.places.reserve(named.len());
-        self.line.reserve(named.len());
-        let unchanged = |&(id, content): &(i64, u64)| {
-            let place = self.places.get(&id)?;
-            (place.content == content).then_some(place.rank)
-        };
-        let ranks: Vec<Option<u64>> = named.iter().map(unchanged).collect();
+    /// Adds a page's rows; those after the last shared row become the chain's new end. `total` is
+    /// what the service says.
+    pub fn join(&mut self, rows: &[Row], total: u64) {
+        if let Some(first) = rows.first() {
+            self.forget_old_pages(first);
+        }
+        let page = self.recent.newest();
+        let named = || rows.iter().filter_map(|row| Some((row.id?, row)));
+        let expected = usize::try_from(total).unwrap_or(usize::MAX);
+        let room = expected.clamp(rows.len(), FIRST_ROOM.max(rows.len()));
+        self.places.reserve(room.saturating_sub(self.places.len()));
+        let ranks: Vec<Option<u64>> = named()
+            .map(|(id, row)| {
+                let place = self.place(id)?;
+                (self.hash(id, place.content) == content(row)).then_some(place.rank)
+            })
+            .collect();
         let shared = ranks.iter().rposition(Option::is_some);
         let after = shared.map_or(0, |last| last + 1);
         let mut rank = ranks.iter().flatten().next().copied();
-        for (index, ((id, content), held)) in named.into_iter().zip(ranks).enumerate() {
+        for (index, ((id, row), held)) in named().zip(ranks).enumerate() {
+            let content = page.map_or_else(|| Content::Hash(content(row)), Content::In);
             match rank {
                 Some(near) if index < after => {
                     let here = held.unwrap_or(near);
@@ -166,7 +196,41 @@ impl RowOrder {
         }
     }
 
+    /// Makes the page of this row the newest; hashes the rows of pages that are too old.
+    fn forget_old_pages(&mut self, row: &Row) {
+        let places = &mut self.places;
+        self.recent.add(row, |number, id, text| {
+            if let Some(place) = places.get_mut(&id)
+                && matches!(place.content, Content::In(page) if page == number)
+            {
+                place.content = Content::Hash(content_of_text(text));
+            }
+        });
+    }
+
+    fn place(&self, id: i64) -> Option<&Place> {
+        // Most rows of a new page are outside of the range.
+        let (smallest, largest) = self.range?;
+        if id < smallest || id > largest {
+            return None;
+        }
+        self.places.get(&id)
+    }
+
+    fn hash(&self, id: i64, content: Content) -> u64 {
+        match content {
+            Content::Hash(hash) => hash,
+            Content::In(page) => content_of_text(self.recent.text(page, id)),
+        }
+    }
+
+    fn widen_range(&mut self, id: i64) {
+        let (smallest, largest) = self.range.unwrap_or((id, id));
+        self.range = Some((smallest.min(id), largest.max(id)));
+    }
+
     fn insert(&mut self, id: i64, place: Place) {
+        self.widen_range(id);
         if self.places.insert(id, place).is_none() {
             self.between.push_back(id);
         }
@@ -177,7 +241,8 @@ impl RowOrder {
         }
     }
 
-    fn append(&mut self, id: i64, content: u64) {
+    fn append(&mut self, id: i64, content: Content) {
+        self.widen_range(id);
         let rank = self.next_rank;
         self.next_rank += 1;
         self.places.insert(id, Place { rank, content });
@@ -190,9 +255,10 @@ impl RowOrder {
         }
     }
 
-    /// The content hash stored for the row with this id.
+    /// The content hash of the row with this id, as it was last joined.
     pub fn content_of(&self, id: i64) -> Option<u64> {
-        self.places.get(&id).map(|place| place.content)
+        let place = self.place(id)?;
+        Some(self.hash(id, place.content))
     }
 }
 
