@@ -173,6 +173,34 @@ def test_messages_are_the_same_through_every_face(stage, rows, seed):
     check(stage, rows, "messages", seed)
 
 
+def test_dicts_have_the_keys_that_were_sent_in_their_order(stage):
+    rows = [
+        {"id": 1, "body": "a", "file_url": None},
+        {"id": 2, "body": "b", "file_url": None},
+        {"id": 3, "body": "c"},
+        {"id": 4, "file_url": None, "body": "d"},
+        {"id": 5, "body": "e", "file_url": None, "more": 1},
+        {"id": 6, "other": 1, "file_url": None},
+        {"id": 7},
+        {"id": 8, "body": "h", "file_url": None},
+    ]
+    body = {"limit": 99, "offset": 0, "total": len(rows), "messages": rows}
+    read = stage.play(answer(200, body)).messages.list(42, as_dict=True).to_list()
+    assert same(read, rows)
+
+
+def test_rows_share_no_dict_that_a_caller_may_change(stage):
+    sender = {"id": 7, "name": "Ada", "email": None}
+    rows = [{"id": at, "sender_type": "user", "sender": dict(sender)} for at in range(1, 30)]
+    body = {"limit": 99, "offset": 0, "total": len(rows), "messages": rows}
+    read = stage.play(answer(200, body)).messages.list(42, as_dict=True).to_list()
+    assert same(read, rows)
+    assert len({id(row) for row in read} | {id(row["sender"]) for row in read}) == 2 * len(rows)
+    read[0]["sender"]["name"] = "changed"
+    del read[1]["sender"]["email"]
+    assert [row["sender"] for row in read[2:]] == [sender] * 27
+
+
 @drawn
 @given(text=json_strategies.WILD_MOMENTS)
 def test_a_timestamp_is_the_same_through_every_face(stage, text):
