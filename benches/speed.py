@@ -1,10 +1,11 @@
 """How fast backread reads, next to others, from one fixed responder.
 
 Usage: ``python benches/speed.py [--only NAME,NAME] [--rounds N] [--write]``; `make bench-speed` has
-all it needs. A name is that of a table (read, get, gather, rows, mirror, import) or of a program
-(arrow, wreq, ...; an unknown one lists them all). What stands in one table takes turns, so that the
-machine's mood falls on each; figures are medians, and ratios are medians of those of each round.
-``--write`` puts the tables into docs/compared/speed.md.
+all it needs. A name is that of a table (read, kinds, get, gather, rows, mirror, import), of a kind
+of rows (escaped, lists-1, ...), of a program (arrow, wreq, ...; an unknown name lists them all), or
+of a program with a kind (escaped/arrow). The programs of a table, or of a kind of rows, take turns,
+so that the machine's mood falls on each. Figures are medians, and ratios are medians of those of
+each round. ``--write`` puts the tables into docs/compared/speed.md.
 """
 
 from __future__ import annotations
@@ -17,24 +18,30 @@ from collections.abc import Sequence
 
 import import_and_size
 import tables
-from speed_figures import GOALS, TABLES, Measured, lines, shown
-from speed_programs import HERE, PROGRAMS, PYTHONS, SCRIPTS, Program, Responders, in_turns
+from speed_figures import GOALS, Measured, kind_lines, lines, shown
+from speed_programs import HERE, KINDS, PROGRAMS, PYTHONS, SCRIPTS, Program
+from speed_runs import Responders, in_turns
 
 PAGE = HERE.parent / "docs/compared/speed.md"
 WHEELS = HERE.parent / "target" / "wheels"
-ROUNDS = {"read": 5, "get": 5, "gather": 5, "rows": 3, "mirror": 3, "import": 15}
+ROUNDS = {"read": 5, "kinds": 3, "get": 5, "gather": 5, "rows": 3, "mirror": 3, "import": 15}
 IMPORTED = ("wreq", "pyreqwest", "primp", "msgspec", "httpx", "requests", "aiohttp")
 
 
 def named(only: Sequence[str]) -> list[Program]:
-    """The programs that are named, or whose table is; all if none is named."""
-    unknown = {*only} - {*ROUNDS} - {program.key for program in PROGRAMS}
+    """The programs that are named, or whose table or kind of rows is; all if none is named."""
+    unknown = {*only} - {*ROUNDS} - {*KINDS} - {program.key for program in PROGRAMS}
     if unknown:
         listed = ", ".join(program.key for program in PROGRAMS)
         raise SystemExit(
-            f"no such name: {', '.join(unknown)}\ntables: {', '.join(ROUNDS)}\nprograms: {listed}"
+            f"no such name: {', '.join(unknown)}\ntables: {', '.join(ROUNDS)}\n"
+            f"kinds: {', '.join(KINDS)}\nprograms: {listed}"
         )
-    return [each for each in PROGRAMS if not only or each.key in only or each.section in only]
+    return [
+        each
+        for each in PROGRAMS
+        if not only or {each.section, each.key, each.key.partition("/")[0]} & {*only}
+    ]
 
 
 def imports(rounds: int) -> tuple[str, Measured]:
@@ -64,18 +71,30 @@ def setting() -> str:
     return f"- Machine: {machine}.\n- Versions: {versions}.\n- backread's wheel: {wheel}.\n"
 
 
+def parts(programs: Sequence[Program]) -> dict[str, list[Program]]:
+    """What takes turns, by what is printed above it: a table's programs, or those of one kind."""
+    parts: dict[str, list[Program]] = {}
+    for program in programs:
+        kind = program.key.partition("/")[0] if program.section == "kinds" else ""
+        parts.setdefault(kind or program.section, []).append(program)
+    return parts
+
+
 def measure(
     programs: Sequence[Program], rounds: int | None, measured: Measured, contents: dict[str, str]
 ) -> None:
     """Measures the programs, prints their tables, and adds them to the contents."""
     with Responders() as responders:
-        for name in TABLES:
-            chosen = [program for program in programs if program.section == name]
-            if chosen:
-                measured |= in_turns(chosen, rounds or ROUNDS[name], responders)
-                header, *rows = lines(name, measured, chosen)
-                contents[name] = tables.table(header, rows)
-                print(contents[name], flush=True)
+        for name, chosen in parts(programs).items():
+            section = chosen[0].section
+            measured |= in_turns(chosen, rounds or ROUNDS[section], responders)
+            header, *rows = lines(section, measured, chosen)
+            contents[name] = tables.table(header, rows)
+            print(f"{name}:\n{contents[name]}", flush=True)
+    if any(program.section == "kinds" for program in programs):
+        header, *rows = kind_lines(measured)
+        contents["kinds"] = tables.table(header, rows)
+        print(contents["kinds"], flush=True)
 
 
 def main() -> None:
@@ -106,7 +125,8 @@ def main() -> None:
     print(*filter(None, (goal.line(measured) for goal in GOALS)), sep="\n")
     print(f"\n{time.monotonic() - began:.0f} seconds")
     if options.write:
-        tables.write(PAGE, contents)
+        places = ["setting", *ROUNDS]
+        tables.write(PAGE, {name: contents[name] for name in places if name in contents})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from speed_programs import GROWING, Measurement, Program
+from speed_programs import GROWING, KINDS, Program
+from speed_runs import Measurement
 
 Measured = dict[str, list[Measurement]]
 Figure = Callable[[Measurement], float]
@@ -69,6 +70,11 @@ def always(key: str) -> Other:
     return lambda _: key
 
 
+def of_its_kind(key: str) -> Other:
+    """A figure that is compared with that of one program with rows of the same kind."""
+    return lambda program: f"{program.key.partition('/')[0]}/{key}"
+
+
 def smaller(program: Program) -> str | None:
     """The same program with a tenth of the rows."""
     smaller_rows = program.service.rows // 10
@@ -104,6 +110,17 @@ TABLES: dict[str, tuple[str, Sequence[Column]]] = {
             Column("rows/s", rate),
             Column("× wreq + msgspec", rate, always("wreq")),
             Column("× fetch and discard", rate, always("discard")),
+            CPU_A_MILLION,
+            PEAK,
+        ),
+    ),
+    "kinds": (
+        "what reads",
+        (
+            Column("rows/s", rate),
+            Column("× wreq + msgspec, `gc=False`", rate, of_its_kind("wreq-untracked")),
+            Column("× wreq + orjson", rate, of_its_kind("wreq-dicts")),
+            Column("× fetch and discard", rate, of_its_kind("discard")),
             CPU_A_MILLION,
             PEAK,
         ),
@@ -153,6 +170,50 @@ def lines(name: str, measured: Measured, programs: Sequence[Program]) -> list[li
 
 
 @dataclass(frozen=True)
+class KindColumn:
+    """A column of the table that has a line for each kind of rows."""
+
+    name: str
+    reader: str
+    figure: Figure
+    other: str | None = None
+    sense: str = ""
+    bound: float = 0
+    """What is to be reached with each kind; no sense where nothing is."""
+
+
+STRUCTS, DICTS = "wreq-untracked", "wreq-dicts"
+KIND_COLUMNS = (
+    KindColumn("rows", "discard", rows),
+    KindColumn("rows/s, fetch and discard", "discard", rate),
+    KindColumn("batches × fetch and discard", "batches", rate, "discard", ">=", 0.5),
+    KindColumn("`pa.table` × wreq + msgspec, `gc=False`", "arrow", rate, STRUCTS, ">=", 2),
+    KindColumn("its CPU ×", "arrow", cpu_a_million, STRUCTS, "<=", 0.5),
+    KindColumn("dataclasses × wreq + msgspec, `gc=False`", "dataclasses", rate, STRUCTS, ">=", 1.4),
+    KindColumn("dicts × wreq + orjson", "dicts", rate, DICTS, ">=", 2),
+)
+
+
+def kind_lines(measured: Measured) -> list[list[str]]:
+    """The table of the kinds of rows: its header, a line for each kind, and the goals."""
+
+    def cell(kind: str, column: KindColumn) -> str:
+        other = column.other and f"{kind}/{column.other}"
+        return shown(figure_of(measured, f"{kind}/{column.reader}", column.figure, other))
+
+    return [
+        ["kind", *(column.name for column in KIND_COLUMNS)],
+        *([f"`{kind}`", *(cell(kind, column) for column in KIND_COLUMNS)] for kind in KINDS),
+        ["*goal*", *(goal_words(column.sense, column.bound) for column in KIND_COLUMNS)],
+    ]
+
+
+def goal_words(sense: str, bound: float) -> str:
+    """A goal in a cell."""
+    return f"{'≥' if sense == '>=' else '≤'} {bound:g}" if sense else NOTHING
+
+
+@dataclass(frozen=True)
 class Goal:
     """What a figure should reach."""
 
@@ -168,9 +229,9 @@ class Goal:
         value = figure_of(measured, self.key, self.figure, self.other)
         if value is None:
             return None
-        compare = operator.ge if self.sense == ">=" else operator.le
-        line = f"{self.name:48} {shown(value):>8}   goal {self.sense} {self.bound}"
-        return line if compare(value, self.bound) else f"{line}   MISSED"
+        met = (operator.ge if self.sense == ">=" else operator.le)(value, self.bound)
+        wish = f"{self.sense} {self.bound:g}"
+        return f"goal: {self.name} {wish}: reached {shown(value)} ({'met' if met else 'missed'})"
 
 
 SMALLEST, MIDDLE, LARGEST = (f"rows-{service.rows}" for service in GROWING)
@@ -199,6 +260,19 @@ GOALS = (
         "mirror-dlt",
         ">=",
         60,
+    ),
+    *(
+        Goal(
+            f"{kind}: {column.name}",
+            f"{kind}/{column.reader}",
+            column.figure,
+            column.other and f"{kind}/{column.other}",
+            column.sense,
+            column.bound,
+        )
+        for kind in KINDS
+        for column in KIND_COLUMNS
+        if column.sense
     ),
     Goal("import of backread and its Client, ms", "import", itemgetter("ms"), None, "<=", 20),
     Goal("wheel, MB", "wheel", itemgetter("mb"), None, "<=", 6),

@@ -1,20 +1,11 @@
-"""What `speed.py` runs: the readers, the service that each of them reads, and taking turns."""
+"""What `speed.py` runs: the readers, and the service that each of them reads."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
-
-from load import Served
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE.parent / "target"
@@ -26,31 +17,51 @@ PYTHONS = {
     "dlt": TARGET / "mirror-peers" / "dlt" / "bin" / "python",
     "airbyte": TARGET / "mirror-peers" / "airbyte" / "bin" / "python",
 }
-MESSAGES = 250
-
-Measurement = dict[str, float]
+LARGE_IDS = 1_000_001
 
 
 @dataclass(frozen=True)
 class Service:
-    """So many users with 250 messages each, of which so many lists are kept in memory.
+    """So many users with so many messages each, of which so many lists are kept in memory.
 
     The lists of the other users are the same ones with other ids.
     """
 
     users: int
     rendered: int
+    messages: int = 250
+    bodies: str = "own"
+    """What benches/peers/responder/src/body.rs draws, or how many bytes."""
+    first_user: int = LARGE_IDS
 
     @property
     def rows(self) -> int:
         """The messages of all users."""
-        return self.users * MESSAGES
+        return self.users * self.messages
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What the responder is told."""
+        told = (self.users, self.messages, self.rendered, self.bodies, self.first_user)
+        return tuple(map(str, told))
 
 
 WHOLE = Service(2_000, 2_000)
 TENTH = Service(200, 200)
 # As many lists in memory for each size, or the larger ones would be read from slower memory.
 GROWING = [Service(users, 20) for users in (200, 2_000, 20_000)]
+# Lists of 1 have a fifth of the rows: each row is a request.
+KINDS = {
+    "own": WHOLE,
+    "escaped": replace(WHOLE, bodies="escaped"),
+    "escaped-words": replace(WHOLE, bodies="escaped-words", first_user=1),
+    "short": replace(WHOLE, bodies="short"),
+    "long": Service(320, 320, bodies="4096"),
+    "lists-1": Service(100_000, 100_000, messages=1, first_user=1),
+    "lists-100": Service(5_000, 5_000, messages=100),
+    "lists-5000": Service(100, 100, messages=5_000),
+}
+"""Kinds of rows: what is in their bodies, and how long the lists are."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ class Program:
     @property
     def rows(self) -> int:
         """How many rows it must say that it read."""
-        return MESSAGES * (self.users or self.service.users)
+        return self.service.messages * (self.users or self.service.users)
 
     def command(self, url: str) -> list[str | Path]:
         """What is run."""
@@ -101,20 +112,23 @@ def calls(
     ]
 
 
-PROGRAMS = [
-    Program(
-        "read",
-        "discard",
-        "fetch and discard (reqwest, Rust)",
-        "",
-        "fetch-and-discard",
-        (str(WHOLE.users), str(MESSAGES)),
-    ),
+DISCARD = Program(
+    "read",
+    "discard",
+    "fetch and discard (reqwest, Rust)",
+    "",
+    "fetch-and-discard",
+    tuple(map(str, (WHOLE.users, WHOLE.messages, WHOLE.first_user))),
+)
+READERS = [
+    DISCARD,
+    shape("batches", "**backread**, batches of `client.messages.all()`, discarded"),
     shape("arrow", "**backread**, `pa.table(client.messages.all())`"),
     shape("dataclasses", "**backread**, `list(client.messages.all())`"),
     shape("dicts", "**backread**, `as_dict=True`"),
     reader("wreq", "wreq + msgspec structs", "wreq_structs.py"),
     reader("wreq-untracked", "wreq + msgspec structs, `gc=False`", "wreq_structs.py", "untracked"),
+    reader("wreq-dicts", "wreq + orjson dicts", "wreq_dicts.py"),
     reader("pyreqwest", "pyreqwest + msgspec structs", "pyreqwest_structs.py"),
     reader("primp", "primp + msgspec structs", "primp_structs.py"),
     reader("aiohttp", "aiohttp + msgspec structs", "aiohttp_structs.py"),
@@ -122,6 +136,39 @@ PROGRAMS = [
     reader("aiohttp-table", "aiohttp + orjson + pyarrow table", "aiohttp_table.py"),
     reader("requests", "requests, one at a time, dicts", "requests_dicts.py", users=200),
     reader("httpx", "httpx + pydantic models", "httpx_pydantic.py", users=200),
+]
+
+
+def of_kind(kind: str, reader: Program) -> Program:
+    """The same reader, of rows of that kind."""
+    service = KINDS[kind]
+    arguments = reader.arguments
+    if reader is DISCARD:
+        arguments = tuple(map(str, (service.users, service.messages, service.first_user)))
+    elif reader.users is not None:
+        arguments = (str(service.users), *arguments[1:])
+    return replace(
+        reader,
+        section="kinds",
+        key=f"{kind}/{reader.key}",
+        arguments=arguments,
+        service=service,
+        users=reader.users and service.users,
+    )
+
+
+OF_EACH_KIND = (
+    "discard",
+    "batches",
+    "arrow",
+    "dataclasses",
+    "dicts",
+    "wreq-untracked",
+    "wreq-dicts",
+)
+PROGRAMS = [
+    *READERS,
+    *(of_kind(kind, reader) for kind in KINDS for reader in READERS if reader.key in OF_EACH_KIND),
     *calls(
         "get",
         "single_get.py",
@@ -205,72 +252,3 @@ PROGRAMS = [
         TENTH,
     ),
 ]
-
-
-class Responders:
-    """The services that are read, each started when it is first asked for."""
-
-    def __init__(self) -> None:
-        self._running: dict[Service, Served] = {}
-        self._stack = ExitStack()
-
-    def url(self, service: Service) -> str:
-        """Where a service is."""
-        if service not in self._running:
-            numbers = (service.users, MESSAGES, service.rendered)
-            served = Served(WIRE / "responder", *map(str, numbers))
-            self._running[service] = self._stack.enter_context(served)
-        return self._running[service].url
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
-
-
-def run(program: Program, url: str) -> Measurement:
-    """One measurement, in a fresh process and an empty folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = program.command(url)
-        environment = dict(os.environ)
-        if program.section == "mirror":
-            command.append(folder)
-            # What a peer keeps of itself stays in the folder, and nothing is sent anywhere.
-            environment |= {
-                "HOME": folder,
-                "TMPDIR": folder,
-                "RUNTIME__DLTHUB_TELEMETRY": "false",
-                "DO_NOT_TRACK": "1",
-            }
-        done = subprocess.run(
-            command, env=environment, cwd=folder, capture_output=True, encoding="utf-8", check=False
-        )
-    try:
-        measured: Measurement = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        printed = done.stdout[-2000:] + done.stderr[-4000:]
-        raise SystemExit(f"{program.key}: exit code {done.returncode}\n{printed}") from None
-    if measured.get("rows", program.rows) != program.rows:
-        raise SystemExit(f"{program.key} read {measured['rows']:,} of {program.rows:,} rows")
-    if done.returncode != 0:
-        # Some peers crash at times while their interpreter ends; they have been measured by then.
-        print(f"{program.key} ended with {done.returncode}, once measured", file=sys.stderr)
-    return measured
-
-
-def in_turns(
-    programs: Sequence[Program], rounds: int, responders: Responders
-) -> dict[str, list[Measurement]]:
-    """Measurements by key. Each round begins with another program, so that none is always first."""
-    measured: dict[str, list[Measurement]] = {program.key: [] for program in programs}
-    for round_number in range(rounds):
-        start = round_number % len(programs)
-        for program in [*programs[start:], *programs[:start]]:
-            measured[program.key].append(run(program, responders.url(program.service)))
-    return measured

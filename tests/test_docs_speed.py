@@ -19,6 +19,28 @@ def test_rows_and_columns_are_those_of_the_script(script, name):
     SPEED.check_table(script, name, script.lines(name, {}, [])[0], programs)
 
 
+def test_each_kind_of_rows_has_its_line_and_is_described(script):
+    header, *lines = script.kind_lines({})
+    SPEED.check_table(script, "kinds", header, [line[0] for line in lines])
+    assert SPEED.cells(script, "kinds")[-1] == lines[-1]
+    for name, kind in script.KINDS.items():
+        assert f"`{name}`" in SPEED.text
+        if name.startswith("lists-"):
+            assert name == f"lists-{kind.messages}"
+    one, hundred, thousands = (f"{script.KINDS[f'lists-{n}'].users:,}" for n in (1, 100, 5000))
+    assert f"`lists-1` has {one} users" in SPEED.text
+    assert f"`lists-100` has {hundred} users, and `lists-5000` has {thousands}." in SPEED.text
+    assert f"bodies of 4 KB, in {script.KINDS['long'].users} users" in SPEED.text
+
+
+def test_readers_of_a_kind_are_told_its_numbers(script):
+    programs = {program.key: program for program in script.PROGRAMS}
+    assert programs["lists-100/discard"].arguments == ("5000", "100", "1000001")
+    assert programs["escaped-words/discard"].arguments == ("2000", "250", "1")
+    assert programs["lists-1/wreq-untracked"].arguments == ("100000", "untracked")
+    assert programs["long/arrow"].rows == 320 * 250
+
+
 def test_each_measured_import_has_its_line(script):
     _, *rows = SPEED.cells(script, "import")
     codes = [*script.import_and_size.IMPORTS, *(f"import {name}" for name in script.IMPORTED)]
@@ -61,3 +83,4 @@ def test_a_name_that_is_none_is_refused(script):
         script.named(["nobody"])
     assert [program.key for program in script.named(["wreq"])] == ["wreq"]
     assert {program.section for program in script.named(["get", "rows"])} == {"get", "rows"}
+    assert {program.key.partition("/")[0] for program in script.named(["long"])} == {"long"}

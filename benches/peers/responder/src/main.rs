@@ -1,9 +1,11 @@
 //! The one service that all readers of `benches/speed.py` read, on one thread.
 //!
-//! Usage: `responder [USERS [MESSAGES [RENDERED]]]`: so many users (2,000), so many messages each
-//! (250), so many lists kept in memory (2,000; later ones are the same with other ids). Prints its
-//! URL, and serves until it is ended. Secret and Accept are not looked at.
+//! Usage: `responder [USERS [MESSAGES [RENDERED [BODIES [FIRST_USER]]]]]`: so many users (2,000), so
+//! many messages each (250), so many lists kept in memory (2,000; later ones are the same with other
+//! ids), the bodies (a name in `body.rs`, or their bytes; own), the first user's id (1,000,001). Prints
+//! its URL, and serves until it is ended. Secret and Accept are not looked at.
 
+mod body;
 mod draw;
 mod page;
 mod rows;
@@ -14,9 +16,10 @@ use std::error::Error;
 use std::io::Write;
 use std::rc::Rc;
 
+use body::Bodies;
 use bytes::Buf;
 use page::Page;
-use rows::Service;
+use rows::{Plan, Service};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{LocalSet, spawn_local};
@@ -24,16 +27,18 @@ use tokio::task::{LocalSet, spawn_local};
 const JSON: &str = "content-type: application/json; charset=utf-8\r\ncontent-length:";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let given: Vec<usize> = env::args()
-        .skip(1)
-        .map(|each| each.parse())
-        .collect::<Result<_, _>>()?;
-    let number = |place: usize, usual: usize| given.get(place).copied().unwrap_or(usual).max(1);
-    let service = Rc::new(Service::new(
-        number(0, 2_000),
-        number(1, 250),
-        number(2, 2_000),
-    ));
+    let given: Vec<String> = env::args().skip(1).collect();
+    let number = |place: usize, usual: usize| {
+        let number = given.get(place).map_or(Ok(usual), |each| each.parse());
+        number.map(|number| number.max(1))
+    };
+    let plan = Plan {
+        users: number(0, 2_000)?,
+        messages: number(1, 250)?,
+        bodies: given.get(3).map_or(Ok(Bodies::Own), |name| name.parse())?,
+        first_user: number(4, 1_000_001)?,
+    };
+    let service = Rc::new(Service::new(plan, number(2, 2_000)?));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;

@@ -4,13 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use crate::body::Bodies;
 use crate::draw::Draw;
 use crate::words::{LANGUAGES, Language, OPERATORS, PLACES};
 
-const FIRST_USER: usize = 1_000_001;
-const USER_DIGITS: usize = 7;
-const FIRST_MESSAGE: usize = 1_000_000_001;
-const MESSAGE_DIGITS: usize = 10;
 const ID_AT: usize = r#"{"id":"#.len();
 /// 2024-01-01 in seconds.
 const EPOCH: usize = 1_704_067_200;
@@ -51,41 +48,72 @@ struct List {
     senders: Vec<usize>,
 }
 
+/// What is served.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    pub users: usize,
+    /// Of each user.
+    pub messages: usize,
+    pub bodies: Bodies,
+    pub first_user: usize,
+}
+
+impl Plan {
+    fn user_id(&self, user: usize) -> usize {
+        self.first_user + user
+    }
+
+    /// A thousand times as large as those of users, or from 1 as well.
+    fn message_id(&self, user: usize, row: usize) -> usize {
+        (self.first_user - 1) * 1_000 + 1 + user * self.messages + row
+    }
+
+    /// Whether all users' ids, and all messages', have as many digits as the first.
+    fn ids_are_alike(&self) -> bool {
+        let last = self.users.saturating_sub(1);
+        digits_of(self.user_id(0)) == digits_of(self.user_id(last))
+            && digits_of(self.message_id(0, 0)) == digits_of(self.message_id(last, self.messages))
+    }
+}
+
 /// The whole service.
 pub struct Service {
+    plan: Plan,
     users: Rows,
     lists: Vec<List>,
-    messages: usize,
 }
 
 impl Service {
-    /// So many users with so many messages each. The first lists are rendered; those of later
-    /// users are the same ones with other ids, put in when they are asked for.
-    pub fn new(users: usize, messages: usize, rendered: usize) -> Self {
+    /// The first lists are rendered; those of later users are the same ones with other ids, put
+    /// in when they are asked for. All are rendered where ids differ in length.
+    pub fn new(plan: Plan, rendered: usize) -> Self {
         let mut rows = Rows::default();
-        for user in 0..users {
-            rows.push(&user_row(user));
+        for user in 0..plan.users {
+            rows.push(&user_row(&plan, user));
         }
+        let rendered = if plan.ids_are_alike() {
+            rendered.min(plan.users)
+        } else {
+            plan.users
+        };
         Self {
+            plan,
             users: rows.ended(),
-            lists: (0..rendered.min(users))
-                .map(|user| list(user, messages))
-                .collect(),
-            messages,
+            lists: (0..rendered).map(|user| list(&plan, user)).collect(),
         }
     }
 
     pub fn total_users(&self) -> usize {
-        self.users.begins.len() - 1
+        self.plan.users
     }
 
     pub fn total_messages(&self) -> usize {
-        self.messages
+        self.plan.messages
     }
 
     /// A user's position by id.
     pub fn position(&self, id: usize) -> Option<usize> {
-        id.checked_sub(FIRST_USER)
+        id.checked_sub(self.plan.first_user)
             .filter(|user| *user < self.total_users())
     }
 
@@ -100,23 +128,25 @@ impl Service {
         let list = &self.lists[user % self.lists.len()];
         let mut page = list.rows.slice(from, to).to_vec();
         let start = list.rows.begins[from];
+        let message_digits = digits_of(self.plan.message_id(user, 0));
+        let user_digits = digits_of(self.plan.user_id(user));
         for row in from..to {
             let at = list.rows.begins[row] - start + ID_AT;
             digits(
-                &mut page[at..at + MESSAGE_DIGITS],
-                self.message_id(user, row),
+                &mut page[at..at + message_digits],
+                self.plan.message_id(user, row),
             );
             if list.senders[row] > 0 {
                 let at = list.senders[row] - start;
-                digits(&mut page[at..at + USER_DIGITS], FIRST_USER + user);
+                digits(&mut page[at..at + user_digits], self.plan.user_id(user));
             }
         }
         Cow::Owned(page)
     }
+}
 
-    fn message_id(&self, user: usize, row: usize) -> usize {
-        FIRST_MESSAGE + user * self.messages + row
-    }
+fn digits_of(number: usize) -> usize {
+    number.to_string().len()
 }
 
 fn digits(place: &mut [u8], mut number: usize) {
@@ -144,19 +174,19 @@ struct Person {
     language: &'static Language,
 }
 
-fn person(user: usize) -> Person {
+fn person(plan: &Plan, user: usize) -> Person {
     let mut draw = Draw::keyed(user as u64);
     let language = language(&mut draw);
     Person {
-        id: FIRST_USER + user,
+        id: plan.user_id(user),
         name: draw.one_of(language.names),
         email: format!("visitor.{user}@example.com"),
         language,
     }
 }
 
-fn user_row(user: usize) -> String {
-    let person = person(user);
+fn user_row(plan: &Plan, user: usize) -> String {
+    let person = person(plan, user);
     let mut draw = Draw::keyed(0x5eed << 32 | user as u64);
     let created = EPOCH + draw.below(300 * 86_400);
     let updated = created + draw.below(100 * 86_400);
@@ -184,21 +214,22 @@ fn user_row(user: usize) -> String {
     ])
 }
 
-fn list(user: usize, messages: usize) -> List {
-    let person = person(user);
+fn list(plan: &Plan, user: usize) -> List {
+    let person = person(plan, user);
     let mut draw = Draw::keyed(0xc4a7 << 32 | user as u64);
     let mut at = EPOCH + draw.below(300 * 86_400);
     let mut rows = Rows::default();
-    let mut senders = Vec::with_capacity(messages);
-    for row in 0..messages {
+    let mut senders = Vec::with_capacity(plan.messages);
+    for row in 0..plan.messages {
         at += if draw.percent(10) {
             draw.below(5 * 86_400)
         } else {
             draw.below(180)
         };
-        let id = FIRST_MESSAGE + user * messages + row;
+        let id = plan.message_id(user, row);
         let operator = draw.percent(50).then(|| draw.below(OPERATORS.len()));
-        let text = message_row(&person, id, operator, at, &mut draw);
+        let body = plan.bodies.draw(person.language, &mut draw);
+        let text = message_row(&person, id, &body, operator, at, &mut draw);
         let sender = text
             .find(r#""sender":{"id":"#)
             .map_or(0, |at| at + r#""sender":{"id":"#.len());
@@ -218,15 +249,11 @@ fn list(user: usize, messages: usize) -> List {
 fn message_row(
     person: &Person,
     id: usize,
+    body: &str,
     operator: Option<usize>,
     at: usize,
     draw: &mut Draw,
 ) -> String {
-    let mut body = draw.one_of(person.language.phrases).to_owned();
-    for _ in 0..draw.below(10) / 4 {
-        body.push(' ');
-        body.push_str(draw.one_of(person.language.phrases));
-    }
     let file = draw.percent(4).then(|| {
         format!(
             "https://files.example.com/u/{}/screenshot-{id}.png",
@@ -236,7 +263,7 @@ fn message_row(
     let read = !draw.percent(3);
     object(&[
         ("id", json!(id)),
-        ("body", json!(body)),
+        ("body", Value::Null),
         ("read_by_user", json!(operator.is_none() || read)),
         ("read_by_operator", json!(operator.is_some() || read)),
         ("created_at", json!(instant(at, draw.below(1_000)))),
@@ -255,6 +282,7 @@ fn message_row(
         ),
         ("sender", Value::Null),
     ])
+    .replacen("\"body\":null", &format!("\"body\":{body}"), 1)
     .replace(
         "\"sender\":null",
         &format!("\"sender\":{}", sender(person, operator)),

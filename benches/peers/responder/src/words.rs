@@ -128,6 +128,20 @@ const JAPANESE: Language = Language {
     ],
 };
 
+/// What is said in a few words.
+pub const SHORT: [&str; 10] = [
+    "ok",
+    "Thanks!",
+    "yes please",
+    "no, sorry",
+    "on it",
+    "👍",
+    "see above",
+    "one moment please",
+    "danke schön",
+    "まだです",
+];
+
 /// Forename, surname, and the key of the picture if there is one.
 pub const OPERATORS: [(&str, &str, Option<&str>); 5] = [
     ("Sam", "Rivera", Some("b7f1c0d2e4a84f5c")),

@@ -1,6 +1,7 @@
-//! The ceiling: every page of every user's messages, fetched with 16 requests in flight, dropped.
+//! The ceiling: every page of users and of every user's messages, fetched with 16 requests in
+//! flight, dropped.
 //!
-//! Usage: `fetch-and-discard URL USERS MESSAGES`. Prints rows, seconds, CPU seconds and the peak of
+//! Usage: `fetch-and-discard URL USERS MESSAGES FIRST_USER`. Prints rows, seconds, CPU seconds and the peak of
 //! memory in MB as JSON, as the readers in Python do.
 
 use std::error::Error;
@@ -14,7 +15,6 @@ use nix::sys::time::TimeVal;
 
 const CONNECTIONS: usize = 16;
 const LIMIT: usize = 99;
-const FIRST_USER: usize = 1_000_001;
 
 type Fallible<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -23,18 +23,24 @@ async fn main() -> Fallible<()> {
     let mut given = env::args().skip(1);
     let url = given
         .next()
-        .ok_or("usage: fetch-and-discard URL USERS MESSAGES")?;
+        .ok_or("usage: fetch-and-discard URL USERS MESSAGES FIRST_USER")?;
     let users: usize = given.next().ok_or("USERS is missing")?.parse()?;
     let messages: usize = given.next().ok_or("MESSAGES is missing")?.parse()?;
-    let pages: Arc<Vec<String>> = Arc::new(
-        (FIRST_USER..FIRST_USER + users)
-            .flat_map(|user| {
-                let path = format!("{url}/external/users/{user}/messages");
-                let page = move |offset| format!("{path}?offset={offset}&limit={LIMIT}");
-                (0..messages).step_by(LIMIT).map(page)
-            })
-            .collect(),
-    );
+    let first: usize = given.next().ok_or("FIRST_USER is missing")?.parse()?;
+    let page = |list: &str, offset| format!("{url}/external/{list}?offset={offset}&limit={LIMIT}");
+    let mut pages: Vec<String> = (0..users)
+        .step_by(LIMIT)
+        .map(|offset| page("users", offset))
+        .collect();
+    for user in first..first + users {
+        let list = format!("users/{user}/messages");
+        pages.extend(
+            (0..messages)
+                .step_by(LIMIT)
+                .map(|offset| page(&list, offset)),
+        );
+    }
+    let pages = Arc::new(pages);
     let client = reqwest::Client::new();
     let (began, cpu) = (Instant::now(), cpu_seconds()?);
     let next = Arc::new(AtomicUsize::new(0));
