@@ -81,6 +81,7 @@ OTHERS = [
     Service(Rate(20, burst=10), 50),
     Service(Rate(100, burst=200), 5),
     Service(Rate(500, burst=50), 5),
+    Service(Rate(1_000, burst=100), 50, max_concurrency=64),
     Service(Rate(2_000, burst=200), 0),
 ]
 
