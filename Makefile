@@ -46,7 +46,7 @@ help:
 	@echo "make bench-pace  how much of what a service allows is asked for; WRITE=--write updates docs/"
 	@echo "make bench-reliability  what is seen where things go wrong, next to others; ONLY=fork,size WRITE=--write"
 	@echo "make bench-bad-days  limits, outages and lists that change, by nginx, HAProxy and PostgreSQL; REPEAT=3 ONLY=limits,outages"
-	@echo "make bench-speed  how fast backread reads, next to others; ONLY=read,get ROUNDS=3 WRITE=--write"
+	@echo "make bench-speed  how fast backread reads, next to others; ONLY=read,kinds,get ROUNDS=3 WRITE=--write"
 	@echo "make clean    remove what was built, $(VENV) included"
 	@echo
 	@echo "PYTHON=python3.12 make ... chooses the interpreter; it must be 3.11 or later."
@@ -185,6 +185,7 @@ bench-speed: $(STAMPS)/wheel $(STAMPS)/bench $(MIRROR_PEERS) target/speed-peers/
 
 bench-pace: $(STAMPS)/wheel
 	$(BIN)/python benches/service_limits.py $(WRITE)
+	$(BIN)/python benches/ten_million_users.py $(WRITE)
 
 bench-reliability: $(STAMPS)/wheel target/reliability-peers/stamp
 	$(BIN)/python benches/reliability.py $(if $(ONLY),--only $(ONLY)) $(WRITE)

@@ -5,7 +5,8 @@ all it needs. A name is that of a table (read, kinds, get, gather, rows, mirror,
 of rows (escaped, lists-1, ...), of a program (arrow, wreq, ...; an unknown name lists them all), or
 of a program with a kind (escaped/arrow). The programs of a table, or of a kind of rows, take turns,
 so that the machine's mood falls on each. Figures are medians, and ratios are medians of those of
-each round. ``--write`` puts the tables into docs/compared/speed.md.
+each round. ``--write`` puts the tables into docs/compared/speed.md; that of peers that are ahead
+needs a run of everything.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from collections.abc import Sequence
 
 import import_and_size
 import tables
-from speed_figures import GOALS, Measured, kind_lines, lines, shown
+from speed_figures import Measured, lines, shown
+from speed_goals import GOALS, kind_lines, win_lines
 from speed_programs import HERE, KINDS, PROGRAMS, PYTHONS, SCRIPTS, Program
 from speed_runs import Responders, in_turns
 
 PAGE = HERE.parent / "docs/compared/speed.md"
 WHEELS = HERE.parent / "target" / "wheels"
 ROUNDS = {"read": 5, "kinds": 3, "get": 5, "gather": 5, "rows": 3, "mirror": 3, "import": 15}
+PLACES = ("setting", *ROUNDS, "ahead")
 IMPORTED = ("wreq", "pyreqwest", "primp", "msgspec", "httpx", "requests", "aiohttp")
 
 
@@ -111,7 +114,7 @@ def main() -> None:
     if options.write:
         if {*only} - {*ROUNDS}:
             parser.error("--write needs whole tables: name no program with --only")
-        tables.expect_places(PAGE, ["setting", *ROUNDS])
+        tables.expect_places(PAGE, PLACES)
     began = time.monotonic()
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n", flush=True)
     contents = {"setting": setting()}
@@ -122,11 +125,14 @@ def main() -> None:
         measured |= cost
         print(contents["import"], flush=True)
     measure(programs, options.rounds, measured, contents)
+    if not only:
+        header, *rows = win_lines(measured)
+        contents["ahead"] = tables.table(header, rows)
+        print(contents["ahead"], flush=True)
     print(*filter(None, (goal.line(measured) for goal in GOALS)), sep="\n")
     print(f"\n{time.monotonic() - began:.0f} seconds")
     if options.write:
-        places = ["setting", *ROUNDS]
-        tables.write(PAGE, {name: contents[name] for name in places if name in contents})
+        tables.write(PAGE, {name: contents[name] for name in PLACES if name in contents})
 
 
 if __name__ == "__main__":

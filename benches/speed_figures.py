@@ -1,4 +1,4 @@
-"""What `speed.py` makes of its measurements: the columns of its tables, and the goals."""
+"""What `speed.py` makes of its measurements: figures, and the columns of its tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from speed_programs import GROWING, KINDS, Program
+from speed_programs import GROWING, Program
 from speed_runs import Measurement
 
 Measured = dict[str, list[Measurement]]
@@ -39,17 +39,23 @@ rows, seconds, cpu, peak, p50, calls, first, last = map(
 )
 
 
-def figure_of(measured: Measured, key: str, figure: Figure, other: str | None) -> float | None:
+def figure_of(
+    measured: Measured,
+    key: str,
+    figure: Figure,
+    other: str | None,
+    combined: Callable[[float, float], float] = operator.truediv,
+) -> float | None:
     """The median over the rounds; by another program, of the ratios in each round.
 
-    None where one of them was not measured.
+    None where one of them was not measured. Other than ratios may be combined too.
     """
     if not measured.get(key) or (other is not None and not measured.get(other)):
         return None
     if other is None:
         return statistics.median(map(figure, measured[key]))
     pairs = zip(measured[key], measured[other], strict=True)
-    return statistics.median(figure(one) / figure(base) for one, base in pairs)
+    return statistics.median(combined(figure(one), figure(base)) for one, base in pairs)
 
 
 def shown(value: float | None) -> str:
@@ -108,7 +114,8 @@ TABLES: dict[str, tuple[str, Sequence[Column]]] = {
         (
             Column("rows", rows),
             Column("rows/s", rate),
-            Column("× wreq + msgspec", rate, always("wreq")),
+            Column("× wreq + msgspec, `gc=False`", rate, always("wreq-untracked")),
+            Column("× wreq + orjson", rate, always("wreq-dicts")),
             Column("× fetch and discard", rate, always("discard")),
             CPU_A_MILLION,
             PEAK,
@@ -167,113 +174,3 @@ def lines(name: str, measured: Measured, programs: Sequence[Program]) -> list[li
             for program in programs
         ),
     ]
-
-
-@dataclass(frozen=True)
-class KindColumn:
-    """A column of the table that has a line for each kind of rows."""
-
-    name: str
-    reader: str
-    figure: Figure
-    other: str | None = None
-    sense: str = ""
-    bound: float = 0
-    """What is to be reached with each kind; no sense where nothing is."""
-
-
-STRUCTS, DICTS = "wreq-untracked", "wreq-dicts"
-KIND_COLUMNS = (
-    KindColumn("rows", "discard", rows),
-    KindColumn("rows/s, fetch and discard", "discard", rate),
-    KindColumn("batches × fetch and discard", "batches", rate, "discard", ">=", 0.5),
-    KindColumn("`pa.table` × wreq + msgspec, `gc=False`", "arrow", rate, STRUCTS, ">=", 2),
-    KindColumn("its CPU ×", "arrow", cpu_a_million, STRUCTS, "<=", 0.5),
-    KindColumn("dataclasses × wreq + msgspec, `gc=False`", "dataclasses", rate, STRUCTS, ">=", 1.4),
-    KindColumn("dicts × wreq + orjson", "dicts", rate, DICTS, ">=", 2),
-)
-
-
-def kind_lines(measured: Measured) -> list[list[str]]:
-    """The table of the kinds of rows: its header, a line for each kind, and the goals."""
-
-    def cell(kind: str, column: KindColumn) -> str:
-        other = column.other and f"{kind}/{column.other}"
-        return shown(figure_of(measured, f"{kind}/{column.reader}", column.figure, other))
-
-    return [
-        ["kind", *(column.name for column in KIND_COLUMNS)],
-        *([f"`{kind}`", *(cell(kind, column) for column in KIND_COLUMNS)] for kind in KINDS),
-        ["*goal*", *(goal_words(column.sense, column.bound) for column in KIND_COLUMNS)],
-    ]
-
-
-def goal_words(sense: str, bound: float) -> str:
-    """A goal in a cell."""
-    return f"{'≥' if sense == '>=' else '≤'} {bound:g}" if sense else NOTHING
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What a figure should reach."""
-
-    name: str
-    key: str
-    figure: Figure
-    other: str | None
-    sense: str
-    bound: float
-
-    def line(self, measured: Measured) -> str | None:
-        """What is reached, or None if it was not measured."""
-        value = figure_of(measured, self.key, self.figure, self.other)
-        if value is None:
-            return None
-        met = (operator.ge if self.sense == ">=" else operator.le)(value, self.bound)
-        wish = f"{self.sense} {self.bound:g}"
-        return f"goal: {self.name} {wish}: reached {shown(value)} ({'met' if met else 'missed'})"
-
-
-SMALLEST, MIDDLE, LARGEST = (f"rows-{service.rows}" for service in GROWING)
-GOALS = (
-    Goal("arrow, rows/s by wreq + msgspec", "arrow", rate, "wreq", ">=", 4),
-    Goal("arrow, CPU by wreq + msgspec", "arrow", cpu_a_million, "wreq", "<=", 0.3),
-    Goal("arrow, rows/s by aiohttp + pyarrow", "arrow", rate, "aiohttp-table", ">=", 14),
-    Goal("arrow, rows/s by fetch and discard", "arrow", rate, "discard", ">=", 0.35),
-    Goal("dataclasses, rows/s by wreq + msgspec", "dataclasses", rate, "wreq", ">=", 1.5),
-    Goal("dicts, rows/s by aiohttp + orjson", "dicts", rate, "aiohttp-dicts", ">=", 2),
-    *(
-        Goal(f"get, p50 by {peer}", "get-backread", p50, f"get-{peer}", "<=", 1)
-        for peer in ("wreq", "primp", "pyreqwest")
-    ),
-    Goal("64 gets at once, calls/s by wreq", "gather-backread", calls, "gather-wreq", ">=", 1),
-    Goal("5,000,000 rows streamed, peak MB", LARGEST, peak, None, "<=", 120),
-    Goal("the same, MB in the last tenth by the first", LARGEST, growth, None, "<=", 1.1),
-    Goal("500,000 rows by 50,000, seconds", MIDDLE, seconds, SMALLEST, "<=", 10.5),
-    Goal("5,000,000 rows by 500,000, seconds", LARGEST, seconds, MIDDLE, "<=", 10.5),
-    Goal("the same, peak MB", LARGEST, peak, MIDDLE, "<=", 1.1),
-    Goal("mirror, rows/s by dlt", "mirror-backread", rate, "mirror-dlt", ">=", 60),
-    Goal(
-        "mirror of 500,000 rows, rows/s by dlt",
-        "mirror-backread-whole",
-        rate,
-        "mirror-dlt",
-        ">=",
-        60,
-    ),
-    *(
-        Goal(
-            f"{kind}: {column.name}",
-            f"{kind}/{column.reader}",
-            column.figure,
-            column.other and f"{kind}/{column.other}",
-            column.sense,
-            column.bound,
-        )
-        for kind in KINDS
-        for column in KIND_COLUMNS
-        if column.sense
-    ),
-    Goal("import of backread and its Client, ms", "import", itemgetter("ms"), None, "<=", 20),
-    Goal("wheel, MB", "wheel", itemgetter("mb"), None, "<=", 6),
-)

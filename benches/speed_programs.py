@@ -50,6 +50,8 @@ WHOLE = Service(2_000, 2_000)
 TENTH = Service(200, 200)
 # As many lists in memory for each size, or the larger ones would be read from slower memory.
 GROWING = [Service(users, 20) for users in (200, 2_000, 20_000)]
+# A sync that finds a list of 250 unchanged reads its last 89 rows, which leaves room for new ones.
+END_FROM = WHOLE.messages - 89
 # Lists of 1 have a fifth of the rows: each row is a request.
 KINDS = {
     "own": WHOLE,
@@ -97,9 +99,10 @@ def reader(key: str, name: str, program: str, *more: str, users: int = 2_000) ->
     return Program("read", key, name, "peers", program, (str(users), *more), users=users)
 
 
-def shape(key: str, name: str) -> Program:
-    """backread, in one of its shapes."""
-    return Program("read", key, name, "ours", "backread_messages.py", (key,))
+def shape(key: str, name: str, *more: str) -> Program:
+    """backread, in one of its shapes; the key begins with its name."""
+    arguments = (key.partition("-")[0], *more)
+    return Program("read", key, name, "ours", "backread_messages.py", arguments)
 
 
 def calls(
@@ -112,28 +115,51 @@ def calls(
     ]
 
 
-DISCARD = Program(
-    "read",
-    "discard",
-    "fetch and discard (reqwest, Rust)",
-    "",
-    "fetch-and-discard",
-    tuple(map(str, (WHOLE.users, WHOLE.messages, WHOLE.first_user))),
-)
+def mirror(key: str, name: str, python: str, program: str, service: Service, *more: str) -> Program:
+    """What lands a service's rows in a folder."""
+    return Program(
+        "mirror", f"mirror-{key}", name, python, "timed_sync.py", (program, *more), service
+    )
+
+
+def in_rust(key: str, name: str, program: str, *more: int, section: str = "read") -> Program:
+    """A reader in Rust."""
+    arguments = (WHOLE.users, WHOLE.messages, WHOLE.first_user, *more)
+    return Program(section, key, name, "", program, tuple(map(str, arguments)))
+
+
 READERS = [
-    DISCARD,
+    in_rust("discard", "fetch and discard (reqwest, Rust)", "fetch-and-discard"),
+    in_rust("arrow-json", "reqwest + arrow-json record batches (Rust)", "fetch-and-decode"),
     shape("batches", "**backread**, batches of `client.messages.all()`, discarded"),
     shape("arrow", "**backread**, `pa.table(client.messages.all())`"),
     shape("dataclasses", "**backread**, `list(client.messages.all())`"),
     shape("dicts", "**backread**, `as_dict=True`"),
+    shape("dicts-uncollected", "**backread**, `as_dict=True`, `gc.disable()`", "uncollected"),
     reader("wreq", "wreq + msgspec structs", "wreq_structs.py"),
     reader("wreq-untracked", "wreq + msgspec structs, `gc=False`", "wreq_structs.py", "untracked"),
+    *(
+        reader(peer, f"{peer} + msgspec structs, `gc=False`", f"{peer}_structs.py", "untracked")
+        for peer in ("pyqwest", "pyreqwest", "primp", "foghttp", "aiohttp")
+    ),
     reader("wreq-dicts", "wreq + orjson dicts", "wreq_dicts.py"),
-    reader("pyreqwest", "pyreqwest + msgspec structs", "pyreqwest_structs.py"),
-    reader("primp", "primp + msgspec structs", "primp_structs.py"),
-    reader("aiohttp", "aiohttp + msgspec structs", "aiohttp_structs.py"),
-    reader("aiohttp-dicts", "aiohttp + orjson dicts", "aiohttp_dicts.py"),
-    reader("aiohttp-table", "aiohttp + orjson + pyarrow table", "aiohttp_table.py"),
+    reader("wreq-dicts-frozen", "wreq + orjson dicts, `gc.freeze()`", "wreq_dicts.py", "frozen"),
+    reader(
+        "wreq-dicts-uncollected",
+        "wreq + orjson dicts, `gc.disable()`",
+        "wreq_dicts.py",
+        "uncollected",
+    ),
+    reader(
+        "aiohttp-dicts", "aiohttp + orjson dicts, `gc.disable()`", "aiohttp_dicts.py", "uncollected"
+    ),
+    reader("wreq-table", "wreq + pyarrow.json table", "wreq_table.py"),
+    reader(
+        "aiohttp-table",
+        "aiohttp + orjson + pyarrow table, `gc.disable()`",
+        "aiohttp_table.py",
+        "uncollected",
+    ),
     reader("requests", "requests, one at a time, dicts", "requests_dicts.py", users=200),
     reader("httpx", "httpx + pydantic models", "httpx_pydantic.py", users=200),
 ]
@@ -143,7 +169,7 @@ def of_kind(kind: str, reader: Program) -> Program:
     """The same reader, of rows of that kind."""
     service = KINDS[kind]
     arguments = reader.arguments
-    if reader is DISCARD:
+    if not reader.python:
         arguments = tuple(map(str, (service.users, service.messages, service.first_user)))
     elif reader.users is not None:
         arguments = (str(service.users), *arguments[1:])
@@ -159,12 +185,14 @@ def of_kind(kind: str, reader: Program) -> Program:
 
 OF_EACH_KIND = (
     "discard",
+    "arrow-json",
     "batches",
     "arrow",
     "dataclasses",
     "dicts",
     "wreq-untracked",
     "wreq-dicts",
+    "wreq-dicts-frozen",
 )
 PROGRAMS = [
     *READERS,
@@ -182,7 +210,9 @@ PROGRAMS = [
         [
             ("primp", "primp"),
             ("wreq", "wreq"),
+            ("pyqwest", "pyqwest"),
             ("pyreqwest", "pyreqwest"),
+            ("foghttp", "foghttp"),
             ("http_client", "http.client + orjson"),
             ("urllib3", "urllib3"),
             ("httpx", "httpx"),
@@ -202,7 +232,7 @@ PROGRAMS = [
         "gather",
         "gathered_gets.py",
         "peers",
-        [("wreq", "wreq"), ("pyreqwest", "pyreqwest"), ("aiohttp", "aiohttp")],
+        [(peer, peer) for peer in ("wreq", "primp", "pyqwest", "pyreqwest", "foghttp", "aiohttp")],
     ),
     *(
         Program(
@@ -216,39 +246,37 @@ PROGRAMS = [
         )
         for service in GROWING
     ),
-    Program(
-        "mirror",
-        "mirror-backread",
-        "**backread**, `Mirror.sync`",
+    mirror("backread", "**backread**, `Mirror.sync`", "ours", "backread_mirror", TENTH),
+    mirror("backread-whole", "**backread**, `Mirror.sync`", "ours", "backread_mirror", WHOLE),
+    mirror(
+        "backread-200",
+        "**backread**, `Mirror.sync`, bodies of 200 B",
         "ours",
-        "timed_sync.py",
-        ("backread_mirror",),
-        TENTH,
+        "backread_mirror",
+        replace(WHOLE, bodies="200"),
     ),
-    Program(
-        "mirror",
-        "mirror-backread-whole",
-        "**backread**, `Mirror.sync`",
+    mirror(
+        "backread-2000",
+        "**backread**, `Mirror.sync`, bodies of 2 KB",
         "ours",
-        "timed_sync.py",
-        ("backread_mirror",),
+        "backread_mirror",
+        Service(800, 800, bodies="2000"),
     ),
-    Program(
-        "mirror",
-        "mirror-airbyte",
-        "Airbyte's CDK, into JSON lines",
-        "airbyte",
-        "timed_sync.py",
-        ("airbyte_declarative",),
-        TENTH,
+    mirror(
+        "backread-again",
+        "**backread**, `Mirror.sync` of an unchanged service",
+        "ours",
+        "backread_mirror",
+        WHOLE,
+        "again",
     ),
-    Program(
-        "mirror",
-        "mirror-dlt",
-        "dlt, into DuckDB",
-        "dlt",
-        "timed_sync.py",
-        ("dlt_rest_api",),
-        TENTH,
+    in_rust(
+        "mirror-requests",
+        "the requests of that, fetched and discarded",
+        "fetch-and-discard",
+        END_FROM,
+        section="mirror",
     ),
+    mirror("airbyte", "Airbyte's CDK, into JSON lines", "airbyte", "airbyte_declarative", TENTH),
+    mirror("dlt", "dlt, into DuckDB", "dlt", "dlt_rest_api", TENTH),
 ]

@@ -49,7 +49,7 @@ def run(program: Program, url: str) -> Measurement:
     with tempfile.TemporaryDirectory() as folder:
         command = program.command(url)
         environment = dict(os.environ)
-        if program.section == "mirror":
+        if program.section == "mirror" and program.python:
             command.append(folder)
             # What a peer keeps of itself stays in the folder, and nothing is sent anywhere.
             environment |= {

@@ -41,6 +41,27 @@ def test_readers_of_a_kind_are_told_its_numbers(script):
     assert programs["long/arrow"].rows == 320 * 250
 
 
+def test_peers_that_are_ahead_are_named(script):
+    header, *_ = script.win_lines({})
+    columns, *lines = SPEED.cells(script, "ahead")
+    assert columns == header
+    assert lines
+
+
+def test_a_peer_that_is_ahead_is_found(script):
+    def took(rows: float, seconds: float, cpu: float) -> list[dict[str, float]]:
+        return [{"rows": rows, "seconds": seconds, "cpu": cpu, "peak_mb": 1}]
+
+    measured = {
+        "dicts": took(600, 2, 1),
+        "wreq-dicts": took(600, 1, 2),
+        "wreq-dicts-frozen": took(600, 0.5, 0.5),
+    }
+    _, *lines = script.win_lines(measured)
+    name = "wreq + orjson dicts, `gc.freeze()`"
+    assert lines == [["dicts, read", name, "rows/s", "4.00"], ["dicts, read", name, "CPU", "0.50"]]
+
+
 def test_each_measured_import_has_its_line(script):
     _, *rows = SPEED.cells(script, "import")
     codes = [*script.import_and_size.IMPORTS, *(f"import {name}" for name in script.IMPORTED)]
@@ -64,7 +85,27 @@ def test_the_service_is_the_one_described(script):
 def test_every_goal_is_about_what_is_measured(script):
     keys = {program.key for program in script.PROGRAMS} | {"import", "wheel"}
     for goal in script.GOALS:
-        assert {goal.key, goal.other or goal.key} <= keys, goal.name
+        assert {goal.key, *goal.others} <= keys, goal.name
+
+
+def test_a_goal_is_reached_by_the_hardest_peer(script):
+    [goal] = [each for each in script.GOALS if each.name.startswith("users.get")]
+    measured = {
+        key: [{"p50": p50}] for key, p50 in zip(goal.others, (100, 50, 200, 100), strict=True)
+    }
+    lines = [goal.line({**measured, "get-backread": [{"p50": p50}]}) for p50 in (45, 50)]
+    assert lines == [
+        "goal: users.get, p50 by the best <= 0.95: reached 0.90 by get-primp (met)",
+        "goal: users.get, p50 by the best <= 0.95: reached 1.00 by get-primp (missed)",
+    ]
+    assert goal.line({"get-backread": [{"p50": 1}], "get-primp": [{"p50": 1}]}) is None
+
+
+def test_the_requests_of_an_unchanged_sync_do_not_count(script):
+    [goal] = [each for each in script.GOALS if each.name.startswith("unchanged sync")]
+    rows = {"rows": 500_000}
+    measured = {goal.key: [{**rows, "cpu": 0.9}], goal.others[0]: [{**rows, "cpu": 0.5}]}
+    assert goal.line(measured) == f"goal: {goal.name} <= 1: reached 0.80 (met)"
 
 
 def test_a_figure_is_the_median_and_a_ratio_the_median_of_ratios(script):

@@ -26,4 +26,4 @@ def main(url: str, shape: str) -> Any:
 
 # It imports pandas where that is installed, and imports are left out.
 pa.table({"id": pa.array([], pa.int64())})
-measure(lambda: main(*sys.argv[1:]))
+measure(lambda: main(*sys.argv[1:3]))

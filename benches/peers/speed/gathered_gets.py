@@ -55,6 +55,55 @@ async def pyreqwest(url: str) -> Any:
 
 
 @asynccontextmanager
+async def primp(url: str) -> Any:
+    """primp."""
+    from primp import AsyncClient
+
+    async with AsyncClient(headers=pages.HEADERS) as client:
+
+        async def get(user: int) -> Any:
+            response = await client.get(f"{url}/external/users/{user}")
+            response.raise_for_status()
+            return response.json()
+
+        yield get
+
+
+@asynccontextmanager
+async def pyqwest(url: str) -> Any:
+    """pyqwest, with as many idle connections as there are calls."""
+    from pyqwest import Client, HTTPTransport
+
+    async with HTTPTransport(pool_max_idle_per_host=AT_ONCE, enable_otel=False) as wire:
+        client = Client(wire)
+
+        async def get(user: int) -> Any:
+            path = f"{url}/external/users/{user}"
+            response = await client.get(path, headers=pages.HEADERS)
+            if response.status != 200:
+                raise RuntimeError(f"status {response.status}")
+            return response.json()
+
+        yield get
+
+
+@asynccontextmanager
+async def foghttp(url: str) -> Any:
+    """foghttp, with as many idle connections as there are calls."""
+    from foghttp import AsyncClient, Limits
+
+    limits = Limits(max_idle_connections_per_host=AT_ONCE)
+    async with AsyncClient(base_url=url, headers=pages.HEADERS, limits=limits) as client:
+
+        async def get(user: int) -> Any:
+            response = await client.get(f"/external/users/{user}")
+            response.raise_for_status()
+            return response.json()
+
+        yield get
+
+
+@asynccontextmanager
 async def aiohttp(url: str) -> Any:
     """aiohttp."""
     import aiohttp

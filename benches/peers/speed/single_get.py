@@ -62,6 +62,35 @@ def pyreqwest(url: str) -> Get:
     return lambda: client.get(PATH).build().send().json()
 
 
+def pyqwest(url: str) -> Get:
+    """pyqwest, blocking."""
+    from pyqwest import SyncClient, SyncHTTPTransport
+
+    client = SyncClient(SyncHTTPTransport(enable_otel=False))
+
+    def get() -> Any:
+        response = client.get(url + PATH, headers=pages.HEADERS)
+        if response.status != 200:
+            raise RuntimeError(f"status {response.status}")
+        return response.json()
+
+    return get
+
+
+def foghttp(url: str) -> Get:
+    """foghttp, blocking."""
+    import foghttp
+
+    client = foghttp.Client(base_url=url, headers=pages.HEADERS)
+
+    def get() -> Any:
+        response = client.get(PATH)
+        response.raise_for_status()
+        return response.json()
+
+    return get
+
+
 def http_client(url: str) -> Get:
     """The standard library's, with orjson."""
     from http.client import HTTPConnection

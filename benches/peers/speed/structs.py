@@ -1,6 +1,6 @@
 """The rows as msgspec structs, with the types that backread's dataclasses have.
 
-With ``untracked`` as the last argument they are out of the sight of Python's garbage collector,
+With ``untracked`` as an argument they are out of the sight of Python's garbage collector,
 which msgspec's page on performance has for objects that are in no cycle.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-TRACKED = sys.argv[-1] != "untracked"
+TRACKED = "untracked" not in sys.argv
 
 
 class Attribute(msgspec.Struct, gc=TRACKED):

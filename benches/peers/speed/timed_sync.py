@@ -1,7 +1,8 @@
-"""One first run of a program of benches/peers/mirror, timed without its imports.
+"""One run of a program of benches/peers/mirror, timed without its imports.
 
-Usage: ``python timed_sync.py URL PROGRAM FOLDER``. Counted are the messages that the program
-says it holds at the end.
+Usage: ``python timed_sync.py URL PROGRAM [again] FOLDER``. The run is the first, or with ``again``
+the second, which finds nothing new; another process does the first then. Counted are the messages
+that the program says it holds at the end.
 """
 
 import importlib
@@ -9,6 +10,7 @@ import inspect
 import io
 import json
 import os
+import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
@@ -19,8 +21,11 @@ from measured import cpu_seconds, memory_megabytes
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "mirror"))
 
 
-def main(url: str, program: str, folder: Path) -> None:
+def main(url: str, program: str, again: bool, folder: Path) -> None:
     """Runs, and prints what that took."""
+    if again:
+        command = [sys.executable, __file__, url, program, folder]
+        subprocess.run(command, check=True, capture_output=True)
     os.environ |= {
         "BACKREAD_BASE_URL": url,
         "BACKREAD_API_SECRET": "bench",
@@ -43,4 +48,4 @@ def main(url: str, program: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], "again" in sys.argv, Path(sys.argv[-1]))

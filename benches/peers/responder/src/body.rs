@@ -17,7 +17,7 @@ pub enum Bodies {
     EscapedWords,
     /// A few words.
     Short,
-    /// So many bytes, or up to a phrase more.
+    /// So many bytes, or up to three fewer where a character would be cut.
     Long(usize),
 }
 
@@ -65,7 +65,8 @@ impl Bodies {
                     body.push(' ');
                     body.push_str(draw.one_of(language.phrases));
                 }
-                json!(body).to_string()
+                let most = (0..=bytes).rev().find(|at| body.is_char_boundary(*at));
+                json!(body[..most.unwrap_or_default()]).to_string()
             }
         }
     }

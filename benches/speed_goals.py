@@ -1,0 +1,245 @@
+"""What `speed.py` is to show: the goals, the kinds of rows side by side, and where peers win."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+
+from speed_figures import (
+    NOTHING,
+    Figure,
+    Measured,
+    calls,
+    cpu,
+    cpu_a_million,
+    figure_of,
+    growth,
+    p50,
+    peak,
+    rate,
+    rows,
+    seconds,
+    shown,
+)
+from speed_programs import GROWING, KINDS, PROGRAMS
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a figure should reach, in itself or by other programs: then by the hardest of them."""
+
+    name: str
+    key: str
+    figure: Figure
+    others: tuple[str, ...]
+    sense: str
+    bound: float
+    combined: Callable[[float, float], float] = operator.truediv
+
+    def line(self, measured: Measured) -> str | None:
+        """What is reached, or None if it was not measured."""
+        values = [
+            figure_of(measured, self.key, self.figure, other, self.combined)
+            for other in self.others or (None,)
+        ]
+        reached = [value for value in values if value is not None]
+        if len(reached) < len(values):
+            return None
+        at_least = self.sense == ">="
+        value = min(reached) if at_least else max(reached)
+        met = (operator.ge if at_least else operator.le)(value, self.bound)
+        # Small differences may be below zero, where `shown` has no digits.
+        figure = shown(value) if value >= 0 else f"{value:.2f}"
+        hardest = f" by {self.others[values.index(value)]}" if len(self.others) > 1 else ""
+        verdict = "met" if met else "missed"
+        return (
+            f"goal: {self.name} {self.sense} {self.bound:g}: reached {figure}{hardest} ({verdict})"
+        )
+
+
+@dataclass(frozen=True)
+class KindColumn:
+    """A column of the table that has a line for each kind of rows."""
+
+    name: str
+    reader: str
+    figure: Figure
+    other: str | None = None
+    sense: str = ""
+    bound: float = 0
+    """What is to be reached with each kind; no sense where nothing is."""
+
+    def goal(self, where: str, prefix: str) -> Goal:
+        """What is to be reached by readers whose keys begin so."""
+        others = () if self.other is None else (prefix + self.other,)
+        key = prefix + self.reader
+        return Goal(f"{where}: {self.name}", key, self.figure, others, self.sense, self.bound)
+
+
+STRUCTS, DICTS = "wreq-untracked", "wreq-dicts"
+KIND_COLUMNS = (
+    KindColumn("rows", "discard", rows),
+    KindColumn("rows/s, fetch and discard", "discard", rate),
+    KindColumn("batches × fetch and discard", "batches", rate, "discard", ">=", 0.5),
+    KindColumn("`pa.table` × wreq + msgspec, `gc=False`", "arrow", rate, STRUCTS, ">=", 2),
+    KindColumn("its CPU ×", "arrow", cpu_a_million, STRUCTS, "<=", 0.5),
+    KindColumn("`pa.table` × arrow-json", "arrow", rate, "arrow-json"),
+    KindColumn("dataclasses × wreq + msgspec, `gc=False`", "dataclasses", rate, STRUCTS, ">=", 1.4),
+    KindColumn("dicts × wreq + orjson", "dicts", rate, DICTS, ">=", 2),
+    KindColumn("dicts × the same, `gc.freeze()`", "dicts", rate, "wreq-dicts-frozen"),
+)
+
+
+def kind_lines(measured: Measured) -> list[list[str]]:
+    """The table of the kinds of rows: its header, a line for each kind, and the goals."""
+
+    def cell(kind: str, column: KindColumn) -> str:
+        other = column.other and f"{kind}/{column.other}"
+        return shown(figure_of(measured, f"{kind}/{column.reader}", column.figure, other))
+
+    return [
+        ["kind", *(column.name for column in KIND_COLUMNS)],
+        *([f"`{kind}`", *(cell(kind, column) for column in KIND_COLUMNS)] for kind in KINDS),
+        ["*goal*", *map(goal_words, KIND_COLUMNS)],
+    ]
+
+
+def goal_words(column: KindColumn) -> str:
+    """A goal in a cell."""
+    sign = {">=": "≥ ", "<=": "≤ "}.get(column.sense)
+    return f"{sign}{column.bound:g}" if sign else NOTHING
+
+
+def peers_of(section: str) -> tuple[str, ...]:
+    """The keys of a table's programs that are not backread's."""
+    return tuple(
+        program.key
+        for program in PROGRAMS
+        if program.section == section and program.python == "peers"
+    )
+
+
+SMALLEST, MIDDLE, LARGEST = (f"rows-{service.rows}" for service in GROWING)
+GOALS = (
+    *(column.goal("read", "") for column in KIND_COLUMNS if column.sense),
+    *(column.goal(kind, f"{kind}/") for kind in KINDS for column in KIND_COLUMNS if column.sense),
+    Goal(
+        "users.get, p50 by the best",
+        "get-backread",
+        p50,
+        ("get-wreq", "get-primp", "get-pyreqwest", "get-http_client"),
+        "<=",
+        0.95,
+    ),
+    Goal(
+        "64 gets at once, calls/s by the best",
+        "gather-backread",
+        calls,
+        peers_of("gather"),
+        ">=",
+        1.2,
+    ),
+    Goal("5,000,000 rows streamed, peak MB", LARGEST, peak, (), "<=", 120),
+    Goal("the same, MB in the last tenth by the first", LARGEST, growth, (), "<=", 1.1),
+    Goal("the same, peak MB by 500,000 rows", LARGEST, peak, (MIDDLE,), "<=", 1.1),
+    Goal("500,000 rows by 50,000, seconds", MIDDLE, seconds, (SMALLEST,), "<=", 10.5),
+    Goal("5,000,000 rows by 500,000, seconds", LARGEST, seconds, (MIDDLE,), "<=", 10.5),
+    Goal(
+        "first sync of 500,000 messages, rows/s by dlt",
+        "mirror-backread-whole",
+        rate,
+        ("mirror-dlt",),
+        ">=",
+        120,
+    ),
+    Goal(
+        "first sync, CPU s a million messages of 200 B",
+        "mirror-backread-200",
+        cpu_a_million,
+        (),
+        "<=",
+        4,
+    ),
+    Goal(
+        "first sync, CPU s a million messages of 2 KB",
+        "mirror-backread-2000",
+        cpu_a_million,
+        (),
+        "<=",
+        12,
+    ),
+    Goal(
+        "unchanged sync, CPU s a million messages beyond the requests",
+        "mirror-backread-again",
+        cpu_a_million,
+        ("mirror-requests",),
+        "<=",
+        1,
+        operator.sub,
+    ),
+    Goal("import of backread and its Client, ms", "import", itemgetter("ms"), (), "<=", 20),
+    Goal("wheel, MB", "wheel", itemgetter("mb"), (), "<=", 6),
+)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A form of backread, the peers that give the same, and in what they may be ahead."""
+
+    name: str
+    key: str
+    peers: tuple[str, ...]
+    figures: tuple[tuple[str, Figure, bool], ...]
+    """Each with its name, and whether more is better."""
+
+
+READ = (("rows/s", rate, True), ("CPU", cpu_a_million, False), ("peak MB", peak, False))
+GET = (("p50", p50, False), ("CPU", cpu, False))
+GATHER = (("calls/s", calls, True), ("CPU", cpu, False))
+SHAPES = (
+    ("`pa.table`", "arrow", ("arrow-json", "wreq-table", "aiohttp-table")),
+    (
+        "dataclasses",
+        "dataclasses",
+        ("wreq-untracked", "pyqwest", "pyreqwest", "primp", "foghttp", "aiohttp"),
+    ),
+    (
+        "dicts",
+        "dicts",
+        ("wreq-dicts", "wreq-dicts-frozen", "wreq-dicts-uncollected", "aiohttp-dicts"),
+    ),
+)
+NAMES = {program.key: program.name for program in PROGRAMS}
+
+
+def contests() -> Iterator[Contest]:
+    """All."""
+    for where in ("", *KINDS):
+        for shape, key, peers in SHAPES:
+            keys = [f"{where}/{each}" if where else each for each in (key, *peers)]
+            known = tuple(each for each in keys[1:] if each in NAMES)
+            yield Contest(f"{shape}, {where or 'read'}", keys[0], known, READ)
+    for section, name, figures in (("get", "one call", GET), ("gather", "64 calls", GATHER)):
+        yield Contest(name, f"{section}-backread", peers_of(section), figures)
+
+
+def win_lines(measured: Measured) -> list[list[str]]:
+    """The table of the peers that are ahead: in each figure, the one that is most so."""
+    found = []
+    for contest in contests():
+        for name, figure, more_is_better in contest.figures:
+            ratios = {
+                peer: figure_of(measured, peer, figure, contest.key) for peer in contest.peers
+            }
+            known = {peer: ratio for peer, ratio in ratios.items() if ratio is not None}
+            if not known:
+                continue
+            best = (max if more_is_better else min)(known, key=lambda peer: known[peer])
+            if (known[best] > 1) == more_is_better and known[best] != 1:
+                found.append([contest.name, NAMES[best], name, shown(known[best])])
+    return [
+        ["what", "who is ahead of backread", "in what", "× backread's"],
+        *(found or [[NOTHING] * 4]),
+    ]
