@@ -112,12 +112,14 @@ def goal_words(column: KindColumn) -> str:
     return f"{sign}{column.bound:g}" if sign else NOTHING
 
 
-def peers_of(section: str) -> tuple[str, ...]:
-    """The keys of a table's programs that are not backread's."""
+def peers_of(section: str, *, uvloop: bool = False) -> tuple[str, ...]:
+    """The keys of a table's programs that are not backread's, on one of the event loops."""
     return tuple(
         program.key
         for program in PROGRAMS
-        if program.section == section and program.python == "peers"
+        if program.section == section
+        and program.python == "peers"
+        and program.key.endswith("-uvloop") == uvloop
     )
 
 
@@ -137,7 +139,15 @@ GOALS = (
         "64 gets at once, calls/s by the best",
         "gather-backread",
         calls,
-        peers_of("gather"),
+        peers_of("gather", uvloop=False),
+        ">=",
+        1.2,
+    ),
+    Goal(
+        "the same with uvloop",
+        "gather-backread-uvloop",
+        calls,
+        peers_of("gather", uvloop=True),
         ">=",
         1.2,
     ),
@@ -203,7 +213,7 @@ SHAPES = (
     (
         "dataclasses",
         "dataclasses",
-        ("wreq-untracked", "pyqwest", "pyreqwest", "primp", "foghttp", "aiohttp"),
+        ("wreq-untracked", "wreq-uvloop", "pyqwest", "pyreqwest", "primp", "foghttp", "aiohttp"),
     ),
     (
         "dicts",
@@ -221,8 +231,10 @@ def contests() -> Iterator[Contest]:
             keys = [f"{where}/{each}" if where else each for each in (key, *peers)]
             known = tuple(each for each in keys[1:] if each in NAMES)
             yield Contest(f"{shape}, {where or 'read'}", keys[0], known, READ)
-    for section, name, figures in (("get", "one call", GET), ("gather", "64 calls", GATHER)):
-        yield Contest(name, f"{section}-backread", peers_of(section), figures)
+    yield Contest("one call", "get-backread", peers_of("get"), GET)
+    yield Contest("64 calls", "gather-backread", peers_of("gather"), GATHER)
+    on_uvloop = peers_of("gather", uvloop=True)
+    yield Contest("64 calls, uvloop", "gather-backread-uvloop", on_uvloop, GATHER)
 
 
 def win_lines(measured: Measured) -> list[list[str]]:

@@ -106,11 +106,18 @@ def shape(key: str, name: str, *more: str) -> Program:
 
 
 def calls(
-    section: str, program: str, python: str, names: Iterable[tuple[str, str]]
+    section: str, program: str, python: str, names: Iterable[tuple[str, str]], *more: str
 ) -> list[Program]:
     """Libraries of one interpreter whose calls are measured."""
     return [
-        Program(section, f"{section}-{library}", name, python, program, (library,))
+        Program(
+            section,
+            "-".join((section, library, *more)),
+            ", ".join((name, *more)),
+            python,
+            program,
+            (library, *more),
+        )
         for library, name in names
     ]
 
@@ -139,8 +146,14 @@ READERS = [
     reader("wreq", "wreq + msgspec structs", "wreq_structs.py"),
     reader("wreq-untracked", "wreq + msgspec structs, `gc=False`", "wreq_structs.py", "untracked"),
     *(
-        reader(peer, f"{peer} + msgspec structs, `gc=False`", f"{peer}_structs.py", "untracked")
-        for peer in ("pyqwest", "pyreqwest", "primp", "foghttp", "aiohttp")
+        reader(
+            f"{peer}-uvloop" if peer == "wreq" else peer,
+            f"{peer} + msgspec structs, `gc=False`, uvloop",
+            f"{peer}_structs.py",
+            "untracked",
+            "uvloop",
+        )
+        for peer in ("wreq", "pyqwest", "pyreqwest", "primp", "foghttp", "aiohttp")
     ),
     reader("wreq-dicts", "wreq + orjson dicts", "wreq_dicts.py"),
     reader("wreq-dicts-frozen", "wreq + orjson dicts, `gc.freeze()`", "wreq_dicts.py", "frozen"),
@@ -151,14 +164,19 @@ READERS = [
         "uncollected",
     ),
     reader(
-        "aiohttp-dicts", "aiohttp + orjson dicts, `gc.disable()`", "aiohttp_dicts.py", "uncollected"
+        "aiohttp-dicts",
+        "aiohttp + orjson dicts, `gc.disable()`, uvloop",
+        "aiohttp_dicts.py",
+        "uncollected",
+        "uvloop",
     ),
     reader("wreq-table", "wreq + pyarrow.json table", "wreq_table.py"),
     reader(
         "aiohttp-table",
-        "aiohttp + orjson + pyarrow table, `gc.disable()`",
+        "aiohttp + orjson + pyarrow table, `gc.disable()`, uvloop",
         "aiohttp_table.py",
         "uncollected",
+        "uvloop",
     ),
     reader("requests", "requests, one at a time, dicts", "requests_dicts.py", users=200),
     reader("httpx", "httpx + pydantic models", "httpx_pydantic.py", users=200),
@@ -183,9 +201,15 @@ def of_kind(kind: str, reader: Program) -> Program:
     )
 
 
+OUR_GATHERED = [
+    ("backread", "**backread**, a `User`"),
+    ("backread_64", "**backread**, `max_concurrency=64`"),
+]
+THEIR_GATHERED = [
+    (peer, peer) for peer in ("wreq", "primp", "pyqwest", "pyreqwest", "foghttp", "aiohttp")
+]
 OF_EACH_KIND = (
     "discard",
-    "arrow-json",
     "batches",
     "arrow",
     "dataclasses",
@@ -219,21 +243,10 @@ PROGRAMS = [
             ("requests", "requests"),
         ],
     ),
-    *calls(
-        "gather",
-        "gathered_gets.py",
-        "ours",
-        [
-            ("backread", "**backread**, a `User`"),
-            ("backread_64", "**backread**, `max_concurrency=64`"),
-        ],
-    ),
-    *calls(
-        "gather",
-        "gathered_gets.py",
-        "peers",
-        [(peer, peer) for peer in ("wreq", "primp", "pyqwest", "pyreqwest", "foghttp", "aiohttp")],
-    ),
+    *calls("gather", "gathered_gets.py", "ours", OUR_GATHERED),
+    *calls("gather", "gathered_gets.py", "ours", OUR_GATHERED, "uvloop"),
+    *calls("gather", "gathered_gets.py", "peers", THEIR_GATHERED),
+    *calls("gather", "gathered_gets.py", "peers", THEIR_GATHERED, "uvloop"),
     *(
         Program(
             "rows",

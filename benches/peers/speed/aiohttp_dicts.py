@@ -1,9 +1,8 @@
 """aiohttp with the dictionaries of orjson."""
 
-import asyncio
-
 import aiohttp_pages
 import dicts
+import pages
 from measured import measure
 
-measure(lambda: asyncio.run(aiohttp_pages.read(dicts)))
+measure(lambda: pages.run(aiohttp_pages.read(dicts)))

@@ -1,9 +1,8 @@
 """aiohttp with msgspec structs."""
 
-import asyncio
-
 import aiohttp_pages
+import pages
 import structs
 from measured import measure
 
-measure(lambda: asyncio.run(aiohttp_pages.read(structs)))
+measure(lambda: pages.run(aiohttp_pages.read(structs)))

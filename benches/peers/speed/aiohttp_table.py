@@ -1,9 +1,8 @@
 """aiohttp with orjson and pyarrow: one table of all messages, with timestamps as such."""
 
-import asyncio
-
 import aiohttp_pages
 import dicts
+import pages
 import pyarrow as pa
 from measured import measure
 from message_schema import AS_SENT, TYPED
@@ -11,7 +10,7 @@ from message_schema import AS_SENT, TYPED
 
 def table() -> pa.Table:
     """Reads all."""
-    rows = asyncio.run(aiohttp_pages.read(dicts))
+    rows = pages.run(aiohttp_pages.read(dicts))
     return pa.Table.from_pylist(rows, schema=AS_SENT).cast(TYPED)
 
 

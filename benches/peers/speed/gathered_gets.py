@@ -1,6 +1,7 @@
 """64 users fetched at once with `asyncio.gather`, over and over.
 
-Usage: ``python gathered_gets.py URL LIBRARY``. backread gives a `User`, the others a dictionary.
+Usage: ``python gathered_gets.py URL LIBRARY [uvloop]``. backread gives a `User`, the others a
+dictionary.
 """
 
 from __future__ import annotations
@@ -153,4 +154,4 @@ async def main(url: str, library: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    pages.run(main(*sys.argv[1:3]))

@@ -1,6 +1,5 @@
 """httpx with the models of pydantic."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -96,4 +95,4 @@ async def main() -> list[Any]:
         return await pages.read(fetch, users, messages, most, lambda user: user.id)
 
 
-measure(lambda: asyncio.run(main()))
+measure(lambda: pages.run(main()))

@@ -1,7 +1,8 @@
 """Every user, then every user's messages, 16 lists at a time: what each peer is given to do.
 
 A peer brings ``fetch``, which gets the bytes at a path, and two decoders of a page. With ``frozen``
-as an argument, what has been read is put out of the garbage collector's sight after each list.
+as an argument, what has been read is put out of the garbage collector's sight after each list; with
+``uvloop``, the event loop is that.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ import gc
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
+
+if "uvloop" in sys.argv:
+    from uvloop import run as run
+else:
+    from asyncio import run as run
 
 LIMIT = 99
 IN_FLIGHT = 16

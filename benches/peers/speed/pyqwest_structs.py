@@ -1,6 +1,5 @@
 """pyqwest with msgspec structs."""
 
-import asyncio
 from typing import Any
 
 import pages
@@ -25,4 +24,4 @@ async def main() -> list[Any]:
         return await pages.read(fetch, structs.users, structs.messages, most, structs.id_of)
 
 
-measure(lambda: asyncio.run(main()))
+measure(lambda: pages.run(main()))

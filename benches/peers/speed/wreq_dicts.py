@@ -1,9 +1,8 @@
 """wreq with the dictionaries of orjson."""
 
-import asyncio
-
 import dicts
+import pages
 import wreq_pages
 from measured import measure
 
-measure(lambda: asyncio.run(wreq_pages.read(dicts)))
+measure(lambda: pages.run(wreq_pages.read(dicts)))

@@ -1,9 +1,8 @@
 """wreq with msgspec structs; with ``untracked``, out of the sight of the garbage collector."""
 
-import asyncio
-
+import pages
 import structs
 import wreq_pages
 from measured import measure
 
-measure(lambda: asyncio.run(wreq_pages.read(structs)))
+measure(lambda: pages.run(wreq_pages.read(structs)))

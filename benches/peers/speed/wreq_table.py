@@ -3,10 +3,10 @@
 The pages become lines, which pyarrow parses at once on several threads.
 """
 
-import asyncio
 import io
 
 import page_bytes
+import pages
 import pyarrow as pa
 import pyarrow.compute as pc
 import wreq_pages
@@ -21,9 +21,9 @@ READ = json.ReadOptions(block_size=4 << 20)
 
 def table() -> pa.Table:
     """Reads all."""
-    lines = io.BytesIO(b"\n".join(asyncio.run(wreq_pages.read(page_bytes))))
-    pages = json.read_json(lines, read_options=READ, parse_options=PARSED)
-    messages = pc.list_flatten(pages["messages"])
+    lines = io.BytesIO(b"\n".join(pages.run(wreq_pages.read(page_bytes))))
+    parsed = json.read_json(lines, read_options=READ, parse_options=PARSED)
+    messages = pc.list_flatten(parsed["messages"])
     return pa.Table.from_batches(
         [pa.RecordBatch.from_struct_array(each) for each in messages.chunks]
     )
