@@ -124,15 +124,18 @@ def main() -> None:
         contents["import"], cost = imports(options.rounds or ROUNDS["import"])
         measured |= cost
         print(contents["import"], flush=True)
-    measure(programs, options.rounds, measured, contents)
-    if not only:
-        header, *rows = win_lines(measured)
-        contents["ahead"] = tables.table(header, rows)
-        print(contents["ahead"], flush=True)
-    print(*filter(None, (goal.line(measured) for goal in GOALS)), sep="\n")
-    print(f"\n{time.monotonic() - began:.0f} seconds")
-    if options.write:
-        tables.write(PAGE, {name: contents[name] for name in PLACES if name in contents})
+    try:
+        measure(programs, options.rounds, measured, contents)
+        if not only:
+            header, *rows = win_lines(measured)
+            contents["ahead"] = tables.table(header, rows)
+            print(contents["ahead"], flush=True)
+    finally:
+        # Where a program fails after an hour, the tables before it are kept.
+        if options.write:
+            tables.write(PAGE, {name: contents[name] for name in PLACES if name in contents})
+        print(*filter(None, (goal.line(measured) for goal in GOALS)), sep="\n")
+        print(f"\n{time.monotonic() - began:.0f} seconds")
 
 
 if __name__ == "__main__":

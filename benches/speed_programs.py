@@ -210,6 +210,7 @@ THEIR_GATHERED = [
 ]
 OF_EACH_KIND = (
     "discard",
+    "arrow-json",
     "batches",
     "arrow",
     "dataclasses",
