@@ -20,12 +20,18 @@ ROWS_PER_GROUP = 8192
 BYTES_PER_GROUP = 16 * 2**20
 FEWEST_PER_GROUP = 128
 
+LEVEL = 1
+"""Of zstd. DuckDB's default, 3, takes a third more CPU time to publish files a tenth smaller."""
+
 
 def write_parquet(store: Store, query: str, path: Path, group_rows: int) -> None:
     """Writes the rows of a query into a new file, without flushing it to the disk."""
     # DuckDB creates files with the umask's mode, but keeps the mode of an existing file.
     create(path).close()
-    options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group_rows}, USE_TMP_FILE false"
+    options = (
+        f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, "
+        f"ROW_GROUP_SIZE {group_rows}, USE_TMP_FILE false"
+    )
     store.rows(f"COPY ({query}) TO {quoted(str(path))} ({options})")
 
 
