@@ -24,7 +24,7 @@ export PYTHONUTF8 := 1
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test build develop docs lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
-	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-warehouses test-workers test-long notebook fuzz sanitize audit
+	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-warehouses test-workers test-long notebook fuzz sanitize audit release-check
 
 help:
 	@echo "make demo     start the mock, mirror it into ./chats/ twice, answer three questions"
@@ -38,6 +38,7 @@ help:
 	@echo "make docs     the documentation site, in target/site: checks links, the reference and what it would load"
 	@echo "make lint     rustfmt, clippy, cargo-deny, ruff, mypy, basedpyright, stubtest, zizmor"
 	@echo "make audit    what is known against the crates and the extras; asks GitHub and PyPI"
+	@echo "make release-check  what a release publishes, without publishing: version, wheel, SBOM, ABI, source archive"
 	@echo "make notebook the example notebook run anew, with what its cells show"
 	@echo "make bench    what the import costs, the size of the wheel, and all that follow"
 	@echo "make bench-decode  decoding by the clock, and in instructions; needs valgrind"
@@ -135,6 +136,15 @@ audit: $(CARGO_DENY) $(STAMPS)/audit
 	$(CARGO_DENY) --all-features --locked check advisories
 	$(BIN)/python tools/audit_extras.py
 
+# What the release workflow does, for this machine alone; it needs no network once the crates and
+# packages are installed.
+RELEASE := target/release-check
+release-check: $(WHEELS)/stamp $(STAMPS)/tools $(STAMPS)/release
+	rm -rf $(RELEASE)/sdist
+	$(BIN)/maturin sdist --out $(RELEASE)/sdist
+	$(BIN)/python tools/check_release.py $(WHEELS) $(RELEASE)/sdist $(RELEASE)/environments
+	$(BIN)/zizmor --offline --quiet --persona pedantic .github
+
 # A stable compiler takes the flags of cargo-fuzz and of the sanitizers with RUSTC_BOOTSTRAP.
 # FUZZ_SECONDS=3600 make fuzz goes on for longer, FUZZ_TARGETS=url makes it one of them.
 FUZZ_SECONDS ?= 300
@@ -220,7 +230,7 @@ $(STAMPS)/tools: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group dev
 	@touch $@
 
-$(STAMPS)/integrations $(STAMPS)/bench $(STAMPS)/audit $(STAMPS)/docs: $(STAMPS)/venv constraints.txt pyproject.toml
+$(STAMPS)/integrations $(STAMPS)/bench $(STAMPS)/audit $(STAMPS)/docs $(STAMPS)/release: $(STAMPS)/venv constraints.txt pyproject.toml
 	$(PIP) install --constraint constraints.txt --group $(@F)
 	@touch $@
 

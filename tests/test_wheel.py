@@ -5,9 +5,11 @@ import json
 import re
 import sys
 import sysconfig
+import tomllib
 from importlib.resources import files
 
 import backread
+from documents import IN_CHECKOUT, ROOT
 
 METADATA = importlib.metadata.metadata("backread")
 
@@ -55,6 +57,24 @@ def test_one_wheel_serves_every_python_from_311_on_that_has_a_gil():
     own = f"cp{sys.version_info.major}{sys.version_info.minor}"
     tag = f"{own}-{own}t" if sysconfig.get_config_var("Py_GIL_DISABLED") else "cp311-abi3"
     assert re.findall(rf"^Tag: ({tag})-", wheel, re.MULTILINE)
+
+
+def test_the_wheel_lists_its_crates():
+    """In a CycloneDX SBOM, where PEP 770 has tools look for one."""
+    installed = importlib.metadata.distribution("backread").files or []
+    [path] = [each for each in installed if each.parent.match("backread-*.dist-info/sboms")]
+    bom = json.loads(path.read_text(encoding="utf-8"))
+    assert bom["bomFormat"] == "CycloneDX"
+    root = bom["metadata"]["component"]
+    assert (root["name"], root["version"]) == ("backread", backread.__version__)
+    crates = {
+        (each["name"], each["version"]): each["hashes"][0]["content"] for each in bom["components"]
+    }
+    assert {name for name, _ in crates} >= {"pyo3", "reqwest", "ring", "rustls", "tokio"}
+    if IN_CHECKOUT:
+        lock = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))["package"]
+        locked = {(each["name"], each["version"]): each.get("checksum") for each in lock}
+        assert crates.items() <= locked.items()
 
 
 def test_the_command_and_the_pytest_plugin_are_registered():

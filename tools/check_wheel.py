@@ -20,7 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 # What the suite reads besides itself: its configuration, and the page whose snippets it runs.
 COMPANIONS = ("pyproject.toml", "README.md")
-IDENTIFY = "import sys; print('%s %d.%d' % (sys.implementation.name, *sys.version_info[:2]))"
+# Free-threaded builds have no stable ABI, so not this wheel: sys.abiflags says "t".
+IDENTIFY = (
+    "import sys; print('%s %d.%d%s' % (sys.implementation.name, *sys.version_info[:2], "
+    "getattr(sys, 'abiflags', '')))"
+)
 
 
 def version_of(interpreter: str | Path) -> str | None:

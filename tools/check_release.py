@@ -1,0 +1,208 @@
+"""Checks what a release publishes, as far as one machine can: its wheels and its source archive.
+
+Usage: ``python tools/check_release.py WHEELS SDIST ENVIRONMENTS``, three folders: of one wheel, of
+one source archive, and of environments, which are kept because DuckDB is downloaded into each. With
+WHEELS alone it only looks into the wheels, of which there may be many, of any platform. Prints a
+line for each check; exit code 1 and a message at the first that fails.
+"""
+
+import email
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from packaging.metadata import Metadata
+from packaging.utils import parse_sdist_filename, parse_wheel_filename
+
+from check_wheel import find_interpreters
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+MANIFEST = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+LOCK = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))
+VERSION = MANIFEST["package"]["version"]
+TARGETS = {
+    r"manylinux_.*_x86_64": "x86_64-unknown-linux-gnu",
+    r"manylinux_.*_aarch64": "aarch64-unknown-linux-gnu",
+    r"musllinux_.*_x86_64": "x86_64-unknown-linux-musl",
+    r"musllinux_.*_aarch64": "aarch64-unknown-linux-musl",
+    r"macosx_.*_x86_64": "x86_64-apple-darwin",
+    r"macosx_.*_arm64": "aarch64-apple-darwin",
+    r"win_amd64": "x86_64-pc-windows-msvc",
+    r"win_arm64": "aarch64-pc-windows-msvc",
+}
+Crate = tuple[str, str]
+
+
+def fail(why: str) -> None:
+    """Ends the check."""
+    sys.exit(f"release-check: {why}")
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> str:
+    """Runs a program and returns what it printed; ends the check if it fails."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, encoding="utf-8"
+    )
+    if done.returncode != 0:
+        words = " ".join(str(part) for part in command)
+        fail(f"{words}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def tracked(*folders: str) -> set[str]:
+    """Gives the paths of the files that Git knows, in the whole checkout or in folders."""
+    return set(run("git", "ls-files", "-z", "--", *folders).split("\0")) - {""}
+
+
+def check_version() -> None:
+    """The version is one, and the changelog has a section for it."""
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    if not re.search(rf'^version: "?{re.escape(VERSION)}"?$', citation, re.MULTILINE):
+        fail(f"Cargo.toml has version {VERSION}, CITATION.cff another")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    if not re.search(rf"^## {re.escape(VERSION)}\b", changelog, re.MULTILINE):
+        fail(f"CHANGELOG.md has no section {VERSION}")
+    print(f"version {VERSION}: Cargo.toml, CITATION.cff and CHANGELOG.md agree")
+
+
+def check_wheel(path: Path) -> None:
+    """The wheel has the files of the checkout, valid metadata, an SBOM, and the ABI of its name."""
+    name, version, _, tags = parse_wheel_filename(path.name)
+    if (name, str(version)) != ("backread", VERSION):
+        fail(f"{path.name} is not of version {VERSION}")
+    with zipfile.ZipFile(path) as wheel:
+        packed = {each for each in wheel.namelist() if each.startswith("backread/")}
+        details = f"backread-{VERSION}.dist-info"
+        check_metadata(path.name, wheel.read(f"{details}/METADATA"))
+        boms = [each for each in wheel.namelist() if each.startswith(f"{details}/sboms/")]
+        if len(boms) != 1:
+            fail(f"{path.name} has {len(boms)} SBOMs, not one")
+        bom = json.loads(wheel.read(boms[0]))
+    modules = {each for each in packed if each.endswith((".so", ".pyd"))}
+    sources = {each.removeprefix("python/") for each in tracked("python/backread")}
+    if len(modules) != 1 or packed - modules != sources:
+        fail(f"{path.name} is not one module and python/: {sorted((packed - modules) ^ sources)}")
+    platform = next(iter(tags)).platform
+    targets = [target for tag, target in TARGETS.items() if re.fullmatch(tag, platform)]
+    if not targets:
+        fail(f"{path.name} is for no platform of the release")
+    count = check_sbom(path.name, bom, targets[0])
+    words = [f"{len(packed)} files, an SBOM of {count} crates"]
+    # Of wheels for musl, auditwheel says nothing where libc is another.
+    if platform.startswith("manylinux"):
+        words.append(audit_linux(path, platform))
+    if any(tag.abi == "abi3" for tag in tags):
+        run(BIN / "abi3audit", "--strict", path)
+        words.append("only the stable ABI")
+    print(f"{path.name}: {', '.join(words)}")
+
+
+def check_metadata(name: str, text: bytes) -> None:
+    """PyPI refuses what does not follow the specification of the metadata."""
+    Metadata.from_email(text, validate=True)
+    if not str(email.message_from_bytes(text).get_payload()).startswith("# backread"):
+        fail(f"{name} does not have README.md as its description")
+
+
+def check_sbom(name: str, bom: dict, target: str) -> int:
+    """The SBOM has each linked crate, and none that is not in Cargo.lock; gives their number."""
+    root = bom["metadata"]["component"]
+    if (bom["bomFormat"], root["name"], root["version"]) != ("CycloneDX", "backread", VERSION):
+        fail(f"the SBOM of {name} is not of backread {VERSION}")
+    sums = {}
+    for each in bom["components"]:
+        sums[each["name"], each["version"]] = each["hashes"][0]["content"]
+    locked = {(each["name"], each["version"]): each.get("checksum") for each in LOCK["package"]}
+    if strange := [crate for crate, content in sums.items() if locked.get(crate) != content]:
+        fail(f"the SBOM of {name} names crates that are not those of Cargo.lock: {strange}")
+    if missing := linked(target) - set(sums):
+        fail(f"the SBOM of {name} lacks {sorted(missing)}")
+    return len(sums)
+
+
+def linked(target: str) -> set[Crate]:
+    """Gives the crates that a wheel for the target contains, macros included."""
+    tree = run(
+        *("cargo", "tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none"),
+        *("--format", "{p}", "--target", target),
+    )
+    crates = {(line.split()[0], line.split()[1].removeprefix("v")) for line in tree.splitlines()}
+    return crates - {("backread", VERSION)}
+
+
+def audit_linux(path: Path, platform: str) -> str:
+    """The module needs no newer C library than the wheel's name says."""
+    said = " ".join(run(BIN / "auditwheel", "show", path).split())
+    if f'platform tag: "{platform}"' not in said:
+        fail(said)
+    return f"libraries as {platform} allows"
+
+
+def check_sdist(path: Path, wheel: Path, work: Path) -> None:
+    """The archive has no file that Git does not know, and builds a wheel with the same files."""
+    if parse_sdist_filename(path.name)[0] != "backread":
+        fail(f"{path.name} is not the source archive of backread")
+    top = path.name.removesuffix(".tar.gz")
+    with tarfile.open(path) as archive:
+        names = {str(PurePosixPath(each).relative_to(top)) for each in archive.getnames()}
+        archive.extractall(work, filter="data")
+    if unknown := names - tracked() - {"PKG-INFO"}:
+        fail(f"{path.name} has files that Git does not know: {sorted(unknown)}")
+    check_metadata(path.name, (work / top / "PKG-INFO").read_bytes())
+    # Unoptimised: it shows only that nothing is missing. One target folder: what both need is
+    # compiled once.
+    os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
+    run(
+        *(BIN / "maturin", "build", "--locked", "--offline", "--profile", "local"),
+        *("--interpreter", sys.executable, "--out", work / "wheel"),
+        cwd=work / top,
+    )
+    [rebuilt] = (work / "wheel").glob("*.whl")
+    contents = [sorted(zipfile.ZipFile(each).namelist()) for each in (wheel, rebuilt)]
+    if contents[0] != contents[1]:
+        fail(f"a wheel built from {path.name} has other files than {wheel.name}")
+    print(f"{path.name}: {len(names)} files, all known to Git; builds a wheel of the same files")
+
+
+def try_wheel(wheel: Path, version: str, interpreter: Path, environments: Path) -> None:
+    """One interpreter installs the wheel, reads and syncs."""
+    environment = environments / f"python{version}"
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+    if not (environment / "ready").exists():
+        run(interpreter, "-m", "venv", "--clear", environment)
+        run(*pip, "--constraint", ROOT / "constraints.txt", "duckdb", "pytz")
+        (environment / "ready").touch()
+    run(*pip, "--no-index", "--force-reinstall", "--no-deps", wheel)
+    print(run(python, "-I", ROOT / "tools/try_wheel.py", cwd=environments).strip())
+
+
+def main(wheels: Path, sdists: Path | None = None, environments: Path | None = None) -> None:
+    """Runs all checks."""
+    check_version()
+    built = sorted(wheels.resolve().glob("*.whl"))
+    if not built:
+        fail(f"{wheels} has no wheel; run: make build")
+    for wheel in built:
+        check_wheel(wheel)
+    if sdists is None or environments is None:
+        return
+    [wheel], [sdist] = built, sorted(sdists.resolve().glob("*.tar.gz"))
+    check_sdist(sdist, wheel, sdist.parent)
+    environments.mkdir(parents=True, exist_ok=True)
+    for version, interpreter in sorted(find_interpreters().items()):
+        try_wheel(wheel, version, interpreter, environments.resolve())
+
+
+if __name__ == "__main__":
+    folders = [Path(each) for each in sys.argv[1:]]
+    if len(folders) not in (1, 3):
+        sys.exit("usage: python tools/check_release.py WHEELS [SDIST ENVIRONMENTS]")
+    main(*folders)
