@@ -31,11 +31,12 @@ such as cancelling a task, is about that face alone and does not use the fixture
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
 import itertools
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -173,13 +174,13 @@ class AsyncFace(Face):
             result = function(*arguments, **named)
             return await result if inspect.isawaitable(result) else result
 
-        return self._runner.run(main())
+        return self._run(main())
 
     def collect(self, listing: Any) -> list[Any]:
         async def main() -> list[Any]:
             return [item async for item in listing]
 
-        return self._runner.run(main())
+        return self._run(main())
 
     def take(self, listing: Any, count: int) -> list[Any]:
         async def main() -> list[Any]:
@@ -189,10 +190,14 @@ class AsyncFace(Face):
                     taken.append(item)
             return taken
 
-        return self._runner.run(main())
+        return self._run(main())
 
     def close(self, client: Any) -> None:
-        self._runner.run(client.aclose())
+        self._run(client.aclose())
+
+    def _run(self, main: Coroutine[Any, Any, Any]) -> Any:
+        # Free-threaded Python catches warnings by context, and the runner's is older.
+        return self._runner.run(main, context=contextvars.copy_context())
 
 
 @pytest.fixture(params=[SyncFace, AsyncFace], ids=["sync", "async"])
