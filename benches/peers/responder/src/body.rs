@@ -17,7 +17,7 @@ pub enum Bodies {
     EscapedWords,
     /// A few words.
     Short,
-    /// So many bytes, or up to three fewer where a character would be cut.
+    /// This many bytes, or up to three fewer where a character would be cut.
     Long(usize),
 }
 

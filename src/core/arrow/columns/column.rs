@@ -36,8 +36,7 @@ macro_rules! columns {
                 fields.push(Field::new(name, $data_type, nullable));
             }
 
-            // The next batch gets about the room that this one needed: growing it copies, and takes
-            // 6 % of the time of a stream.
+            // The next batch gets about the room that this one needed, because growing it copies.
             fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
                 let $finished = self.finish();
                 *self = $next;

@@ -9,7 +9,8 @@ pub fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..b' ')
 }
 
-// Steps of 16 bytes save 600 instructions a message, of 3,200 that its scan took in steps of 8.
+// The strings of a message took 945 instructions in steps of 8 bytes, and take 633 in steps of 16
+// (callgrind, the case "messages" of benches/decode).
 #[cfg(target_arch = "x86_64")]
 mod chunk {
     use std::arch::x86_64::{
