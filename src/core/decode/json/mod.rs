@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use crate::core::error::Misfit;
 
 pub mod cursor;
-pub mod fields;
 mod unescape;
 mod utf8;
 

@@ -1,58 +1,48 @@
 //! A cursor over JSON text that accepts at most what serde_json accepts, and allocates nothing:
 //! strings and values are spans of the text. `None` means that serde_json must decide.
 
-mod opening;
 mod span;
 mod special;
 
-pub use self::opening::Opening;
 pub use self::span::Span;
 use super::{ESCAPE_LENGTH, escaped_unit};
 
 /// Deeper nested values are left to serde_json.
 const DEEPEST: u32 = 60;
 
-const STEP: usize = size_of::<u64>();
-
 /// Longer texts have no spans.
 pub const LONGEST: usize = 1 << 31;
 
-/// A position in a JSON text.
-#[derive(Debug)]
+/// A position in a JSON text: what follows it. The methods that all rows need are inlined, and the
+/// others work on a copy, so that the position can stay in registers.
+#[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
-    text: &'a [u8],
-    at: usize,
+    rest: &'a [u8],
+    length: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// `None` if the text is too long for spans.
     pub fn new(json: &'a str) -> Option<Self> {
         (json.len() < LONGEST).then_some(Self {
-            text: json.as_bytes(),
-            at: 0,
+            rest: json.as_bytes(),
+            length: json.len(),
         })
     }
 
+    #[inline(always)]
     pub fn at(&self) -> usize {
-        self.at
-    }
-
-    pub fn go_back(&mut self, at: usize) {
-        self.at = at;
+        self.length - self.rest.len()
     }
 
     /// The next byte; at the end 0, which never occurs in JSON.
     #[inline(always)]
     pub fn peek(&self) -> u8 {
-        self.text.get(self.at).copied().unwrap_or(0)
-    }
-
-    pub(super) fn pass_byte(&mut self) {
-        self.at += 1;
+        self.rest.first().copied().unwrap_or(0)
     }
 
     pub fn is_at_end(&self) -> bool {
-        self.at >= self.text.len()
+        self.rest.is_empty()
     }
 
     #[inline(always)]
@@ -62,90 +52,79 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    #[inline(always)]
     fn skip_space(&mut self) {
-        while matches!(self.peek(), b' ' | b'\n' | b'\t' | b'\r') {
-            self.at += 1;
+        while let [b' ' | b'\n' | b'\t' | b'\r', rest @ ..] = self.rest {
+            self.rest = rest;
         }
     }
 
     #[inline(always)]
     pub(super) fn take(&mut self, byte: u8) -> Option<()> {
-        let found = self.peek() == byte;
-        self.at += usize::from(found);
-        found.then_some(())
+        let (first, rest) = self.rest.split_first()?;
+        (*first == byte).then(|| self.rest = rest)
     }
 
     /// Of a length that the compiler knows, which saves a call.
     #[inline(always)]
     fn word<const N: usize>(&mut self, word: &[u8; N]) -> Option<()> {
-        let next = self.text.get(self.at..)?.first_chunk::<N>()?;
-        (next == word).then(|| self.at += N)
+        let (next, rest) = self.rest.split_first_chunk::<N>()?;
+        (next == word).then(|| self.rest = rest)
     }
 
     /// Consumes a null, if it is next.
     #[inline(always)]
     pub fn null(&mut self) -> bool {
-        self.peek() == b'n' && self.word(b"null").is_some()
+        self.word(b"null").is_some()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn boolean(&mut self) -> Option<bool> {
-        match self.peek() {
-            b't' => self.word(b"true").map(|()| true),
-            _ => self.word(b"false").map(|()| false),
+        match self.word(b"true") {
+            Some(()) => Some(true),
+            None => self.word(b"false").map(|()| false),
         }
     }
 
     /// A whole number as serde_json reads it; minus zero is not one.
-    #[inline]
+    #[inline(always)]
     pub fn integer(&mut self) -> Option<i64> {
-        // So many digits fit for sure.
-        const SURE: usize = 18;
-        let negative = self.take(b'-').is_some();
-        let first = self.at;
-        let mut number: i64 = 0;
-        for byte in self.text.get(first..)?.iter().take(SURE) {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                break;
-            }
-            number = number * 10 + i64::from(digit);
-            self.at += 1;
-        }
-        while let digit @ b'0'..=b'9' = self.peek() {
-            let digit = i64::from(digit - b'0');
-            number = number.checked_mul(10)?.checked_add(digit)?;
-            self.at += 1;
-        }
-        let digits = self.at - first;
-        let leading_zero = digits > 1 && self.text.get(first) == Some(&b'0');
-        if digits == 0 || leading_zero || matches!(self.peek(), b'.' | b'e' | b'E') {
-            return None;
-        }
-        if !negative {
-            Some(number)
-        } else if number == 0 {
-            None
-        } else {
-            Some(-number)
-        }
+        let (number, rest) = integer(self.rest)?;
+        self.rest = rest;
+        Some(number)
     }
 
     /// A string; the span excludes the quotes.
-    #[inline]
+    #[inline(always)]
     pub fn string(&mut self) -> Option<Span> {
         self.take(b'"')?;
-        let from = self.at;
+        let from = self.at();
+        while let Some((chunk, after)) = self.rest.split_first_chunk() {
+            let Some(special) = special::first(chunk) else {
+                self.rest = after;
+                continue;
+            };
+            let Some([b'"', after @ ..]) = self.rest.get(special..) else {
+                break;
+            };
+            self.rest = after;
+            return Some(Span::new(from, self.at() - 1, false));
+        }
+        let (span, rest) = self.rest_of_string(from)?;
+        self.rest = rest;
+        Some(span)
+    }
+
+    /// The string that began at `from`, of which the bytes before this position are plain, and what
+    /// follows it.
+    #[inline(never)]
+    fn rest_of_string(mut self, from: usize) -> Option<(Span, &'a [u8])> {
         let mut escaped = false;
         loop {
             self.skip_to_special();
-            match self.text.get(self.at)? {
-                b'"' => {
-                    let span = Span::new(from, self.at, escaped);
-                    self.at += 1;
-                    return Some(span);
-                }
-                b'\\' => {
+            match self.rest {
+                [b'"', rest @ ..] => return Some((Span::new(from, self.at(), escaped), rest)),
+                [b'\\', ..] => {
                     escaped = true;
                     // In many scripts one escape follows another.
                     while self.peek() == b'\\' {
@@ -160,49 +139,58 @@ impl<'a> Cursor<'a> {
     /// Advances to the next quote, backslash or control character.
     #[inline]
     fn skip_to_special(&mut self) {
-        while let Some(chunk) = self.text.get(self.at..).and_then(|rest| rest.first_chunk()) {
+        while let Some((chunk, after)) = self.rest.split_first_chunk() {
             if let Some(special) = special::first(chunk) {
-                self.at += special;
+                self.rest = self.rest.get(special..).unwrap_or_default();
                 return;
             }
-            self.at += special::STEP;
+            self.rest = after;
         }
-        while let Some(byte) = self.text.get(self.at)
+        while let [byte, rest @ ..] = self.rest
             && !special::is_special(*byte)
         {
-            self.at += 1;
+            self.rest = rest;
         }
     }
 
+    /// The bytes of a string of this length, if one is next and has no escapes.
+    #[inline(always)]
+    pub fn short_string<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
+        let quoted = self.rest.strip_prefix(b"\"")?;
+        let (bytes, quoted) = quoted.split_first_chunk::<N>()?;
+        self.rest = quoted.strip_prefix(b"\"")?;
+        Some(bytes)
+    }
+
+    #[inline]
     fn escape(&mut self) -> Option<()> {
-        match self.text.get(self.at + 1)? {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 2,
-            b'u' => {
-                let units = match escaped_unit(self.text, self.at)? {
-                    0xD800..=0xDBFF => match escaped_unit(self.text, self.at + ESCAPE_LENGTH)? {
-                        0xDC00..=0xDFFF => 2,
-                        _ => return None,
-                    },
-                    0xDC00..=0xDFFF => return None,
-                    _ => 1,
-                };
-                self.at += units * ESCAPE_LENGTH;
-            }
+        let length = match self.rest.get(1)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+            b'u' => match escaped_unit(self.rest, 0)? {
+                0xD800..=0xDBFF => match escaped_unit(self.rest, ESCAPE_LENGTH)? {
+                    0xDC00..=0xDFFF => 2 * ESCAPE_LENGTH,
+                    _ => return None,
+                },
+                0xDC00..=0xDFFF => return None,
+                _ => ESCAPE_LENGTH,
+            },
             _ => return None,
-        }
+        };
+        self.rest = self.rest.get(length..)?;
         Some(())
     }
 
     /// Consumes the brace that opens an object; returns whether members follow.
-    pub(super) fn opens_object(&mut self) -> Option<bool> {
+    #[inline(always)]
+    pub fn opens_object(&mut self) -> Option<bool> {
         self.take(b'{')?;
         self.space();
         Some(self.take(b'}').is_none())
     }
 
     /// Consumes what follows a member; returns whether it was the last one.
-    #[inline]
-    pub(super) fn closes_object(&mut self) -> Option<bool> {
+    #[inline(always)]
+    pub fn closes_object(&mut self) -> Option<bool> {
         self.space();
         if self.take(b',').is_some() {
             self.space();
@@ -211,30 +199,33 @@ impl<'a> Cursor<'a> {
         self.take(b'}').map(|()| true)
     }
 
+    /// What is between a key and its value.
+    #[inline(always)]
+    pub fn colon(&mut self) -> Option<()> {
+        self.space();
+        self.take(b':')?;
+        self.space();
+        Some(())
+    }
+
     /// A key without escapes, and its colon.
-    #[inline]
-    pub(super) fn key(&mut self) -> Option<(Span, &'a [u8])> {
+    #[inline(always)]
+    pub fn key(&mut self) -> Option<(Span, &'a [u8])> {
+        let quoted = self.rest;
         let key = self.string()?;
         if key.is_escaped() {
             return None;
         }
-        self.space();
-        self.take(b':')?;
-        self.space();
-        Some((key, self.text.get(key.from()..key.to())?))
+        self.colon()?;
+        Some((key, quoted.get(1..=key.to() - key.from())?))
     }
 
     /// Consumes these bytes, if they are next.
-    #[inline]
+    #[inline(always)]
     pub fn passes(&mut self, bytes: &[u8]) -> bool {
-        let found = self
-            .text
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(bytes));
-        if found {
-            self.at += bytes.len();
-        }
-        found
+        let after = self.rest.strip_prefix(bytes);
+        self.rest = after.unwrap_or(self.rest);
+        after.is_some()
     }
 
     /// Parses an object: `member` is called with each key and consumes its value.
@@ -273,10 +264,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// Any value.
+    #[inline(always)]
     pub fn value(&mut self) -> Option<Span> {
-        let from = self.at;
+        let from = self.at();
+        self.rest = self.after_value()?;
+        Some(Span::new(from, self.at(), false))
+    }
+
+    fn after_value(mut self) -> Option<&'a [u8]> {
         self.pass(0)?;
-        Some(Span::new(from, self.at, false))
+        Some(self.rest)
     }
 
     fn pass(&mut self, depth: u32) -> Option<()> {
@@ -298,9 +295,7 @@ impl<'a> Cursor<'a> {
         }
         loop {
             self.string()?;
-            self.space();
-            self.take(b':')?;
-            self.space();
+            self.colon()?;
             self.pass(depth)?;
             if self.closes_object()? {
                 return Some(());
@@ -316,10 +311,10 @@ impl<'a> Cursor<'a> {
         if self.take(b'.').is_some() {
             self.digits()?;
         }
-        if matches!(self.peek(), b'e' | b'E') {
-            self.at += 1;
-            if matches!(self.peek(), b'+' | b'-') {
-                self.at += 1;
+        if let [b'e' | b'E', rest @ ..] = self.rest {
+            self.rest = rest;
+            if let [b'+' | b'-', rest @ ..] = self.rest {
+                self.rest = rest;
             }
             self.digits()?;
         }
@@ -327,11 +322,42 @@ impl<'a> Cursor<'a> {
     }
 
     fn digits(&mut self) -> Option<()> {
-        let first = self.at;
-        while self.peek().is_ascii_digit() {
-            self.at += 1;
+        let first = self.rest.len();
+        while let [b'0'..=b'9', rest @ ..] = self.rest {
+            self.rest = rest;
         }
-        (self.at > first).then_some(())
+        (self.rest.len() < first).then_some(())
+    }
+}
+
+/// The whole number that a text begins with, and what follows it.
+#[inline]
+fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
+    // So many digits fit for sure.
+    const SURE: usize = 18;
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let (mut number, mut rest): (i64, _) = (0, digits);
+    while let [digit @ b'0'..=b'9', after @ ..] = rest {
+        let digit = i64::from(digit - b'0');
+        number = if digits.len() - rest.len() < SURE {
+            number * 10 + digit
+        } else {
+            number.checked_mul(10)?.checked_add(digit)?
+        };
+        rest = after;
+    }
+    let length = digits.len() - rest.len();
+    let leading_zero = length > 1 && digits.first() == Some(&b'0');
+    if length == 0 || leading_zero || matches!(rest, [b'.' | b'e' | b'E', ..]) {
+        return None;
+    }
+    match (negative, number) {
+        (false, _) => Some((number, rest)),
+        (true, 0) => None,
+        (true, _) => Some((-number, rest)),
     }
 }
 

@@ -3,7 +3,9 @@
 
 #![allow(unsafe_code)]
 
-pub use self::chunk::{STEP, first};
+#[cfg(test)]
+use self::chunk::STEP;
+pub use self::chunk::first;
 
 pub fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..b' ')
