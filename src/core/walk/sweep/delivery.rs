@@ -83,7 +83,7 @@ impl Delivery {
                     self.unnamed_rows += 1;
                     unnamed = true;
                 }
-                Some(id) if self.known.insert(id.cast_unsigned()) => fresh += 1,
+                Some(id) if is_new(&mut self.known, id) => fresh += 1,
                 Some(_) => {
                     report.repeats += 1;
                     return false;
@@ -104,8 +104,7 @@ impl Delivery {
 
     /// Queues a row that was found by its id.
     pub fn deliver_found(&mut self, row: Row, sent: Sent, report: &mut WalkReport) {
-        self.known
-            .insert(row.id.unwrap_or_default().cast_unsigned());
+        is_new(&mut self.known, row.id.unwrap_or_default());
         report.rows += 1;
         report.distinct += 1;
         report.evidence.rows_found_by_id += 1;
@@ -155,6 +154,13 @@ impl Delivery {
         self.unnamed_rows = checkpoint.unnamed_rows;
         self.unreadable = checkpoint.unreadable.clone();
     }
+}
+
+/// Adds an id; returns whether it was not known. Most ids are larger than all before, for which
+/// `try_push` takes 110 instructions, and `insert` takes 190.
+fn is_new(known: &mut RoaringTreemap, id: i64) -> bool {
+    let id = id.cast_unsigned();
+    known.try_push(id).is_ok() || known.insert(id)
 }
 
 #[cfg(test)]
