@@ -17,12 +17,18 @@ impl Limit {
 
     /// `name` is the argument's name in the caller's API.
     pub fn new(name: &str, value: i64) -> Result<Self, Error> {
-        match u8::try_from(value) {
-            Ok(limit @ 1..=LARGEST_LIMIT) => Ok(Self(limit)),
-            _ => Err(Error::invalid_argument(format!(
+        let limit = u64::try_from(value).ok().and_then(Self::of);
+        limit.ok_or_else(|| {
+            Error::invalid_argument(format!(
                 "{name} must be 1 to {LARGEST_LIMIT}, not {value}; nothing was sent"
-            ))),
-        }
+            ))
+        })
+    }
+
+    /// `None` if the service has no pages of so many rows.
+    pub fn of(rows: u64) -> Option<Self> {
+        let rows = u8::try_from(rows).ok()?;
+        (1..=LARGEST_LIMIT).contains(&rows).then_some(Self(rows))
     }
 
     pub fn get(self) -> u8 {

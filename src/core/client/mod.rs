@@ -56,6 +56,21 @@ impl LastAnswer {
     }
 }
 
+/// Outage time since it was made, for work that ends with its process.
+#[derive(Debug)]
+pub struct Downtime {
+    outages: Option<Arc<Outages>>,
+    before: Duration,
+}
+
+impl Downtime {
+    pub fn seconds(&self) -> f64 {
+        let total = self.outages.as_ref().map(|outages| outages.total());
+        let since = total.unwrap_or_default().saturating_sub(self.before);
+        since.as_secs_f64()
+    }
+}
+
 /// The result of one read, and the requests sent for it.
 #[derive(Debug)]
 pub struct Read<T> {
@@ -203,6 +218,16 @@ impl Client {
     /// Seconds that the service has been down since it had been down for `before`.
     pub fn outage_seconds_since(&self, before: Duration) -> f64 {
         self.outage_time().saturating_sub(before).as_secs_f64()
+    }
+
+    /// A count of the outage time from now on.
+    pub fn downtime(&self) -> Downtime {
+        let outages = self.outages().ok();
+        let before = outages.as_ref().map(|outages| outages.total());
+        Downtime {
+            outages,
+            before: before.unwrap_or_default(),
+        }
     }
 
     /// Requests sent by this client and its clones, including retries.

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{Mutex, Notify};
 
-use crate::core::client::Client;
+use crate::core::client::{Client, Downtime};
 use crate::core::error::{Error, ErrorKind};
 use crate::core::list_state::requestable_id;
 use crate::core::prefetch::{Outlet, Prefetch, Sink};
@@ -28,7 +27,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
         let client = client.counted();
         let listed = matches!(users, Users::Listed);
         let messages = Arc::new(Messages {
-            down_before: client.outage_time(),
+            downtime: client.downtime(),
             report: shared,
             state: Mutex::new(State {
                 summary: Summary::new(listed),
@@ -61,8 +60,7 @@ pub fn all_messages(client: Client, users: Users, settings: WalkSettings) -> Wal
 /// `max_items`.
 struct Messages {
     client: Client,
-    /// The outage time before this call.
-    down_before: Duration,
+    downtime: Downtime,
     report: SharedReport,
     /// Locked while a page is put, so that all rows that were counted reach the reader.
     state: Mutex<State>,
@@ -123,7 +121,7 @@ impl Messages {
         let cut = settings.max_items.filter(|_| state.room == 0);
         let report = self.report.update(|report| {
             report.requests = self.client.sent();
-            report.outage_seconds = self.client.outage_seconds_since(self.down_before);
+            report.outage_seconds = self.downtime.seconds();
             if crawled.is_err() {
                 report.evidence.rows_short = None;
                 report.doubt("a request failed".to_owned());

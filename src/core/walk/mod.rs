@@ -13,12 +13,11 @@ pub mod unread;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::budget::Budget;
-use super::client::{Client, Read, Sent};
+use super::client::{Client, Downtime, Read, Sent};
 use super::error::{Error, ErrorKind};
 use super::prefetch::{Outlet, Prefetch, Sink};
 use super::report::{Certificate, Counts, WalkReport};
@@ -190,7 +189,7 @@ pub async fn sweep_from(
         client,
         list,
         budget,
-        down_before: client.outage_time(),
+        downtime: client.downtime(),
         too_large,
     };
     let swept = sender.run(&mut sweep, report, sink).await;
@@ -201,7 +200,7 @@ pub async fn sweep_from(
         sweep.note_short();
         sweep.report.doubt("a request failed".to_owned());
     }
-    sweep.report.outage_seconds = client.outage_seconds_since(sender.down_before);
+    sweep.report.outage_seconds = sender.downtime.seconds();
     sweep.report.end(now());
     report.set(sweep.report.clone());
     swept?;
@@ -225,8 +224,7 @@ struct Sender<'a> {
     client: &'a Client,
     list: List,
     budget: &'a Budget,
-    /// The outage time before this walk.
-    down_before: Duration,
+    downtime: Downtime,
     too_large: TooLarge,
 }
 
@@ -243,7 +241,7 @@ impl Sender<'_> {
         let mut arrived = VecDeque::new();
         let mut spent = None;
         loop {
-            sweep.report.outage_seconds = self.client.outage_seconds_since(self.down_before);
+            sweep.report.outage_seconds = self.downtime.seconds();
             report.set(sweep.report.clone());
             while let Some(page) = sweep.next_page() {
                 if page.rows.is_empty() {

@@ -2,13 +2,12 @@
 //! pages if the list has moved since, then by id those still missing.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use crate::core::api::{Limit, List, Natural};
 use crate::core::budget::Budget;
-use crate::core::client::{Client, Read};
+use crate::core::client::{Client, Downtime, Read};
 use crate::core::decode::page::{Page, Row};
 use crate::core::error::{Error, ErrorKind};
 use crate::core::prefetch::{Outlet, Prefetch, Sink};
@@ -42,7 +41,7 @@ pub fn shard_users(client: Client, planned: ShardUsers, settings: WalkSettings) 
             planned: planned.ids.iter().map(|id| signed(*id)).collect(),
             refused: None,
             report: WalkReport::start(Timestamp::by(client.clock())),
-            down_before: client.outage_time(),
+            downtime: client.downtime(),
             end: None,
             client,
             settings,
@@ -93,8 +92,7 @@ struct Search {
     /// Why a fetch by id failed, which ended the search by id.
     refused: Option<String>,
     report: WalkReport,
-    /// The outage time before this walk.
-    down_before: Duration,
+    downtime: Downtime,
     /// Where the list ends, according to the pages so far.
     end: Option<u64>,
     shared: SharedReport,
@@ -298,7 +296,7 @@ impl Search {
         };
         let short = self.missing.len() as u64;
         self.report.requests = self.client.sent();
-        self.report.outage_seconds = self.client.outage_seconds_since(self.down_before);
+        self.report.outage_seconds = self.downtime.seconds();
         self.report.evidence.rows_short = Some(short);
         if failed.is_some() {
             self.report.doubt("a request failed".to_owned());

@@ -67,7 +67,7 @@ impl TooLarge {
                     let reduced = limit < requested;
                     read.value.reduced_to = reduced.then(|| limit.get().into());
                     // Row sizes vary: grow the limit a little each time.
-                    let more = limit_of(limit.get() + limit.get() / 4 + 1);
+                    let more = Limit::of((limit.get() + limit.get() / 4 + 1).into());
                     *self.state() = State {
                         fitting: more.filter(|more| reduced && *more < requested),
                         left_out: 0,
@@ -80,7 +80,7 @@ impl TooLarge {
                 }
                 Err(error) if matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) => {
                     attempts.extend(error.attempts.iter().cloned());
-                    if let Some(half) = limit_of(limit.get() / 2) {
+                    if let Some(half) = Limit::of((limit.get() / 2).into()) {
                         limit = half;
                         continue;
                     }
@@ -136,9 +136,4 @@ async fn next_fits(
         }
     }
     Ok(false)
-}
-
-/// `None` for zero rows.
-fn limit_of(rows: u8) -> Option<Limit> {
-    Limit::new("limit", rows.into()).ok()
 }

@@ -95,8 +95,7 @@ impl Sweep {
     pub(super) fn next_fetch(&mut self) -> Fetch {
         let whole = self.settings.page_size;
         let page = |offset, size: u64| {
-            let size = i64::try_from(size).unwrap_or(i64::MAX);
-            let limit = Limit::new("limit", size).map_or(whole, |limit| limit.min(whole));
+            let limit = Limit::of(size).map_or(whole, |limit| limit.min(whole));
             Fetch::Page { offset, limit }
         };
         match &self.stage {

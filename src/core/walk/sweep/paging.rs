@@ -150,8 +150,7 @@ impl Paging {
         } else {
             rest.saturating_add(shared)
         };
-        let wanted = Limit::new("limit", i64::try_from(wanted).unwrap_or(i64::MAX)).ok();
-        Some(wanted.map_or(size, |wanted| wanted.min(size)))
+        Some(Limit::of(wanted).map_or(size, |wanted| wanted.min(size)))
     }
 
     /// Extends the reach by a page. `pushed_back` known rows follow its last one.
@@ -323,13 +322,12 @@ mod tests {
     #[test]
     fn a_page_is_no_longer_than_the_rows_that_are_wanted() {
         let size = Limit::LARGEST;
-        let limit = |limit: i64| Limit::new("limit", limit).ok();
         let first = Paging::default();
         assert_eq!(first.limit_for(None, 0, size), Some(size));
-        assert_eq!(first.limit_for(Some(20), 0, size), limit(20));
+        assert_eq!(first.limit_for(Some(20), 0, size), Limit::of(20));
         let paging = after(&[(0, 99)], 500);
-        assert_eq!(paging.limit_for(Some(20), 0, size), limit(23));
-        assert_eq!(paging.limit_for(Some(100), 1, size), limit(7));
+        assert_eq!(paging.limit_for(Some(20), 0, size), Limit::of(23));
+        assert_eq!(paging.limit_for(Some(100), 1, size), Limit::of(7));
         assert_eq!(paging.limit_for(Some(96), 1, size), None);
     }
 

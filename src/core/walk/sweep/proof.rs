@@ -9,9 +9,10 @@ use crate::core::report::Certificate;
 struct Doubts(Vec<String>);
 
 impl Doubts {
-    fn add_if(&mut self, holds: bool, words: impl Into<String>) {
+    // The words are only made for doubts that hold: most lists have none.
+    fn add_if<T: Into<String>>(&mut self, holds: bool, words: impl FnOnce() -> T) {
         if holds {
-            self.0.push(words.into());
+            self.0.push(words().into());
         }
     }
 }
@@ -94,65 +95,57 @@ impl Sweep {
     fn doubt_order(&self, doubts: &mut Doubts) {
         let evidence = &self.report.evidence;
         let unreadable = self.delivery.unreadable();
-        doubts.add_if(unreadable.any(), unreadable.in_words());
+        doubts.add_if(unreadable.any(), || unreadable.in_words());
         doubts.add_if(
             self.linking.strayed(),
-            "a page came from another offset than requested",
+            || "a page came from another offset than requested",
         );
-        doubts.add_if(
-            evidence.inversions > 0,
+        doubts.add_if(evidence.inversions > 0, || {
             format!(
                 "the order changed between requests (seen {} times)",
                 evidence.inversions
-            ),
-        );
+            )
+        });
         let untraced = self.look_ups.untraced_moves();
-        doubts.add_if(
-            untraced > 0,
+        doubts.add_if(untraced > 0, || {
             format!(
                 "{} moved with unchanged content",
                 rows(untraced, "has", "have")
-            ),
-        );
-        doubts.add_if(
-            evidence.missing_links > 0,
-            format!("{} with the pages before", pages(evidence.missing_links)),
-        );
+            )
+        });
+        doubts.add_if(evidence.missing_links > 0, || {
+            format!("{} with the pages before", pages(evidence.missing_links))
+        });
     }
 
     /// Doubts from what other requests found, and from those that were not sent or not answered.
     fn doubt_requests(&self, doubts: &mut Doubts) {
         let found = self.passes.found();
-        doubts.add_if(
-            found > 0,
-            format!("another pass found {}", rows(found, "more", "more")),
-        );
+        doubts.add_if(found > 0, || {
+            format!("another pass found {}", rows(found, "more", "more"))
+        });
         let found = self.report.evidence.rows_found_by_id;
-        doubts.add_if(
-            found > 0,
+        doubts.add_if(found > 0, || {
             format!(
                 "{} found by fetching ids between the known ones",
                 rows(found, "was", "were")
-            ),
-        );
+            )
+        });
         let vanished = self.look_ups.unexplained(self.totals.fallen());
-        doubts.add_if(
-            vanished > 0,
+        doubts.add_if(vanished > 0, || {
             format!(
                 "{} no longer listed and not fetched by id",
                 rows(vanished, "was", "were")
-            ),
-        );
+            )
+        });
         let refusals = self.passes.refusals();
-        doubts.add_if(
-            refusals > 0,
-            format!("{refusals} requests for proof were refused"),
-        );
+        doubts.add_if(refusals > 0, || {
+            format!("{refusals} requests for proof were refused")
+        });
         if let Some((offset, status)) = self.list_end.refused_below_total() {
-            doubts.add_if(
-                true,
-                format!("offset {offset} was refused with status {status}"),
-            );
+            doubts.add_if(true, || {
+                format!("offset {offset} was refused with status {status}")
+            });
         }
     }
 
@@ -164,27 +157,26 @@ impl Sweep {
         let told = totals.last.is_some();
         doubts.add_if(
             totals.too_small && !linked,
-            "there are more rows than the total says",
+            || "there are more rows than the total says",
         );
         let before_total = totals.last.is_some_and(|total| total > self.paging.end());
-        doubts.add_if(
-            !at_end && told && !totals.too_small && !linked,
+        doubts.add_if(!at_end && told && !totals.too_small && !linked, || {
             if before_total {
                 "the rows end before the total does"
             } else {
                 "no page ended exactly at the total"
-            },
-        );
+            }
+        });
         doubts.add_if(
             totals.missing && told && !linked,
-            "some responses gave no total",
+            || "some responses gave no total",
         );
-        doubts.add_if(!told && !linked, "nothing says where the list ends");
+        doubts.add_if(!told && !linked, || "nothing says where the list ends");
         let short = totals.short(self.report.distinct);
         let unexplained = short.is_some_and(|short| short > totals.grown());
         doubts.add_if(
             unexplained && at_end && !self.total_disagrees(),
-            "the list grew by less than that meanwhile",
+            || "the list grew by less than that meanwhile",
         );
     }
 
