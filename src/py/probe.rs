@@ -16,7 +16,8 @@ pub fn profile(
     settings: ProbeSettings,
     blocking: bool,
 ) -> PyResult<Py<PyAny>> {
-    let measure = async move { probe(&client, settings).await };
+    // Boxed because it is large, and passed on to the thread that waits.
+    let measure = Box::pin(async move { probe(&client, settings).await });
     let ends = observer.clone();
     run_seldom(py, blocking, observer, measure, move |py, profile| {
         ends.end(py, None);

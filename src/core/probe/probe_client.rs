@@ -249,7 +249,8 @@ impl ProbeClient {
             let names = answer.headers.pairs().map(|(name, _)| name);
             headers.extend(names.filter(|name| tells_of_rate(name)));
         };
-        let sent = client.probe(request, &self.budget, heard).await;
+        // Boxed because each future around it would be as large.
+        let sent = Box::pin(client.probe(request, &self.budget, heard)).await;
         self.told
             .rate_limit_headers
             .extend(headers.into_inner().unwrap_or_else(PoisonError::into_inner));

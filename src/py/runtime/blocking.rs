@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::mem;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub fn block<T: Send>(
     operation: impl Future<Output = Result<T, Error>> + Send,
 ) -> PyResult<T> {
     let runtimes = running_runtimes(py, on_shutdown)?;
+    let operation = Box::pin(operation);
     wait(py, &runtimes, on_shutdown, || {
         runtimes.watch(
             &Driver::Workers(&runtimes.handle),
@@ -76,18 +78,19 @@ pub fn block_on_caller<T: Send, F: Future<Output = Result<T, Error>> + Send>(
                 &Driver::Workers(&runtimes.handle),
                 OnShutdown::SystemExit,
                 observer,
-                read(client),
+                Box::pin(read(client)),
             );
         };
-        let read = read(client.over_driven_connections());
+        // Boxed before it is moved, because threads may have small stacks: 128 KiB with musl.
+        let read = Box::pin(read(client.over_driven_connections()));
         let outcome = runtimes.watch(
             &Driver::This(&runtime),
             OnShutdown::SystemExit,
             observer,
-            async {
+            Box::pin(async {
                 turn().await;
                 read.await
-            },
+            }),
         );
         drop(runtime);
         match outcome {
@@ -136,9 +139,8 @@ impl Runtimes {
         driver: &Driver<'_>,
         on_shutdown: OnShutdown,
         observer: &CallObserver,
-        operation: impl Future<Output = T>,
+        mut operation: Pin<Box<impl Future<Output = T>>>,
     ) -> PyResult<T> {
-        let mut operation = Box::pin(operation);
         loop {
             let outcome = driver.block_on(async {
                 tokio::select! {
