@@ -153,7 +153,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The bytes of a string of this length, if one is next and has no escapes.
+    /// The bytes between a quote and another one, `N` bytes later; the caller checks that they are
+    /// plain text.
     #[inline(always)]
     pub fn short_string<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
         let quoted = self.rest.strip_prefix(b"\"")?;
