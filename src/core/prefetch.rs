@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::error::{Error, ErrorKind};
+use super::process;
 
 // Items prefetched by default, not counting the one being made and the one being read.
 const AHEAD: usize = 1;
@@ -174,7 +175,7 @@ impl<T: Send + 'static> Prefetch<T> {
             task: OnceLock::new(),
             stopped: AtomicBool::new(false),
             ahead,
-            process: std::process::id(),
+            process: process::id(),
         }
     }
 
@@ -260,7 +261,7 @@ impl<T: Send + 'static> Prefetch<T> {
 impl<T> Prefetch<T> {
     /// Fails in a forked child: it has neither the work nor the threads that hold the locks.
     pub fn check_process(&self) -> Result<(), Error> {
-        if self.process == std::process::id() {
+        if self.process == process::id() {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::OtherProcess))

@@ -2,7 +2,6 @@
 //! that waits for the operation. Requests neither wait for them nor need the GIL.
 
 use std::cell::Cell;
-use std::process;
 use std::sync::{Arc, Weak};
 use std::time::UNIX_EPOCH;
 
@@ -15,6 +14,7 @@ use super::convert::errors::class_name;
 use super::fork_safe_once::{name, once};
 use crate::core::client::Client;
 use crate::core::observer::{Observed, Observer, OutageNote};
+use crate::core::process;
 
 static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 static OBSERVING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();

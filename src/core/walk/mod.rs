@@ -20,6 +20,7 @@ use super::budget::Budget;
 use super::client::{Client, Downtime, Read, Sent};
 use super::error::{Error, ErrorKind};
 use super::prefetch::{Outlet, Prefetch, Sink};
+use super::process;
 use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
 use crate::core::api::{Limit, List, Natural};
@@ -85,14 +86,14 @@ impl SharedReport {
     pub fn new(report: WalkReport) -> Self {
         Self {
             shared: Arc::new(Mutex::new(report)),
-            process: std::process::id(),
+            process: process::id(),
         }
     }
 
     /// The report as it is now. In a forked child, the counts of a parent's walk are unknown if
     /// another thread was updating them at the fork.
     pub fn get(&self) -> WalkReport {
-        if self.process != std::process::id() {
+        if self.process != process::id() {
             return match self.shared.try_lock() {
                 Ok(report) => report.clone(),
                 Err(_) => WalkReport::not_read_yet(),

@@ -1,7 +1,6 @@
 //! Awaited calls: each is a task of the workers, aborted when its awaitable is dropped.
 
 use std::future::Future;
-use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::PyTraverseError;
@@ -14,6 +13,7 @@ use tokio::task::AbortHandle;
 use super::event_loop::{Completion, completion};
 use super::{Convert, OnShutdown, ShutdownGuard, running_runtimes};
 use crate::core::error::{Error, ErrorKind};
+use crate::core::process;
 use crate::py::convert::errors::to_python;
 use crate::py::telemetry::CallObserver;
 

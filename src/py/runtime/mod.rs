@@ -7,7 +7,6 @@ mod event_loop;
 mod event_loop_future;
 
 use std::future::Future;
-use std::process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
@@ -25,7 +24,7 @@ use super::convert::errors::exiting;
 use super::telemetry::CallObserver;
 use crate::core::client::Client;
 use crate::core::error::Error;
-use crate::core::process::PerProcess;
+use crate::core::process::{self, PerProcess};
 
 const WORKERS: usize = 2;
 // How long the interpreter's exit waits for work in flight.

@@ -1,9 +1,13 @@
 //! Per-process state: a forked child makes new values and never touches the inherited ones.
 
+mod id;
+
 use std::cell::Cell;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+
+pub use self::id::id;
 
 thread_local! {
     /// The process that seeded this thread's random numbers.
@@ -13,7 +17,7 @@ thread_local! {
 /// A random number from 0 to 1. Forked siblings draw different ones, so that their retries do not
 /// coincide.
 pub fn chance() -> f64 {
-    let process = std::process::id();
+    let process = id();
     if CHANCE_OF.replace(process) != process {
         fastrand::seed(fastrand::u64(..) ^ u64::from(process));
     }
@@ -48,7 +52,7 @@ impl<T> PerProcess<T> {
     /// Drops this process's value; leaves an inherited one alone.
     pub fn clear(&self) {
         if let Some(owned) = self.held.swap(None)
-            && owned.process != std::process::id()
+            && owned.process != id()
         {
             std::mem::forget(owned);
         }
@@ -60,7 +64,7 @@ impl<T> PerProcess<T> {
         make: impl FnOnce() -> Result<T, E>,
         read: impl FnOnce(&T) -> R,
     ) -> Result<R, E> {
-        let process = std::process::id();
+        let process = id();
         if let Some(owned) = self.held.load().as_deref()
             && owned.process == process
         {
