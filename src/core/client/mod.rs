@@ -9,6 +9,7 @@ use bytes::Bytes;
 use secrecy::ExposeSecret;
 use tokio::time::Instant;
 
+pub use self::downtime::Downtime;
 use self::failure::{decode_failure, status_failure, unreadable};
 pub use self::first_page::FirstPage;
 use self::sending::Request;
@@ -53,21 +54,6 @@ struct LastAnswer(Mutex<Option<Instant>>);
 impl LastAnswer {
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Outage time since it was made, for work that ends with its process.
-#[derive(Debug)]
-pub struct Downtime {
-    outages: Option<Arc<Outages>>,
-    before: Duration,
-}
-
-impl Downtime {
-    pub fn seconds(&self) -> f64 {
-        let total = self.outages.as_ref().map(|outages| outages.total());
-        let since = total.unwrap_or_default().saturating_sub(self.before);
-        since.as_secs_f64()
     }
 }
 
@@ -222,12 +208,7 @@ impl Client {
 
     /// A count of the outage time from now on.
     pub fn downtime(&self) -> Downtime {
-        let outages = self.outages().ok();
-        let before = outages.as_ref().map(|outages| outages.total());
-        Downtime {
-            outages,
-            before: before.unwrap_or_default(),
-        }
+        Downtime::new(self.outages().ok())
     }
 
     /// Requests sent by this client and its clones, including retries.
@@ -447,6 +428,7 @@ impl Client {
     }
 }
 
+mod downtime;
 mod failure;
 mod first_page;
 mod observed;
