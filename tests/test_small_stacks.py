@@ -6,7 +6,7 @@ import sys
 import pytest
 
 STACK_BYTES = 128 * 1024
-# A stack that is too small ends the process, so each call has a process of its own.
+# A stack that is too small ends the process, so each call runs in a separate process.
 PROGRAM = """
 import asyncio, sys, threading
 from backread.testing import MockServer, World

@@ -25,7 +25,7 @@ impl Limit {
         })
     }
 
-    /// `None` if the service has no pages of so many rows.
+    /// `None` unless a page may have this many rows.
     pub fn of(rows: u64) -> Option<Self> {
         let rows = u8::try_from(rows).ok()?;
         (1..=LARGEST_LIMIT).contains(&rows).then_some(Self(rows))

@@ -13,7 +13,7 @@ use crate::core::decode::rows::{self, Spans};
 use crate::core::schema::{SenderType, envelope, schema};
 use crate::core::timestamp::Timestamp;
 
-/// How many rows a page of so many bytes has at most, usually.
+/// Room for the rows of a page of this many bytes: few rows are shorter than 128 bytes.
 fn usual_rows(bytes: usize) -> usize {
     const SHORT_ROW: usize = 128;
     (bytes / SHORT_ROW + 1).min(LARGEST_LIMIT.into())
@@ -335,8 +335,8 @@ macro_rules! scans {
                 if !cursor.opens_object()? {
                     return Some(seen);
                 }
-                // Most objects have their members in the order of the table: each key is expected
-                // where it stands there, which brought a message from 4,200 to 3,000 instructions.
+                // Most objects have their members in the order of the table: trying the keys
+                // in that order takes 3,000 instructions a message; learning the order took 4,200.
                 loop {
                     let before = cursor.at();
                     $(if cursor.passes(concat!("\"", stringify!($field), "\"").as_bytes()) {

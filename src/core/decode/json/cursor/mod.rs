@@ -334,7 +334,7 @@ impl<'a> Cursor<'a> {
 /// The whole number that a text begins with, and what follows it.
 #[inline]
 fn integer(text: &[u8]) -> Option<(i64, &[u8])> {
-    // So many digits fit for sure.
+    // Any number with at most this many digits fits.
     const SURE: usize = 18;
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
