@@ -21,6 +21,11 @@ pub struct RecentPages {
 }
 
 impl RecentPages {
+    /// Whether pages have to be dropped to add the page of a row.
+    pub fn drops_for(&self, row: &Row) -> bool {
+        self.bytes + row.page().bytes() > MOST_BYTES
+    }
+
     /// Adds the page of a row. `drop` gets each row with an id of the pages that make room for it:
     /// the page, the id and the row's text.
     pub fn add(&mut self, row: &Row, mut drop: impl FnMut(PageNumber, i64, &str)) {

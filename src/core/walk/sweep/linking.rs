@@ -42,8 +42,7 @@ impl Linking {
 
     /// Adds a page's rows to the order.
     pub fn join(&mut self, page: &PageArrival) {
-        let total = page.total().unwrap_or_default();
-        self.order.join(page.rows_in_place(), total);
+        self.order.join(page.rows_in_place());
     }
 
     pub fn may_begin_anew(&self) -> bool {
