@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 use crate::core::api::{LARGEST_LIMIT, List, Natural};
@@ -135,24 +135,28 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
         Ok(())
     }
 
-    /// Reads the lists of users as they arrive, each in its own task, a bounded number at a time.
+    /// Reads the lists of users as they arrive, a bounded number side by side. A task reads one list
+    /// after the other: one for each list took 5 % more CPU with lists of one message. There are no
+    /// more tasks than there were users at once.
     async fn read_lists(
         self: Arc<Self>,
-        mut users: mpsc::Receiver<Natural>,
+        users: mpsc::Receiver<Natural>,
         side_by_side: usize,
     ) -> Result<(), Error> {
+        let users = Arc::new(Mutex::new(users));
         // Dropping this future aborts the running tasks.
-        let mut under_way = JoinSet::new();
+        let mut readers = JoinSet::new();
         let mut more = true;
-        while more || !under_way.is_empty() {
+        while more || !readers.is_empty() {
             tokio::select! {
-                user_id = users.recv(), if more && under_way.len() < side_by_side => match user_id {
-                    Some(user_id) => {
-                        under_way.spawn(Arc::clone(&self).read_list(user_id));
+                next = next(&users), if more && readers.len() < side_by_side => match next {
+                    Some(first) => {
+                        let reader = Arc::clone(&self).read_one_by_one(first, Arc::clone(&users));
+                        readers.spawn(Box::pin(reader));
                     }
                     None => more = false,
                 },
-                Some(ended) = under_way.join_next() => {
+                Some(ended) = readers.join_next() => {
                     ended.unwrap_or_else(|_| Err(Error::new(ErrorKind::Aborted)))?;
                 }
             }
@@ -160,7 +164,20 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
         Ok(())
     }
 
-    async fn read_list(self: Arc<Self>, user_id: Natural) -> Result<(), Error> {
+    async fn read_one_by_one(
+        self: Arc<Self>,
+        first: Natural,
+        users: Arc<Mutex<mpsc::Receiver<Natural>>>,
+    ) -> Result<(), Error> {
+        let mut user_id = Some(first);
+        while let Some(id) = user_id {
+            self.read_list(id).await?;
+            user_id = next(&users).await;
+        }
+        Ok(())
+    }
+
+    async fn read_list(&self, user_id: Natural) -> Result<(), Error> {
         let shared = SharedReport::new(WalkReport::not_read_yet());
         let ended = self.sweep_list(user_id, &shared).await;
         let mut report = Box::new(shared.get());
@@ -220,6 +237,11 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
     fn is_callers_error(&self, error: &Error) -> bool {
         !self.once_listed && error.status() == Some(404)
     }
+}
+
+/// The next user, for whoever of those that wait was first.
+async fn next(users: &Mutex<mpsc::Receiver<Natural>>) -> Option<Natural> {
+    users.lock().await.recv().await
 }
 
 /// How the reading of a message list ended.
