@@ -86,16 +86,24 @@ fn messages(pages: Vec<Page>) {
 
 fn users_to_columns(pages: Vec<Page>) {
     let mut columns = UserColumns::default();
-    for row in pages.iter().flat_map(|page| &page.rows) {
-        columns.append_row(row, None).expect("a user");
+    for page in &pages {
+        if !columns.append_scanned(&page.rows) {
+            for row in &page.rows {
+                columns.append_row(row, None).expect("a user");
+            }
+        }
     }
     black_box(columns.finish().expect("a batch"));
 }
 
 fn messages_to_columns(pages: Vec<Page>) {
     let mut columns = MessageColumns::default();
-    for row in pages.iter().flat_map(|page| &page.rows) {
-        columns.append_row(42, row, None).expect("a message");
+    for page in &pages {
+        if !columns.append_scanned(42, &page.rows) {
+            for row in &page.rows {
+                columns.append_row(42, row, None).expect("a message");
+            }
+        }
     }
     black_box(columns.finish().expect("a batch"));
 }

@@ -81,19 +81,25 @@ impl Gather<WalkedPage> for Columns {
     }
 
     fn take(&mut self, page: WalkedPage) -> Result<(), Error> {
-        // The report counts and names rows that cannot become records.
-        let rows = page.rows.iter().filter(|row| row.unreadable.is_none());
+        let user_id = page.user_id.unwrap_or_default();
         let privacy = self.privacy.as_deref();
-        for row in rows {
-            match &mut self.of {
-                ColumnsOf::Users(users) => users.append_row(row, privacy),
-                ColumnsOf::Messages(messages) => {
-                    messages.append_row(page.user_id.unwrap_or_default(), row, privacy)
-                }
-            }
-            .map_err(|fault| page.sent.misfit(fault))?;
+        let scanned = privacy.is_none()
+            && match &mut self.of {
+                ColumnsOf::Users(users) => users.append_scanned(&page.rows),
+                ColumnsOf::Messages(messages) => messages.append_scanned(user_id, &page.rows),
+            };
+        // The report counts and names rows that cannot become records.
+        for row in page.rows.iter().filter(|row| row.unreadable.is_none()) {
             self.bytes += row.json().len();
             self.rows += 1;
+            if scanned {
+                continue;
+            }
+            match &mut self.of {
+                ColumnsOf::Users(users) => users.append_row(row, privacy),
+                ColumnsOf::Messages(messages) => messages.append_row(user_id, row, privacy),
+            }
+            .map_err(|fault| page.sent.misfit(fault))?;
         }
         Ok(())
     }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder,
-    StringDictionaryBuilder, TimestampMicrosecondBuilder,
+    BinaryBuilder, BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder,
+    TimestampMicrosecondBuilder,
 };
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
+use hashbrown::HashMap;
 
 use crate::core::timestamp::Timestamp;
 
 const UTC: &str = "UTC";
+/// Up to this many values are compared one by one, which is faster than hashing.
+const FEW: usize = 4;
 
 /// One column of a schema, or several that belong together.
 pub trait Column: Sized {
@@ -66,30 +68,48 @@ fn with_margin(bytes: usize) -> usize {
 }
 
 /// Texts of few values.
+#[derive(Default)]
 pub struct Categories {
-    builder: StringDictionaryBuilder<Int32Type>,
+    keys: Int32Builder,
+    /// In the order of their keys.
+    values: Vec<String>,
+    /// The keys of the values, once they are too many to go through.
+    known: HashMap<String, i32>,
     overflow: Option<ArrowError>,
 }
 
 impl Categories {
     /// More values than the dictionary can hold fail at the end.
     pub fn append(&mut self, text: &str) {
-        if let Err(error) = self.builder.append(text) {
-            self.overflow = Some(error);
+        let few = self.values.iter().take(FEW);
+        let key = match few.zip(0..).find(|(value, _)| *value == text) {
+            Some((_, key)) => Some(key),
+            None => self.known.get(text).copied(),
+        };
+        let key = key.unwrap_or_else(|| self.add(text));
+        self.keys.append_value(key);
+    }
+
+    fn add(&mut self, text: &str) -> i32 {
+        let key = i32::try_from(self.values.len()).unwrap_or_else(|_| {
+            self.overflow = Some(ArrowError::DictionaryKeyOverflowError);
+            0
+        });
+        if self.values.len() >= FEW {
+            self.known.insert(text.to_owned(), key);
         }
+        self.values.push(text.to_owned());
+        key
     }
 
     pub fn append_null(&mut self) {
-        self.builder.append_null();
+        self.keys.append_null();
     }
 }
 
 impl Column for Categories {
     fn empty() -> Self {
-        Self {
-            builder: StringDictionaryBuilder::new(),
-            overflow: None,
-        }
+        Self::default()
     }
 
     fn describe(name: &str, nullable: bool, fields: &mut Vec<Field>) {
@@ -98,7 +118,11 @@ impl Column for Categories {
     }
 
     fn finish_into(&mut self, arrays: &mut Vec<ArrayRef>) -> Result<(), ArrowError> {
-        arrays.push(Arc::new(self.builder.finish()));
+        let keys = self.keys.finish();
+        self.keys = Int32Builder::with_capacity(keys.len());
+        self.known.clear();
+        let values = StringArray::from_iter_values(self.values.drain(..));
+        arrays.push(Arc::new(DictionaryArray::try_new(keys, Arc::new(values))?));
         self.overflow.take().map_or(Ok(()), Err)
     }
 }
