@@ -320,7 +320,8 @@ impl AttributeLists {
         let list = list.unwrap_or_default();
         self.lengths.push(list.len());
         if !list.is_empty() {
-            self.attributes.extend(source, &list.iter().collect::<Vec<_>>());
+            self.attributes
+                .extend(source, &list.iter().collect::<Vec<_>>());
         }
     }
 
@@ -379,27 +380,53 @@ mod tests {
         let (mut users, mut users_read) = (UserColumns::default(), UserColumns::default());
         let (mut messages, mut messages_read) =
             (MessageColumns::default(), MessageColumns::default());
+        let (mut users_by_page, mut messages_by_page) =
+            (UserColumns::default(), MessageColumns::default());
         let mut scanned = [0, 0];
+        let mut whole_pages = 0;
         for file in fs::read_dir(corpus).unwrap() {
             let body = Text::repair(Bytes::from(fs::read(file.unwrap().path()).unwrap()));
             let rows = |resource| {
                 let page = Page::read(body.clone(), resource).map(|page| page.rows);
-                page.unwrap_or_default().into_iter()
+                let mut rows = page.unwrap_or_default();
+                rows.retain(|row| row.unreadable.is_none());
+                rows
             };
-            for row in rows(Resource::Users).filter(|row| row.unreadable.is_none()) {
+            let of_users = rows(Resource::Users);
+            for row in &of_users {
                 scanned[0] += usize::from(row.scanned_user().is_some());
-                users.append_row(&row, None).unwrap();
+                users.append_row(row, None).unwrap();
                 users_read.append(&row.user().unwrap());
             }
-            for row in rows(Resource::Messages).filter(|row| row.unreadable.is_none()) {
+            if users_by_page.append_scanned(&of_users) {
+                whole_pages += 1;
+            } else {
+                of_users
+                    .iter()
+                    .for_each(|row| users_by_page.append_row(row, None).unwrap());
+            }
+            let of_messages = rows(Resource::Messages);
+            for row in &of_messages {
                 scanned[1] += usize::from(row.scanned_message().is_some());
-                messages.append_row(42, &row, None).unwrap();
+                messages.append_row(42, row, None).unwrap();
                 messages_read.append(42, &row.message().unwrap());
+            }
+            if messages_by_page.append_scanned(42, &of_messages) {
+                whole_pages += 1;
+            } else {
+                of_messages
+                    .iter()
+                    .for_each(|row| messages_by_page.append_row(42, row, None).unwrap());
             }
         }
         assert!(scanned.iter().all(|rows| *rows > 15), "{scanned:?}");
-        assert_eq!(users.finish().unwrap(), users_read.finish().unwrap());
-        assert_eq!(messages.finish().unwrap(), messages_read.finish().unwrap());
+        assert!(whole_pages > 15, "{whole_pages}");
+        let users = users.finish().unwrap();
+        assert_eq!(users, users_read.finish().unwrap());
+        assert_eq!(users, users_by_page.finish().unwrap());
+        let messages = messages.finish().unwrap();
+        assert_eq!(messages, messages_read.finish().unwrap());
+        assert_eq!(messages, messages_by_page.finish().unwrap());
     }
 
     #[test]

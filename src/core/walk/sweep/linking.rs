@@ -208,6 +208,30 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_long_list_are_found_wherever_they_are() {
+        let mut linking = Linking::default();
+        let pages: Vec<PageArrival> = (0..8)
+            .map(|number| {
+                let ids: Vec<i64> = (number * 96 + 1..number * 96 + 100).collect();
+                page(ids[0].cast_unsigned() - 1, &ids, 771)
+            })
+            .collect();
+        for page in &pages {
+            linking.join(page);
+        }
+        for page in &pages {
+            let shared = linking.compare(page);
+            assert_eq!((shared.unchanged, shared.inversions), (99, 0));
+            assert!(shared.vanished.is_empty(), "{:?}", shared.vanished);
+        }
+        let gap = linking.compare(&page(300, &[301, 302, 304, 305], 771));
+        assert_eq!(gap.vanished, [303]);
+        assert_eq!(gap.behind, 771 - 305);
+        let reversed = linking.compare(&page(600, &[700, 300, 20], 771));
+        assert_eq!(reversed.inversions, 2);
+    }
+
+    #[test]
     fn a_row_that_a_linked_page_should_show_has_vanished() {
         let shared = joined(&[1, 2, 3, 4, 5]).compare(&page(1, &[2, 4, 5, 6], 100));
         assert_eq!(shared.vanished, [3]);
