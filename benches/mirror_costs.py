@@ -6,7 +6,9 @@ rows. Lists of one page (``--each`` up to 98) take the same requests in all of t
 imports does not count.
 
 Usage: ``python benches/mirror_costs.py [--messages 500000] [--each 98] [--bodies 200,2000]
-[--rounds 3] [--python PATH]``; ``--python`` is an interpreter that has another backread.
+[--rounds 3] [--unread] [--python PATH]``. With ``--unread``, nobody read the first message of a
+list, so that most of a page is read again where it grows. ``--python`` is an interpreter that has
+another backread.
 """
 
 from __future__ import annotations
@@ -81,6 +83,7 @@ class Service(asyncio.Protocol):
     users = 0
     each = 0
     body = 0
+    unread = False
     text = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -121,6 +124,7 @@ class Service(asyncio.Protocol):
         number = user * self.each + at
         start = number * 104_729 % (len(self.text) - self.body)
         kind = "operator" if at % 2 else "user"
+        read = "false" if self.unread and at == 0 else "true"
         sender = (
             f'"id":{user % 20},"forename":"Kim","surname":"Lee","email":"kim@example.com",'
             '"picture_thumb_url":null'
@@ -128,8 +132,9 @@ class Service(asyncio.Protocol):
             else f'"id":{user},"name":"User {user}","email":"user{user}@example.com"'
         )
         return (
-            f'{{"id":{number},"body":"{self.text[start : start + self.body]}","read_by_user":true,'
-            f'"read_by_operator":true,"created_at":"{_moment(number)}","file_url":null,'
+            f'{{"id":{number},"body":"{self.text[start : start + self.body]}",'
+            f'"read_by_user":{read},"read_by_operator":true,'
+            f'"created_at":"{_moment(number)}","file_url":null,'
             f'"auto_invitation":false,"sender_type":"{kind}","sender":{{{sender}}}}}'
         )
 
@@ -142,11 +147,11 @@ def _moment(number: int) -> str:
     return MOMENT.format(days % 28 + 1, hour, minute, second, thousandth)
 
 
-async def serve(users: int, each: int, body: int) -> None:
+async def serve(users: int, each: int, body: int, unread: int) -> None:
     """Serves until stdin ends."""
     chance = random.Random(1)
     words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(9_000)]
-    Service.users, Service.each, Service.body = users, each, body
+    Service.users, Service.each, Service.body, Service.unread = users, each, body, bool(unread)
     Service.text = " ".join(chance.choices(words, k=1_000_000))
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Service, "127.0.0.1", 0)
@@ -155,9 +160,9 @@ async def serve(users: int, each: int, body: int) -> None:
 
 
 @contextmanager
-def served(users: int, each: int, body: int) -> Iterator[dict[str, str]]:
+def served(users: int, each: int, body: int, unread: bool) -> Iterator[dict[str, str]]:
     """A service, and the settings of its clients."""
-    command = [sys.executable, __file__, "--serve", f"{users},{each},{body}"]
+    command = [sys.executable, __file__, "--serve", f"{users},{each},{body},{int(unread)}"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -195,12 +200,14 @@ def size_of(folder: Path) -> dict[str, float]:
     return {"database": database / 1e6, "published": published / 1e6}
 
 
-def compare(python: str, messages: int, each_user: int, body: int, rounds: int) -> None:
+def compare(
+    python: str, messages: int, each_user: int, body: int, rounds: int, unread: bool
+) -> None:
     """Prints the least of all rounds, in CPU seconds per million messages."""
     users = max(1, messages // each_user)
     millions = users * each_user / 1e6
     found: dict[str, list[dict[str, float]]] = {"first": [], "unchanged": [], "crawl": []}
-    with served(users, each_user, body) as settings:
+    with served(users, each_user, body, unread) as settings:
         for _ in range(rounds):
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name, "chats")
@@ -237,6 +244,7 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=98, help="messages of each user")
     parser.add_argument("--bodies", default="200,2000")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--unread", action="store_true", help="nobody read the first messages")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -246,7 +254,7 @@ def main() -> int:
     print("| bodies | what | CPU s a million | rows/s | peak MB | page faults | by part |")
     print("|---|---|---|---|---|---|---|")
     for body in map(int, given.bodies.split(",")):
-        compare(given.python, given.messages, given.each, body, given.rounds)
+        compare(given.python, given.messages, given.each, body, given.rounds, given.unread)
     return 0
 
 
