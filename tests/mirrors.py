@@ -106,6 +106,7 @@ class Batch:
     cursors: pa.Table | None = None
     gone: pa.Table | None = None
     users_report: Report | None = None
+    rows_skipped: int = 0
 
 
 @dataclass

@@ -85,6 +85,10 @@ class Remembered:
         for row in rows_of(batch.messages):
             self.messages[row["user_id"], row["id"]] = row
             self.seen.add((row["user_id"], row["id"]))
+            # It is newer than what the digest of its list is of, unless that ends here.
+            for held in (self.lists, self.before):
+                if row["user_id"] in held:
+                    held[row["user_id"]] = {**held[row["user_id"]], "digest": None}
         for row in rows_of(batch.cursors):
             self.cursors[row["user_id"]] = row
         for row in rows_of(batch.lists):

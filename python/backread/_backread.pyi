@@ -237,7 +237,10 @@ class SyncRun:
 
 @final
 class SyncBatch:
-    """Several thousand rows, or those of two seconds; None for a table without rows."""
+    """Several thousand rows, or those of two seconds; None for a table without rows.
+
+    Of ``rows_skipped`` rows a digest said that they are as they were, so they are not given.
+    """
 
     users: ArrowTable | None
     messages: ArrowTable | None
@@ -245,6 +248,7 @@ class SyncBatch:
     rejects: ArrowTable | None
     cursors: ArrowTable | None
     gone: ArrowTable | None
+    rows_skipped: int
     users_report: WalkReport | None
 
 @final

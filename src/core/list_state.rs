@@ -131,7 +131,8 @@ pub struct ListState {
     pub unread_from: Option<u64>,
     /// The user's hints when the list was read.
     pub hints: Hints,
-    /// Of the one response that held the whole list; `None` if it must be decoded anyway.
+    /// Of the one response that held the whole list or, if its certificate is `counted`, of the rows
+    /// that a read of its growing end shows again; `None` if they must be passed on anyway.
     pub digest: Option<Digest>,
 }
 
@@ -163,6 +164,8 @@ pub struct ListRow {
     pub state: ListState,
     /// The response was the same as the one before, so it was not decoded, and has no rows here.
     pub unchanged: bool,
+    /// Rows that were shown but not passed on, because a digest said that they are as they were.
+    pub rows_skipped: u64,
     /// Requests sent for it in this run.
     pub requests: u64,
     /// Why it is uncertified, in words.

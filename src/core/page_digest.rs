@@ -1,5 +1,5 @@
-//! A keyed digest of a response that held a whole list, by which a later run knows that the list has
-//! not changed.
+//! A keyed digest of a response that held a whole list, or of the rows at a list's growing end, by
+//! which a later run knows that they have not changed.
 //!
 //! Visitors write the messages, so a hash without a key would let one of them prepare two texts of
 //! the same digest and change one for the other unseen. HighwayHash is made for that, as SipHash is,
@@ -23,7 +23,7 @@ impl std::fmt::Debug for DigestKey {
     }
 }
 
-/// The digest of one response's body.
+/// The digest of one response's body, or of several rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; 16]);
 
@@ -40,8 +40,18 @@ impl DigestKey {
             hasher.append(&[0]);
         }
         hasher.append(body);
-        let [low, high] = hasher.finalize128();
-        Digest(((u128::from(high) << 64) | u128::from(low)).to_le_bytes())
+        Digest::of(hasher.finalize128())
+    }
+
+    /// The digest of one row, for that of `rows`.
+    pub fn row(&self, json: &str) -> Digest {
+        Digest::of(HighwayHasher::new(self.expanded()).hash128(json.as_bytes()))
+    }
+
+    /// The digest of these rows, in this order, as this version decodes them.
+    pub fn rows<'a>(&self, rows: impl IntoIterator<Item = &'a Digest>) -> Digest {
+        let rows: Vec<[u8; 16]> = rows.into_iter().map(|row| row.0).collect();
+        self.digest(rows.as_flattened())
     }
 
     /// HighwayHash takes a key of 256 bits; half of them are secret here.
@@ -53,6 +63,10 @@ impl DigestKey {
 }
 
 impl Digest {
+    fn of([low, high]: [u64; 2]) -> Self {
+        Self(((u128::from(high) << 64) | u128::from(low)).to_le_bytes())
+    }
+
     /// `None` unless it is of 16 bytes.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
@@ -62,6 +76,20 @@ impl Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_digest_of_rows_depends_on_each_and_on_their_order() {
+        let key = DigestKey::new([1; 16]);
+        let of = |rows: &[&str]| {
+            let rows: Vec<Digest> = rows.iter().map(|row| key.row(row)).collect();
+            key.rows(&rows)
+        };
+        let digest = of(&["{}", "[]"]);
+        assert_eq!(digest, of(&["{}", "[]"]));
+        for other in [&["[]", "{}"][..], &["{}"], &["{}", "[]", "[]"], &["{}[]"]] {
+            assert_ne!(digest, of(other));
+        }
+    }
 
     #[test]
     fn a_digest_depends_on_key_and_body() {

@@ -309,6 +309,8 @@ pub struct SyncBatch {
     cursors: Option<Py<ArrowTable>>,
     #[pyo3(get)]
     gone: Option<Py<ArrowTable>>,
+    #[pyo3(get)]
+    rows_skipped: u64,
     users_report: Option<Box<WalkReport>>,
 }
 
@@ -322,6 +324,7 @@ impl SyncBatch {
             rejects: table(batch.rejects).transpose()?,
             cursors: table(batch.cursors).transpose()?,
             gone: table(batch.gone).transpose()?,
+            rows_skipped: batch.rows_skipped,
             users_report: batch.users_report,
         })
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -55,10 +56,9 @@ def commit(
                 added, updated = _put_rows(store, run, table, rows, now)
                 counts[f"{table.name}_added"] = added
                 counts[f"{table.name}_updated"] = updated
-                if asked and table is MESSAGES:
-                    with store.registered("found", rows) as source:
-                        _drop_digests(store, source)
-        unchanged = _put_lists(store, run, batch)
+        if run.has_digests and batch.messages is not None:
+            _drop_digests(store, batch.messages, batch.lists)
+        _put_lists(store, run, batch)
         if batch.rejects is not None and batch.rejects.num_rows:
             for table, back in _merge_rejects(store, run, batch.rejects, now):
                 counts[f"{table.name}_updated"] += back
@@ -82,7 +82,7 @@ def commit(
                 ],
             )
             store.rows("DELETE FROM cursors WHERE user_id IS NULL")
-        read["messages"] += unchanged
+        read["messages"] += batch.rows_skipped
         increments = counts | read | {"requests": spent.requests}
         store.execute_prepared(
             f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
@@ -109,22 +109,17 @@ def _put_rows(
     return merge_rows(store, table, rows, now, run.run_id)
 
 
-def _put_lists(store: Store, run: Run, batch: Batch) -> int:
-    """Stores the finished lists, and the positions in unfinished ones.
-
-    Returns the rows of unchanged lists, which are not in the batch.
-    """
+def _put_lists(store: Store, run: Run, batch: Batch) -> None:
+    """Stores the finished lists, and the positions in unfinished ones."""
     # The list of users has null, which is a separate group.
     outdated = "rowid NOT IN (SELECT max(rowid) FROM cursors GROUP BY user_id)"
     if batch.cursors is not None and batch.cursors.num_rows:
         names = ", ".join(CURSOR_NAMES)
         with store.registered("cursors", batch.cursors) as source:
             store.execute_prepared(f"INSERT INTO cursors BY NAME SELECT {names} FROM {source}")
-            if run.has_digests:
-                _drop_digests(store, source)
     if batch.lists is None or not batch.lists.num_rows:
         store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
-        return 0
+        return
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
     with store.registered("lists", batch.lists) as source:
         store.execute_prepared(
@@ -137,18 +132,24 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> int:
         # Most commits of a run find none, and looking for them by user costs more than the lists.
         if store.rows("SELECT 1 FROM cursors LIMIT 1"):
             store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
-        if not run.has_digests:
-            return 0
-        [(unchanged,)] = store.rows(f"SELECT sum(rows) FROM {source} WHERE unchanged")
-    return int(unchanged or 0)
 
 
-def _drop_digests(store: Store, source: str) -> None:
-    """The stored messages of these users are newer than the response that the digest is of."""
-    store.execute_prepared(
-        "UPDATE lists SET digest = NULL WHERE digest IS NOT NULL "
-        f"AND user_id IN (SELECT user_id FROM {source})"
-    )
+def _drop_digests(store: Store, messages: ArrowTable, lists: ArrowTable | None) -> None:
+    """Drops the digests of lists whose stored messages are newer now.
+
+    If a run is killed before such a list ends, the next one must not take the older rows for those
+    that are stored. A list that ends in the same commit has a newer digest.
+    """
+    with ExitStack() as held:
+        source = held.enter_context(store.registered("messages", messages))
+        ended = ""
+        if lists is not None:
+            name = held.enter_context(store.registered("lists", lists))
+            ended = f"WHERE user_id NOT IN (SELECT user_id FROM {name})"
+        store.execute_prepared(
+            "UPDATE lists SET digest = NULL WHERE digest IS NOT NULL "
+            f"AND user_id IN (SELECT user_id FROM {source} {ended})"
+        )
 
 
 def _merge_rejects(

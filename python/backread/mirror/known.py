@@ -41,7 +41,8 @@ class Known:
     - ``profile``: the stored service profile; of a newer backread it may hold other keys.
     - ``forgotten``: the users (``user_id``) whose rows must not come back.
     - ``digest_key``: the mirror's 16 random bytes, with which the core hashes the one page of a
-      short list; a list with an equal ``digest`` is given as ``unchanged``, without its rows.
+      short list, or the rows at the growing end of a longer one. It does not give the rows that an
+      equal ``digest`` in ``lists`` shows to be unchanged.
     """
 
     lists: StoredRows | None = None

@@ -131,7 +131,8 @@ LISTS: tuple[Column, ...] = (
     ("unread_from", "BIGINT"),
     ("user_updated_at", "TIMESTAMPTZ"),
     ("user_online_at", "TIMESTAMPTZ"),
-    # Of the only page, keyed by the mirror; and whether the list was as the digest said.
+    # Of the only page or of the rows at the growing end, keyed by the mirror; and whether the only
+    # page was as the digest said.
     ("digest", "BLOB"),
     ("unchanged", "BOOLEAN"),
 )

@@ -49,6 +49,8 @@ pub struct Batch {
     pub users_report: Option<Box<WalkReport>>,
     /// The number of lists that end in this batch.
     pub lists_ended: u64,
+    /// Rows of these lists that are as they were, so that they are not in the batch.
+    pub rows_skipped: u64,
 }
 
 /// Collects what a run finds into batches.
@@ -117,6 +119,7 @@ struct Pending {
     responses: u64,
     bytes: usize,
     lists_ended: u64,
+    rows_skipped: u64,
     users: UserColumns,
     messages: MessageColumns,
     lists: ListColumns,
@@ -140,12 +143,10 @@ impl Pending {
                 self.cursors.remove(&None);
                 self.users_report = Some(report);
             }
-            Event::ListEnded(row, last_rows) => {
+            Event::ListEnded(row) => {
                 // A response without rows was not counted before.
-                self.responses += u64::from(row.state.rows == 0 || row.unchanged);
-                if let Some(last_rows) = last_rows {
-                    self.take_messages(last_rows, privacy);
-                }
+                self.responses += u64::from(row.state.rows == 0 || row.rows_skipped > 0);
+                self.rows_skipped += row.rows_skipped;
                 // A run that ends with an error resumes within a list that was given up.
                 if row.state.kind != Kind::Unread {
                     self.cursors.remove(&Some(row.user_id));
@@ -187,6 +188,7 @@ impl Pending {
                 user_id,
                 state: ListState::of(&report, Kind::Whole, Hints::default()),
                 unchanged: false,
+                rows_skipped: 0,
                 requests: 0,
                 reason: report.reason,
             });
@@ -258,6 +260,7 @@ impl Pending {
             gone: filled(self.gone.finish()?),
             users_report: self.users_report,
             lists_ended: self.lists_ended,
+            rows_skipped: self.rows_skipped,
         })
     }
 }

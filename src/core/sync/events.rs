@@ -12,9 +12,7 @@ pub enum Event {
     Users(Rows),
     UsersEnded(Box<WalkReport>),
     Messages(Rows),
-    /// The last rows come with the end, so that they are committed together: a digest of older rows
-    /// must not be taken for theirs.
-    ListEnded(Box<ListRow>, Option<Rows>),
+    ListEnded(Box<ListRow>),
     /// A row that was fetched by its id.
     RowFound {
         user_id: Option<i64>,

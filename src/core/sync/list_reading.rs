@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::context::{Context, Next, RESUMABLE, note_page_rows};
+use super::end_rows::{EndRows, is_plain};
 use super::events::{Event, RowKey, Rows};
-use super::growing_end::{GrowingEnd, Grown, Step};
+use super::growing_end::{GrowingEnd, Grown, Step, end_digest};
 use super::known::Cursor;
 use super::list_shape::ListShape;
 use super::plan::{Approach, Plan};
@@ -14,7 +15,8 @@ use crate::core::client::{FirstPage, Read};
 use crate::core::decode::page::Row;
 use crate::core::error::{Error, ErrorKind};
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser};
-use crate::core::prefetch::{Mapped, Outlet, Sink};
+use crate::core::page_digest::DigestKey;
+use crate::core::prefetch::{Mapped, Sink};
 use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::crawl::is_gone;
@@ -29,16 +31,10 @@ pub(super) async fn read_list(context: &Context, next: Next) -> Result<(), Error
         report: SharedReport::new(WalkReport::not_read_yet()),
         end_requests: 0,
         began: None,
-        last_rows: None,
-        has_digest: false,
+        plain: true,
     };
     match reading.read_to_its_end(next.fetched_first).await {
-        Err(error) if error.is_budget_spent() => {
-            if let Some(rows) = reading.last_rows {
-                context.outlet.put(Event::Messages(rows)).await;
-            }
-            Ok(())
-        }
+        Err(error) if error.is_budget_spent() => Ok(()),
         read => read,
     }
 }
@@ -52,10 +48,8 @@ struct ListReading<'a> {
     /// Requests sent at the growing end, and below, when the first was sent.
     end_requests: u64,
     began: Option<Timestamp>,
-    /// Rows of the last page, which are passed on with the list's end if the list has a digest.
-    last_rows: Option<Rows>,
-    /// Whether an earlier run stored a digest, which newer rows without the list's end would belie.
-    has_digest: bool,
+    /// Whether all rows were plain, see `is_plain`.
+    plain: bool,
 }
 
 impl ListReading<'_> {
@@ -83,15 +77,7 @@ impl ListReading<'_> {
         if row.state.kind != Kind::Unread {
             context.unread.note_read();
         }
-        let mut last_rows = self.last_rows.take();
-        // Sooner if they may be committed without the list's end, so that a kill loses less.
-        if !self.has_digest
-            && let Some(rows) = last_rows.take()
-        {
-            context.outlet.put(Event::Messages(rows)).await;
-        }
-        let ended = Event::ListEnded(Box::new(row), last_rows);
-        context.outlet.put(ended).await;
+        context.outlet.put(Event::ListEnded(Box::new(row))).await;
         Ok(())
     }
 
@@ -159,7 +145,17 @@ impl ListReading<'_> {
             note_page_rows(&context.counters, read.value.limit, read.value.rows.len());
             let repeated = end.repeated();
             let step = end.take(&read.value);
-            let rows: Vec<Row> = read.value.rows.into_iter().skip(repeated).collect();
+            // Rows of a list that is not finished like this must be committed as seen.
+            let unchanged = match step {
+                Step::Fits(_) => end.unchanged_rows(),
+                Step::Request | Step::Misfit(_) => 0,
+            };
+            let rows: Vec<Row> = read
+                .value
+                .rows
+                .into_iter()
+                .skip(repeated.max(unchanged))
+                .collect();
             if !rows.is_empty() {
                 let rows = Rows {
                     user_id: Some(self.user.id()),
@@ -171,7 +167,12 @@ impl ListReading<'_> {
             match step {
                 Step::Request => {}
                 Step::Misfit(_) => return Ok(None),
-                Step::Fits(grown) => return Ok(Some(self.grown(end.held(), *grown, began))),
+                Step::Fits(grown) => {
+                    let mut row = self.grown(end.held(), *grown, began);
+                    row.state.digest = end.digest_for(&row.state);
+                    row.rows_skipped = unchanged as u64;
+                    return Ok(Some(row));
+                }
             }
         }
     }
@@ -195,6 +196,7 @@ impl ListReading<'_> {
                 digest: None,
             },
             unchanged: false,
+            rows_skipped: 0,
             requests: self.end_requests,
             reason: None,
         }
@@ -204,12 +206,11 @@ impl ListReading<'_> {
     async fn whole(&mut self, held: Option<Box<ListState>>) -> Result<Option<ListRow>, Error> {
         let context = self.context;
         let shape = ListShape::default();
-        let Some(key) = context.plan(|plan| plan.digest_key()) else {
+        let Some(key) = self.digest_key() else {
             return self.sweep(Start::Beginning, shape).await;
         };
         let (list, limit) = (self.list(), RESUMABLE.page_size);
         let known = held.as_ref().and_then(|held| held.digest);
-        self.has_digest = known.is_some();
         let began = context.now();
         let budget = &context.budget;
         let read = context.client.first_page(list, limit, key, known, budget);
@@ -226,8 +227,11 @@ impl ListReading<'_> {
                 let may_be_skipped = value.text.repaired == 0;
                 let first = Start::FirstPage(began, Ok(Read { value, sent }));
                 let mut row = self.sweep(first, shape).await?;
-                if let Some(row) = row.as_mut().filter(|_| may_be_skipped) {
-                    row.state.digest = self.holds_all(&self.report.get()).then_some(digest);
+                if may_be_skipped
+                    && self.holds_all(&self.report.get())
+                    && let Some(row) = row.as_mut()
+                {
+                    row.state.digest = Some(digest);
                 }
                 Ok(row)
             }
@@ -236,20 +240,17 @@ impl ListReading<'_> {
 
     /// Whether one page held the whole list, and nothing that each run must report.
     fn holds_all(&self, report: &WalkReport) -> bool {
-        let plain = |row: &Row| row.id.is_some() && row.unreadable.is_none();
         report.certificate == Certificate::Snapshot
             && report.pages == 1
-            && (report.odd_values, report.repaired_text, report.repeats) == (0, 0, 0)
-            && self
-                .last_rows
-                .iter()
-                .all(|last| last.rows.iter().all(plain))
+            && (report.repaired_text, report.repeats) == (0, 0)
+            && self.plain
     }
 
     fn unchanged(&self, held: ListState, began: Timestamp, requests: u64) -> ListRow {
         let now = self.context.now();
         ListRow {
             user_id: self.user.id(),
+            rows_skipped: held.rows,
             state: ListState {
                 started_at: Some(self.began.unwrap_or(began)),
                 ended_at: Some(now),
@@ -263,6 +264,10 @@ impl ListReading<'_> {
         }
     }
 
+    fn digest_key(&self) -> Option<DigestKey> {
+        self.context.plan(|plan| plan.digest_key())
+    }
+
     fn list(&self) -> List {
         List::Messages {
             user_id: self.user.user_id,
@@ -272,39 +277,37 @@ impl ListReading<'_> {
     /// Reads the list to its end; `None` if there is no reader any more.
     async fn sweep(&mut self, from: Start, shape: ListShape) -> Result<Option<ListRow>, Error> {
         let context = self.context;
-        let shape = Mutex::new(shape);
+        let most = usize::from(RESUMABLE.page_size.get());
+        let shown = Mutex::new(Shown {
+            shape,
+            end_rows: self.digest_key().map(|key| EndRows::new(key, most)),
+            plain: true,
+        });
         let (user_id, report, hints) = (self.user.id(), self.report.clone(), self.hints);
         let convert = |page: WalkedPage| {
             note_page_rows(&context.counters, page.limit, page.rows.len());
-            let mut shape = shape.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(offset) = page.offset.and_then(|offset| u64::try_from(offset).ok()) {
-                shape.take(offset, &page.rows);
-            }
+            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.take(&page);
             let cursor = page
                 .checkpoint
-                .and_then(|walk| Cursor::new(*walk, shape.clone(), Some(hints)).to_text())
+                .and_then(|walk| Cursor::new(*walk, shown.shape.clone(), Some(hints)).to_text())
                 .map(|cursor| (cursor, report.get().started_at));
-            Rows {
+            Event::Messages(Rows {
                 user_id: Some(user_id),
                 rows: page.rows,
                 cursor,
-            }
+            })
         };
         let (client, budget) = (&context.client, &context.budget);
-        let pages = LastPageHeld {
-            outlet: &context.outlet,
-            last: Mutex::default(),
-        };
         let sink = Mapped {
-            sink: &pages,
+            sink: &context.outlet,
             convert,
         };
         let (list, report) = (self.list(), &self.report);
-        let swept = sweep_from(client, list, RESUMABLE, from, budget, report, &sink).await;
-        let last = pages.last.into_inner();
-        self.last_rows = last.unwrap_or_else(PoisonError::into_inner);
-        swept?;
-        let shape = shape.into_inner().unwrap_or_else(PoisonError::into_inner);
+        sweep_from(client, list, RESUMABLE, from, budget, report, &sink).await?;
+        let shown = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (shape, end_rows) = (shown.shape, shown.end_rows);
+        self.plain = shown.plain;
         let report = self.report.get();
         if report.ended_at.is_none() {
             return Ok(None);
@@ -314,6 +317,10 @@ impl ListReading<'_> {
         row.state.first_ids = shape.first_ids();
         row.state.last_ids = shape.last_ids();
         row.state.unread_from = shape.unread_from(report.distinct, row.state.grows);
+        if let Some(end_rows) = end_rows.filter(|_| report.certificate == Certificate::Counted) {
+            let page_rows = context.counters.page_rows();
+            row.state.digest = end_digest(&end_rows, &row.state, page_rows);
+        }
         Ok(Some(row))
     }
 
@@ -358,37 +365,32 @@ impl ListReading<'_> {
             user_id: self.user.id(),
             state,
             unchanged: false,
+            rows_skipped: 0,
             requests: self.end_requests + report.requests,
             reason: report.reason.clone(),
         }
     }
 }
 
-/// Passes pages on, but holds back a page after which no other is expected.
-struct LastPageHeld<'a> {
-    outlet: &'a Outlet<Event>,
-    last: Mutex<Option<Rows>>,
+/// What the pages of a sweep showed.
+struct Shown {
+    shape: ListShape,
+    /// `None` without a key.
+    end_rows: Option<EndRows>,
+    plain: bool,
 }
 
-impl LastPageHeld<'_> {
-    fn hold(&self, rows: Option<Rows>) -> Option<Rows> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut last, rows)
-    }
-}
-
-impl Sink<Rows> for LastPageHeld<'_> {
-    async fn put(&self, rows: Rows) -> bool {
-        if let Some(earlier) = self.hold(None)
-            && !self.outlet.put(Event::Messages(earlier)).await
-        {
-            return false;
+impl Shown {
+    fn take(&mut self, page: &WalkedPage) {
+        self.plain &= page.rows.iter().all(is_plain);
+        let natural = |number: Option<i64>| u64::try_from(number?).ok();
+        let Some(offset) = natural(page.offset) else {
+            return;
+        };
+        self.shape.take(offset, &page.rows);
+        if let (Some(end_rows), Some(total)) = (self.end_rows.as_mut(), natural(page.total)) {
+            end_rows.take(offset, &page.rows, total);
         }
-        if rows.cursor.is_some() {
-            return self.outlet.put(Event::Messages(rows)).await;
-        }
-        self.hold(Some(rows));
-        true
     }
 }
 

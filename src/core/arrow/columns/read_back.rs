@@ -249,6 +249,7 @@ mod tests {
                 user_id: *user_id,
                 state: state.clone(),
                 unchanged: false,
+                rows_skipped: 0,
                 requests: 1,
                 reason: None,
             });

@@ -6,10 +6,12 @@
 
 use std::collections::HashSet;
 
+use super::end_rows::EndRows;
 use super::list_shape::ListShape;
 use crate::core::api::Limit;
 use crate::core::decode::page::{Page, Row};
 use crate::core::list_state::{ENDS, Grows, ListState};
+use crate::core::page_digest::{Digest, DigestKey};
 
 /// The least number of known rows requested again, if the page has room.
 const KNOWN: u64 = 10;
@@ -27,6 +29,29 @@ pub fn one_page(page_rows: u64) -> u64 {
     page_rows.saturating_sub(ROOM - 1)
 }
 
+/// How many known rows are requested again.
+fn known_rows(list: &ListState, page_rows: u64) -> u64 {
+    let most = page_rows.saturating_sub(ROOM).max(page_rows / 2);
+    let unread = list
+        .unread_from
+        .map_or(0, |position| list.rows - position.min(list.rows));
+    unread.clamp(KNOWN.min(most), most)
+}
+
+/// How many rows a later read of the growing end shows again, if the list stays like this.
+fn shown_again(list: &ListState, page_rows: u64) -> Option<usize> {
+    let rows = match list.grows? {
+        Grows::Start => page_rows.min(list.rows),
+        Grows::End => known_rows(list, page_rows),
+    };
+    usize::try_from(rows).ok()
+}
+
+/// The digest of those rows; `None` unless all of them were taken.
+pub fn end_digest(end_rows: &EndRows, list: &ListState, page_rows: u64) -> Option<Digest> {
+    end_rows.digest(list.grows?, shown_again(list, page_rows)?)
+}
+
 /// A read of a list's growing end, between two responses; it neither waits nor sends.
 #[derive(Debug)]
 pub struct GrowingEnd {
@@ -40,6 +65,8 @@ pub struct GrowingEnd {
     shown: Vec<i64>,
     distinct: HashSet<i64>,
     shape: ListShape,
+    /// `None` without a key.
+    end_rows: Option<EndRows>,
     total: Option<u64>,
     pages: u64,
     most_pages: u64,
@@ -75,11 +102,7 @@ impl GrowingEnd {
             Grows::Start => &held.first_ids,
         };
         let limit = Limit::new("limit", page_rows.try_into().ok()?).ok()?;
-        let most = page_rows.saturating_sub(ROOM).max(page_rows / 2);
-        let unread = held
-            .unread_from
-            .map_or(0, |position| held.rows - position.min(held.rows));
-        let known = unread.clamp(KNOWN.min(most), most);
+        let known = known_rows(&held, page_rows);
         if anchors.len() < ANCHORS || anchors.len() as u64 > known || known > held.rows {
             return None;
         }
@@ -96,6 +119,7 @@ impl GrowingEnd {
             shown: Vec::new(),
             distinct: HashSet::new(),
             shape: ListShape::default(),
+            end_rows: None,
             total: None,
             pages: 0,
             most_pages: MOST_PAGES,
@@ -107,6 +131,16 @@ impl GrowingEnd {
     #[must_use]
     pub fn of_at_most(self, most_pages: u64) -> Self {
         Self { most_pages, ..self }
+    }
+
+    /// Compares the rows shown again with their digest, and makes that of the rows now there.
+    #[must_use]
+    pub fn with_digests(self, key: Option<DigestKey>) -> Self {
+        let most = usize::from(self.limit.get());
+        Self {
+            end_rows: key.map(|key| EndRows::new(key, most)),
+            ..self
+        }
     }
 
     /// The next request: an offset and a limit.
@@ -126,6 +160,28 @@ impl GrowingEnd {
         } else {
             self.shown.len().min(OVERLAP)
         }
+    }
+
+    /// How many of the first rows of the only page are as they were when the list was held.
+    pub fn unchanged_rows(&self) -> usize {
+        let again = shown_again(&self.held, self.limit.get().into());
+        let (Some(end_rows), 1, Some(again)) = (&self.end_rows, self.pages, again) else {
+            return 0;
+        };
+        let digest = match self.grows {
+            Grows::Start => end_rows.digest(Grows::Start, again),
+            Grows::End => end_rows.digest_of_oldest(again),
+        };
+        if digest.is_some() && digest == self.held.digest {
+            again
+        } else {
+            0
+        }
+    }
+
+    /// The digest of the rows that a later read will show again if the list stays like this.
+    pub fn digest_for(&self, list: &ListState) -> Option<Digest> {
+        end_digest(self.end_rows.as_ref()?, list, self.limit.get().into())
     }
 
     /// Takes the response to the last request.
@@ -194,6 +250,9 @@ impl GrowingEnd {
             return Err("a row came twice");
         }
         self.shape.take(self.offset, rows);
+        if let (Some(end_rows), Some(total)) = (self.end_rows.as_mut(), self.total) {
+            end_rows.take(self.offset, rows, total);
+        }
         self.shown.extend_from_slice(fresh);
         Ok(fresh.len())
     }

@@ -238,6 +238,7 @@ impl Plan {
             .filter(|held| self.may_read_end(user_id, held, page_rows))
             .and_then(|held| GrowingEnd::new(held, page_rows))
             .map(|end| end.of_at_most(self.terms.most_end_pages))
+            .map(|end| end.with_digests(self.known.digest_key))
             .map_or(Approach::Whole(None), |end| {
                 Approach::GrowingEnd(Box::new(end))
             })
