@@ -99,7 +99,9 @@ async fn fill<T: Send + 'static>(
     gather: &mut impl Gather<T>,
     most_age: Option<Duration>,
 ) -> Option<Result<(), Error>> {
-    let mut due: Option<Instant> = None;
+    let soon = || most_age.and_then(|age| Instant::now().checked_add(age));
+    // What the last one left over waits, too.
+    let mut due = if gather.is_empty() { None } else { soon() };
     while !gather.is_full() {
         let next = match due {
             None => source.next().await,
@@ -117,7 +119,7 @@ async fn fill<T: Send + 'static>(
             return Some(Err(error));
         }
         if due.is_none() && !gather.is_empty() {
-            due = most_age.and_then(|age| Instant::now().checked_add(age));
+            due = soon();
         }
     }
     None
