@@ -109,7 +109,11 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
     remove_unpublished(folder)
     name = snapshot_name(sequence)
     with private_folder(directory, name) as aside:
-        manifest = _Snapshot(store, aside, directory, sequence, before).write(keep_retired)
+        snapshot = _Snapshot(store, aside, directory, sequence, before)
+        # Two threads took a quarter more CPU time for bodies of 200 bytes, a sixth more for 2 KB,
+        # and 100 to 200 MB more memory, and were not faster.
+        with store.in_one_thread():
+            manifest = snapshot.write(keep_retired)
         give_folder(aside, directory)
         flush_directory(aside)
         aside.rename(directory / name)

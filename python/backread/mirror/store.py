@@ -111,6 +111,15 @@ class Store:
         """Runs statements on all cores."""
         self.rows("RESET GLOBAL threads")
 
+    @contextmanager
+    def in_one_thread(self) -> Iterator[None]:
+        """Runs the block's statements in the caller's thread only."""
+        self.use_one_thread()
+        try:
+            yield
+        finally:
+            self.use_all_threads()
+
     def meta(self, key: str) -> str | None:
         """A value of the table ``meta``."""
         found = self.rows("SELECT value FROM meta WHERE key = ?", [key])
