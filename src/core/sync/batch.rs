@@ -202,6 +202,16 @@ impl Pending {
     }
 
     fn take_messages(&mut self, mut page: Rows, privacy: Option<&Privacy>) {
+        let user_id = page.user_id.unwrap_or_default();
+        let rows = page.rows.len() as u64;
+        let within_group = self.stored_messages % GROUP + rows <= GROUP && !self.is_large();
+        if within_group && privacy.is_none() && self.messages.append_scanned(user_id, &page.rows) {
+            self.stored_messages += rows;
+            for row in &page.rows {
+                self.counts(row);
+            }
+            return self.close(page);
+        }
         for (taken, row) in page.rows.iter().enumerate() {
             if self.is_large() {
                 page.rows.drain(..taken);
@@ -209,7 +219,7 @@ impl Pending {
                 return;
             }
             // Messages always come with their user.
-            self.take_message(page.user_id.unwrap_or_default(), row, privacy);
+            self.take_message(user_id, row, privacy);
         }
         self.close(page);
     }
