@@ -7,6 +7,7 @@ line for each check; exit code 1 and a message at the first that fails.
 """
 
 import email
+import io
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import tomllib
 import zipfile
 from pathlib import Path, PurePosixPath
 
+from elftools.elf.elffile import ELFFile
 from packaging.metadata import Metadata
 from packaging.utils import parse_sdist_filename, parse_wheel_filename
 
@@ -37,6 +39,8 @@ TARGETS = {
     r"win_amd64": "x86_64-pc-windows-msvc",
     r"win_arm64": "aarch64-pc-windows-msvc",
 }
+# One file has all of musl's C library; how it is called depends on what linked the module.
+MUSL = r"libc(\.musl-(x86_64|aarch64)\.so\.1|\.so)"
 Crate = tuple[str, str]
 
 
@@ -85,19 +89,21 @@ def check_wheel(path: Path) -> None:
         if len(boms) != 1:
             fail(f"{path.name} has {len(boms)} SBOMs, not one")
         bom = json.loads(wheel.read(boms[0]))
-    modules = {each for each in packed if each.endswith((".so", ".pyd"))}
+        modules = {each: wheel.read(each) for each in packed if each.endswith((".so", ".pyd"))}
     sources = {each.removeprefix("python/") for each in tracked("python/backread")}
-    if len(modules) != 1 or packed - modules != sources:
-        fail(f"{path.name} is not one module and python/: {sorted((packed - modules) ^ sources)}")
+    others = packed - set(modules)
+    if len(modules) != 1 or others != sources:
+        fail(f"{path.name} is not one module and python/: {sorted(others ^ sources)}")
     platform = next(iter(tags)).platform
     targets = [target for tag, target in TARGETS.items() if re.fullmatch(tag, platform)]
     if not targets:
         fail(f"{path.name} is for no platform of the release")
     count = check_sbom(path.name, bom, targets[0])
     words = [f"{len(packed)} files, an SBOM of {count} crates"]
-    # Of wheels for musl, auditwheel says nothing where libc is another.
     if platform.startswith("manylinux"):
         words.append(audit_linux(path, platform))
+    if platform.startswith("musllinux"):
+        words.append(audit_musl(path.name, *modules.values()))
     if any(tag.abi == "abi3" for tag in tags):
         run(BIN / "abi3audit", "--strict", path)
         words.append("only the stable ABI")
@@ -143,6 +149,15 @@ def audit_linux(path: Path, platform: str) -> str:
     if f'platform tag: "{platform}"' not in said:
         fail(said)
     return f"libraries as {platform} allows"
+
+
+def audit_musl(name: str, module: bytes) -> str:
+    """The module needs no library but musl; auditwheel cannot say so where libc is another."""
+    tags = ELFFile(io.BytesIO(module)).get_section_by_name(".dynamic").iter_tags("DT_NEEDED")
+    needed = sorted(tag.needed for tag in tags)
+    if strange := [library for library in needed if not re.fullmatch(MUSL, library)]:
+        fail(f"the module of {name} needs {', '.join(strange)}, which musl does not have")
+    return "no library but musl"
 
 
 def check_sdist(path: Path, wheel: Path, work: Path) -> None:
