@@ -11,7 +11,9 @@ def everything_public(thing: Any) -> str:
         if not name.startswith("__"):
             value = getattr(thing, name, None)
             shown.append(repr(value))
-            shown.extend(repr(getattr(value, inner, None)) for inner in dir(value))
+            # CPython before 3.11.3 raises where a dataclass with slots is asked for this one.
+            inner_names = (inner for inner in dir(value) if inner != "__weakref__")
+            shown.extend(repr(getattr(value, inner, None)) for inner in inner_names)
     if hasattr(thing, "_repr_html_"):
         shown.append(thing._repr_html_())
     return "\n".join(shown)
