@@ -141,7 +141,6 @@ pub fn append_instant(column: &mut TimestampMicrosecondBuilder, instant: Option<
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::cast::AsArray;
     use arrow_array::types::Int32Type;
 
     use super::*;
@@ -155,7 +154,8 @@ mod tests {
             categories.append_null();
             let mut arrays = Vec::new();
             categories.finish_into(&mut arrays).unwrap();
-            let column = arrays.first().unwrap().as_dictionary::<Int32Type>();
+            let column = arrays.first().unwrap().as_any().downcast_ref();
+            let column: &DictionaryArray<Int32Type> = column.unwrap();
             assert_eq!(column.values().len(), 9);
             let values = column.downcast_dict::<StringArray>().unwrap();
             let read: Vec<Option<&str>> = values.into_iter().collect();
