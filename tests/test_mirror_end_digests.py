@@ -1,14 +1,16 @@
 """A mirror does not merge the rows at the end of a long list whose digest is as before."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from backread._client.privacy import Privacy, loaded
 from backread.mirror import Mirror
 from backread.testing import Dialect, MockServer, World
 from mirrors import Batch, BatchSource, Row, batch, ended, rows, sync
 
-pytest.importorskip("duckdb")
+duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 
 OLD, NEW = b"o" * 16, b"n" * 16
@@ -84,3 +86,59 @@ def test_a_full_run_reads_and_marks_as_before(tmp_path):
         sync(mirror, server)
     marked = "SELECT id FROM messages WHERE deleted_at IS NOT NULL"
     assert rows(mirror, marked) == [(gone,)]
+
+
+@pytest.mark.parametrize("messages", [50, 150])
+def test_a_full_run_marks_what_a_run_over_given_users_did_not_find(tmp_path, messages):
+    """Else its digest would say that the list is as it was, and the row would stay for good."""
+    mirror = Mirror(tmp_path / "chats")
+    world = World(seed=5, users=3, messages_per_user=(messages, messages))
+    with MockServer(world) as server:
+        sync(mirror, server)
+        user_id, *_ = world.user_ids()
+        gone = world.message_ids(user_id)[-3]
+        world.remove_message(user_id, gone)
+        sync(mirror, server, users=[user_id])
+        assert sync(mirror, server, mode="full").deleted == 1
+        assert sync(mirror, server, mode="full").deleted == 0
+    marked = "SELECT id FROM messages WHERE deleted_at IS NOT NULL"
+    assert rows(mirror, marked) == [(gone,)]
+
+
+class KeySource(BatchSource):
+    """Keeps the key that it got for digests."""
+
+    digest_key: bytes | None = None
+
+    def _sync_run(self, known: Any, **options: Any) -> Any:
+        self.digest_key = known.digest_key
+        return super()._sync_run(known, **options)
+
+
+def given_and_stored(folder: Path, **options: Any) -> tuple[bytes | None, str | None]:
+    """The key of digests for two syncs of such a mirror, and what its database has of it."""
+    privacy = Privacy.of(**{"pseudonymise": None, "drop_bodies": False, "redact": False} | options)
+    first, second = (KeySource(edited("a", digest=OLD)) for _ in range(2))
+    for source in (first, second):
+        source.sync_into(folder, privacy=loaded(privacy))
+    assert first.digest_key == second.digest_key
+    with duckdb.connect(str(folder / "mirror.duckdb"), read_only=True) as database:
+        query = "SELECT value FROM meta WHERE key = 'list_digest_key'"
+        stored = database.execute(query).fetchall()
+    return first.digest_key, stored[0][0] if stored else None
+
+
+def test_the_database_does_not_tell_digests_of_what_it_does_not_store(tmp_path):
+    """With their whole key, its reader could test guesses of a text or of an address."""
+    key, stored = given_and_stored(tmp_path / "as sent")
+    assert key is not None
+    assert stored == key.hex()
+    for number, options in enumerate(({"drop_bodies": True}, {"redact": True})):
+        assert given_and_stored(tmp_path / str(number), **options) == (None, None)
+    file = tmp_path / "key"
+    file.touch(0o600)
+    file.write_bytes(bytes(range(32)))
+    key, stored = given_and_stored(tmp_path / "pseudonyms", pseudonymise=file, drop_bodies=True)
+    assert key is not None
+    assert stored is not None
+    assert stored != key.hex()

@@ -13,7 +13,7 @@ import hmac
 import json
 import os
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backread._files.access import RefusedFileError
@@ -36,6 +36,7 @@ LEAST_DISTINCT = 16
 """32 random bytes have fewer distinct values once in 10**13 times."""
 
 FINGERPRINT = b"backread: fingerprint of a key for pseudonyms"
+DIGESTS = b"backread: digests of rows before they became private"
 
 HOW_TO_MAKE_ONE = "make one with: (umask 077; openssl rand -base64 32 > FILE)"
 
@@ -89,6 +90,8 @@ class LoadedPrivacy:
 
     native: NativePrivacy
     choice: Choice
+    digest_secret: bytes | None = field(default=None, repr=False)
+    """For digests of rows as sent; None without a key."""
 
     def __reduce__(self) -> Any:
         raise TypeError("a key does not travel; pickle the Privacy, which has the path of its file")
@@ -142,11 +145,13 @@ class Privacy:
         key = _read_key(self.pseudonymise)
         try:
             fingerprint = hmac.digest(key, FINGERPRINT, "sha256").hex()[:16]
+            digest_secret = hmac.digest(key, DIGESTS, "sha256")
             native = NativePrivacy(key, self.drop_bodies, self.redact)
         finally:
             # Traceback tools print local variables.
             del key
-        return LoadedPrivacy(native, Choice(fingerprint, self.drop_bodies, self.redact))
+        choice = Choice(fingerprint, self.drop_bodies, self.redact)
+        return LoadedPrivacy(native, choice, digest_secret)
 
 
 def loaded(privacy: Privacy | None) -> LoadedPrivacy | None:

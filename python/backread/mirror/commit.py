@@ -121,9 +121,14 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
         return
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
+    # A run over given users records no row as missed. A later run must do so, and a list that is
+    # as its digest says has none.
+    given = "REPLACE (CASE WHEN unchanged THEN digest END AS digest)" if run.given else ""
     with store.registered("lists", batch.lists) as source:
         store.execute_prepared(
-            f"INSERT INTO lists BY NAME SELECT {names}, ? AS run_id FROM {source}", run.run_id
+            f"INSERT INTO lists BY NAME SELECT * {given}, ? AS run_id "
+            f"FROM (SELECT {names} FROM {source})",
+            run.run_id,
         )
         # A finished list needs no cursor; one that could not be read continues from its cursor if
         # the run is resumed.

@@ -6,10 +6,11 @@ that was killed. A run over given users is separate, and is never resumed.
 
 from __future__ import annotations
 
+import hmac
 import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backread._files.json import parse_json
 from backread.errors import BackreadError
@@ -25,6 +26,9 @@ from backread.mirror.schema import (
     RUNS,
 )
 from backread.mirror.store import Store
+
+if TYPE_CHECKING:
+    from backread._client.privacy import LoadedPrivacy
 
 __all__ = [
     "Run",
@@ -49,7 +53,8 @@ KILLED_LONG_AGO = timedelta(hours=1)
 QUOTE = ', near "'
 """What precedes the part of an answer that an error quotes."""
 
-DIGEST_KEY = "digest_key"
+DIGEST_KEY = "list_digest_key"
+FORMER_DIGEST_KEY = "digest_key"
 
 RESUMED = ("run_id", "mode", "seconds", "requests", "users", "messages")
 """The fields of a `Run` that are stored, for the sync that resumes it."""
@@ -249,8 +254,9 @@ def _has_users_cursor(store: Store) -> bool:
     return bool(store.rows("SELECT 1 FROM cursors WHERE user_id IS NULL"))
 
 
-def known_to(store: Store, run: Run) -> Known:
+def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
     """The state that the core needs to begin or to continue; also sets `Run.has_digests`."""
+    digest_key = _digest_key(store, privacy)
 
     def rows(query: str) -> StoredRows:
         return StoredRows(store.connection, query)
@@ -292,7 +298,7 @@ def known_to(store: Store, run: Run) -> Known:
         lists=rows(lists),
         profile=_profile(store),
         forgotten=rows("SELECT user_id FROM forgotten") if forgotten else None,
-        digest_key=_digest_key(store),
+        digest_key=digest_key,
     )
     if run.given:
         return known
@@ -305,13 +311,27 @@ def known_to(store: Store, run: Run) -> Known:
     )
 
 
-def _digest_key(store: Store) -> bytes:
-    key = store.meta(DIGEST_KEY)
-    if key is None:
-        key = os.urandom(16).hex()
+def _digest_key(store: Store, privacy: LoadedPrivacy | None) -> bytes | None:
+    """The key of the digests of lists; None for a mirror that is to have none.
+
+    The database has the digests and the stored part of their key. Of rows that are stored as sent
+    they tell nothing; of others they would let its reader test guesses of what is not stored.
+    """
+    if store.meta(FORMER_DIGEST_KEY) is not None:
+        # These digests hid from later runs what runs over given users had not found any more.
         with store.transaction():
-            store.set_meta(DIGEST_KEY, key)
-    return bytes.fromhex(key)
+            store.rows("UPDATE lists SET digest = NULL WHERE digest IS NOT NULL")
+            store.rows("DELETE FROM meta WHERE key = ?", [FORMER_DIGEST_KEY])
+    secret = None if privacy is None else privacy.digest_secret
+    if privacy is not None and secret is None:
+        return None
+    text = store.meta(DIGEST_KEY)
+    if text is None:
+        text = os.urandom(16).hex()
+        with store.transaction():
+            store.set_meta(DIGEST_KEY, text)
+    key = bytes.fromhex(text)
+    return key if secret is None else hmac.digest(secret, key, "sha256")[:16]
 
 
 def _profile(store: Store) -> dict[str, Any] | None:

@@ -226,7 +226,7 @@ class _Sync:
         with named_errors(self._store.folder):
             if self._run.alone:
                 self._store.use_one_thread()
-            known = known_to(self._store, self._run)
+            known = known_to(self._store, self._run, self._options.privacy)
             users = None
             if self._options.users is not None:
                 users = given_users(self._store, self._options.users)

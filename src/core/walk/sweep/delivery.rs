@@ -86,6 +86,11 @@ impl Delivery {
                 Some(id) if is_new(&mut self.known, id) => fresh += 1,
                 Some(_) => {
                     report.repeats += 1;
+                    // An earlier walk, which this one resumes, may have ended before it noted it.
+                    if row.unreadable.is_some() && !self.unreadable.any() {
+                        self.unreadable.take(page.offset, row);
+                        report.unreadable_rows += 1;
+                    }
                     return false;
                 }
             }
@@ -167,7 +172,7 @@ fn is_new(known: &mut RoaringTreemap, id: i64) -> bool {
 mod tests {
     use super::*;
     use crate::core::timestamp::Timestamp;
-    use crate::core::walk::sweep::testing::{arrival, page};
+    use crate::core::walk::sweep::testing::{arrival, arrival_of, page};
 
     fn report() -> WalkReport {
         WalkReport::start(Timestamp::now())
@@ -214,6 +219,21 @@ mod tests {
         assert_eq!(delivery.next_page().map(|page| page.rows.len()), Some(2));
         assert_eq!(delivery.next_page().map(|page| page.rows.len()), Some(2));
         assert_eq!(report.distinct, 0);
+    }
+
+    #[test]
+    fn a_row_that_an_earlier_walk_delivered_is_still_one_that_cannot_be_read() {
+        let mut delivery = Delivery::new(List::Users, None);
+        delivery.resume(&Checkpoint::default(), RoaringTreemap::from_iter([1, 2]));
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let text = format!(r#"{{"total":2,"users":[{{"id":1}},{{"id":2,"name":{deep}}}]}}"#);
+        let mut report = report();
+        for _ in 0..2 {
+            let page = arrival_of(0, text.clone());
+            assert_eq!(delivery.deliver(page, &mut report).fresh, 0);
+        }
+        assert_eq!(report.unreadable_rows, 1);
+        assert!(delivery.unreadable().in_words().contains("id 2"));
     }
 
     #[test]

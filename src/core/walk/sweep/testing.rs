@@ -31,7 +31,12 @@ pub fn past_end(offset: u64, total: i64) -> PageArrival {
 
 /// A page with this body.
 pub fn arrival(offset: u64, body: &serde_json::Value) -> PageArrival {
-    let text = Text::repair(bytes::Bytes::from(body.to_string()));
+    arrival_of(offset, body.to_string())
+}
+
+/// A page with this text.
+pub fn arrival_of(offset: u64, body: String) -> PageArrival {
+    let text = Text::repair(bytes::Bytes::from(body));
     let read = Read {
         value: Page::read(text, Resource::Users).unwrap(),
         sent: sent(),
