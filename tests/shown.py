@@ -11,7 +11,7 @@ def everything_public(thing: Any) -> str:
         if not name.startswith("__"):
             value = getattr(thing, name, None)
             shown.append(repr(value))
-            # CPython before 3.11.3 raises where a dataclass with slots is asked for this one.
+            # CPython before 3.11.3 raises when this attribute of a dataclass with slots is read.
             inner_names = (inner for inner in dir(value) if inner != "__weakref__")
             shown.extend(repr(getattr(value, inner, None)) for inner in inner_names)
     if hasattr(thing, "_repr_html_"):

@@ -34,7 +34,7 @@ const MOST_RESPONSES: u64 = 2_000;
 const MOST_ROWS: u64 = 50_000;
 /// Or at this much JSON, because message bodies have no documented maximum size.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// Large batches hold a multiple of so many messages, as many as the mirror's database stores
+/// Large batches hold a multiple of this many messages, as many as the mirror's database stores
 /// together (`ROWS_A_GROUP` in `database.py`). It writes such batches to their place at once; what
 /// is left over of others it writes to its log, and packs anew later. In a replay of 500,000
 /// messages of 200 bytes this saved a tenth of the CPU of storing them and a quarter of the

@@ -66,7 +66,7 @@ impl EndRows {
         }
     }
 
-    /// The digest of the oldest of the rows at the end; `None` unless so many were taken.
+    /// The digest of the oldest of the rows at the end; `None` unless that many were taken.
     pub fn digest_of_oldest(&self, rows: usize) -> Option<Digest> {
         let taken = self.last.len() >= rows;
         taken.then(|| self.key.rows(self.last.iter().take(rows)))

@@ -238,7 +238,7 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
     }
 }
 
-/// The next user, for whoever of those that wait was first.
+/// The next user; waiting tasks get one in the order in which they began to wait.
 async fn next(users: &Mutex<mpsc::Receiver<Natural>>) -> Option<Natural> {
     users.lock().await.recv().await
 }

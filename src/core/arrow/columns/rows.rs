@@ -182,8 +182,8 @@ columns_of! {
         }
     };
     Sender: Sender, |column, source, senders| {
-        let nobody = rows::Sender::<F>::default();
-        let senders: Vec<_> = senders.map(|sender| sender.as_ref().unwrap_or(&nobody)).collect();
+        let no_sender = rows::Sender::<F>::default();
+        let senders: Vec<_> = senders.map(|sender| sender.as_ref().unwrap_or(&no_sender)).collect();
         column.extend(source, &senders);
     };
 }

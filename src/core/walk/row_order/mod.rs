@@ -13,7 +13,7 @@ mod recent_pages;
 
 /// Rows whose position is remembered; of earlier rows it is only known that they were seen.
 const REMEMBERED: usize = 65_536;
-/// So many of the newest rows are looked for one by one, from the end. Most lists are no longer, and
+/// This many of the newest rows are searched one by one, from the end. Most lists are no longer, and
 /// need no map: lists of 250 messages take 2 % less CPU, and lists of 5,000 at least 5 %.
 const NEWEST: usize = 256;
 /// Up to this many ids are looked for one by one.
