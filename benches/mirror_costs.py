@@ -6,7 +6,7 @@ rows. Lists of one page (``--each`` up to 98) take the same requests in all of t
 imports does not count.
 
 Usage: ``python benches/mirror_costs.py [--messages 500000] [--each 98] [--bodies 200,2000]
-[--rounds 3] [--unread] [--python PATH]``. With ``--unread``, nobody read the first message of a
+[--rounds 3] [--unread] [--python PATH]``. With ``--unread``, no first message is marked as read in a
 list, so that most of a page is read again where it grows. ``--python`` is an interpreter that has
 another backread.
 """
@@ -244,7 +244,7 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=98, help="messages of each user")
     parser.add_argument("--bodies", default="200,2000")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--unread", action="store_true", help="nobody read the first messages")
+    parser.add_argument("--unread", action="store_true", help="no first message is marked as read")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     given = parser.parse_args()

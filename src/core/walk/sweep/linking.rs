@@ -227,6 +227,8 @@ mod tests {
         let gap = linking.compare(&page(300, &[301, 302, 304, 305], 771));
         assert_eq!(gap.vanished, [303]);
         assert_eq!(gap.behind, 771 - 305);
+        let last = linking.compare(&page(768, &[769, 771], 771));
+        assert_eq!((last.vanished, last.behind), (vec![770], 0));
         let reversed = linking.compare(&page(600, &[700, 300, 20], 771));
         assert_eq!(reversed.inversions, 2);
     }
