@@ -6,9 +6,9 @@ rows. Lists of one page (``--each`` up to 98) take the same requests in all of t
 imports does not count.
 
 Usage: ``python benches/mirror_costs.py [--messages 500000] [--each 98] [--bodies 200,2000]
-[--rounds 3] [--unread] [--python PATH]``. With ``--unread``, no first message is marked as read in a
-list, so that most of a page is read again where it grows. ``--python`` is an interpreter that has
-another backread.
+[--rounds 3] [--unread] [--python PATH]``. With ``--unread``, the first message of each list is not
+marked as read, so that most of a page is read again where a list grows. ``--python`` is an
+interpreter that has another backread.
 """
 
 from __future__ import annotations
