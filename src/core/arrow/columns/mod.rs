@@ -1,6 +1,7 @@
 //! Rows as Arrow record batches, under fixed schemas.
 
 mod column;
+mod fields;
 mod lists;
 mod read_back;
 mod rows;
