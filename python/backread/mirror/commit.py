@@ -117,8 +117,10 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         names = ", ".join(CURSOR_NAMES)
         with store.registered("cursors", batch.cursors) as source:
             store.execute_prepared(f"INSERT INTO cursors BY NAME SELECT {names} FROM {source}")
+        run.may_have_cursors = True
     if batch.lists is None or not batch.lists.num_rows:
-        store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
+        if run.may_have_cursors:
+            store.execute_prepared(f"DELETE FROM cursors WHERE {outdated}")
         return
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
     # A run over given users records no row as missed. A later run must do so, and a list that is
@@ -135,7 +137,9 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         read = "kind IS DISTINCT FROM 'unread'"
         ended = f"user_id IN (SELECT user_id FROM {source} WHERE {read})"
         # Most commits of a run find none, and looking for them by user costs more than the lists.
-        if store.rows("SELECT 1 FROM cursors LIMIT 1"):
+        if run.may_have_cursors:
+            run.may_have_cursors = bool(store.rows("SELECT 1 FROM cursors LIMIT 1"))
+        if run.may_have_cursors:
             store.execute_prepared(f"DELETE FROM cursors WHERE {ended} OR {outdated}")
 
 

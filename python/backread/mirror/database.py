@@ -86,7 +86,6 @@ def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[Duc
     backread made it; the caller translates DuckDB's own errors.
     """
     path = folder / DATABASE_NAME
-    limit = default_memory_limit() if memory_limit is None else memory_limit
     for each in (path, folder / LOG_NAME):
         check_file(each)
     remove_leftovers(folder)
@@ -94,8 +93,8 @@ def open_database(folder: Path, memory_limit: int | None = None) -> Iterator[Duc
     remove_unpublished(folder)
     with _spill_folder(folder) as spill:
         if not path.exists():
-            _create(path, spill, limit)
-        connection = _connect(path, spill, limit)
+            _create(path, spill, memory_limit)
+        connection = _connect(path, spill, memory_limit)
         try:
             _upgrade(folder, connection, _schema_version(folder, connection))
             yield connection
@@ -122,11 +121,10 @@ def rewrite_database(folder: Path, memory_limit: int | None = None) -> None:
     A kill leaves either the one or the other.
     """
     path = folder / DATABASE_NAME
-    limit = default_memory_limit() if memory_limit is None else memory_limit
     access = access_of(path)
     with _spill_folder(folder) as spill, private_folder(folder, path.name) as aside:
         fresh = aside / path.name
-        connection = _connect(None, spill, limit)
+        connection = _connect(None, spill, memory_limit)
         try:
             # A copy that is not complete is dropped; its log could be larger than the database.
             _attach(connection, fresh, "copied", "RECOVERY_MODE no_wal_writes")
@@ -176,14 +174,12 @@ def _spill_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def _connect(path: Path | None, spill: Path, limit: int) -> DuckDBPyConnection:
-    options = {
-        "memory_limit": f"{limit}B",
-        "checkpoint_threshold": CHECKPOINT_AT,
-        "temp_directory": str(spill),
-    }
+def _connect(path: Path | None, spill: Path, memory_limit: int | None) -> DuckDBPyConnection:
+    options = {"checkpoint_threshold": CHECKPOINT_AT, "temp_directory": str(spill)}
     connection = connect(None, options)
     try:
+        limit = default_memory_limit(connection) if memory_limit is None else memory_limit
+        rows_of(connection, f"SET memory_limit = '{limit}B'")
         _hide_progress(connection)
         if path is not None:
             _attach(connection, path, "mirror")
@@ -224,11 +220,11 @@ def refuse_foreign(folder: Path) -> None:
         )
 
 
-def _create(path: Path, spill: Path, limit: int) -> None:
+def _create(path: Path, spill: Path, memory_limit: int | None) -> None:
     # Created elsewhere and renamed, so that a kill leaves no partial database under its name.
     with private_folder(path.parent, path.name) as aside:
         fresh = aside / path.name
-        connection = _connect(fresh, spill, limit)
+        connection = _connect(fresh, spill, memory_limit)
         try:
             for statement in create_statements(uuid4().hex):
                 rows_of(connection, statement)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from backread.mirror.engine import load_duckdb
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 __all__ = ["default_memory_limit", "read_memory_limit"]
 
@@ -50,11 +52,12 @@ def read_memory_limit(value: object) -> int:
     return int(limit)
 
 
-def default_memory_limit() -> int:
-    """A quarter of the memory, or of the cgroup's limit if that is less; at most 4 GB."""
-    with load_duckdb().connect(":memory:") as connection:
-        # DuckDB finds out both on each platform.
-        [(text,)] = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+def default_memory_limit(connection: DuckDBPyConnection) -> int:
+    """A quarter of the memory, or of the cgroup's limit if that is less; at most 4 GB.
+
+    ``connection`` is one without a limit: DuckDB finds out both on each platform.
+    """
+    [(text,)] = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     found = SIZE.fullmatch(text.strip())
     if found is None:
         return LEAST_DEFAULT

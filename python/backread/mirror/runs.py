@@ -80,6 +80,8 @@ class Run:
     """True if it reads only the users that the caller gave."""
     has_digests: bool = False
     """True if lists that it may read have a digest of an earlier run."""
+    may_have_cursors: bool = True
+    """False once the table of positions in unfinished lists was seen empty, until one is added."""
     unknown_users: set[int] = field(default_factory=set)
     """Those of the given users that the service does not know."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -321,7 +323,7 @@ def _digest_key(store: Store, privacy: LoadedPrivacy | None) -> bytes | None:
         # These digests hid from later runs what runs over given users had not found any more.
         with store.transaction():
             store.rows("UPDATE lists SET digest = NULL WHERE digest IS NOT NULL")
-            store.rows("DELETE FROM meta WHERE key = ?", [FORMER_DIGEST_KEY])
+            store.drop_meta(FORMER_DIGEST_KEY)
     secret = None if privacy is None else privacy.digest_secret
     if privacy is not None and secret is None:
         return None

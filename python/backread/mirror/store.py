@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,7 @@ class Store:
         self._registered: dict[str, _Registered] = {}
         self._prepared: dict[str, str] = {}
         self._newest_commit: datetime | None = None
+        self._meta: dict[str, str] | None = None
 
     def now(self) -> datetime:
         """The time of a new commit, later than all earlier ones even if the clock was set back."""
@@ -83,10 +84,17 @@ class Store:
         literals = ", ".join(map(_literal, values))
         self.rows(f"EXECUTE {name}({literals})" if values else f"EXECUTE {name}")
 
-    def transaction(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
         """Runs the block as a transaction; rolls back on any exception, including Ctrl-C."""
         make_log(self.folder)
-        return transaction(self.connection)
+        try:
+            with transaction(self.connection):
+                yield
+        except BaseException:
+            # What the block set is not stored.
+            self._meta = None
+            raise
 
     @contextmanager
     def registered(self, name: str, rows: ArrowTable) -> Iterator[str]:
@@ -121,15 +129,25 @@ class Store:
             self.use_all_threads()
 
     def meta(self, key: str) -> str | None:
-        """A value of the table ``meta``."""
-        found = self.rows("SELECT value FROM meta WHERE key = ?", [key])
-        return found[0][0] if found else None
+        """A value of the table ``meta``, which is read once."""
+        return self._all_meta().get(key)
 
     def set_meta(self, key: str, value: str) -> None:
         """Sets a value in the table ``meta``."""
         if self.meta(key) != value:
-            self.rows("DELETE FROM meta WHERE key = ?", [key])
+            self.drop_meta(key)
             self.rows("INSERT INTO meta VALUES (?, ?)", [key, value])
+            self._all_meta()[key] = value
+
+    def drop_meta(self, key: str) -> None:
+        """Removes a value from the table ``meta``, if it is there."""
+        self.rows("DELETE FROM meta WHERE key = ?", [key])
+        self._all_meta().pop(key, None)
+
+    def _all_meta(self) -> dict[str, str]:
+        if self._meta is None:
+            self._meta = dict(self.rows("SELECT key, value FROM meta"))
+        return self._meta
 
     def service(self) -> Service | None:
         """The mirror's service, None until rows from one were committed."""

@@ -29,7 +29,7 @@ const LEAST_RESPONSES: u64 = 12;
 const LEAST_ROWS: u64 = 1_200;
 /// As a run emits more, the batch size grows to what was emitted divided by this: larger commits
 /// cost less per row, and a kill still loses only a small part of the work.
-const SHARE: u64 = 8;
+const SHARE: u64 = 14;
 const MOST_RESPONSES: u64 = 2_000;
 const MOST_ROWS: u64 = 50_000;
 /// Or at this much JSON, because message bodies have no documented maximum size.
@@ -128,7 +128,7 @@ impl Gather<Event> for Batches {
         self.emitted_rows += pending.rows;
         self.emitted_responses += pending.responses;
         let (rows, _) = self.shares();
-        self.pending.groups = (rows >= GROUP).then_some(rows / GROUP);
+        self.pending.groups = (rows >= GROUP / 2).then(|| (rows / GROUP).max(1));
         if let Some(rest) = pending.rest.take() {
             self.pending.take_messages(rest, self.privacy.as_deref());
         }
