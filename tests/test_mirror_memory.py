@@ -12,6 +12,7 @@ pytest.importorskip("duckdb")
 from backread import MirrorError
 from backread.mirror import database
 from backread.mirror.engine import load_duckdb
+from backread.mirror.memory import read_memory_limit
 
 
 def wide_rows(count: int, width: int = 10_000) -> BatchSource:
@@ -44,6 +45,17 @@ def test_disk_without_space_for_what_exceeds_the_memory_limit_is_full(mirror, mo
             wide_rows(4_000).sync_into(mirror.folder, memory_limit=20 * 10**6)
     wide_rows(4_000).sync_into(mirror.folder)
     assert rows(mirror, "SELECT count(*) FROM messages") == [(4_000,)]
+
+
+def test_without_a_limit_a_sync_takes_a_quarter_of_the_memory_and_at_most_4_gb(tmp_path):
+    limit = "SELECT current_setting('memory_limit')"
+    with load_duckdb().connect() as connection:
+        [(own,)] = connection.execute(limit).fetchall()
+    with database.open_database(tmp_path) as connection:
+        [(taken,)] = connection.execute(limit).fetchall()
+    # DuckDB's own limit is 80 % of the memory.
+    expected = min(0.25 / 0.8 * read_memory_limit(own), 4 * 10**9)
+    assert read_memory_limit(taken) == pytest.approx(max(expected, 256 * 10**6), rel=0.05)
 
 
 def test_the_database_keeps_few_rows_together_from_sync_to_sync(mirror):

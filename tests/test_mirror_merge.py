@@ -44,6 +44,23 @@ def store(tmp_path: Path) -> Iterator[Store]:
     connection.close()
 
 
+def test_what_a_transaction_set_is_forgotten_if_it_fails(store):
+    def held() -> list[str | None]:
+        return [store.meta(key) for key in ("kept", "new", "mirror_id")]
+
+    store.set_meta("kept", "1")
+    with suppress(ZeroDivisionError), store.transaction():
+        store.set_meta("kept", "2")
+        store.set_meta("new", "3")
+        store.drop_meta("mirror_id")
+        assert held() == ["2", "3", None]
+        raise ZeroDivisionError
+    assert held() == ["1", None, "test"]
+    with store.transaction():
+        store.set_meta("kept", "4")
+    assert store.rows("SELECT value FROM meta WHERE key = 'kept'") == [("4",)]
+
+
 def test_same_row_twice_in_a_batch_stands_once(store):
     given = table(
         "messages",
