@@ -24,9 +24,9 @@ use crate::core::report::WalkReport;
 use crate::core::timestamp::Timestamp;
 
 /// A batch is emitted at this many responses, so that a killed run has little to request again,
-const LEAST_RESPONSES: u64 = 24;
+const LEAST_RESPONSES: u64 = 12;
 /// or at this many rows.
-const LEAST_ROWS: u64 = 2_400;
+const LEAST_ROWS: u64 = 1_200;
 /// As a run emits more, the batch size grows to what was emitted divided by this: larger commits
 /// cost less per row, and a kill still loses only a small part of the work.
 const SHARE: u64 = 14;
