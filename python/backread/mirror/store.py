@@ -53,6 +53,7 @@ class Store:
         self._prepared: dict[str, str] = {}
         self._newest_commit: datetime | None = None
         self._meta: dict[str, str] | None = None
+        self._one_thread = False
 
     def now(self) -> datetime:
         """The time of a new commit, later than all earlier ones even if the clock was set back."""
@@ -113,11 +114,15 @@ class Store:
 
     def use_one_thread(self) -> None:
         """Runs statements in the caller's thread only, which is faster for small ones."""
-        self.rows("SET GLOBAL threads = 1")
+        if not self._one_thread:
+            self.rows("SET GLOBAL threads = 1")
+            self._one_thread = True
 
     def use_all_threads(self) -> None:
         """Runs statements on all cores."""
-        self.rows("RESET GLOBAL threads")
+        if self._one_thread:
+            self.rows("RESET GLOBAL threads")
+            self._one_thread = False
 
     @contextmanager
     def in_one_thread(self) -> Iterator[None]:

@@ -42,7 +42,7 @@ from backread.mirror.service import (
     refuse_other_service,
     service_of,
 )
-from backread.mirror.source import Reading, ReadingProgress, Source
+from backread.mirror.source import Batch, Reading, ReadingProgress, Source
 from backread.mirror.store import Store
 from backread.mirror.unfinished_run import (
     UnfinishedRun,
@@ -61,6 +61,9 @@ UNUSABLE = "?" if os.name == "nt" else "?\\"
 
 SECONDS_BETWEEN_FILES = 2.0
 """How often other processes are told how far the run has come."""
+
+FEW_USERS = 5_000
+"""Up to so many users of a batch are merged in one thread."""
 
 OnProgress = Callable[[SyncProgress], object]
 
@@ -160,6 +163,12 @@ def _make_folder(folder: Path) -> None:
         ) from error
 
 
+def _merges_many(batch: Batch) -> bool:
+    """Whether a batch's rows are looked up in so many stored ones that more threads help."""
+    users = 0 if batch.users is None else batch.users.num_rows
+    return batch.messages is not None or users > FEW_USERS
+
+
 class _Sync:
     """One run in one call; a full run has a second phase, which fetches missing rows by id."""
 
@@ -224,12 +233,12 @@ class _Sync:
 
     def _reading(self, source: Source) -> Reading:
         with named_errors(self._store.folder):
-            if self._run.alone:
-                self._store.use_one_thread()
             known = known_to(self._store, self._run, self._options.privacy)
             users = None
             if self._options.users is not None:
                 users = given_users(self._store, self._options.users)
+            # Until there are many rows to merge, all statements are small.
+            self._store.use_one_thread()
         return source._sync_run(
             known,
             mode=self._run.mode,
@@ -242,6 +251,7 @@ class _Sync:
 
     def _ask(self, source: Source) -> bool:
         with named_errors(self._store.folder):
+            self._store.use_all_threads()
             candidates = rows_to_ask(self._store, self._run)
         if candidates is None:
             return False
@@ -263,6 +273,8 @@ class _Sync:
                 self._progress[phase] = reading.progress()
                 asked, spent = phase == "checking", self._spent()
                 with named_errors(self._store.folder):
+                    if not self._run.alone and _merges_many(batch):
+                        self._store.use_all_threads()
                     commit(self._store, self._run, batch, service, asked=asked, spent=spent)
                 self._requests += spent.requests
                 self._outage_seconds += spent.outage_seconds
