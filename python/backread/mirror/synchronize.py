@@ -63,7 +63,7 @@ SECONDS_BETWEEN_FILES = 2.0
 """How often other processes are told how far the run has come."""
 
 FEW_USERS = 5_000
-"""Up to so many users of a batch are merged in one thread."""
+"""A batch with at most this many users, and no messages, is merged in one thread."""
 
 OnProgress = Callable[[SyncProgress], object]
 
@@ -164,7 +164,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _merges_many(batch: Batch) -> bool:
-    """Whether a batch's rows are looked up in so many stored ones that more threads help."""
+    """Whether merging a batch takes long enough for more threads to help."""
     users = 0 if batch.users is None else batch.users.num_rows
     return batch.messages is not None or users > FEW_USERS
 
