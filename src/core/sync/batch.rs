@@ -29,7 +29,7 @@ const LEAST_RESPONSES: u64 = 12;
 const LEAST_ROWS: u64 = 1_200;
 /// As a run emits more, the batch size grows to what was emitted divided by this: larger commits
 /// cost less per row, and a kill still loses only a small part of the work.
-const SHARE: u64 = 14;
+const SHARE: u64 = 16;
 const MOST_RESPONSES: u64 = 2_000;
 const MOST_ROWS: u64 = 50_000;
 /// Or at this much JSON, because message bodies have no documented maximum size.
