@@ -83,14 +83,17 @@ def commit(
             )
             store.rows("DELETE FROM cursors WHERE user_id IS NULL")
         read["messages"] += batch.rows_skipped
-        increments = counts | read | {"requests": spent.requests}
+        increments: dict[str, float] = counts | read | {
+            "requests": spent.requests,
+            "seconds": spent.seconds,
+            "outage_seconds": spent.outage_seconds,
+        }
+        # Most are 0, and DuckDB takes its time for each column.
+        increments = {name: by for name, by in increments.items() if by}
         store.execute_prepared(
-            f"UPDATE runs SET {', '.join(f'{name} = {name} + ?' for name in increments)}, "
-            "seconds = seconds + ?, outage_seconds = outage_seconds + ?, committed_at = ? "
-            "WHERE run_id = ?",
+            f"UPDATE runs SET {''.join(f'{name} = {name} + ?, ' for name in increments)}"
+            "committed_at = ? WHERE run_id = ?",
             *increments.values(),
-            spent.seconds,
-            spent.outage_seconds,
             now,
             run.run_id,
         )
