@@ -83,7 +83,9 @@ def commit(
             )
             store.rows("DELETE FROM cursors WHERE user_id IS NULL")
         read["messages"] += batch.rows_skipped
-        increments: dict[str, float] = counts | read | {
+        increments: dict[str, float] = {
+            **counts,
+            **read,
             "requests": spent.requests,
             "seconds": spent.seconds,
             "outage_seconds": spent.outage_seconds,

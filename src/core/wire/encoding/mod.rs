@@ -61,7 +61,7 @@ pub struct Body {
 
 enum Unpacker {
     Plain(Unpacked),
-    Gzip(MultiGzDecoder<Unpacked>),
+    Gzip(Box<MultiGzDecoder<Unpacked>>),
     Brotli(Box<Brotli>, Unpacked),
     Zstd(Box<Zstd>, Unpacked),
 }
@@ -80,7 +80,7 @@ impl Body {
             most,
             unpacker: match encoding {
                 Encoding::Plain => Unpacker::Plain(unpacked),
-                Encoding::Gzip => Unpacker::Gzip(MultiGzDecoder::new(unpacked)),
+                Encoding::Gzip => Unpacker::Gzip(Box::new(MultiGzDecoder::new(unpacked))),
                 Encoding::Brotli => Unpacker::Brotli(Box::new(Brotli::new()), unpacked),
                 Encoding::Zstd => Unpacker::Zstd(Box::default(), unpacked),
             },
