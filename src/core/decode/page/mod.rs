@@ -17,6 +17,7 @@ use crate::core::decode::rows::{self, Resolve, Spans};
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
 mod field;
+mod known_senders;
 mod scan;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::known_senders::KnownSenders;
 use super::verdict::Verdict;
 use super::{field, is_junk};
 use crate::core::api::{LARGEST_LIMIT, Resource};
@@ -182,7 +183,7 @@ fn message(cursor: &mut Cursor<'_>, parts: &mut Parts<'_>, message: &mut Message
 
 /// The known fields that an object has, by their places in its table.
 #[derive(Debug, Default, Clone, Copy)]
-struct Seen(u32);
+pub(super) struct Seen(u32);
 
 impl Seen {
     fn has(self, field: usize) -> bool {
@@ -208,6 +209,7 @@ struct Parts<'a> {
     json: &'a str,
     /// The fields of the last sender.
     seen_of_sender: Seen,
+    senders: KnownSenders<'a>,
 }
 
 impl<'a> Parts<'a> {
@@ -215,6 +217,7 @@ impl<'a> Parts<'a> {
         Self {
             json,
             seen_of_sender: Seen::default(),
+            senders: KnownSenders::default(),
         }
     }
 }
@@ -286,8 +289,16 @@ impl<T: Scan> Scan for Option<T> {
 impl Scan for Sender {
     #[inline(always)]
     fn scan(cursor: &mut Cursor<'_>, parts: &mut Parts<'_>) -> Option<Self> {
+        if let Some((known, seen)) = parts.senders.next(cursor) {
+            parts.seen_of_sender = seen;
+            return Some(known);
+        }
+        let before = cursor.at();
         let mut sender = Self::default();
-        parts.seen_of_sender = sender.scan(cursor, parts)?;
+        let seen = sender.scan(cursor, parts)?;
+        parts.seen_of_sender = seen;
+        let text = parts.json.get(before..cursor.at())?;
+        parts.senders.keep(text, &sender, seen);
         Some(sender)
     }
 }

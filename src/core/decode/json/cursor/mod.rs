@@ -221,6 +221,12 @@ impl<'a> Cursor<'a> {
         Some((key, quoted.get(1..=key.to() - key.from())?))
     }
 
+    /// The next bytes, which are not consumed; `None` if there are fewer.
+    #[inline(always)]
+    pub fn chunk<const N: usize>(&self) -> Option<&'a [u8; N]> {
+        self.rest.first_chunk()
+    }
+
     /// Consumes these bytes, if they are next.
     #[inline(always)]
     pub fn passes(&mut self, bytes: &[u8]) -> bool {
