@@ -5,8 +5,8 @@ all it needs. A name is that of a table (read, kinds, get, gather, rows, mirror,
 of rows (escaped, lists-1, ...), of a program (arrow, wreq, ...; an unknown name lists them all), or
 of a program with a kind (escaped/arrow). The programs of a table, or of a kind of rows, take turns,
 so that the machine's mood falls on each. Figures are medians, and ratios are medians of those of
-each round. ``--write`` puts the tables into docs/compared/speed.md; that of peers that are ahead
-needs a run of everything.
+each round. ``--write`` puts the tables into docs/compared/speed.md; those of goals and of peers that
+are ahead need a run of everything.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from collections.abc import Sequence
 import import_and_size
 import tables
 from speed_figures import Measured, lines, shown
-from speed_goals import GOALS, kind_lines, win_lines
+from speed_goals import GOALS, goal_lines, kind_lines, win_lines
 from speed_programs import HERE, KINDS, PROGRAMS, PYTHONS, SCRIPTS, Program
 from speed_runs import Responders, in_turns
 
 PAGE = HERE.parent / "docs/compared/speed.md"
 WHEELS = HERE.parent / "target" / "wheels"
 ROUNDS = {"read": 5, "kinds": 3, "get": 5, "gather": 5, "rows": 3, "mirror": 3, "import": 15}
-PLACES = ("setting", *ROUNDS, "ahead")
+PLACES = ("setting", *ROUNDS, "ahead", "goals")
 COMPARED = {"read", "kinds", "get", "gather"}
 """The tables that the table of peers that are ahead is made of."""
 IMPORTED = ("wreq", "pyreqwest", "primp", "msgspec", "httpx", "requests", "aiohttp")
@@ -132,6 +132,10 @@ def main() -> None:
             header, *rows = win_lines(measured)
             contents["ahead"] = tables.table(header, rows)
             print(contents["ahead"], flush=True)
+        if not only:
+            header, *rows = goal_lines(measured)
+            contents["goals"] = tables.table(header, rows)
+            print(contents["goals"], flush=True)
     finally:
         # Where a program fails after an hour, the tables before it are kept.
         if options.write:

@@ -25,6 +25,23 @@ from speed_figures import (
 )
 from speed_programs import GROWING, KINDS, PROGRAMS
 
+SIGNS = {">=": "≥", "<=": "≤"}
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a goal is reached."""
+
+    value: float
+    met: bool
+    by: str
+    """The hardest of the programs that it is compared with, if they are several."""
+
+    @property
+    def figure(self) -> str:
+        """The value in words; small differences may be below zero, where `shown` has no digits."""
+        return shown(self.value) if self.value >= 0 else f"{self.value:.2f}"
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -38,7 +55,7 @@ class Goal:
     bound: float
     combined: Callable[[float, float], float] = operator.truediv
 
-    def line(self, measured: Measured) -> str | None:
+    def reached(self, measured: Measured) -> Reached | None:
         """What is reached, or None if it was not measured."""
         values = [
             figure_of(measured, self.key, self.figure, other, self.combined)
@@ -50,13 +67,47 @@ class Goal:
         at_least = self.sense == ">="
         value = min(reached) if at_least else max(reached)
         met = (operator.ge if at_least else operator.le)(value, self.bound)
-        # Small differences may be below zero, where `shown` has no digits.
-        figure = shown(value) if value >= 0 else f"{value:.2f}"
         hardest = f" by {self.others[values.index(value)]}" if len(self.others) > 1 else ""
-        verdict = "met" if met else "missed"
+        return Reached(value, met, hardest)
+
+    def line(self, measured: Measured) -> str | None:
+        """What is reached, in a line of text."""
+        reached = self.reached(measured)
+        if reached is None:
+            return None
+        verdict = "met" if reached.met else "missed"
         return (
-            f"goal: {self.name} {self.sense} {self.bound:g}: reached {figure}{hardest} ({verdict})"
+            f"goal: {self.name} {self.sense} {self.bound:g}: "
+            f"reached {reached.figure}{reached.by} ({verdict})"
         )
+
+
+def goal_lines(measured: Measured) -> list[list[str]]:
+    """The table of goals. Those of all kinds of rows are one line, from the worst to the best."""
+    groups: dict[str, list[tuple[Goal, Reached]]] = {}
+    for goal in GOALS:
+        reached = goal.reached(measured)
+        if reached is not None:
+            groups.setdefault(goal.name.rpartition(": ")[2], []).append((goal, reached))
+    found = []
+    for name, goals in groups.items():
+        goal, _ = goals[0]
+        of_all = sorted(
+            (each for _, each in goals),
+            key=lambda each: each.value,
+            reverse=goal.sense == "<=",
+        )
+        span = of_all if len(of_all) == 1 else [of_all[0], of_all[-1]]
+        met = sum(each.met for each in of_all)
+        found.append(
+            [
+                name,
+                f"{SIGNS[goal.sense]} {goal.bound:g}",
+                " to ".join(each.figure for each in span) + of_all[0].by * (len(of_all) == 1),
+                f"{met} of {len(goals)}" if len(goals) > 1 else "yes" if met else "no",
+            ]
+        )
+    return [["goal", "bound", "reached", "met"], *found]
 
 
 @dataclass(frozen=True)
@@ -108,8 +159,7 @@ def kind_lines(measured: Measured) -> list[list[str]]:
 
 def goal_words(column: KindColumn) -> str:
     """A goal in a cell."""
-    sign = {">=": "≥ ", "<=": "≤ "}.get(column.sense)
-    return f"{sign}{column.bound:g}" if sign else NOTHING
+    return f"{SIGNS[column.sense]} {column.bound:g}" if column.sense else NOTHING
 
 
 def peers_of(section: str, *, uvloop: bool = False) -> tuple[str, ...]:

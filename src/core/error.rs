@@ -320,7 +320,10 @@ impl fmt::Display for StatusFailure {
             400 | 422 => "it rejected the arguments; see the response body",
             401 => "it rejected the secret; check api_secret or BACKREAD_API_SECRET",
             403 => "the secret may not read this",
-            404 => "there is no such user or message, or base_url is not the service's",
+            404 => {
+                "there is no such user or message, or base_url is not what is in front of \
+                 /external/users"
+            }
             406 => "it does not know the media type; check vendor or BACKREAD_VENDOR",
             407 => PROXY_PASSWORD,
             429 => "it asks for fewer requests",

@@ -352,3 +352,8 @@ def built_in_bases(
     one_attempt: TimeoutError = timeout
     whole_call: TimeoutError = deadline
     assert [value, connection, one_attempt, whole_call]
+
+
+# Names that there are not, which a checker is to say.
+from backread import Clinet  # type: ignore[attr-defined]  # noqa: E402, F401
+from backread.testing import Wrold  # type: ignore[attr-defined]  # noqa: E402, F401

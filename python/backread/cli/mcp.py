@@ -29,7 +29,8 @@ def mcp(
     try:
         from backread.integrations.mcp import serve
     except ImportError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("mcp", "mcp_types"):
+        # anyio comes with mcp.
+        if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
         raise ImportError(
             'backread mcp needs the package mcp; install it with: pip install "backread[mcp]"'

@@ -52,20 +52,24 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "airflow":
-            raise
-        raise ImportError(
-            f'{name} needs Airflow, which is not installed; run: pip install "backread[airflow]"',
-            name="airflow",
-        ) from None
-    globals()[name] = value
-    return value
+# Not for type checkers, which would take it that any name is there.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.partition(".")[0] != "airflow":
+                raise
+            raise ImportError(
+                f"{name} needs Airflow, which is not installed; run: "
+                'pip install "backread[airflow]"',
+                name="airflow",
+            ) from None
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

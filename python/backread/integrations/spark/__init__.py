@@ -32,20 +32,23 @@ _ELSEWHERE = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _ELSEWHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        module = import_module(f"{__name__}.{_ELSEWHERE[name]}")
-    except ModuleNotFoundError as error:
-        if error.name not in ("pyspark", "pyarrow"):
-            raise
-        raise ImportError(
-            f"backread on Spark needs {error.name}, which is not installed; run: "
-            'pip install "backread[spark]"',
-            name=error.name,
-        ) from None
-    return getattr(module, name)
+# Not for type checkers, which would take it that any name is there.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _ELSEWHERE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            module = import_module(f"{__name__}.{_ELSEWHERE[name]}")
+        except ModuleNotFoundError as error:
+            if error.name not in ("pyspark", "pyarrow"):
+                raise
+            raise ImportError(
+                f"backread on Spark needs {error.name}, which is not installed; run: "
+                'pip install "backread[spark]"',
+                name=error.name,
+            ) from None
+        return getattr(module, name)
 
 
 def __dir__() -> list[str]:
