@@ -1,5 +1,6 @@
 //! Instants in microseconds since 1970-01-01T00:00:00Z.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jiff::SignedDuration;
@@ -46,11 +47,13 @@ impl Timestamp {
         if let Some(documented) = text.as_bytes().try_into().ok().and_then(Self::documented) {
             return Some(documented);
         }
-        let text = text.trim();
-        let microseconds = match text.parse::<jiff::Timestamp>() {
-            Ok(instant) => instant.as_microsecond(),
-            Err(_) => by_calendar(text.trim_end_matches(" UTC"))?,
+        let text = &*at_most_nanoseconds(text.trim());
+        let nanoseconds = match text.parse::<jiff::Timestamp>() {
+            Ok(instant) => instant.as_nanosecond(),
+            Err(_) => by_calendar(text)?,
         };
+        // Cut towards earlier instants, before 1970 too.
+        let microseconds = i64::try_from(nanoseconds.div_euclid(1_000)).ok()?;
         Self::from_microseconds(microseconds)
     }
 
@@ -102,15 +105,38 @@ impl Timestamp {
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
+/// Without the digits of a fraction of a second that are too many for jiff.
+fn at_most_nanoseconds(text: &str) -> Cow<'_, str> {
+    const MOST_DIGITS: usize = 9;
+    let Some((before, fraction)) = text.split_once('.') else {
+        return Cow::Borrowed(text);
+    };
+    let rest = fraction.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let digits = fraction.len() - rest.len();
+    match fraction.get(..MOST_DIGITS) {
+        Some(kept) if digits > MOST_DIGITS => Cow::Owned(format!("{before}.{kept}{rest}")),
+        _ => Cow::Borrowed(text),
+    }
+}
+
 /// Parses times without an offset, and those after the end of `jiff::Timestamp`, in the last hours
 /// of the year 9999.
-fn by_calendar(text: &str) -> Option<i64> {
+fn by_calendar(text: &str) -> Option<i128> {
+    let (text, utc) = match text.strip_suffix(" UTC") {
+        Some(before) => (before, true),
+        None => (text, false),
+    };
     let pieces = Pieces::parse(text).ok()?;
     let time = pieces.time().unwrap_or(Time::midnight());
-    let offset = pieces.to_numeric_offset().unwrap_or(Offset::UTC);
+    let told = pieces.to_numeric_offset();
+    // The name of a zone alone is not an offset.
+    if (told.is_some() && utc) || (told.is_none() && pieces.time_zone_annotation().is_some()) {
+        return None;
+    }
+    let offset = told.unwrap_or(Offset::UTC);
     let since = pieces.date().to_datetime(time).duration_since(EPOCH);
     let instant = since - SignedDuration::from_secs(offset.seconds().into());
-    i64::try_from(instant.as_micros()).ok()
+    Some(instant.as_nanos())
 }
 
 /// The digits in a text, where `shape` has zeros; all else must be as in `shape`. Eight bytes are
@@ -162,8 +188,32 @@ mod tests {
             "2024-03-05 09:31:07.042Z",
             "2024-03-05T09:31:07.042",
             "2024-03-05 09:31:07.042 UTC",
+            "2024-03-05T09:31:07.0420009999999999999Z",
+            "2024-03-05T10:31:07.042000999999999+01:00",
         ] {
             assert_eq!(Timestamp::parse(same), Some(expected), "{same}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_makes_an_instant_earlier_before_1970_too() {
+        for text in [
+            "1969-12-31T23:59:59.9999999Z",
+            "1969-12-31T23:59:59.9999999",
+        ] {
+            let cut = Timestamp::parse(text).map(Timestamp::microseconds);
+            assert_eq!(cut, Some(-1), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_zone_without_its_offset_is_no_time() {
+        for text in [
+            "2024-03-05T09:31:07[Europe/Berlin]",
+            "2024-03-05T09:31:07+01:00 UTC",
+            "2024-03-05 09:31:07 UTC UTC",
+        ] {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
         }
     }
 

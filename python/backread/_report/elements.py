@@ -21,6 +21,8 @@ Cell = str | int | Html
 
 
 def figure(heading: str, note: str, bars: Bars, name: str, details: Html, size: str) -> Html:
+    # There is nothing to draw if no message has a time.
+    drawn = chart(bars, name) if bars.labels else ""
     legend = ""
     if len(bars.series) > 1:
         entries = "".join(
@@ -29,7 +31,7 @@ def figure(heading: str, note: str, bars: Bars, name: str, details: Html, size: 
         legend = f'<ul class="legend">{entries}</ul>'
     return Html(
         f'<section class="{size}"><figure><figcaption><h2>{escape(heading)}</h2>'
-        f'<p class="note">{escape(note)}</p></figcaption>{legend}{chart(bars, name)}</figure>'
+        f'<p class="note">{escape(note)}</p></figcaption>{legend}{drawn}</figure>'
         f"<details><summary>The figures as a table</summary>{details}</details></section>"
     )
 

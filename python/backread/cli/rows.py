@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 from backread._client.columns import MESSAGES, USERS, cell_of
@@ -55,7 +56,20 @@ def with_user(user_id: int | None, sent: Any) -> Any:
 
 def as_json(value: object) -> str:
     """Any JSON value on one line, in its own script; what is not seen is escaped."""
-    return escaped(json.dumps(value, ensure_ascii=False, default=_digits))
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=_digits, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, default=_digits)
+    return escaped(text)
+
+
+def _finite(value: object) -> object:
+    """The value with numbers that are too large for Python, such as 1e400, as texts."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def _value(value: object) -> object:

@@ -118,7 +118,15 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
     """Stores the finished lists, and the positions in unfinished ones."""
     # The list of users has null, which is a separate group.
     outdated = "rowid NOT IN (SELECT max(rowid) FROM cursors GROUP BY user_id)"
-    if batch.cursors is not None and batch.cursors.num_rows:
+    if run.given:
+        # No later run continues such a run. A run over all users that is to be resumed reads its
+        # lists from their start, for rows may have been deleted before its position.
+        if batch.messages is not None:
+            with store.registered("messages", batch.messages) as source:
+                store.execute_prepared(
+                    f"DELETE FROM cursors WHERE user_id IN (SELECT user_id FROM {source})"
+                )
+    elif batch.cursors is not None and batch.cursors.num_rows:
         names = ", ".join(CURSOR_NAMES)
         with store.registered("cursors", batch.cursors) as source:
             store.execute_prepared(f"INSERT INTO cursors BY NAME SELECT {names} FROM {source}")

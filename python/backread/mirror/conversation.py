@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol, overload
 
@@ -243,7 +244,7 @@ def _line(message: Message) -> str:
 
 def _value(kind: type, stored: Any) -> Any:
     if kind is dict:
-        return json.loads(stored) if stored else {}
+        return json.loads(stored, parse_int=_integer) if stored else {}
     if stored is None:
         return None
     if kind is datetime:
@@ -251,6 +252,14 @@ def _value(kind: type, stored: Any) -> Any:
     if kind is tuple:
         return attributes_of(stored)
     return stored
+
+
+def _integer(digits: str) -> int | Decimal:
+    """As the client reads it: Python limits the digits of an int."""
+    try:
+        return int(digits)
+    except ValueError:
+        return Decimal(digits)
 
 
 def _message(values: dict[str, Any]) -> Message:

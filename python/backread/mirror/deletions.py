@@ -72,9 +72,10 @@ def mark_gone(store: Store, run: Run, now: datetime) -> int:
 
 def mark_messages_of_deleted(store: Store, run: Run, now: datetime) -> int:
     """Marks the messages of deleted users as deleted; returns how many."""
-    # A digest would say that the messages of a user who comes back did not change.
+    # They would say that the messages of a user who comes back did not change, or only at the end.
     store.rows(
-        "UPDATE lists SET digest = NULL WHERE digest IS NOT NULL "
+        "UPDATE lists SET digest = NULL, grows = NULL "
+        "WHERE (digest IS NOT NULL OR grows IS NOT NULL) "
         "AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
     )
     return update_where(

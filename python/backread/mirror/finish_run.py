@@ -7,7 +7,7 @@ from dataclasses import fields
 from backread.mirror.deletions import mark_gone, mark_messages_of_deleted, note_missed
 from backread.mirror.engine import from_microseconds
 from backread.mirror.report import SyncReport
-from backread.mirror.runs import Run, Spent, clear
+from backread.mirror.runs import Run, Spent, clear, keep_newest_lists
 from backread.mirror.schema import ALL_USERS
 from backread.mirror.store import Store
 
@@ -34,7 +34,7 @@ def finish(store: Store, run: Run, spent: Spent) -> SyncReport:
     now = store.now()
     deleted = 0
     with store.transaction():
-        _keep_newest_lists(store)
+        keep_newest_lists(store)
         if run.given:
             deleted = mark_messages_of_deleted(store, run, now)
         else:
@@ -69,7 +69,7 @@ def end_partial(
     """
     done, total = lists or _lists_of(store, run)
     with store.transaction():
-        _keep_newest_lists(store)
+        keep_newest_lists(store)
         _close(
             store,
             run,
@@ -87,13 +87,6 @@ def end_partial(
         )
     run.requests += spent.requests
     return report_of(store, run.run_id)
-
-
-def _keep_newest_lists(store: Store) -> None:
-    # A user's newest row is the last one written.
-    store.rows(
-        "DELETE FROM lists WHERE rowid NOT IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
-    )
 
 
 def _close(

@@ -36,6 +36,7 @@ __all__ = [
     "begin_run",
     "begin_users_run",
     "clear",
+    "keep_newest_lists",
     "known_to",
     "never_finished",
     "record_error",
@@ -121,8 +122,12 @@ def begin_run(
         if not unfinished:
             # Clears what an abandoned run left; finished runs leave nothing.
             clear(store)
-            run_id = _insert(store, mode, now)
-            return Run(run_id, mode, resumed=False, alone=never_finished(store))
+            # An unfinished run, of given users, may have read what this one does not find again.
+            alone = not store.rows("SELECT 1 FROM runs LIMIT 1")
+            run_id = _insert(store, _next_id(store), mode, now)
+            return Run(run_id, mode, resumed=False, alone=alone)
+        # What a run of given users read meanwhile is newer, and so not read by this run.
+        keep_newest_lists(store)
         *values, started = unfinished[0]
         run = Run(
             **dict(zip(RESUMED, values, strict=True)),
@@ -144,9 +149,11 @@ def begin_run(
 def begin_users_run(store: Store) -> Run:
     """A run over given users. It leaves an unfinished run over all users as it is."""
     with store.transaction():
+        # Its rows and lists keep the number of one that was killed and is deleted next.
+        run_id = _next_id(store)
         # The rows of one that was killed are committed, and no later run resumes it.
         store.rows(f"DELETE FROM runs WHERE state = 'unfinished' AND NOT ({ALL_USERS})")
-        run_id = _insert(store, "incremental", datetime.now(UTC))
+        _insert(store, run_id, "incremental", datetime.now(UTC))
         store.rows(
             "UPDATE runs SET scope = 'users', certificate = 'uncertified', "
             "certificate_reason = 'only the given users were read' WHERE run_id = ?",
@@ -160,8 +167,19 @@ def never_finished(store: Store) -> bool:
     return not store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1")
 
 
-def _insert(store: Store, mode: Mode, now: datetime) -> int:
+def keep_newest_lists(store: Store) -> None:
+    """Deletes all rows of ``lists`` but the newest of each user, which was written last."""
+    store.rows(
+        "DELETE FROM lists WHERE rowid NOT IN (SELECT max(rowid) FROM lists GROUP BY user_id)"
+    )
+
+
+def _next_id(store: Store) -> int:
     [(run_id,)] = store.rows("SELECT coalesce(max(run_id), 0) + 1 FROM runs")
+    return int(run_id)
+
+
+def _insert(store: Store, run_id: int, mode: Mode, now: datetime) -> int:
     counters = [
         f"0 AS {name}" for name, kind in RUNS if kind in ("BIGINT", "DOUBLE") and name != "run_id"
     ]
@@ -170,7 +188,7 @@ def _insert(store: Store, mode: Mode, now: datetime) -> int:
         f"? AS started_at, {', '.join(counters)}",
         [run_id, mode, now],
     )
-    return int(run_id)
+    return run_id
 
 
 def clear(store: Store) -> None:

@@ -10,8 +10,7 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
 use super::column::{Categories, Column};
-use crate::core::decode::json::{self, Fault};
-use crate::core::decode::model;
+use crate::core::decode::json;
 use crate::core::decode::rows::{self, Extra, Form, Kind, kind};
 use crate::core::schema::schema;
 use crate::core::timestamp::Timestamp;
@@ -199,11 +198,12 @@ fn extra_json<F: Form>(source: &F::Source, extra: &Extra<F>) -> Option<String> {
         return None;
     }
     let members = extra.iter().map(|(key, json)| {
-        let value = json::parse(&F::text(source, json))?;
-        Ok((F::text(source, key).into_owned(), value))
+        (
+            F::text(source, key),
+            json::rewritten(&F::text(source, json)),
+        )
     });
-    let object = members.collect::<Result<model::Extra, Fault>>().ok()?;
-    serde_json::to_string(&object).ok()
+    Some(json::object(members))
 }
 
 /// A column of lists of attributes.

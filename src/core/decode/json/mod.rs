@@ -10,8 +10,11 @@ use serde_json::value::RawValue;
 use crate::core::error::Misfit;
 
 pub mod cursor;
+mod rewritten;
 mod unescape;
 mod utf8;
+
+pub use self::rewritten::{object, rewritten};
 
 // What precedes the secret in every request.
 const CREDENTIAL: &str = "Bearer ";

@@ -247,17 +247,18 @@ impl Sweep {
 
     /// Delivers a page's new rows, and counts the page; returns how many are new.
     pub(super) fn deliver(&mut self, page: PageArrival) -> u64 {
-        // Pages of passes after the sweep, and pages from another offset, count as proving
-        // requests.
-        let sweeping = matches!(self.stage, Stage::Sweeping) && !page.strayed;
+        let sweeping = matches!(self.stage, Stage::Sweeping);
+        let strayed = page.strayed;
         let below_limit = page.is_shorter_than_it_says();
         let to = page.offset + page.rows.len() as u64;
         let timing = page.timing;
         let delivered = self.delivery.deliver(page, &mut self.report);
         let fresh = delivered.fresh;
-        if sweeping {
+        let regular = self.paging.is_regular(fresh);
+        // Pages of passes after the sweep count as proving requests, and so do pages from another
+        // offset that bring little. Some services misstate the offset of pages that are right.
+        if sweeping && (!strayed || regular) {
             self.list_end.note_below_limit(below_limit, fresh > 0);
-            let regular = self.paging.is_regular(fresh);
             self.proving.note_page(to, delivered.unnamed, regular);
         }
         self.counting.note_page(timing, fresh);

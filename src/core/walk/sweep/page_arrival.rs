@@ -54,7 +54,7 @@ impl PageArrival {
             applied: page.reduced_to.unwrap_or_else(|| {
                 applied
                     .filter(|limit| *limit > 0)
-                    .unwrap_or_else(|| limit.get().into())
+                    .map_or(limit.get().into(), |said| said.min(limit.get().into()))
             }),
             rows: page.rows,
             said_limit: page.limit,

@@ -1,0 +1,94 @@
+//! JSON values in one spelling, so that equal ones are equal texts.
+
+use std::borrow::Cow;
+
+use hashbrown::HashMap;
+use serde_json::Value;
+
+/// A value as serde_json writes it, without white space and escapes that are not needed.
+///
+/// serde_json takes objects with some keys of its own for numbers or for JSON texts. A text that may
+/// have such a key, or that it does not read, only loses its white space.
+pub fn rewritten(json: &str) -> String {
+    let may_mislead = json.contains("$serde_json::private::") || json.contains("\\u00");
+    let value = (!may_mislead).then(|| serde_json::from_str::<Value>(json).ok());
+    match value.flatten() {
+        Some(value) => value.to_string(),
+        None => without_space(json),
+    }
+}
+
+/// An object of these members, whose values are JSON; if a key occurs twice, the last value wins.
+pub fn object<'a>(members: impl Iterator<Item = (Cow<'a, str>, String)>) -> String {
+    let mut places = HashMap::new();
+    let mut found: Vec<(Cow<'a, str>, String)> = Vec::new();
+    for (key, value) in members {
+        let place = *places.entry(key.clone()).or_insert(found.len());
+        match found.get_mut(place) {
+            Some((_, before)) => *before = value,
+            None => found.push((key, value)),
+        }
+    }
+    let members: Vec<String> = found
+        .into_iter()
+        .map(|(key, value)| format!("{}:{value}", Value::from(key)))
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn without_space(json: &str) -> String {
+    let (mut quoted, mut escaped) = (false, false);
+    json.chars()
+        .filter(|character| {
+            let kept = quoted || !matches!(character, ' ' | '\n' | '\t' | '\r');
+            quoted ^= *character == '"' && !escaped;
+            escaped = quoted && *character == '\\' && !escaped;
+            kept
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_written_in_one_spelling() {
+        for (json, expected) in [
+            (
+                r#"{ "b" : [1, 2.50] , "a": "\u00e9\u4e2d" }"#,
+                r#"{"b":[1,2.50],"a":"\u00e9\u4e2d"}"#,
+            ),
+            (
+                r#"{ "b" : [1, 1e400] , "a": "\u4e2d" }"#,
+                r#"{"b":[1,1e+400],"a":"中"}"#,
+            ),
+            (r#""a \" b \\" "#, r#""a \" b \\""#),
+            ("12345678901234567890123", "12345678901234567890123"),
+        ] {
+            assert_eq!(rewritten(json), expected);
+        }
+    }
+
+    #[test]
+    fn keys_that_serde_json_gives_a_meaning_are_kept() {
+        for json in [
+            r#"{"x":{"$serde_json::private::Number":"abc"}}"#,
+            r#"{"x":{"$serde_json::private::Number":"12"}}"#,
+            r#"{"x":{"\u0024serde_json::private::RawValue":"[1]"}}"#,
+        ] {
+            assert_eq!(rewritten(json), json);
+        }
+        assert_eq!(
+            rewritten("{\"$serde_json::private::Number\" : \"a \\\" b\" }"),
+            "{\"$serde_json::private::Number\":\"a \\\" b\"}"
+        );
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_wins_in_the_place_of_the_first() {
+        let members = [("a", "1"), ("b\"", "2"), ("a", "3")];
+        let members = members.map(|(key, value)| (Cow::from(key), value.to_owned()));
+        assert_eq!(object(members.into_iter()), r#"{"a":3,"b\"":2}"#);
+    }
+}
