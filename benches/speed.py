@@ -5,8 +5,8 @@ all it needs. A name is that of a table (read, kinds, get, gather, rows, mirror,
 of rows (escaped, lists-1, ...), of a program (arrow, wreq, ...; an unknown name lists them all), or
 of a program with a kind (escaped/arrow). The programs of a table, or of a kind of rows, take turns,
 so that the machine's mood falls on each. Figures are medians, and ratios are medians of those of
-each round. ``--write`` puts the tables into docs/compared/speed.md; those of goals and of peers that
-are ahead need a run of everything.
+each round. ``--write`` puts the tables into docs/compared/speed.md; those of goals and of peers
+that are ahead need a run of everything.
 """
 
 from __future__ import annotations

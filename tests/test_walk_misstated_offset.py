@@ -7,7 +7,7 @@ import pytest
 from canned import envelope, users, walk
 from scripted_server import Request, ScriptedServer, answer
 
-ROWS = 1_500
+ROWS = 2_000
 
 
 @pytest.mark.parametrize("page_size", [99, 10])

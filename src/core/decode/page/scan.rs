@@ -183,7 +183,7 @@ fn message(cursor: &mut Cursor<'_>, parts: &mut Parts<'_>, message: &mut Message
 
 /// The known fields that an object has, by their places in its table.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Seen(u32);
+struct Seen(u32);
 
 impl Seen {
     fn has(self, field: usize) -> bool {
@@ -209,7 +209,7 @@ struct Parts<'a> {
     json: &'a str,
     /// The fields of the last sender.
     seen_of_sender: Seen,
-    senders: KnownSenders<'a>,
+    senders: KnownSenders<'a, (Sender, Seen)>,
 }
 
 impl<'a> Parts<'a> {
@@ -297,8 +297,11 @@ impl Scan for Sender {
         let mut sender = Self::default();
         let seen = sender.scan(cursor, parts)?;
         parts.seen_of_sender = seen;
-        let text = parts.json.get(before..cursor.at())?;
-        parts.senders.keep(text, &sender, seen);
+        // Unknown fields are a list, which costs more to copy.
+        if sender.extra.is_empty() {
+            let text = parts.json.get(before..cursor.at())?;
+            parts.senders.keep(text, (sender.clone(), seen));
+        }
         Some(sender)
     }
 }
