@@ -177,12 +177,17 @@ def test_fault_of_our_own_is_one_line_too(backread, monkeypatch):
     assert "RuntimeError: a bug in two lines" in done.line
 
 
-def test_missing_typer_says_what_to_install(tmp_path):
-    (tmp_path / "typer.py").write_text(
-        "raise ModuleNotFoundError('No module named typer', name='typer')\n", encoding="utf-8"
+@pytest.mark.parametrize(
+    ("module", "arguments", "extra"),
+    [("typer", [], "cli"), ("anyio", ["mcp", "chats"], "mcp"), ("mcp", ["mcp", "chats"], "mcp")],
+)
+def test_a_missing_package_says_what_to_install(tmp_path, module, arguments, extra):
+    (tmp_path / f"{module}.py").write_text(
+        f"raise ModuleNotFoundError('No module named {module}', name='{module}')\n",
+        encoding="utf-8",
     )
     done = subprocess.run(
-        COMMAND,
+        [*COMMAND, *arguments],
         env=os.environ
         | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
         capture_output=True,
@@ -191,7 +196,7 @@ def test_missing_typer_says_what_to_install(tmp_path):
     )
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert 'pip install "backread[cli]"' in done.stderr
+    assert f'pip install "backread[{extra}]"' in done.stderr
 
 
 # --- help, version ----------------------------------------------------------------------------

@@ -143,6 +143,28 @@ def test_output_is_whole_or_not_there(backread, scripted, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_numbers_that_python_has_not_are_texts_in_json(backread, scripted, monkeypatch):
+    row = b'{"id": 1, "more": [1e400, {"least": -1e400}, 2.5]}'
+    body = b'{"limit": 2, "offset": 0, "total": 1, "users": [' + row + b"]}"
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(answer(200, body)).url)
+    [line] = backread("users").out.splitlines()
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert json.loads(line, parse_constant=refuse)["more"] == ["inf", {"least": "-inf"}, 2.5]
+
+
+def test_a_service_that_is_not_there_is_named_with_what_to_check(backread, scripted, monkeypatch):
+    server = scripted(answer(200, b"{}"))
+    server.close()
+    monkeypatch.setenv("BACKREAD_BASE_URL", server.url)
+    done = backread("users", "--max-retries", 0)
+    assert done.code == 5
+    assert "check --base-url, the network and the proxy" in done.line
+    assert done.line.endswith("; see --proxy")
+
+
 @pytest.mark.parametrize("shape", ["json", "csv", "table"])
 def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch, shape):
     """In JSON a row without an id is written as it was sent; one that was not read cannot be."""

@@ -4,11 +4,12 @@ import base64
 import hashlib
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 
 from backread import MirrorError
-from backread.mirror import Conversation
+from backread.mirror import Conversation, Mirror
 from backread.models import Message
 from strangers import HOSTILE, stranger, written
 
@@ -152,3 +153,16 @@ def test_save_refuses_what_it_cannot_write(tmp_path):
     with pytest.raises(MirrorError, match="cannot be written: No such file or directory; choose"):
         conversation.save(tmp_path / "missing" / "ada.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_number_of_more_digits_than_python_takes_is_a_decimal(tmp_path):
+    pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    from mirrors import BatchSource, batch
+
+    digits = "9" * 5_000
+    message = {"user_id": 1, "id": 5, "extra": f'{{"n":{digits},"m":7}}'}
+    source = BatchSource(batch([{"id": 1}], [message], swept="snapshot", lists={1: "snapshot"}))
+    source.sync_into(tmp_path / "chats")
+    [read] = Mirror(tmp_path / "chats").conversation(1)
+    assert read.extra == {"n": Decimal(digits), "m": 7}

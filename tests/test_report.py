@@ -187,6 +187,14 @@ def test_names_that_xml_cannot_have_are_drawn(tmp_path):
     Page(html)
 
 
+def test_messages_without_times_leave_out_the_chart_of_times(tmp_path):
+    messages = [{"user_id": 1, "id": 5, "created_at": None, "sender_type": "user", "sender_id": 1}]
+    source = BatchSource(batch([{"id": 1}], messages, swept="snapshot", lists={1: "snapshot"}))
+    source.sync_into(tmp_path / "chats")
+    text = Page(report_html(Mirror(tmp_path / "chats").figures())).text
+    assert "1 messages without a time are not here." in text
+
+
 def test_page_without_data_says_so_in_words(tmp_path):
     mirror = Mirror(tmp_path / "chats")
     BatchSource(batch(swept="snapshot")).sync_into(mirror.folder)

@@ -1,4 +1,4 @@
-"""Services whose pages are right, but whose ``offset`` says something else: all rows are read."""
+"""Services whose pages are right, but whose ``offset`` or ``limit`` says something else."""
 
 from collections.abc import Callable
 
@@ -33,4 +33,18 @@ def test_all_rows_are_read(face, said: Callable[[int, int], int], page_size: int
     with ScriptedServer(service) as server:
         read, report = walk(face, server, page_size=page_size)
     assert sorted(read) == list(range(1, ROWS + 1))
+    assert report.certificate == "uncertified"
+
+
+def test_a_page_as_full_as_requested_is_not_the_whole_list_whatever_limit_it_says(face):
+    rows = users(150)
+
+    def service(request: Request) -> bytes:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        page = rows[offset : offset + limit]
+        said = {"limit": limit + 1, "offset": offset, "total": len(page)}
+        return answer(200, envelope(page, **said))
+
+    with ScriptedServer(service) as server:
+        _, report = walk(face, server, page_size=3)
     assert report.certificate == "uncertified"

@@ -197,4 +197,4 @@ def _with_options(text: str) -> str:
         for name, option in OPTIONS.items()
         if name not in named and re.search(rf"(?<!-)\b{name}\b", text)
     ]
-    return f"{text} (by {', '.join(more)})" if more else text
+    return f"{text}; see {', '.join(more)}" if more else text

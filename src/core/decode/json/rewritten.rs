@@ -7,8 +7,8 @@ use serde_json::Value;
 
 /// A value as serde_json writes it, without white space and escapes that are not needed.
 ///
-/// serde_json takes objects with some keys of its own for numbers or for JSON texts. A text that may
-/// have such a key, or that it does not read, only loses its white space.
+/// serde_json reads objects with certain keys as numbers or as JSON. A text in which such a key may
+/// occur, or that serde_json rejects, only loses its white space.
 pub fn rewritten(json: &str) -> String {
     let may_mislead = json.contains("$serde_json::private::") || json.contains("\\u00");
     let value = (!may_mislead).then(|| serde_json::from_str::<Value>(json).ok());
