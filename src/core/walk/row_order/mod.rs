@@ -20,6 +20,8 @@ const NEWEST: usize = 256;
 const FEW: usize = 8;
 /// Two pages that share this many rows are linked.
 pub const LINK: u64 = 2;
+/// This many neighbouring rows that all changed show that every response spells rows differently.
+const RESPELLED: u64 = 8;
 
 /// The chain: the rows of the pages joined so far, in the list's order.
 #[derive(Debug, Default)]
@@ -36,6 +38,8 @@ pub struct RowOrder {
     /// The smallest and the largest id that was ever added.
     range: Option<(i64, i64)>,
     recent: RecentPages,
+    /// Each response spells the rows differently, so they are compared by their ids alone.
+    by_id: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +73,8 @@ pub struct Shared {
     pub inversions: u64,
     /// Rows of the chain that changed and moved.
     pub moved: u64,
+    /// Rows of the chain that changed, if no other row of the page is between them.
+    pub respelled: u64,
     /// Rows of the chain that come after the page's last row.
     pub behind: u64,
     /// Rows of the chain that the page should have shown and did not.
@@ -79,6 +85,13 @@ impl Shared {
     /// Whether the page begins within the chain, so that no unmoved row can lie between.
     pub fn links(&self) -> bool {
         self.unchanged >= LINK
+    }
+
+    /// Whether many rows came again in their order, none of them spelled as before: each response
+    /// spells them differently, with signed addresses or a time of its own. Rows that were changed
+    /// by people are fewer, and neighbours seldom change together.
+    pub fn is_respelled(&self) -> bool {
+        self.respelled >= RESPELLED && self.unchanged == 0 && self.moved == 0
     }
 }
 
@@ -116,13 +129,21 @@ impl RowOrder {
         let mut first: Option<u64> = None;
         let mut last: Option<u64> = None;
         let mut beyond = false;
+        let mut changed: Option<u64> = None;
         for row in rows {
             let Some((id, place)) = row.id.and_then(|id| Some((id, self.place(id)?))) else {
                 beyond = true;
                 continue;
             };
-            if self.hash(id, place.content) != content(row) {
+            if !self.is_same(id, place, row) {
                 shared.moved += u64::from(last.is_some_and(|last| place.rank < last));
+                let follows = changed.is_none_or(|before| before + 1 == place.rank);
+                shared.respelled = if follows && !beyond {
+                    shared.respelled + 1
+                } else {
+                    0
+                };
+                changed = Some(place.rank);
                 continue;
             }
             shared.unchanged += 1;
@@ -171,7 +192,7 @@ impl RowOrder {
         let ranks: Vec<Option<u64>> = named()
             .map(|(id, row)| {
                 let place = self.place(id)?;
-                (self.hash(id, place.content) == content(row)).then_some(place.rank)
+                self.is_same(id, place, row).then_some(place.rank)
             })
             .collect();
         self.line.reserve(rows.len());
@@ -235,6 +256,19 @@ impl RowOrder {
         for ((id, content), rank) in self.newest.drain(..).zip(first..) {
             self.places.insert(id, Place { rank, content });
         }
+    }
+
+    /// From now on, rows with the same id count as unchanged.
+    pub fn compare_by_id(&mut self) {
+        self.by_id = true;
+    }
+
+    pub fn compares_by_id(&self) -> bool {
+        self.by_id
+    }
+
+    fn is_same(&self, id: i64, place: Place, row: &Row) -> bool {
+        self.by_id || self.hash(id, place.content) == content(row)
     }
 
     fn hash(&self, id: i64, content: Content) -> u64 {

@@ -52,6 +52,8 @@ pub struct Checkpoint {
     pub(super) vanished_contents: Vec<u64>,
     pub(super) totals: Totals,
     pub(super) chain: Vec<Remembered>,
+    #[serde(default)]
+    pub(super) by_id: bool,
     pub(super) requests: u64,
     pub(super) sweeps: u64,
     pub(super) counts: Counts,

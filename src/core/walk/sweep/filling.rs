@@ -100,7 +100,11 @@ impl Sweep {
             return;
         };
         self.settle(&mut page, None);
-        let shared = self.linking.compare(&page);
+        let mut shared = self.linking.compare(&page);
+        if shared.is_respelled() {
+            self.linking.compare_by_id();
+            shared = self.linking.compare(&page);
+        }
         let linked = shared.links() && !page.is_past_end();
         let anew = page.offset == 0 && !shared.links() && !page.is_past_end();
         if anew && self.linking.may_begin_anew() {

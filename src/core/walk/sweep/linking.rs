@@ -45,6 +45,15 @@ impl Linking {
         self.order.join(page.rows_in_place());
     }
 
+    /// From now on, rows with the same id count as unchanged.
+    pub fn compare_by_id(&mut self) {
+        self.order.compare_by_id();
+    }
+
+    pub fn compares_by_id(&self) -> bool {
+        self.order.compares_by_id()
+    }
+
     pub fn may_begin_anew(&self) -> bool {
         self.beginnings < MOST_BEGINNINGS
     }
@@ -52,7 +61,11 @@ impl Linking {
     /// Forgets the order: nothing read so far is still in place.
     pub fn begin_anew(&mut self) {
         self.beginnings += 1;
+        let by_id = self.order.compares_by_id();
         self.order = RowOrder::default();
+        if by_id {
+            self.order.compare_by_id();
+        }
     }
 
     /// The hash of a row's text, as it was last joined.
@@ -140,11 +153,16 @@ impl Linking {
         checkpoint.shifted = self.shifted;
         checkpoint.links_given_up = self.given_up;
         checkpoint.chain = self.order.end(SAVED_ROWS);
+        checkpoint.by_id = self.order.compares_by_id();
     }
 
     pub fn resumed(checkpoint: &Checkpoint) -> Self {
+        let mut order = RowOrder::resumed(&checkpoint.chain);
+        if checkpoint.by_id {
+            order.compare_by_id();
+        }
         Self {
-            order: RowOrder::resumed(&checkpoint.chain),
+            order,
             first_row: checkpoint.first_row,
             strayed: checkpoint.strayed,
             shifted: checkpoint.shifted,

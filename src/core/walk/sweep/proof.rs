@@ -113,6 +113,10 @@ impl Sweep {
                 rows(untraced, "has", "have")
             )
         });
+        doubts.add_if(
+            self.linking.compares_by_id(),
+            || "rows that were read twice differ each time, so only their ids were compared",
+        );
         doubts.add_if(evidence.missing_links > 0, || {
             format!("{} with the pages before", pages(evidence.missing_links))
         });

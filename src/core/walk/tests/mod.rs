@@ -1,5 +1,6 @@
 //! The walk against simulated lists: what those may do, and what must never happen.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
@@ -34,6 +35,9 @@ struct Simulated {
     says_what_it_applied: bool,
     total: Total,
     repeats_last_page_past_end: bool,
+    /// Each response spells its rows differently.
+    respelled: bool,
+    responses: Cell<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,6 +56,8 @@ impl Simulated {
             says_what_it_applied: true,
             total: Total::Exact,
             repeats_last_page_past_end: false,
+            respelled: false,
+            responses: Cell::new(0),
         }
     }
 
@@ -74,11 +80,14 @@ impl Simulated {
         } else {
             limit.get().into()
         };
+        self.responses.set(self.responses.get() + 1);
+        let response = self.respelled.then(|| self.responses.get());
+        let row = |id| json!({"id": id, "reference": response});
         page(json!({
             "limit": applied,
             "offset": offset,
             "total": total,
-            "users": rows.iter().map(|id| json!({"id": id})).collect::<Vec<_>>(),
+            "users": rows.iter().map(row).collect::<Vec<_>>(),
         }))
     }
 }
