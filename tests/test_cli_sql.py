@@ -80,13 +80,42 @@ def test_machine_formats(backread, folder, tmp_path):
     }  # fmt: skip
     assert "1 cell begins with an apostrophe" in done.error
     raw = backread("sql", folder, QUERY, "--format", "csv", "--raw-csv")
-    assert "\n1,=1+1," in raw.out
+    assert '\n1,"=1+1",' in raw.out
     file = tmp_path / "rows.parquet"
     assert backread("sql", folder, QUERY, "--output", file).code == 0
     assert pq.read_table(file).column("id").to_pylist() == [3, 2, 1]
     table = tmp_path / "rows.txt"
     assert backread("sql", folder, QUERY, "--format", "table", "--output", table).code == 0
     assert table.read_text().splitlines()[0].startswith("id  body")
+
+
+@pytest.mark.parametrize("shape", ["csv", "json"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT {'a': 1, 'b': 'x'} AS found", {"a": 1, "b": "x"}),
+        (
+            "SELECT [{'name': 'n', 'value': id, 'extra': '1', 'more': 'm'}] AS found FROM users",
+            [{"name": "n", "value": 1, "extra": "1", "more": "m"}],
+        ),
+        ("SELECT list({'at': id} ORDER BY id) AS found FROM users", [{"at": 1}]),
+    ],
+)
+def test_structs_of_a_query_are_written_with_all_their_fields(
+    backread, folder, query, expected, shape
+):
+    done = backread("sql", folder, query, "--format", shape)
+    assert done.code == 0, done.error
+    if shape == "json":
+        assert json.loads(done.out)["found"] == expected
+    else:
+        [row] = csv.DictReader(io.StringIO(done.out))
+        assert json.loads(row["found"]) == expected
+
+
+def test_a_query_that_is_no_text_is_refused(backread, folder):
+    done = backread("sql", folder, "SELECT '\udcff'")
+    assert (done.code, done.error) == (2, "backread: the query has bytes that are not UTF-8 text\n")
 
 
 def test_a_result_without_rows(backread, folder):

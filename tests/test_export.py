@@ -12,6 +12,7 @@ import pytest
 from backread import MirrorError
 from backread.mirror import ExportReport, Mirror
 from exported import ALICE, BOB, EXTRA, FIRST, GONE, GUARDED, SECOND, SILENT, TEXTS, fill, keys
+from mirrors import BatchSource, batch
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
@@ -59,6 +60,34 @@ def test_parquet_has_the_rows_and_types_of_the_mirror(mirror, tmp_path):
         ]
 
 
+def test_parquet_has_the_same_schema_whatever_the_rows_are(mirror, tmp_path):
+    import pyarrow.parquet
+
+    def schemas(of: Mirror, name: str) -> dict[str, Any]:
+        of.export(tmp_path / name, format="parquet", tables=EVERY)
+        return {
+            table: pyarrow.parquet.read_schema(tmp_path / name / f"{table}.parquet")
+            for table in EVERY
+        }
+
+    empty = Mirror(tmp_path / "empty")
+    BatchSource(batch(swept="snapshot")).sync_into(empty.folder)
+    full = Mirror(tmp_path / "full")
+    BatchSource(batch([{"id": 1, "name": "Ada"}], swept="snapshot")).sync_into(full.folder)
+    expected = schemas(mirror, "usual")
+    assert schemas(empty, "none") == schemas(full, "one") == expected
+    assert all(field.nullable for schema in expected.values() for field in schema)
+
+
+def test_csv_texts_stay_whole_where_semicolons_and_tabs_split_too(tmp_path):
+    mirror, text = Mirror(tmp_path / "chats"), "hi;=1+1\t=2+2"
+    users = batch([{"id": 1, "name": text}], swept="snapshot")
+    BatchSource(users).sync_into(mirror.folder)
+    mirror.export(tmp_path / "users.csv", tables=["users"])
+    content = (tmp_path / "users.csv").read_text(encoding="utf-8")
+    assert f',"{text}",' in content
+
+
 def test_csv_has_each_text_and_no_formula(mirror, tmp_path):
     report = mirror.export(tmp_path / "out", format="csv")
     with (tmp_path / "out" / "messages.csv").open(encoding="utf-8", newline="") as file:
@@ -87,7 +116,7 @@ def test_raw_csv_has_texts_as_they_are_and_excel_a_mark(mirror, tmp_path):
     path = tmp_path / "users.csv"
     report = mirror.export(path, tables=["users"], raw_csv=True, excel=True)
     assert report.guarded_cells == 0
-    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,name,")
+    assert path.read_bytes().startswith(b'\xef\xbb\xbfid,"name",')
     with path.open(encoding="utf-8-sig", newline="") as file:
         names = {int(row["id"]): row["name"] for row in csv.DictReader(file)}
     assert names == {ALICE: "=Alice", BOB: "", SILENT: ""}

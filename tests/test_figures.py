@@ -500,3 +500,21 @@ def test_figures_are_computed_in_several_threads_at_once(world):
         each.join()
     assert len({repr(each.totals) + repr(each.operators) for each in found}) == 1
     assert len(found) == 4
+
+
+def test_an_operator_without_an_id_is_not_mistaken_for_the_next_one(tmp_path):
+    asked = datetime(2024, 3, 1, 9, tzinfo=UTC)
+    said = {"user_id": 1, "sender_type": "operator", "auto_invitation": False}
+    messages = [
+        {"user_id": 1, "id": 1, "created_at": asked, "sender_type": "user"},
+        {**said, "id": 2, "created_at": asked + timedelta(seconds=10)},
+        {**said, "id": 3, "created_at": asked + timedelta(days=1), "sender_id": 5},
+        {"user_id": 1, "id": 4, "created_at": asked + timedelta(days=2)},
+    ]
+    mirror = Mirror(tmp_path / "chats")
+    lists = {1: "snapshot"}
+    BatchSource(batch([{"id": 1}], messages, swept="snapshot", lists=lists)).sync_into(mirror.folder)
+    by_id = {each.id: each.first_responses for each in mirror.figures().operators}
+    assert by_id == {None: 1, 5: 0}
+    [(last,)] = mirror.sql("SELECT last_sender_type FROM conversations").fetchall()
+    assert last is None

@@ -319,6 +319,15 @@ def test_a_body_that_is_shown_is_the_one_that_was_written(tmp_path):
     assert rows(answer)[1]["body"] == text
 
 
+def test_text_hidden_in_characters_that_nobody_sees_is_escaped(tmp_path):
+    hidden = "\xad\u034f\u115f\u180e\u3164\ufe01\U000e0100\U000e01ef"
+    server = create_server(fill(tmp_path / "chats", said(1, f"fine ❤️ {hidden}")))
+    answer = call(server, "read_conversation", user_id=42)
+    assert not set(hidden) & set(answer)
+    assert "❤️" in answer
+    assert rows(answer)[1]["body"] == f"fine ❤️ {hidden}"
+
+
 # --- size -----------------------------------------------------------------------------------------
 
 
@@ -331,10 +340,66 @@ def test_answers_are_bounded_and_say_what_they_leave_out(tmp_path):
     ):
         answer = call(server, name, **arguments)
         assert len(answer) < answers.MOST_CHARACTERS + 2_000
-        assert "rows are left out, because the answer would be too long" in answer
+        assert "These are fewer than asked for: more would make the answer too long." in answer
         assert "more characters)" in answer
     [_, only] = rows(call(server, "read_conversation", user_id=42, around=7, limit=1))
     assert len(only["body"]) > tools.LONGEST_BODY
+
+
+def long_conversation(tmp_path: Path) -> Any:
+    """60 messages, of which an answer can show some 20."""
+    return create_server(
+        fill(tmp_path / "chats", *(said(each, "y" * 1_400) for each in range(1, 61))), sql=True
+    )
+
+
+def shown(answer: str) -> list[int]:
+    [_, *messages] = rows(answer)
+    return [each["id"] for each in messages]
+
+
+def test_a_long_answer_has_the_messages_that_were_asked_for(tmp_path):
+    server = long_conversation(tmp_path)
+    last = shown(call(server, "read_conversation", user_id=42))
+    assert last[-1] == 60
+    before = shown(call(server, "read_conversation", user_id=42, before=last[0]))
+    assert before[-1] == last[0] - 1
+    around = shown(call(server, "read_conversation", user_id=42, around=30, limit=60))
+    assert around[0] < 25
+    assert around[-1] > 35
+    for ids in (last, before, around):
+        assert ids == list(range(ids[0], ids[-1] + 1))
+        assert 10 < len(ids) < 30
+
+
+@pytest.mark.parametrize(("first", "hint"), [("first", "after"), ("last", "before")])
+def test_following_the_hints_shows_every_message_once(tmp_path, first: str, hint: str):
+    server = long_conversation(tmp_path)
+    seen: list[int] = []
+    arguments: dict[str, Any] = {"at": first}
+    while True:
+        answer = call(server, "read_conversation", user_id=42, limit=50, **arguments)
+        ids = shown(answer)
+        assert f"Messages {ids[0]} to {ids[-1]} of 60." in answer
+        seen += ids
+        found = re.search(rf"{hint}=(\d+)", answer)
+        if found is None:
+            break
+        arguments = {hint: int(found[1])}
+    assert sorted(seen) == list(range(1, 61))
+
+
+def test_rows_of_a_query_are_counted_without_the_head(tmp_path):
+    answer = call(long_conversation(tmp_path), "run_sql", query="SELECT body FROM messages")
+    [head, *found] = rows(answer)
+    assert head == ["body"]
+    assert f"\n{len(found)} rows.\n" in answer
+
+
+def test_numbers_that_json_lacks_are_texts(folder):
+    query = "SELECT 'nan'::DOUBLE, '-inf'::DOUBLE"
+    [_, found] = rows(call(create_server(folder, sql=True), "run_sql", query=query))
+    assert found == ["nan", "-inf"]
 
 
 def test_limits_are_enforced(folder):

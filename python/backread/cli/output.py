@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import secrets
 import shutil
@@ -178,21 +177,6 @@ def _has_id(item: object) -> bool:
     return type(found) is int and -(2**63) <= found < 2**63
 
 
-class _Lines:
-    """Collects CSV rows, with LF line ends."""
-
-    def __init__(self) -> None:
-        self._rows: list[str] = []
-
-    def write(self, row: str) -> None:
-        self._rows.append(f"{row[:-2]}\n" if row.endswith("\r\n") else row)
-
-    def take(self) -> str:
-        text = "".join(self._rows)
-        self._rows.clear()
-        return text
-
-
 def _write_csv(
     listing: Listing[Any], stream: IO[bytes], columns: Sequence[str], row: Row, options: Csv
 ) -> None:
@@ -205,24 +189,23 @@ def _write_csv(
 
     def cell(value: object) -> str:
         text = cell_text(value)
+        if value is None or isinstance(value, (bool, int, float)):
+            return text
         if isinstance(value, str):
             if not options.raw:
                 text = guarded(text, tell)
             if on_terminal:
                 text = plain_lines(text)
-        return text
+        # Quoted even without a comma: some spreadsheets split at semicolons and tabs, too.
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"'
 
-    text = _Lines()
-    if options.excel:
-        text.write(BYTE_ORDER_MARK)
-    # csv quotes cells that contain a character of the line terminator; a lone CR needs it too.
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(columns)
+    mark = BYTE_ORDER_MARK if options.excel else ""
+    stream.write(_encoded(f"{mark}{','.join(columns)}\n"))
     for _, page in listing._pages_of():
-        writer.writerows([cell(value) for value in row(item)] for item in page.items)
-        stream.write(_encoded(text.take()))
+        lines = (",".join(map(cell, row(item))) + "\n" for item in page.items)
+        stream.write(_encoded("".join(lines)))
         stream.flush()
-    stream.write(_encoded(text.take()))
     if guards:
         say(guards_in_words(guards))
 

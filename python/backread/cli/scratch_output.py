@@ -37,7 +37,7 @@ def write_by_path(
         output: A file; None for stdout.
         what: What is written, for errors.
     """
-    from backread.mirror.engine import load_duckdb
+    from backread.mirror.engine import FULL_DISK, load_duckdb
 
     path = scratch_folder() / f"{secrets.token_hex(8)}.{shape}"
     try:
@@ -45,9 +45,10 @@ def write_by_path(
         with destination(output) as stream, path.open("rb") as file:
             _copy(file, stream, shape)
     except load_duckdb().Error as error:
+        full = any(sign in str(error).lower() for sign in FULL_DISK)
+        then = "; free some space there, or set TMPDIR to another folder" if full else ""
         raise UnusableArgumentError(
-            f"{what} could not be written to {path.parent}: {error}; free some space there, "
-            "or set TMPDIR to another folder"
+            f"{what} could not be written to {path.parent}: {error}{then}"
         ) from None
     finally:
         path.unlink(missing_ok=True)

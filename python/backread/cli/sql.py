@@ -103,6 +103,8 @@ def sql(
     options = csv_options(chosen, raw_csv, excel)
     refuse_binary_on_terminal(chosen, output)
     text = sys.stdin.read() if query == "-" else query
+    if not text.isascii() and text != text.encode("utf-8", "replace").decode():
+        raise UnusableArgumentError("the query has bytes that are not UTF-8 text")
     with _result(folder, text) as connection:
         if chosen is Format.TABLE:
             _write_table(connection, output, pager)

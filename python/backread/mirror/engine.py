@@ -36,7 +36,9 @@ __all__ = [
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # The last is the size of the spill folder, for which DuckDB takes what the disk has free.
-FULL_DISK = ("no space left", "enospc", "max_temp_directory_size")
+FULL_DISK = ("no space left", "enospc", "file too large", "max_temp_directory_size")
+
+DAMAGED_PARQUET = ("no magic bytes", "too small to be a parquet file", "tprotocolexception")
 
 
 def load_duckdb() -> ModuleType:
@@ -127,6 +129,8 @@ def _advice(folder: Path, text: str) -> str:
             "the memory limit is too small; raise memory_limit (on the command line: "
             "--memory-limit), for a query free some memory, and try again"
         )
+    elif any(each in lowered for each in DAMAGED_PARQUET):
+        advice = "a published file is damaged; sync again to publish a new snapshot"
     elif "permission denied" in lowered or "read-only file system" in lowered:
         advice = "it cannot be written; change its permissions or choose another folder"
     else:

@@ -14,7 +14,7 @@ from backread.mirror.engine import quoted
 if TYPE_CHECKING:
     from backread.mirror.store import Store
 
-__all__ = ["ROWS_PER_GROUP", "link_file", "row_group_rows", "write_parquet"]
+__all__ = ["ROWS_PER_GROUP", "link_file", "nullable", "row_group_rows", "write_parquet"]
 
 ROWS_PER_GROUP = 8192
 BYTES_PER_GROUP = 16 * 2**20
@@ -33,6 +33,17 @@ def write_parquet(store: Store, query: str, path: Path, group_rows: int) -> None
         f"ROW_GROUP_SIZE {group_rows}, USE_TMP_FILE false"
     )
     store.rows(f"COPY ({query}) TO {quoted(str(path))} ({options})")
+
+
+def nullable(query: str, columns: int) -> str:
+    """The query, with columns that DuckDB takes for nullable even if none of their values is null.
+
+    Otherwise the schema of a file would depend on its rows: readers that put files together, such
+    as pyarrow, need the same one in each.
+    """
+    nulls = ", ".join(["NULL"] * columns)
+    # No number is that large, but the optimizer does not know.
+    return f"FROM ({query}) UNION ALL SELECT {nulls} WHERE random() > 2"
 
 
 def row_group_rows(rows: int, row_bytes: int) -> int:

@@ -41,7 +41,13 @@ from backread.mirror.manifest import (
     remove_unpublished,
     write_manifest,
 )
-from backread.mirror.parquet_files import ROWS_PER_GROUP, link_file, row_group_rows, write_parquet
+from backread.mirror.parquet_files import (
+    ROWS_PER_GROUP,
+    link_file,
+    nullable,
+    row_group_rows,
+    write_parquet,
+)
 from backread.mirror.published_lists import PUBLISHED_TABLES, side_table_query
 from backread.mirror.ranges import Kept, join_ranges, plan_files
 from backread.mirror.schema import (
@@ -213,11 +219,13 @@ class _Snapshot:
             if isinstance(each, Kept):
                 files.append(self._link(table.name, each.file, name))
                 continue
+            rows = (
+                f"SELECT {_names(columns.items())} FROM {table.name} WHERE {each.condition(table)}"
+            )
             size = self._write(
                 table.name,
                 name,
-                f"SELECT {_names(columns.items())} FROM {table.name} "
-                f"WHERE {each.condition(table)} ORDER BY {table.order}",
+                f"FROM ({nullable(rows, len(columns))}) ORDER BY {table.order}",
                 row_group_rows(each.rows, each.row_bytes),
             )
             files.append(DataFile(name, each.rows, size, each.row_bytes, each.low, each.high))
@@ -237,7 +245,8 @@ class _Snapshot:
             [file] = held.files
             if (file.rows, file.digest) == (rows, digest):
                 return TableFiles(held.columns, [self._link(table, file, name)])
-        size = self._write(table, name, f"SELECT {_names(columns)} FROM ({query})")
+        written = nullable(f"SELECT {_names(columns)} FROM ({query})", len(columns))
+        size = self._write(table, name, written)
         return TableFiles(dict(columns), [DataFile(name, rows, size, digest=digest)])
 
     def _make_folder(self, table: str) -> None:

@@ -37,7 +37,7 @@ WITH spoken AS (
         count(file_url) AS files,
         min(created_at) AS first_message_at,
         max(created_at) AS last_message_at,
-        arg_max(sender_type, (created_at, id)) AS last_sender_type,
+        arg_max_null(sender_type, (created_at, id)) AS last_sender_type,
         count(*) FILTER (WHERE sender_type = 'operator' AND NOT read_by_user) AS unread_by_user,
         count(*) FILTER (WHERE sender_type = 'user' AND NOT read_by_operator)
             AS unread_by_operator

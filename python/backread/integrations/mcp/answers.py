@@ -13,12 +13,14 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["HIDDEN", "MOST_CHARACTERS", "Row", "Texts", "answer", "fenced"]
+__all__ = ["HIDDEN", "MOST_CHARACTERS", "SHORTENED", "Row", "Texts", "answer", "fenced", "fitting"]
 
 Row = dict[str, Any] | list[Any]
 
 MOST_CHARACTERS = 30_000
 """The length of the rows in one answer: some 8,000 tokens."""
+
+SHORTENED = "These are fewer than asked for: more would make the answer too long."
 
 WINDOW = 4
 """How many times the length that is shown is searched for addresses."""
@@ -35,11 +37,12 @@ DOMAIN = r"(?:(?:[\w-]+[.．。])*[^\W\d][\w-]*|\[[\w.:]+\])"
 # Begins where a word begins, and gives nothing back: the time is linear in the length of the text.
 ADDRESS = re.compile(rf"(?<!{LOCAL}){LOCAL}++{AT}{DOMAIN}", re.IGNORECASE)
 
-# Control characters, line separators, direction marks and invisible tags, which a person who
-# checks the answer would not see.
+# Control characters, line separators, direction marks, and what Unicode calls default ignorable:
+# a person who checks the answer would not see them. U+FE0F stays, as it follows many emojis.
 UNSEEN = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\U000e0000-\U000e007f]"
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0"
+    "\U000e0000-\U000e0fff]"
 )
 
 
@@ -82,6 +85,32 @@ class Texts:
         if isinstance(value, list):
             return [self.each_short(each, most) for each in value]
         return value
+
+
+def fitting(rows: Sequence[Row], anchor: int = 0, *, beside: Row | None = None) -> range:
+    """Which rows fit into an answer: neighbours on both sides of the one at ``anchor``.
+
+    Args:
+        rows: The rows in their order.
+        anchor: The index of the row that is needed most; it is always in the answer.
+        beside: A row that the answer has besides.
+    """
+    if not rows:
+        return range(0)
+    lengths = [len(_as_line(row)) for row in rows]
+    left = MOST_CHARACTERS - lengths[anchor] - (len(_as_line(beside)) if beside else 0)
+    start, end = anchor, anchor + 1
+    while True:
+        before = start > 0 and lengths[start - 1] <= left
+        after = end < len(rows) and lengths[end] <= left
+        if after and (not before or end - anchor <= anchor - start):
+            left -= lengths[end]
+            end += 1
+        elif before:
+            start -= 1
+            left -= lengths[start]
+        else:
+            return range(start, end)
 
 
 def answer(facts: Sequence[str], rows: Iterable[Row]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 from backread.integrations.mcp.answers import Row, Texts
@@ -117,6 +118,9 @@ def time_of(moment: datetime | None) -> str | None:
 
 
 def _cell(value: Any, texts: Texts) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        # JSON has no such number.
+        return str(value)
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, datetime) and value.tzinfo is not None:

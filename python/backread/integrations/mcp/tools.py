@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from backread._display.words import ago, amount, counts, moment
 from backread.errors import BackreadError, MirrorError
-from backread.integrations.mcp.answers import HIDDEN, Texts, answer, fenced
+from backread.integrations.mcp.answers import HIDDEN, SHORTENED, Row, Texts, answer, fenced, fitting
 from backread.integrations.mcp.rows import (
     figure_rows,
     hit_row,
@@ -152,12 +152,13 @@ class Tools:
             )
             page = self._people.find(query, offset=offset, limit=limit)
             facts = [*self._age(), f"{amount(page.total, 'user')} found."]
-            if page.people:
-                last = offset + len(page.people)
+            rows = [person_row(each, self._texts) for each in page.people]
+            shown = fitting(rows)
+            if shown:
+                last = offset + len(shown)
                 more = f"; offset={last} continues" if last < page.total else ""
                 facts.append(f"Users {offset + 1:,} to {last:,}{more}.")
-            rows = [person_row(each, self._texts) for each in page.people]
-            return answer(facts, rows)
+            return answer([*facts, *_shortened(shown, rows)], rows[: shown.stop])
 
     def search_messages(
         self,
@@ -178,7 +179,8 @@ class Tools:
             facts = [*self._age(), f"{amount(len(hits), 'message')} found, newest first."]
             if len(hits) == limit:
                 facts.append("There may be more; until and a larger limit show them.")
-            return answer(facts, [hit_row(each, self._texts) for each in hits])
+            rows = [hit_row(each, self._texts) for each in hits]
+            return answer(facts, rows)
 
     def read_conversation(
         self,
@@ -206,23 +208,26 @@ class Tools:
                 limit=limit,
             )
             messages = window.conversation.messages
+            longest = LONGEST_ONLY_BODY if len(messages) == 1 else LONGEST_BODY
+            user = user_row(window.conversation.user, self._texts)
+            rows = [message_row(each, longest, self._texts) for each in messages]
+            last = before is not None or (around is after is None and at == "last")
+            anchor = len(rows) - 1 if last else 0
+            if around is not None:
+                anchor = [each.id for each in messages].index(around)
+            shown = fitting(rows, anchor, beside=user)
             facts = self._age()
-            if messages:
-                facts.append(
-                    f"Messages {window.start + 1:,} to {window.end:,} of {window.total:,}."
-                )
+            if shown:
+                start, end = window.start + shown.start, window.start + shown.stop
+                facts.append(f"Messages {start + 1:,} to {end:,} of {window.total:,}.")
+                facts += _shortened(shown, rows)
+                if start > 0:
+                    facts.append(f"Earlier ones: before={messages[shown.start].id}.")
+                if end < window.total:
+                    facts.append(f"Later ones: after={messages[shown.stop - 1].id}.")
             else:
                 facts.append(f"No messages here; the conversation has {window.total:,}.")
-            if messages and window.has_earlier:
-                facts.append(f"Earlier ones: before={messages[0].id}.")
-            if messages and window.has_later:
-                facts.append(f"Later ones: after={messages[-1].id}.")
-            longest = LONGEST_ONLY_BODY if len(messages) == 1 else LONGEST_BODY
-            rows = [
-                user_row(window.conversation.user, self._texts),
-                *(message_row(each, longest, self._texts) for each in messages),
-            ]
-            return answer(facts, rows)
+            return answer(facts, [user, *rows[shown.start : shown.stop]])
 
     def conversation_figures(
         self,
@@ -287,11 +292,12 @@ class Tools:
                 raise ToolError(self._why(error)) from None
             finally:
                 timer.cancel()
-            facts = [*self._age(), f"{amount(min(len(found), limit), 'row')}."]
+            head, *rows = (sql_row(each, self._texts) for each in (columns, *found[:limit]))
+            shown = fitting(rows, beside=head)
+            facts = [*self._age(), f"{amount(len(shown), 'row')}.", *_shortened(shown, rows)]
             if len(found) > limit:
                 facts.append("There are more rows; a larger limit or a narrower query shows them.")
-            rows = [sql_row(each, self._texts) for each in (columns, *found[:limit])]
-            return answer(facts, rows)
+            return answer(facts, [head, *rows[: shown.stop]])
 
     def _why(self, error: Exception) -> str:
         """What DuckDB says of a query; its text may quote values of the tables."""
@@ -315,6 +321,10 @@ class Tools:
         if run.state == "partial":
             facts.append("That run is partial: some lists are not read yet.")
         return facts
+
+
+def _shortened(shown: range, rows: Sequence[Row]) -> list[str]:
+    return [SHORTENED] if len(shown) < len(rows) else []
 
 
 @contextmanager

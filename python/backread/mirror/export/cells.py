@@ -21,8 +21,8 @@ TEXTS_OF_JSON = {
 }
 """The columns and the fields of attributes that are stored as JSON text."""
 
-ATTRIBUTES = "STRUCT("
-"""How the type of a list of attributes begins."""
+ATTRIBUTES = f"STRUCT({', '.join(f'{each.name} VARCHAR' for each in ATTRIBUTE)})[]"
+"""The type of a list of attributes, without the quotes of reserved names."""
 
 
 def identifier(name: str) -> str:
@@ -37,7 +37,7 @@ def selected(expressions: Iterable[str], query: str) -> str:
 
 def is_nested(kind: str) -> bool:
     """Whether values of the type are lists, structs or maps."""
-    return kind.endswith("[]") or kind.startswith((ATTRIBUTES, "MAP("))
+    return kind.endswith("[]") or kind.startswith(("STRUCT(", "MAP("))
 
 
 def as_text(column: Column) -> str:
@@ -76,7 +76,7 @@ def as_json_value(column: Column) -> str:
 def _parsed(column: Column) -> str:
     """The value with the JSON text in its attributes parsed."""
     name, kind = column
-    if not kind.startswith(ATTRIBUTES):
+    if kind.replace('"', "") != ATTRIBUTES:
         return identifier(name)
     values = {each.name: f"item.{identifier(each.name)}" for each in ATTRIBUTE}
     values |= {each.name: _json(values[each.name]) for each in ATTRIBUTE if each.kind is dict}

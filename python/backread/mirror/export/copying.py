@@ -8,6 +8,7 @@ from backread._files.spreadsheet import BYTE_ORDER_MARK, FORMULA
 from backread.mirror.engine import quoted
 from backread.mirror.export.cells import as_json_value, as_text, identifier, selected
 from backread.mirror.export.job import Job, TableQuery
+from backread.mirror.parquet_files import nullable
 
 __all__ = ["write_csv", "write_jsonl", "write_parquet"]
 
@@ -18,13 +19,14 @@ ROW_GROUP_SIZE = "32MB"
 def write_parquet(job: Job, table: TableQuery, path: Path) -> None:
     """One table as a Parquet file, with the types of the mirror."""
     options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE_BYTES '{ROW_GROUP_SIZE}'"
-    _copy(job, table.query, path, options)
+    _copy(job, nullable(table.query, len(table.columns)), path, options)
 
 
 def write_csv(job: Job, table: TableQuery, path: Path, *, raw: bool, excel: bool) -> None:
     """One table as CSV: UTF-8, with a header, LF line ends and an empty cell for null.
 
-    An empty text is ``""``. Texts that a spreadsheet would run as a formula are guarded, unless
+    Texts are quoted, so that an empty one is ``""``, and spreadsheets that split at semicolons and
+    tabs do not split them. Texts that a spreadsheet would run as a formula are guarded, unless
     ``raw``; with ``excel`` the file begins with a byte order mark.
     """
     texts = [name for name, kind in table.columns if kind == "VARCHAR"]
@@ -40,9 +42,9 @@ def write_csv(job: Job, table: TableQuery, path: Path, *, raw: bool, excel: bool
         job.check()
         [(guards,)] = job.cursor.execute(f"SELECT {counted} FROM ({table.query})").fetchall()
         job.guarded_cells += guards
+    first = table.columns[0][0]
     if excel:
         # COPY cannot write a prefix alone.
-        first = table.columns[0][0]
         query = selected(expressions.values(), table.query)
         marked = identifier(BYTE_ORDER_MARK + first)
         query = (
@@ -51,7 +53,9 @@ def write_csv(job: Job, table: TableQuery, path: Path, *, raw: bool, excel: bool
         )
     else:
         query = selected(expressions.values(), table.query)
-    _copy(job, query, path, "FORMAT csv, HEADER true")
+    names = [BYTE_ORDER_MARK + name if excel and name == first else name for name in texts]
+    quoting = f", FORCE_QUOTE ({', '.join(map(identifier, names))})" if names else ""
+    _copy(job, query, path, f"FORMAT csv, HEADER true{quoting}")
 
 
 def write_jsonl(job: Job, table: TableQuery, path: Path) -> None:

@@ -24,7 +24,7 @@ from backread.mirror.engine import FULL_DISK, load_duckdb
 
 __all__ = ["Target", "TargetError", "WriterError", "target_errors"]
 
-FULL = (*FULL_DISK, "file too large", "disk is full", "disk full", "quota exceeded")
+FULL = (*FULL_DISK, "disk is full", "disk full", "quota exceeded")
 INSTEAD = "export to this machine, and copy it there afterwards"
 
 

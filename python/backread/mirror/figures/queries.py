@@ -66,7 +66,7 @@ WITH spoken AS (
     SELECT user_id,
         any_value(asked_at) AS asked_at,
         min(created_at) FILTER (kind = 'operator' AND created_at >= asked_at) AS answered_at,
-        arg_min(sender_id, (created_at, id))
+        arg_min_null(sender_id, (created_at, id))
             FILTER (kind = 'operator' AND created_at >= asked_at) AS answered_by,
         max(created_at) FILTER (kind = 'user') AS last_asked_at,
         min(created_at) AS first_message_at,
