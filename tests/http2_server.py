@@ -25,9 +25,10 @@ class Http2Server(Place):
     ) -> None:
         """Ends each connection with GOAWAY after so many ``answers``, as nginx does.
 
-        Resets the first ``refuses`` streams of all with REFUSED_STREAM.
+        Resets the first ``refuses`` streams of all with REFUSED_STREAM. Connections up to the
+        number ``deaf`` stay open, but nothing is answered any more, as after a failover.
         """
-        self._answers, self.refuses = answers, refuses
+        self._answers, self.refuses, self.deaf = answers, refuses, 0
         self._context = authority.context("localhost")
         self._context.set_alpn_protocols(["h2"])
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -51,11 +52,12 @@ class Http2Server(Place):
             while True:
                 connection, _ = self._listener.accept()
                 self.connections += 1
-                thread = threading.Thread(target=self._serve, args=(connection,))
+                arguments = (connection, self.connections)
+                thread = threading.Thread(target=self._serve, args=arguments)
                 self._threads.append(thread)
                 thread.start()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, number: int) -> None:
         with (
             contextlib.suppress(OSError, ProtocolError),
             self._context.wrap_socket(connection, server_side=True) as secure,
@@ -67,6 +69,8 @@ class Http2Server(Place):
             secure.sendall(speech.data_to_send())
             answered = 0
             while received := secure.recv(65536):
+                if number <= self.deaf:
+                    continue
                 for event in speech.receive_data(received):
                     if isinstance(event, RequestReceived):
                         answered += 1
@@ -75,6 +79,10 @@ class Http2Server(Place):
                             last = event.stream_id - 2
                             speech.close_connection(last_stream_id=last)
                             secure.sendall(speech.data_to_send())
+                            # Otherwise what is not read yet would reset the connection.
+                            secure.shutdown(socket.SHUT_WR)
+                            while secure.recv(65536):
+                                pass
                             return
                         self._answer(speech, event)
                 secure.sendall(speech.data_to_send())
@@ -87,5 +95,7 @@ class Http2Server(Place):
             return
         path = dict(event.headers)[b":path"]
         body = user(42) if path.endswith(b"/42") else envelope(users(5))
+        if b"/messages" in path:
+            body = envelope([], key="messages")
         speech.send_headers(event.stream_id, [(":status", "200")])
         speech.send_data(event.stream_id, json.dumps(body).encode(), end_stream=True)

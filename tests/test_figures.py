@@ -512,8 +512,8 @@ def test_an_operator_without_an_id_is_not_mistaken_for_the_next_one(tmp_path):
         {"user_id": 1, "id": 4, "created_at": asked + timedelta(days=2)},
     ]
     mirror = Mirror(tmp_path / "chats")
-    lists = {1: "snapshot"}
-    BatchSource(batch([{"id": 1}], messages, swept="snapshot", lists=lists)).sync_into(mirror.folder)
+    read = batch([{"id": 1}], messages, swept="snapshot", lists={1: "snapshot"})
+    BatchSource(read).sync_into(mirror.folder)
     by_id = {each.id: each.first_responses for each in mirror.figures().operators}
     assert by_id == {None: 1, 5: 0}
     [(last,)] = mirror.sql("SELECT last_sender_type FROM conversations").fetchall()

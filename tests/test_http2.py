@@ -50,14 +50,37 @@ def test_a_connection_that_ends_with_goaway_costs_no_retry(face, authority):
     assert len(server.requests) == 20
 
 
-def test_a_refused_stream_is_sent_again_at_most_twice(face, authority):
-    with Http2Server(authority, refuses=2) as server:
+def test_a_refused_stream_is_sent_again_at_most_16_times(face, authority):
+    with Http2Server(authority, refuses=16) as server:
         client = face.client(server, ca_bundle=authority.file, max_retries=0)
         assert face.call(client.users.get, 42).id == 42
-        assert len(server.requests) == 3
-        server.refuses = 3
+        assert len(server.requests) == 17
+        server.refuses = 17
         with pytest.raises(ConnectError) as caught:
             face.call(client.users.get, 42)
         face.close(client)
-    assert [attempt.status for attempt in caught.value.attempts] == [None] * 3
-    assert [attempt.seconds_waited < 0.1 for attempt in caught.value.attempts] == [True] * 3
+    assert [attempt.status for attempt in caught.value.attempts] == [None] * 17
+    # The first two at once, the others with less than a tenth of a second between.
+    waits = [attempt.seconds_waited for attempt in caught.value.attempts]
+    assert 0 < sum(waits) < 14 * 0.1 + 0.5
+
+
+def test_connections_that_end_after_each_answer_cost_no_list(face, authority):
+    """nginx with ``keepalive_requests 1``: most streams of each connection are not processed."""
+    with Http2Server(authority, answers=1) as server:
+        client = face.client(server, ca_bundle=authority.file, max_retries=0)
+        listing = client.messages.all(users=list(range(1, 33)))
+        face.collect(listing)
+        assert listing.report.unread_users == ()
+        face.close(client)
+
+
+def test_a_connection_that_falls_silent_is_replaced(face, authority):
+    """A failover, or a NAT that forgot it: nothing closes it, and all requests would share it."""
+    with Http2Server(authority) as server:
+        client = face.client(server, ca_bundle=authority.file, timeout=0.5)
+        assert face.call(client.users.get, 42).id == 42
+        server.deaf = server.connections
+        assert face.call(client.users.get, 42).id == 42
+        assert face.call(client.users.get, 42).id == 42
+        face.close(client)

@@ -77,6 +77,23 @@ def test_an_address_of_the_environment_that_cannot_be_read_is_not_passed_over(
     assert "pa55word" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY", "all_proxy"])
+@pytest.mark.parametrize("scheme", ["socks", "socks5h", "quic"])
+def test_a_proxy_of_another_scheme_is_not_passed_over(monkeypatch, name, scheme):
+    address = ("https://chat.example.com", "s3cretOfOurs", "example")
+    monkeypatch.setenv(name, f"{scheme}://127.0.0.1:1080/")
+    with pytest.raises(ConfigurationError, match=f"{name} .* scheme {scheme}"):
+        Client(*address)
+    monkeypatch.setenv("NO_PROXY", "example.com")
+    Client(*address).close()
+
+
+def test_all_proxy_may_have_another_scheme_where_it_is_not_used(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:1080/")
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
+    Client("https://chat.example.com", "s3cretOfOurs", "example").close()
+
+
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_proxy_and_service_are_each_told_their_own_credential(
     face, secure, authority, propose, scheme
@@ -115,11 +132,12 @@ class Plain(Place):
 
 
 @pytest.mark.parametrize("variable", ["NO_PROXY", "no_proxy"])
-def test_a_host_of_no_proxy_is_asked_without_one(face, propose, monkeypatch, variable):
+@pytest.mark.parametrize("exempt", ["192.0.2.1", "*", "example.com, 192.0.2.1:443", "192.0.2.0/24"])
+def test_a_host_of_no_proxy_is_asked_without_one(face, propose, monkeypatch, variable, exempt):
     proxy = propose()
     monkeypatch.setenv("HTTPS_PROXY", f"http://ada:{PASSWORD}@{proxy.address}")
     # An address that is kept for documents: nothing answers there.
-    monkeypatch.setenv(variable, "192.0.2.1")
+    monkeypatch.setenv(variable, exempt)
     client = face.kind("https://192.0.2.1", SECRET, "example", timeout=0.5, max_retries=0)
     with pytest.raises(BackreadError):
         face.call(client.users.get, 42)

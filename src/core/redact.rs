@@ -37,7 +37,17 @@ impl Redactor {
         }
     }
 
-    /// Redacts a failure. Of what the service sent, only the body is left as it is.
+    /// Of a body in any encoding.
+    fn redact_body(&self, body: &[u8]) -> Vec<u8> {
+        let mut redacted = Vec::with_capacity(body.len());
+        for chunk in body.utf8_chunks() {
+            redacted.extend_from_slice(self.redact(chunk.valid()).as_bytes());
+            redacted.extend_from_slice(chunk.invalid());
+        }
+        redacted
+    }
+
+    /// Redacts a failure, with what the service sent.
     pub fn redact_kind(&self, mut kind: ErrorKind) -> ErrorKind {
         match &mut kind {
             ErrorKind::Connect(text)
@@ -60,6 +70,7 @@ impl Redactor {
                 for text in of_headers.chain(&mut failure.request_id) {
                     *text = self.redact(text);
                 }
+                failure.body = self.redact_body(&failure.body).into();
             }
             _ => {}
         }

@@ -71,9 +71,19 @@ pub(super) fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKin
 }
 
 pub(super) fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
-    let retry_after = matches!(answer.status, 429 | 503)
-        .then(|| retry::wait_from_headers(|name| answer.headers.get(name), now))
-        .flatten();
+    let header = |name: &str| answer.headers.get(name);
+    let retry_after = match answer.status {
+        429 | 503 => retry::wait_from_headers(header, now),
+        // Others may have the rate limit's headers too, though it is not why they failed.
+        408 | 500..=599 => {
+            let asked = |name: &str| {
+                let plain = ["retry-after", "date"].contains(&name);
+                header(name).filter(|_| plain)
+            };
+            retry::wait_from_headers(asked, now)
+        }
+        _ => None,
+    };
     let request_id = REQUEST_ID_HEADERS
         .iter()
         .find_map(|name| answer.headers.get(name))

@@ -353,7 +353,7 @@ impl Client {
     }
 
     fn new_transport(&self) -> Result<Arc<Transport>, Error> {
-        Transport::new(Arc::clone(&self.origin)).map(Arc::new)
+        Transport::new(Arc::clone(&self.origin), self.options.timeout).map(Arc::new)
     }
 
     fn pace(&self) -> Result<Arc<Pace>, Error> {

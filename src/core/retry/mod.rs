@@ -119,12 +119,15 @@ fn backoff(retries_done: u32, chance: f64) -> Duration {
     doubled.min(LONGEST_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
 }
 
-/// The wait that a 429 or 503 asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3),
-/// otherwise `X-RateLimit-Reset` as an epoch in seconds or milliseconds, or as a number of seconds.
+/// The wait that a refusal asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3),
+/// otherwise `X-RateLimit-Reset` as an epoch, down to nanoseconds, or as a number of seconds.
+///
+/// Dates and epochs are by the service's clock, which its `Date` tells; without one, it is `now`.
 pub fn wait_from_headers<'a>(
     header: impl Fn(&str) -> Option<&'a str>,
     now: SystemTime,
 ) -> Option<Duration> {
+    let now = header("date").and_then(date).unwrap_or(now);
     header("retry-after")
         .and_then(|value| seconds_or_date(value.trim(), now))
         .or_else(|| {
@@ -137,9 +140,20 @@ pub fn wait_from_headers<'a>(
 
 fn seconds_or_date(value: &str, now: SystemTime) -> Option<Duration> {
     seconds(value).or_else(|| {
-        let date = httpdate::parse_http_date(value).ok()?;
-        Some(date.duration_since(now).unwrap_or(Duration::ZERO))
+        let then = date(value)?;
+        Some(then.duration_since(now).unwrap_or(Duration::ZERO))
     })
+}
+
+/// RFC 9110 wants `GMT`; some write the same zone otherwise.
+fn date(value: &str) -> Option<SystemTime> {
+    let otherwise = ["UTC", "+0000"]
+        .iter()
+        .find_map(|zone| value.strip_suffix(zone));
+    match otherwise {
+        Some(value) => httpdate::parse_http_date(&format!("{value}GMT")).ok(),
+        None => httpdate::parse_http_date(value).ok(),
+    }
 }
 
 fn seconds_or_epoch(value: &str, now: SystemTime) -> Option<Duration> {
@@ -147,10 +161,11 @@ fn seconds_or_epoch(value: &str, now: SystemTime) -> Option<Duration> {
     if length < EPOCH_FROM {
         return Some(length);
     }
-    let epoch = match length < MILLISECONDS_FROM {
-        true => length,
-        false => length / 1000,
-    };
+    // Milliseconds, microseconds and nanoseconds are each a thousand times as many.
+    let mut epoch = length;
+    while epoch >= MILLISECONDS_FROM {
+        epoch /= 1000;
+    }
     let elapsed = now.duration_since(UNIX_EPOCH).ok()?;
     Some(epoch.saturating_sub(elapsed))
 }
@@ -214,13 +229,40 @@ pub mod tests {
         );
         assert_eq!(wait_from("x-ratelimit-reset", "30"), thirty);
         assert_eq!(wait_from("x-ratelimit-reset", "1700000030"), thirty);
-        assert_eq!(wait_from("x-ratelimit-reset", "1700000030000"), thirty);
+        for zeros in ["000", "000000", "000000000"] {
+            let epoch = format!("1700000030{zeros}");
+            assert_eq!(wait_from("x-ratelimit-reset", epoch.leak()), thirty);
+        }
+        for date in [
+            "Tue, 14 Nov 2023 22:13:50 UTC",
+            "Tue, 14 Nov 2023 22:13:50 +0000",
+        ] {
+            assert_eq!(wait_from("retry-after", date), thirty);
+        }
         assert_eq!(
             wait_from("retry-after", "Tue, 14 Nov 2023 00:00:00 GMT"),
             Some(Duration::ZERO)
         );
         for nonsense in ["", "-1", "soon", "NaN", "inf", "1e3"] {
             assert_eq!(wait_from("retry-after", nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn dates_are_by_the_clock_of_the_service() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        for (name, value) in [
+            ("retry-after", "Tue, 14 Nov 2023 23:13:50 GMT"),
+            ("x-ratelimit-reset", "1700003630"),
+        ] {
+            let header = |header: &str| match header {
+                "date" => Some("Tue, 14 Nov 2023 23:13:20 GMT"),
+                _ => (header == name).then_some(value),
+            };
+            assert_eq!(
+                wait_from_headers(header, now),
+                Some(Duration::from_secs(30))
+            );
         }
     }
 

@@ -19,6 +19,9 @@ use reqwest::Version;
 
 use super::tls_errors::cause;
 
+// hyper-util's messages for requests whose connection was closed, or given to others, before they
+// were written; the kinds of its errors are private.
+const NEVER_WRITTEN: [&str; 2] = ["client error (Canceled)", "client error (ChannelClosed)"];
 const WORD: usize = u64::BITS as usize;
 const WORDS: usize = (u16::MAX as usize + 1) / WORD;
 
@@ -62,7 +65,8 @@ impl Answered {
             return error.is_remote() && (above_last || refused);
         }
         let Some(failure) = cause::<hyper::Error>(error) else {
-            return false;
+            return cause::<legacy::Error>(error)
+                .is_some_and(|error| NEVER_WRITTEN.contains(&error.to_string().as_str()));
         };
         if failure.is_canceled() {
             return true;

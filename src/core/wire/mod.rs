@@ -23,6 +23,8 @@ use crate::core::probe_request::{ProbeRequest, Twist};
 
 const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
+// How long an HTTP/2 connection may leave a PING without an answer, unless the timeout is shorter.
+const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 // The encodings that all requests accept, in a different spelling so that the two can be told
 // apart.
 const ALL_ENCODINGS: &str = "gzip, br, zstd";
@@ -94,8 +96,9 @@ impl fmt::Debug for Transport {
 }
 
 impl Transport {
-    pub fn new(origin: Arc<Origin>) -> Result<Self, Error> {
-        let http = build(builder(&origin)?)?;
+    /// `timeout` is that of one attempt.
+    pub fn new(origin: Arc<Origin>, timeout: Option<Duration>) -> Result<Self, Error> {
+        let http = build(watched(builder(&origin)?, timeout))?;
         Ok(Self {
             http,
             origin,
@@ -228,6 +231,19 @@ fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind>
     }
 }
 
+/// Has an HTTP/2 connection closed whose other end is silent for longer than an attempt may take.
+///
+/// All requests share one connection, which a failover or an expired entry of a NAT makes silent
+/// without closing it: no attempt after a timeout would get another one. While requests wait for
+/// answers, a PING (RFC 9113, section 6.7) is sent after a fourth of the timeout without anything
+/// received. A service that is slow to answer, but answers in time, answers the PING by then, too.
+fn watched(builder: ClientBuilder, timeout: Option<Duration>) -> ClientBuilder {
+    let timeout = timeout.unwrap_or(LONGEST_SILENCE).min(LONGEST_SILENCE);
+    builder
+        .http2_keep_alive_interval(timeout / 4)
+        .http2_keep_alive_timeout(timeout)
+}
+
 fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
     // An error means that a provider is already installed, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -242,7 +258,7 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
         let proxy = Proxy::all(proxy.clone())
             .map_err(|error| configuration("proxy cannot be used", &error))?;
         builder = builder.proxy(proxy);
-    } else if origin.is_loopback() {
+    } else if origin.is_loopback() || environment::takes_no_proxy(&origin.url) {
         // A proxy from the environment cannot reach this machine's loopback.
         builder = builder.no_proxy();
     } else {

@@ -22,8 +22,12 @@ use crate::core::wire::{Answer, Failed, Transport};
 
 // The longest that a refusal without a Retry-After holds back all requests.
 const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);
-// How often a request that the service did not process is sent again immediately.
-const MOST_RESENT: u32 = 2;
+// How often a request that the service did not process is sent again. Some proxies end an HTTP/2
+// connection after a few requests, when many more are on their way.
+const MOST_RESENT: u32 = 16;
+// So many times at once, and then after a random wait of up to `LONGEST_RESEND_WAIT`.
+const RESENT_AT_ONCE: u32 = 2;
+const LONGEST_RESEND_WAIT: Duration = Duration::from_millis(100);
 
 mod elsewhere;
 
@@ -201,7 +205,9 @@ impl Call<'_> {
                 }
                 return Ok(Some(pass));
             }
-            // Other requests were answered before any probe: only this request failed.
+            // Other requests were answered before any probe. Perhaps only this request fails, or
+            // the service was down for a moment and may be so again.
+            self.patience.outlast();
             verdict = next.usual;
         }
         match verdict {
@@ -317,6 +323,9 @@ impl Client {
                 drop(place);
                 self.observe(request, &call.attempts, Some(&failure.kind), None, notes);
                 reservation = budget.reserve().ok_or_else(|| spent(&call))?;
+                if call.resent > RESENT_AT_ONCE {
+                    clock.sleep(LONGEST_RESEND_WAIT.mul_f64(chance())).await;
+                }
                 continue;
             }
             if !failure.transient {

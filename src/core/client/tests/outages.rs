@@ -422,6 +422,32 @@ async fn a_deadline_before_the_first_probe_is_not_spent_on_waiting() {
 }
 
 #[tokio::test]
+async fn a_service_that_is_down_for_a_moment_and_then_longer_is_waited_for() {
+    // The second and third requests fail, the fourth is answered, and then the outage goes on.
+    let service = Service::start(|_, number, now| match number {
+        1 | 4 => fine(),
+        2 | 3 => answer(DOWN, "", "down"),
+        _ if now < 20.0 => answer(DOWN, "", "down"),
+        _ => fine(),
+    })
+    .await;
+    let client = service.client_that_was_answered(patience(60)).await;
+    let hurried = client.with_options(Options {
+        deadline: Some(Duration::from_millis(200)),
+        ..patience(60)
+    });
+    let between = async {
+        client.clock().sleep(Duration::from_millis(100)).await;
+        hurried.user(Natural::from(42)).await
+    };
+    let (one, other, between) = tokio::join!(user(&client), user(&client), between);
+    between.unwrap();
+    one.unwrap();
+    other.unwrap();
+    assert!(service.seconds() >= 20.0, "{}", service.seconds());
+}
+
+#[tokio::test]
 async fn a_client_that_is_closed_waits_and_sends_no_longer() {
     let service = Service::down_for(3_600.0).await;
     let client = service.client_that_was_answered(patience(60)).await;
