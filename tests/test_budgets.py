@@ -155,6 +155,18 @@ def test_a_503_may_ask_for_a_wait_too(face, scripted):
     assert type(error.__cause__) is ServerError
 
 
+@pytest.mark.parametrize("status", [408, 500, 502, 504])
+def test_every_status_that_is_retried_may_ask_for_a_wait(face, scripted, status):
+    server = scripted(answer(status, b"", {"retry-after": "3600"}))
+    error = failure(face, server, DeadlineExceededError, deadline=AGES)
+    assert error.wait == 3600
+
+
+def test_the_headers_of_a_rate_limit_delay_no_other_failure(face, scripted):
+    server = scripted(answer(500, b"", {"x-ratelimit-reset": "3600"}), FINE)
+    assert face.get(server, deadline=20).id == 42
+
+
 @pytest.mark.slow
 def test_the_wait_that_was_asked_for_is_kept(face, scripted):
     server = scripted(answer(429, b"", {"retry-after": "1"}), FINE)

@@ -7,10 +7,8 @@ import math
 import operator
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import timedelta
-from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 __all__ = [
     "ACTION",
@@ -92,11 +90,19 @@ def _read_action(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    if isinstance(value, (bool, int, float)):
+        return not isinstance(value, bool)
+    from numbers import Real
+
+    return isinstance(value, Real)
 
 
 def _is_whole_number(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    if isinstance(value, (bool, int, float)):
+        return type(value) is not bool and isinstance(value, int)
+    from numbers import Integral
+
+    return isinstance(value, Integral)
 
 
 def _is_duration(value: Any) -> bool:
@@ -113,8 +119,7 @@ def _path(path: str | os.PathLike[str]) -> str:
     return str(local_path(path, "copy it to this machine"))
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """How the values of an option are given.
 
     Attributes:
@@ -166,10 +171,10 @@ def _is(*types: type) -> Callable[[Any], bool]:
 
 
 TEXT = Kind("TEXT", "string", _read_text, "a str", _is(str), str)
-WORD = replace(TEXT, metavar="WORD")
-ACTION = replace(WORD, read=_read_action, nullable=False)
-URL = replace(TEXT, metavar="URL")
-URL_WITH_PASSWORD = replace(URL, may_hold_password=True)
+WORD = TEXT._replace(metavar="WORD")
+ACTION = WORD._replace(read=_read_action, nullable=False)
+URL = TEXT._replace(metavar="URL")
+URL_WITH_PASSWORD = URL._replace(may_hold_password=True)
 FILE = Kind("FILE", "string", _read_text, "a path", _is(str, os.PathLike), _path)
 SECONDS = Kind(
     "SECONDS",
@@ -179,7 +184,7 @@ SECONDS = Kind(
     _is_duration,
     _in_seconds,
 )
-TIME_LIMIT = replace(SECONDS, read=_read_limit)
+TIME_LIMIT = SECONDS._replace(read=_read_limit)
 NUMBER = Kind("NUMBER", "number", _read_limit, "a number", _is_number, float)
 COUNT = Kind(
     "NUMBER",
@@ -190,5 +195,5 @@ COUNT = Kind(
     operator.index,
     nullable=False,
 )
-BYTES = replace(COUNT, metavar="BYTES")
+BYTES = COUNT._replace(metavar="BYTES")
 SWITCH = Kind("SWITCH", "boolean", read_switch, "a bool", _is(bool), bool, nullable=False)

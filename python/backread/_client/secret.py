@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import os
 
-from backread._files.access import RefusedFileError
-from backread._files.paths import local_path, shown
-from backread._files.private import read_private_file
-from backread.errors import ConfigurationError
-
 __all__ = ["SECRET_VARIABLE", "read_secret_file", "redact_secret"]
 
 SECRET_VARIABLE = "BACKREAD_API_SECRET"
@@ -40,6 +35,12 @@ def read_secret_file(
     Raises:
         ConfigurationError: If the file cannot be read, is not text, is empty, or is refused.
     """
+    # Most programs have no such file, and import less without these.
+    from backread._files.access import RefusedFileError
+    from backread._files.paths import local_path, shown
+    from backread._files.private import read_private_file
+    from backread.errors import ConfigurationError
+
     try:
         path = local_path(file, "copy it to this machine")
     except ValueError as error:
