@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -182,6 +183,19 @@ def test_snapshot_without_a_file_is_written_anew(mirror):
     with pytest.raises(Exception, match=r"missing or not a regular file; sync again"):
         rows(Mirror(mirror.folder), "SELECT count(*) FROM messages")
     told(mirror, [])
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
+
+
+def test_a_database_from_a_backup_is_published_in_full(mirror, tmp_path):
+    """What was published after the backup is not of this database, though its files are whole."""
+    said = seeded(mirror)
+    database, backup = mirror.folder / "mirror.duckdb", tmp_path / "backup"
+    shutil.copyfile(database, backup)
+    told(mirror, [said[0] | {"body": "anew"}])
+    shutil.copyfile(backup, database)
+    # The service was restored, too, and has nothing new.
+    told(mirror, [])
+    assert rows(mirror, "SELECT count(*) FROM messages WHERE body = 'anew'") == [(0,)]
     assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
 
 

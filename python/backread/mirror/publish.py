@@ -68,6 +68,13 @@ __all__ = ["publish", "published_behind"]
 GENERATION = "generation"
 """The key in ``meta`` of the number of changes that are to be published."""
 
+PUBLISHED_SEQUENCE = "published_sequence"
+"""The key in ``meta`` of the number of the snapshot that was published last.
+
+Another one is not of this database, but of a later or an earlier state of it: ``mirror.duckdb`` was
+restored from a backup.
+"""
+
 RETIRED_FOR = timedelta(minutes=15)
 """How long a replaced snapshot stays, for readers that have its files open."""
 
@@ -85,8 +92,14 @@ def published_behind(store: Store) -> bool:
         manifest is None
         or manifest.mirror_id != store.meta("mirror_id")
         or manifest.generation != _generation(store)
+        or not _is_newest(store, manifest)
         or not manifest.is_whole(store.folder)
     )
+
+
+def _is_newest(store: Store, manifest: Manifest) -> bool:
+    """Whether the database published this snapshot last; older databases do not say."""
+    return store.meta(PUBLISHED_SEQUENCE) in (None, str(manifest.sequence))
 
 
 def _generation(store: Store) -> int:
@@ -134,6 +147,7 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
     with store.transaction():
         for table in CONTENT_TABLES:
             store.rows(f"DELETE FROM {table.unpublished}")
+        store.set_meta(PUBLISHED_SEQUENCE, str(sequence))
     refuse_older_readers(folder)
     write_views_database(store, manifest)
     _remove_retired(folder, manifest)
@@ -166,6 +180,7 @@ class _Snapshot:
         if (
             isinstance(before, Manifest)
             and (before.mirror_id, before.format) == (self._mirror_id, FORMAT)
+            and _is_newest(self._store, before)
             and before.is_whole(self._store.folder)
         ):
             return before.tables

@@ -94,6 +94,7 @@ impl Origin {
     /// A configuration error for a setting that is missing or malformed, and for one that would
     /// show the secret to others.
     pub fn new(settings: Settings) -> Result<Self, Error> {
+        check_given(&settings)?;
         let url = base_url(settings.base_url)?;
         let api_secret = api_secret(settings.api_secret)?;
         let vendor = vendor(settings.vendor)?;
@@ -184,21 +185,41 @@ pub fn on_one_line(text: &str) -> String {
     text.replace(|each| steers(&each), "\u{fffd}")
 }
 
-fn missing(argument: &str, variable: &str, what: &str) -> Error {
-    Error::configuration(format!(
-        "no {argument}: pass {argument} or set the environment variable {variable} to {what}"
-    ))
+const BASE_URL: &str = "the service's address, such as https://chat.example.com";
+const API_SECRET: &str = "the API Secret Key of the service's console";
+const VENDOR: &str = "the vendor word of the service's media type";
+
+/// Names all settings that are missing.
+fn check_given(settings: &Settings) -> Result<(), Error> {
+    let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
+    let secret = settings.api_secret.as_ref();
+    let has_secret = secret.is_some_and(|secret| !secret.expose_secret().is_empty());
+    let missing: Vec<String> = [
+        ("base_url", BASE_URL, filled(&settings.base_url)),
+        ("api_secret", API_SECRET, has_secret),
+        ("vendor", VENDOR, filled(&settings.vendor)),
+    ]
+    .into_iter()
+    .filter(|(_, _, given)| !given)
+    .map(|(name, what, _)| {
+        let variable = name.to_ascii_uppercase();
+        format!(
+            "no {name}: pass {name} or set the environment variable BACKREAD_{variable} to {what}"
+        )
+    })
+    .collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::configuration(missing.join("; "))),
+    }
 }
 
 fn base_url(given: Option<String>) -> Result<Url, Error> {
-    const WHAT: &str = "the service's address, such as https://chat.example.com";
-    let text = given
-        .filter(|text| !text.trim().is_empty())
-        .ok_or_else(|| missing("base_url", "BACKREAD_BASE_URL", WHAT))?;
+    let text = given.unwrap_or_default();
     // The text may hold a password, so no message shows it before it is known not to.
     let malformed = |reason: &str| {
         Error::configuration(format!(
-            "base_url (BACKREAD_BASE_URL) {reason}; pass {WHAT}"
+            "base_url (BACKREAD_BASE_URL) {reason}; pass {BASE_URL}"
         ))
     };
     let text = text.trim();
@@ -224,15 +245,7 @@ fn base_url(given: Option<String>) -> Result<Url, Error> {
 }
 
 fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
-    let secret = given
-        .filter(|secret| !secret.expose_secret().is_empty())
-        .ok_or_else(|| {
-            missing(
-                "api_secret",
-                "BACKREAD_API_SECRET",
-                "the API Secret Key of the service's console",
-            )
-        })?;
+    let secret = given.unwrap_or_default();
     if is_printable(secret.expose_secret()) {
         return Ok(secret);
     }
@@ -243,10 +256,7 @@ fn api_secret(given: Option<SecretString>) -> Result<SecretString, Error> {
 }
 
 fn vendor(given: Option<String>) -> Result<String, Error> {
-    const WHAT: &str = "the vendor word of the service's media type";
-    let vendor = given
-        .filter(|vendor| !vendor.is_empty())
-        .ok_or_else(|| missing("vendor", "BACKREAD_VENDOR", WHAT))?;
+    let vendor = given.unwrap_or_default();
     // The characters allowed in a media type's name (RFC 6838, 4.2).
     let fits = vendor
         .bytes()
@@ -259,7 +269,7 @@ fn vendor(given: Option<String>) -> Result<String, Error> {
         return Ok(vendor);
     }
     Err(Error::configuration(format!(
-        "vendor (BACKREAD_VENDOR) {vendor:?} is not valid in a media type; pass {WHAT}, which \
+        "vendor (BACKREAD_VENDOR) {vendor:?} is not valid in a media type; pass {VENDOR}, which \
          has letters, digits and -_. only"
     )))
 }

@@ -22,6 +22,18 @@ fn refusal(settings: Settings) -> String {
 }
 
 #[test]
+fn all_that_is_missing_is_named_at_once() {
+    let message = refusal(Settings::default());
+    for variable in [
+        "BACKREAD_BASE_URL",
+        "BACKREAD_API_SECRET",
+        "BACKREAD_VENDOR",
+    ] {
+        assert!(message.contains(variable), "{message}");
+    }
+}
+
+#[test]
 fn what_is_missing_is_named_with_its_variable() {
     for (argument, variable, cleared) in [
         (
