@@ -20,7 +20,7 @@ const NEWEST: usize = 256;
 const FEW: usize = 8;
 /// Two pages that share this many rows are linked.
 pub const LINK: u64 = 2;
-/// This many neighbouring rows that all changed show that every response spells rows differently.
+/// This many neighbouring rows that all changed are few enough to be the end of a short page.
 const RESPELLED: u64 = 8;
 
 /// The chain: the rows of the pages joined so far, in the list's order.
@@ -87,9 +87,8 @@ impl Shared {
         self.unchanged >= LINK
     }
 
-    /// Whether many rows came again in their order, none of them spelled as before: each response
-    /// spells them differently, with signed addresses or a time of its own. Rows that were changed
-    /// by people are fewer, and neighbours seldom change together.
+    /// Whether many rows came again in their order, none of them spelled as before: perhaps each
+    /// response spells them differently, with signed addresses or a time of its own.
     pub fn is_respelled(&self) -> bool {
         self.respelled >= RESPELLED && self.unchanged == 0 && self.moved == 0
     }

@@ -1,11 +1,14 @@
 //! A page that shares too few rows with earlier ones: the gap is filled by fetching pages
 //! backwards.
 
-use super::super::row_order::Shared;
+use hashbrown::HashMap;
+
+use super::super::row_order::{LINK, Shared, content};
 use super::page_arrival::PageArrival;
 use super::request::Fetch;
 use super::{Stage, Sweep};
 use crate::core::api::Limit;
+use crate::core::decode::page::Row;
 
 // After this many fills that neither link nor find new rows, the link is given up.
 const FRUITLESS_FILLS: u32 = 10;
@@ -33,6 +36,11 @@ impl Fill {
             offset: self.offset.unwrap_or_default(),
             limit,
         }
+    }
+
+    /// The pages that are not joined yet.
+    fn pages(&self) -> impl Iterator<Item = &PageArrival> {
+        std::iter::once(&self.target).chain(&self.unlinked)
     }
 
     /// Moves to the fill that begins one step before `base`; false if the fills lead nowhere.
@@ -101,7 +109,7 @@ impl Sweep {
         };
         self.settle(&mut page, None);
         let mut shared = self.linking.compare(&page);
-        if shared.is_respelled() {
+        if shared.is_respelled() && fill.pages().any(|before| differ(before, &page)) {
             self.linking.compare_by_id();
             shared = self.linking.compare(&page);
         }
@@ -200,6 +208,20 @@ impl Sweep {
         self.join(target, shared);
         self.decide();
     }
+}
+
+/// Whether two pages, neither of which fits what was read before, share rows and spell all of them
+/// differently. After an edit of all that was read, later pages agree.
+fn differ(one: &PageArrival, other: &PageArrival) -> bool {
+    let named = |row: &Row| Some((row.id?, content(row)));
+    let known: HashMap<i64, u64> = one.rows.iter().filter_map(named).collect();
+    let shared: Vec<bool> = other
+        .rows
+        .iter()
+        .filter_map(named)
+        .filter_map(|(id, content)| Some(*known.get(&id)? == content))
+        .collect();
+    shared.len() as u64 >= LINK && !shared.contains(&true)
 }
 
 #[cfg(test)]
