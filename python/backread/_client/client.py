@@ -239,8 +239,8 @@ class Client(_BaseClient):
         on_rate_limit: What to do on a 429: ``wait`` obeys Retry-After up to the deadline, ``raise``
             raises ``RateLimitError`` at once.
         max_response_bytes: The largest response in bytes, decompressed.
-        outage_patience: Seconds to wait while the whole service is down, once it has answered (0:
-            do not wait); a sync waits 600 unless this is changed.
+        outage_patience: Seconds to wait while the whole service is down, once it answered (0: do
+            not wait); a sync waits 600 unless this is changed.
         proxy: The URL of an http or https proxy, with its user name and password if it needs them;
             ``None`` means the environment's: ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY``,
             ``NO_PROXY``.

@@ -142,7 +142,7 @@ class SharedOptions(TypedDict, total=False):
         Duration,
         Option(
             SECONDS,
-            "Seconds to wait while the whole service is down, once it has answered (0: do not wait)",
+            "Seconds to wait while the whole service is down, once it answered (0: do not wait)",
             60.0,
             airflow_default=600.0,
             note="a sync waits 600 unless this is changed",
