@@ -1,4 +1,4 @@
-//! The wire: the only file that names reqwest. It only sends GETs.
+//! The wire: the only folder that names reqwest. It only sends GETs.
 
 use std::error::Error as _;
 use std::fmt;
@@ -23,8 +23,6 @@ use crate::core::probe_request::{ProbeRequest, Twist};
 
 const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
-// How long an HTTP/2 connection may leave a PING without an answer, unless the timeout is shorter.
-const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 // The encodings that all requests accept, in a different spelling so that the two can be told
 // apart.
 const ALL_ENCODINGS: &str = "gzip, br, zstd";
@@ -98,7 +96,7 @@ impl fmt::Debug for Transport {
 impl Transport {
     /// `timeout` is that of one attempt.
     pub fn new(origin: Arc<Origin>, timeout: Option<Duration>) -> Result<Self, Error> {
-        let http = build(watched(builder(&origin)?, timeout))?;
+        let http = build(keep_alive::watched(builder(&origin)?, timeout))?;
         Ok(Self {
             http,
             origin,
@@ -229,19 +227,6 @@ fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind>
             "the value for the header {name} is not valid"
         ))),
     }
-}
-
-/// Has an HTTP/2 connection closed whose other end is silent for longer than an attempt may take.
-///
-/// All requests share one connection, which a failover or an expired entry of a NAT makes silent
-/// without closing it: no attempt after a timeout would get another one. While requests wait for
-/// answers, a PING (RFC 9113, section 6.7) is sent after a fourth of the timeout without anything
-/// received. A service that is slow to answer, but answers in time, answers the PING by then, too.
-fn watched(builder: ClientBuilder, timeout: Option<Duration>) -> ClientBuilder {
-    let timeout = timeout.unwrap_or(LONGEST_SILENCE).min(LONGEST_SILENCE);
-    builder
-        .http2_keep_alive_interval(timeout / 4)
-        .http2_keep_alive_timeout(timeout)
 }
 
 fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
@@ -444,5 +429,6 @@ fn chain(error: &reqwest::Error) -> String {
 mod connections;
 pub mod encoding;
 mod environment;
+mod keep_alive;
 mod roots;
 mod tls_errors;

@@ -93,7 +93,7 @@ def fitting(rows: Sequence[Row], anchor: int = 0, *, beside: Row | None = None) 
     Args:
         rows: The rows in their order.
         anchor: The index of the row that is needed most; it is always in the answer.
-        beside: A row that the answer has besides.
+        beside: A row that the answer also has.
     """
     if not rows:
         return range(0)

@@ -25,7 +25,7 @@ const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);
 // How often a request that the service did not process is sent again. Some proxies end an HTTP/2
 // connection after a few requests, when many more are on their way.
 const MOST_RESENT: u32 = 16;
-// So many times at once, and then after a random wait of up to `LONGEST_RESEND_WAIT`.
+// The first of these are sent at once, later ones after a random wait of up to `LONGEST_RESEND_WAIT`.
 const RESENT_AT_ONCE: u32 = 2;
 const LONGEST_RESEND_WAIT: Duration = Duration::from_millis(100);
 

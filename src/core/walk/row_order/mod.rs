@@ -88,7 +88,7 @@ impl Shared {
     }
 
     /// Whether many rows came again in their order, none of them spelled as before: perhaps each
-    /// response spells them differently, with signed addresses or a time of its own.
+    /// response spells them differently, with signed addresses or the current time.
     pub fn is_respelled(&self) -> bool {
         self.respelled >= RESPELLED && self.unchanged == 0 && self.moved == 0
     }
