@@ -1,6 +1,8 @@
 """The published snapshots: which files are written again, how they are cut, how long they stay."""
 
+import errno
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from backread.errors import MirrorError
 from backread.testing import MockServer, World
 from mirrors import BatchSource, Row, batch, data_files, ended, rows, sync
 
@@ -19,6 +22,7 @@ import duckdb
 
 from backread.mirror import Mirror, publish, ranges
 from backread.mirror.database import open_database
+from backread.mirror.engine import named_errors
 from backread.mirror.store import Store
 
 
@@ -184,6 +188,24 @@ def test_snapshot_without_a_file_is_written_anew(mirror):
         rows(Mirror(mirror.folder), "SELECT count(*) FROM messages")
     told(mirror, [])
     assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
+
+
+@pytest.mark.parametrize("kept", [0, 4, 0.5])
+def test_a_damaged_file_is_written_anew_by_the_next_sync(mirror, kept):
+    said = seeded(mirror)
+    [file] = (current(mirror) / "messages").iterdir()
+    content = file.read_bytes()
+    file.write_bytes(content[: int(kept * len(content)) if kept < 1 else kept])
+    with pytest.raises(MirrorError, match="sync again"):
+        rows(Mirror(mirror.folder), "SELECT count(*), max(body) FROM messages")
+    told(mirror, [])
+    assert rows(mirror, "SELECT count(*) FROM messages") == [(len(said),)]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT])
+def test_no_space_is_named_whatever_is_full(tmp_path, number):
+    with pytest.raises(MirrorError, match="the disk is full"), named_errors(tmp_path):
+        raise OSError(number, os.strerror(number))
 
 
 def test_a_database_from_a_backup_is_published_in_full(mirror, tmp_path):

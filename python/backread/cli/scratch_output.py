@@ -37,7 +37,7 @@ def write_by_path(
         output: A file; None for stdout.
         what: What is written, for errors.
     """
-    from backread.mirror.engine import FULL_DISK, load_duckdb
+    from backread.mirror.engine import disk_is_full, load_duckdb
 
     path = scratch_folder() / f"{secrets.token_hex(8)}.{shape}"
     try:
@@ -45,8 +45,9 @@ def write_by_path(
         with destination(output) as stream, path.open("rb") as file:
             _copy(file, stream, shape)
     except load_duckdb().Error as error:
-        full = any(sign in str(error).lower() for sign in FULL_DISK)
-        then = "; free some space there, or set TMPDIR to another folder" if full else ""
+        then = ""
+        if disk_is_full(str(error)):
+            then = "; free some space there, or set TMPDIR to another folder"
         raise UnusableArgumentError(
             f"{what} could not be written to {path.parent}: {error}{then}"
         ) from None

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = [
-    "FULL_DISK",
     "connect",
+    "disk_is_full",
     "file_list",
     "from_microseconds",
     "load_duckdb",
@@ -36,7 +36,10 @@ __all__ = [
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # The last is the size of the spill folder, for which DuckDB takes what the disk has free.
-FULL_DISK = ("no space left", "enospc", "file too large", "max_temp_directory_size")
+FULL_DISK = (
+    "no space left", "enospc", "file too large", "disk is full", "disk full", "quota exceeded",
+    "max_temp_directory_size",
+)  # fmt: skip
 
 DAMAGED_PARQUET = ("no magic bytes", "too small to be a parquet file", "tprotocolexception")
 
@@ -115,6 +118,11 @@ def _was_interrupted(error: BaseException, handled: BaseException | None) -> boo
     return False
 
 
+def disk_is_full(text: str) -> bool:
+    """Whether the text of an error says that there is no space, on the disk or in a quota."""
+    return any(sign in text.lower() for sign in FULL_DISK)
+
+
 def _advice(folder: Path, text: str) -> str:
     line = " ".join(text.split())
     lowered = line.lower()
@@ -122,7 +130,7 @@ def _advice(folder: Path, text: str) -> str:
         advice = "its mirror.duckdb is damaged; sync into a new folder"
     elif "lock on file" in lowered:
         advice = "another program has mirror.duckdb open; close it and try again"
-    elif any(each in lowered for each in FULL_DISK):
+    elif disk_is_full(text):
         advice = "the disk is full; free some space and try again"
     elif "out of memory" in lowered or "increasing the memory limit" in lowered:
         advice = (

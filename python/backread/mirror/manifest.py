@@ -131,8 +131,12 @@ class Manifest:
         }
 
     def is_whole(self, mirror: Path) -> bool:
-        """True if all of its files are there, and none is a symbolic link."""
-        return _odd_path(self, mirror) is None
+        """True if all of its files are there in full, and none is a symbolic link."""
+        return _odd_path(self, mirror) is None and all(
+            path.stat().st_size == file.bytes
+            for table, paths in self.paths(mirror).items()
+            for path, file in zip(paths, self.tables[table].files, strict=True)
+        )
 
     def check_files(self, mirror: Path) -> None:
         """Raises `MirrorError` for a file that is missing or a symbolic link."""

@@ -20,11 +20,10 @@ from backread._files.access import (
 from backread._files.paths import is_utf8, local_path, shown
 from backread._files.unfinished import private_folder, remove_leftovers
 from backread.errors import MirrorError
-from backread.mirror.engine import FULL_DISK, load_duckdb
+from backread.mirror.engine import disk_is_full, load_duckdb
 
 __all__ = ["Target", "TargetError", "WriterError", "target_errors"]
 
-FULL = (*FULL_DISK, "disk is full", "disk full", "quota exceeded")
 INSTEAD = "export to this machine, and copy it there afterwards"
 
 
@@ -143,7 +142,7 @@ def _named(target: Target, error: Exception) -> MirrorError:
         errno.EFBIG,
         getattr(errno, "EDQUOT", errno.ENOSPC),
     )
-    if full or any(each in lowered for each in FULL):
+    if full or disk_is_full(line):
         return TargetError(
             f"the export to {name}: the disk is full, and nothing was written; free some space, "
             f"or choose another place ({line})"
