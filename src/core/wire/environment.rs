@@ -7,7 +7,7 @@ use crate::core::error::Error;
 
 /// Whether `NO_PROXY` exempts this service from the proxy.
 ///
-/// Besides what reqwest knows, a star exempts addresses too, and an entry may have a port.
+/// More than reqwest knows: a star exempts IP addresses too, and an entry may have a port.
 pub fn takes_no_proxy(service: &Url) -> bool {
     let Some(list) = ["NO_PROXY", "no_proxy"].iter().find_map(|name| set(name)) else {
         return false;

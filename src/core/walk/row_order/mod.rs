@@ -96,8 +96,11 @@ impl Shared {
 
 impl RowOrder {
     /// A chain that continues from the end of an earlier walk's.
-    pub fn resumed(end: &[Remembered]) -> Self {
-        let mut chain = Self::default();
+    pub fn resumed(end: &[Remembered], by_id: bool) -> Self {
+        let mut chain = Self {
+            by_id,
+            ..Self::default()
+        };
         for row in end {
             chain.append(row.id, Content::Hash(row.content));
         }

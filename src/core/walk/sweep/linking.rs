@@ -61,11 +61,7 @@ impl Linking {
     /// Forgets the order: nothing read so far is still in place.
     pub fn begin_anew(&mut self) {
         self.beginnings += 1;
-        let by_id = self.order.compares_by_id();
-        self.order = RowOrder::default();
-        if by_id {
-            self.order.compare_by_id();
-        }
+        self.order = RowOrder::resumed(&[], self.order.compares_by_id());
     }
 
     /// The hash of a row's text, as it was last joined.
@@ -157,12 +153,8 @@ impl Linking {
     }
 
     pub fn resumed(checkpoint: &Checkpoint) -> Self {
-        let mut order = RowOrder::resumed(&checkpoint.chain);
-        if checkpoint.by_id {
-            order.compare_by_id();
-        }
         Self {
-            order,
+            order: RowOrder::resumed(&checkpoint.chain, checkpoint.by_id),
             first_row: checkpoint.first_row,
             strayed: checkpoint.strayed,
             shifted: checkpoint.shifted,
