@@ -48,3 +48,13 @@ def test_an_objects_names_are_those_of_the_api():
             ),
         ):
             assert [name for name in dir(thing) if not name.startswith("_")] == expected
+
+
+def test_importing_a_client_loads_no_models():
+    """Schedulers import a file with a client again and again, and read nothing."""
+    code = (
+        "import sys; from backread import Client; "
+        "print({'dataclasses', 'pathlib', 'backread.models'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")

@@ -1,4 +1,4 @@
-"""Services that spell rows differently in each response: with signed addresses or the current time."""
+"""Services that spell rows differently in each response: signed addresses, or the current time."""
 
 from itertools import count
 

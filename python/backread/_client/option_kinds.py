@@ -92,6 +92,7 @@ def _read_action(value: Any) -> str:
 def _is_number(value: Any) -> bool:
     if isinstance(value, (bool, int, float)):
         return not isinstance(value, bool)
+    # Types of NumPy and others, such as Fraction.
     from numbers import Real
 
     return isinstance(value, Real)
@@ -99,7 +100,7 @@ def _is_number(value: Any) -> bool:
 
 def _is_whole_number(value: Any) -> bool:
     if isinstance(value, (bool, int, float)):
-        return type(value) is not bool and isinstance(value, int)
+        return not isinstance(value, (bool, float))
     from numbers import Integral
 
     return isinstance(value, Integral)
