@@ -36,6 +36,7 @@ class Http2Server(Place):
         self.connections = 0
         self.requests: list[list[Any]] = []
         self._threads = [threading.Thread(target=self._accept)]
+        self._open: list[socket.socket] = []
 
     def __enter__(self) -> Self:
         self._threads[0].start()
@@ -44,6 +45,10 @@ class Http2Server(Place):
     def __exit__(self, *raised: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        # A client that failed is still connected.
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
 
@@ -62,6 +67,7 @@ class Http2Server(Place):
             contextlib.suppress(OSError, ProtocolError),
             self._context.wrap_socket(connection, server_side=True) as secure,
         ):
+            self._open.append(secure)
             if secure.selected_alpn_protocol() != "h2":
                 return
             speech = H2Connection(H2Configuration(client_side=False, header_encoding=None))
