@@ -97,7 +97,7 @@ test-rust: $(STAMPS)/venv
 # Three at a time, for they also wait. Each file is in one of them, and they go by name: otherwise files
 # of few tests would come last, which are the long ones.
 test-python: $(STAMPS)/wheel $(STAMPS)/tools
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 test-wheel: $(STAMPS)/wheel
 	$(BIN)/python tools/check_wheel.py $(WHEELS)

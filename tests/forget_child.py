@@ -1,14 +1,20 @@
-"""One `Mirror.forget` in a process of its own, which kills itself at one of its file-system calls.
+"""`Mirror.forget` in processes that kill themselves at one of their file-system calls.
 
-Usage: ``python forget_child.py FOLDER USER_ID LANDING [NUMBER]``. Without a number it prints how
-many such calls there are, as Python's audit events see them.
+Usage: ``python forget_child.py FOLDER USER_ID LANDING`` forgets, and prints how many such calls there
+are, as Python's audit events see them. Without arguments each line of stdin is one JSON list of the
+three and a number: a process that has imported all of it already is killed at the call of that number,
+and a line with its exit code follows.
 """
 
+import json
 import os
 import signal
 import sys
 from pathlib import Path
 from typing import Any
+
+import duckdb  # noqa: F401 - not again in each process
+import pyarrow.dataset  # noqa: F401
 
 from backread.mirror import Mirror
 
@@ -24,14 +30,15 @@ CALLS = {
     "shutil.rmtree",
 }
 
-if __name__ == "__main__":
-    folder, user_id, landing, *number = sys.argv[1:]
+
+
+def forget(folder: str, user_id: int, landing: str, last: int = 0) -> int:
+    """Forgets, and gives the number of calls; at the call ``last`` the process ends."""
     below = (str(Path(folder).absolute()), str(Path(landing).absolute()))
-    last = int(number[0]) if number else 0
     calls = 0
 
     def count(event: str, arguments: tuple[Any, ...]) -> None:
-        global calls
+        nonlocal calls
         if event not in CALLS or not any(str(each).startswith(below) for each in arguments):
             return
         calls += 1
@@ -40,5 +47,23 @@ if __name__ == "__main__":
 
     mirror = Mirror(folder)
     sys.addaudithook(count)
-    mirror.forget(int(user_id), landings=[landing])
-    print(calls)
+    mirror.forget(user_id, landings=[landing])
+    return calls
+
+
+def in_a_process(arguments: list[Any]) -> int:
+    """The exit code of a process that forgets; -9 if it was killed."""
+    child = os.fork()
+    if child == 0:
+        forget(*arguments)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case [folder, user_id, landing]:
+            print(forget(folder, int(user_id), landing))
+        case _:
+            for line in sys.stdin:
+                print(in_a_process(json.loads(line)), flush=True)

@@ -1,6 +1,7 @@
 """Connections: kept and used again, across clients of one pool; gone stale."""
 
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from backread import BackreadError, Client
+from interpreter import check_silent, run
 from kept_server import KeptServer
 
 
@@ -76,3 +78,21 @@ def test_no_connection_outlives_its_client(service, end):
         gc.collect()
     service.check_all_end()
     assert service.connections == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+def test_a_process_that_may_open_no_more_files_is_told_so(service):
+    code = """
+    import os, resource
+    from backread import Client, ConnectError
+
+    with Client() as first:
+        first.users.get(42)  # the runtime has its own descriptors
+        resource.setrlimit(resource.RLIMIT_NOFILE, (os.open(os.devnull, 0) + 1,) * 2)
+        with Client(timeout=10, max_retries=0) as second:
+            try:
+                second.users.get(42)
+            except ConnectError as error:
+                print("ulimit -n" in str(error))
+    """
+    check_silent(run(code, service), "True")

@@ -1,23 +1,21 @@
 //! Whether to retry, and after how long: a pure function of its arguments, without a clock or
 //! randomness.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::error::ErrorKind;
 use super::pace::RefusedBy;
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
+mod headers;
+
+pub use headers::wait_from_headers;
 
 /// The longest backoff before the first retry; the bound doubles with each retry.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// The longest backoff. A wait that the service asks for may be longer.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(20);
-
-// Values from here on are an epoch; below, a number of seconds (2001-09-09 as either).
-const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
-// From here on an epoch is in milliseconds (2001-09-09; in seconds it would be the year 33658).
-const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
 
 /// What a 429 does: wait and retry, or fail at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,75 +117,8 @@ fn backoff(retries_done: u32, chance: f64) -> Duration {
     doubled.min(LONGEST_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
 }
 
-/// The wait that a refusal asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3),
-/// otherwise `X-RateLimit-Reset` as an epoch, down to nanoseconds, or as a number of seconds.
-///
-/// Dates and epochs are by the service's clock, which its `Date` tells; without one, it is `now`.
-pub fn wait_from_headers<'a>(
-    header: impl Fn(&str) -> Option<&'a str>,
-    now: SystemTime,
-) -> Option<Duration> {
-    let now = header("date").and_then(date).unwrap_or(now);
-    header("retry-after")
-        .and_then(|value| seconds_or_date(value.trim(), now))
-        .or_else(|| {
-            ["x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset"]
-                .iter()
-                .find_map(|name| header(name))
-                .and_then(|value| seconds_or_epoch(value.trim(), now))
-        })
-}
-
-fn seconds_or_date(value: &str, now: SystemTime) -> Option<Duration> {
-    seconds(value).or_else(|| {
-        let then = date(value)?;
-        Some(then.duration_since(now).unwrap_or(Duration::ZERO))
-    })
-}
-
-/// RFC 9110 wants `GMT`; some write the same zone otherwise.
-fn date(value: &str) -> Option<SystemTime> {
-    let otherwise = ["UTC", "+0000"]
-        .iter()
-        .find_map(|zone| value.strip_suffix(zone));
-    match otherwise {
-        Some(value) => httpdate::parse_http_date(&format!("{value}GMT")).ok(),
-        None => httpdate::parse_http_date(value).ok(),
-    }
-}
-
-fn seconds_or_epoch(value: &str, now: SystemTime) -> Option<Duration> {
-    let length = seconds(value)?;
-    if length < EPOCH_FROM {
-        return Some(length);
-    }
-    // Milliseconds, microseconds and nanoseconds are each a thousand times as many.
-    let mut epoch = length;
-    while epoch >= MILLISECONDS_FROM {
-        epoch /= 1000;
-    }
-    let elapsed = now.duration_since(UNIX_EPOCH).ok()?;
-    Some(epoch.saturating_sub(elapsed))
-}
-
-// RFC 9110 does not allow fractions, but services send them.
-fn seconds(value: &str) -> Option<Duration> {
-    let plain = value
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let number: f64 = if plain {
-        value.parse().ok()?
-    } else {
-        return None;
-    };
-    Duration::try_from_secs_f64(number).ok()
-}
-
 #[cfg(test)]
 pub mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
     use crate::core::error::StatusFailure;
     use bytes::Bytes;
@@ -211,79 +142,6 @@ pub mod tests {
             remaining: None,
             chance: 1.0,
         }
-    }
-
-    fn wait_from(name: &'static str, value: &'static str) -> Option<Duration> {
-        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        wait_from_headers(|header| (header == name).then_some(value), now)
-    }
-
-    #[test]
-    fn what_the_service_asks_for_is_read_in_every_form() {
-        let thirty = Some(Duration::from_secs(30));
-        assert_eq!(wait_from("retry-after", "30"), thirty);
-        assert_eq!(wait_from("retry-after", " 30 "), thirty);
-        assert_eq!(
-            wait_from("retry-after", "Tue, 14 Nov 2023 22:13:50 GMT"),
-            thirty
-        );
-        assert_eq!(wait_from("x-ratelimit-reset", "30"), thirty);
-        assert_eq!(wait_from("x-ratelimit-reset", "1700000030"), thirty);
-        for zeros in ["000", "000000", "000000000"] {
-            let epoch = format!("1700000030{zeros}");
-            assert_eq!(wait_from("x-ratelimit-reset", epoch.leak()), thirty);
-        }
-        for date in [
-            "Tue, 14 Nov 2023 22:13:50 UTC",
-            "Tue, 14 Nov 2023 22:13:50 +0000",
-        ] {
-            assert_eq!(wait_from("retry-after", date), thirty);
-        }
-        assert_eq!(
-            wait_from("retry-after", "Tue, 14 Nov 2023 00:00:00 GMT"),
-            Some(Duration::ZERO)
-        );
-        for nonsense in ["", "-1", "soon", "NaN", "inf", "1e3"] {
-            assert_eq!(wait_from("retry-after", nonsense), None, "{nonsense}");
-        }
-    }
-
-    #[test]
-    fn dates_are_by_the_clock_of_the_service() {
-        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        for (name, value) in [
-            ("retry-after", "Tue, 14 Nov 2023 23:13:50 GMT"),
-            ("x-ratelimit-reset", "1700003630"),
-        ] {
-            let header = |header: &str| match header {
-                "date" => Some("Tue, 14 Nov 2023 23:13:20 GMT"),
-                _ => (header == name).then_some(value),
-            };
-            assert_eq!(
-                wait_from_headers(header, now),
-                Some(Duration::from_secs(30))
-            );
-        }
-    }
-
-    #[test]
-    fn a_wait_of_years_is_one_too() {
-        for (years, seconds) in [("315360000", 315_360_000), ("99999999999", 99_999_999_999)] {
-            let wait = Some(Duration::from_secs(seconds));
-            assert_eq!(wait_from("retry-after", years), wait);
-        }
-        // More than a `Duration` can hold.
-        assert_eq!(wait_from("retry-after", "99999999999999999999"), None);
-    }
-
-    #[test]
-    fn what_the_fuzzer_starts_from_is_read_as_a_plain_reading_does() {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/retry_after");
-        let mut waits = 0;
-        for file in fs::read_dir(corpus).unwrap() {
-            waits += usize::from(agreement::check(&fs::read(file.unwrap().path()).unwrap()));
-        }
-        assert!(waits > 10, "{waits}");
     }
 
     #[test]
@@ -371,11 +229,6 @@ pub mod tests {
                 retries_done: done, max_retries: max, chance, ..situation()
             });
             prop_assert_eq!(matches!(verdict, Verdict::Retry { .. }), done < max);
-        }
-
-        #[test]
-        fn no_header_makes_it_panic(value in ".{0,30}") {
-            let _ = wait_from_headers(|_| Some(value.as_str()), SystemTime::now());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -386,7 +387,24 @@ fn send_failure(error: &reqwest::Error) -> ErrorKind {
                 .to_owned(),
         );
     }
-    ErrorKind::Connect(chain(error))
+    let mut reason = chain(error);
+    if tls_errors::cause::<io::Error>(error).is_some_and(is_out_of_descriptors) {
+        reason.push_str(
+            "; this process may open no more files: raise its limit (ulimit -n), or lower \
+             max_concurrency",
+        );
+    }
+    ErrorKind::Connect(reason)
+}
+
+#[cfg(unix)]
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+#[cfg(not(unix))]
+fn is_out_of_descriptors(_: &io::Error) -> bool {
+    false
 }
 
 fn configuration(what: &str, error: &reqwest::Error) -> Error {
