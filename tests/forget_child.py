@@ -1,9 +1,9 @@
 """`Mirror.forget` in processes that kill themselves at one of their file-system calls.
 
-Usage: ``python forget_child.py FOLDER USER_ID LANDING`` forgets, and prints how many such calls there
-are, as Python's audit events see them. Without arguments each line of stdin is one JSON list of the
-three and a number: a process that has imported all of it already is killed at the call of that number,
-and a line with its exit code follows.
+Usage: ``python forget_child.py FOLDER USER_ID LANDING`` forgets, and prints how many such calls
+there are, as Python's audit events see them. Without arguments each line of stdin is a JSON list of
+the three and a number: a process that has imported everything already forgets, and kills itself at
+the call of that number. Its exit code is printed.
 """
 
 import json
@@ -29,7 +29,6 @@ CALLS = {
     "os.symlink",
     "shutil.rmtree",
 }
-
 
 
 def forget(folder: str, user_id: int, landing: str, last: int = 0) -> int:

@@ -92,6 +92,7 @@ def test_a_run_of_given_users_that_fails_is_not(backread, server, tmp_path, monk
     assert "unfinished" not in backread("runs", folder).out
 
 
+@pytest.mark.slow
 def test_unfinished_run_is_shown_while_it_goes_on(backread, tmp_path):
     folder = tmp_path / "chats"
     with MockServer(World(seed=11, users=300, messages_per_user=(1, 5))) as server:

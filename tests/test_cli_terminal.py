@@ -74,6 +74,7 @@ def test_a_user_and_a_message(server, tmp_path):
     assert "red" in seen(server, tmp_path, "message", first, message)
 
 
+@pytest.mark.slow
 def test_a_sync_into_a_folder_of_such_a_name(server, tmp_path):
     assert "users" in seen(server, tmp_path, "sync", NAME)
     assert "snapshot" in seen(server, tmp_path, "runs", NAME)
@@ -86,6 +87,7 @@ def test_a_sync_into_a_folder_of_such_a_name(server, tmp_path):
     assert "demo FOLDER" in seen(server, tmp_path, "demo", NAME, expected=2)
 
 
+@pytest.mark.slow
 def test_what_reads_a_mirror_of_such_texts(server, tmp_path):
     seen(server, tmp_path, "sync", NAME)
     for user_id in server.world.user_ids():
@@ -102,6 +104,7 @@ def test_what_reads_a_mirror_of_such_texts(server, tmp_path):
     assert "no user" in said
 
 
+@pytest.mark.slow
 def test_a_demo_in_a_folder_of_such_a_name(server, tmp_path):
     assert "The mirror is in" in seen(server, tmp_path, "demo", NAME)
 
@@ -121,6 +124,7 @@ def test_what_a_lock_says_of_its_holder(server, tmp_path):
     assert "pid 42" in said
 
 
+@pytest.mark.slow
 def test_a_profile_and_its_name(server, tmp_path):
     assert "sender types" in seen(server, tmp_path, "probe", "--save", NAME)
     for shape in ("table", "json"):

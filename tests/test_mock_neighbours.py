@@ -68,6 +68,7 @@ def test_a_secret_of_ones_own_is_kept():
         assert client.users.get(42).id == 42
 
 
+@pytest.mark.slow
 def test_a_head_that_does_not_end_loses_its_connection(server):
     right = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
     with ExitStack() as open_until_here:
