@@ -23,7 +23,7 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop docs lint bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
+.PHONY: help demo test build develop docs lint lint-rust lint-python bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
 	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-warehouses test-workers test-long notebook fuzz sanitize audit release-check
 
 help:
@@ -56,8 +56,9 @@ help:
 demo: $(if $(wildcard $(STAMPS)/wheel),$(STAMPS)/wheel,$(STAMPS)/local)
 	$(BIN)/backread demo
 
-test: $(STAMPS)/wheel $(STAMPS)/tools
-	$(BIN)/python tools/run_steps.py lint docs test-rust test-python test-wheel
+# The release build links on one core for minutes.
+test: $(STAMPS)/tools
+	$(BIN)/python tools/run_steps.py build+lint-rust+test-rust lint-python docs test-python test-wheel
 
 build: $(STAMPS)/wheel
 
@@ -66,13 +67,17 @@ develop: $(STAMPS)/tools
 	@rm -f $(STAMPS)/wheel
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --extras cli,mirror
 
-lint: $(STAMPS)/wheel $(STAMPS)/tools $(CARGO_DENY)
+lint: lint-rust lint-python
+
+lint-rust: $(STAMPS)/venv $(CARGO_DENY)
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 	cargo fmt --check
 	cargo clippy --locked --all-targets --no-default-features -- -D warnings
 	cargo clippy --locked --all-targets -- -D warnings
 	$(CARGO_DENY) --all-features --locked check bans licenses sources
+
+lint-python: $(STAMPS)/wheel $(STAMPS)/tools
 	$(BIN)/ruff check $(PYTHON_PATHS)
 	$(BIN)/ruff format --check $(PYTHON_PATHS)
 	$(BIN)/python tools/import_cycles.py

@@ -1,7 +1,8 @@
 """Runs make targets one after the other, and closes with what each took and how many tests ran.
 
-Usage: ``python tools/run_steps.py TARGET...``. A target that fails does not stop the others; the
-exit code is 1 if any failed, or if no test ran at all.
+Usage: ``python tools/run_steps.py TARGET...``. Targets joined by ``+`` run at the same time, and
+each of their lines begins with its target. A target that fails does not stop the others; the exit
+code is 1 if any failed, or if no test ran at all.
 """
 
 import os
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 # cargo: "test result: ok. 12 passed; 0 failed; 1 ignored; ..."
@@ -41,10 +43,17 @@ class Step:
             setattr(self, name, getattr(self, name) + int(number))
 
 
-def run(target: str) -> Step:
+def run_together(targets: list[str]) -> list[Step]:
+    """Runs targets at the same time; their steps are in the order of the targets."""
+    print(f"\n--- {' and '.join(targets)}", flush=True)
+    prefixes = [f"{target}: " if len(targets) > 1 else "" for target in targets]
+    with ThreadPoolExecutor(len(targets)) as pool:
+        return list(pool.map(run, targets, prefixes))
+
+
+def run(target: str, prefix: str) -> Step:
     """Runs ``make TARGET``, its output passed on line by line."""
     step = Step(target)
-    print(f"\n--- {target}", flush=True)
     started = time.monotonic()
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
@@ -58,7 +67,7 @@ def run(target: str) -> Step:
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            print(line, end="", flush=True)
+            print(prefix + line, end="", flush=True)
             step.count(line.rstrip())
     step.code = process.returncode
     step.seconds = time.monotonic() - started
@@ -67,7 +76,7 @@ def run(target: str) -> Step:
 
 def main(targets: list[str]) -> int:
     """Runs the targets and prints the closing table; gives the exit code."""
-    steps = [run(target) for target in targets]
+    steps = [step for each in targets for step in run_together(each.split("+"))]
     print()
     for step in steps:
         verdict = "ok" if step.code == 0 else f"FAILED (exit code {step.code})"
