@@ -37,14 +37,17 @@ impl Redactor {
         }
     }
 
-    /// Of a body in any encoding.
+    /// Of a body in any encoding: if it is not UTF-8, each byte is taken for a character.
     fn redact_body(&self, body: &[u8]) -> Vec<u8> {
-        let mut redacted = Vec::with_capacity(body.len());
-        for chunk in body.utf8_chunks() {
-            redacted.extend_from_slice(self.redact(chunk.valid()).as_bytes());
-            redacted.extend_from_slice(chunk.invalid());
+        if let Ok(text) = std::str::from_utf8(body) {
+            return self.redact(text).into_bytes();
         }
+        let text: String = body.iter().copied().map(char::from).collect();
+        let redacted = self.redact(&text);
         redacted
+            .chars()
+            .map(|character| u8::try_from(character).unwrap_or(b'*'))
+            .collect()
     }
 
     /// Redacts a failure, with what the service sent.
@@ -97,6 +100,7 @@ pub fn redacted(text: &str, secret: &str) -> String {
         .replace(&secret.to_ascii_lowercase(), &stars);
     let whole = without_spelled(&whole, secret, in_quotes);
     let whole = without_spelled(&whole, secret, in_address);
+    let whole = without_spelled(&whole, secret, in_markup);
     let mut redacted = without_base64(whole, secret);
     // A snippet may begin or end within the secret.
     for length in (LEAST..secret.len()).rev() {
@@ -149,20 +153,44 @@ fn spelled(text: &[u8], secret: &str, escape: Escape) -> Option<usize> {
 
 fn in_quotes(text: &[u8]) -> Option<(u8, usize)> {
     match text {
+        [b'\\', b'u', b'0', b'0', high, low, ..] => Some((hexadecimal(*high, *low)?, 6)),
         [b'\\', escaped, ..] => Some((*escaped, 2)),
         _ => None,
     }
 }
 
 fn in_address(text: &[u8]) -> Option<(u8, usize)> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
     match text {
-        [b'%', high, low, ..] => {
-            let byte = u8::try_from(digit(high)? * 16 + digit(low)?).ok()?;
-            Some((byte, 3))
-        }
+        [b'%', high, low, ..] => Some((hexadecimal(*high, *low)?, 3)),
         _ => None,
     }
+}
+
+/// As pages of errors have it: `&#43;`, `&#x2B;` and `&amp;`.
+fn in_markup(text: &[u8]) -> Option<(u8, usize)> {
+    let name = text.strip_prefix(b"&")?;
+    let length = name.iter().take(8).position(|byte| *byte == b';')?;
+    let name = std::str::from_utf8(name.get(..length)?).ok()?;
+    let byte = match name {
+        "amp" => b'&',
+        "lt" => b'<',
+        "gt" => b'>',
+        "quot" => b'"',
+        "apos" => b'\'',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            match number.strip_prefix(['x', 'X']) {
+                Some(digits) => u8::from_str_radix(digits, 16).ok()?,
+                None => number.parse().ok()?,
+            }
+        }
+    };
+    Some((byte, length + 2))
+}
+
+fn hexadecimal(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
 /// Also finds it after a user name, as in `Authorization: Basic`. A base64 character is six bits,
@@ -224,6 +252,8 @@ mod tests {
             "T0p%2FSe%22c%5Cr%2B%2525t",
             "T0p%2fSe%22c%5cr+%2525t",
             "%540p/Se%22c%5Cr+%25%32%35t",
+            r"T0p\u002fSe\u0022c\u005Cr\u002B%25t",
+            "T0p&#47;Se&quot;c&#x5C;r&#x2b;%25t",
         ] {
             assert_eq!(
                 redacted(&format!("é{spelling}é"), secret),

@@ -8,9 +8,10 @@ const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
 const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
 
 /// The wait that a refusal asks for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3). If
-/// there is none, or it is zero, the time until a limit is reset: `X-RateLimit-Reset` as an epoch,
-/// down to nanoseconds, as a number of seconds or as a date, otherwise `RateLimit`
-/// (draft-ietf-httpapi-ratelimit-headers).
+/// there is none, the time until a limit is reset: `X-RateLimit-Reset` as an epoch, down to
+/// nanoseconds, as a number of seconds or as a date, otherwise `RateLimit`
+/// (draft-ietf-httpapi-ratelimit-headers). A limit of which something remains is not why it was
+/// refused. If `Retry-After` is zero, the limit counts if the service says that nothing remains.
 ///
 /// Dates and epochs are by the service's clock, which its `Date` tells; without one, it is `now`.
 pub fn wait_from_headers<'a>(
@@ -19,16 +20,22 @@ pub fn wait_from_headers<'a>(
 ) -> Option<Duration> {
     let now = header("date").and_then(date).unwrap_or(now);
     let retry_after = header("retry-after").and_then(|value| seconds_or_date(value.trim(), now));
-    let reset = || {
-        ["x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset"]
-            .iter()
-            .find_map(|name| header(name))
-            .and_then(|value| seconds_epoch_or_date(value.trim(), now))
-            .or_else(|| header("ratelimit").and_then(until_spent_limits_reset))
+    if retry_after.is_some_and(|wait| !wait.is_zero()) {
+        return retry_after;
+    }
+    let until_reset = |limit: &str| {
+        let remaining = header(&format!("{limit}-remaining")).and_then(seconds);
+        match remaining {
+            Some(remaining) if !remaining.is_zero() => None,
+            None if retry_after.is_some() => None,
+            _ => header(&format!("{limit}-reset"))
+                .and_then(|value| seconds_epoch_or_date(value.trim(), now)),
+        }
     };
-    retry_after
-        .filter(|wait| !wait.is_zero())
-        .or_else(reset)
+    ["x-ratelimit", "x-rate-limit", "ratelimit"]
+        .into_iter()
+        .find_map(until_reset)
+        .or_else(|| header("ratelimit").and_then(until_spent_limits_reset))
         .or(retry_after)
 }
 
@@ -162,16 +169,25 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_of_zero_does_not_hide_when_the_limit_is_reset() {
-        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        for (reset, wait) in [(Some("30"), 30), (None, 0)] {
+    fn a_limit_that_is_not_spent_asks_for_no_wait() {
+        for (retry_after, remaining, wait) in [
+            (None, None, Some(30)),
+            (None, Some("0"), Some(30)),
+            (None, Some("7"), None),
+            (Some("0"), Some("0"), Some(30)),
+            (Some("0"), Some("7"), Some(0)),
+            (Some("0"), None, Some(0)),
+            (Some("5"), Some("0"), Some(5)),
+        ] {
             let header = |header: &str| match header {
-                "retry-after" => Some("0"),
-                "x-ratelimit-reset" => reset,
+                "retry-after" => retry_after,
+                "x-ratelimit-remaining" => remaining,
+                "x-ratelimit-reset" => Some("30"),
                 _ => None,
             };
-            let wait = Some(Duration::from_secs(wait));
-            assert_eq!(wait_from_headers(header, now), wait);
+            let wait = wait.map(Duration::from_secs);
+            let given = wait_from_headers(header, UNIX_EPOCH);
+            assert_eq!(given, wait, "{retry_after:?} {remaining:?}");
         }
     }
 

@@ -73,7 +73,7 @@ pub struct Shared {
     pub inversions: u64,
     /// Rows of the chain that changed and moved.
     pub moved: u64,
-    /// Rows of the chain that changed, if no other row of the page is between them.
+    /// Rows of the chain that changed, if all rows around them are the chain's too, in its order.
     pub respelled: u64,
     /// Rows of the chain that come after the page's last row.
     pub behind: u64,
@@ -87,10 +87,10 @@ impl Shared {
         self.unchanged >= LINK
     }
 
-    /// Whether many rows came again in their order, none of them spelled as before: perhaps each
-    /// response spells them differently, with signed addresses or the current time.
+    /// Whether many rows came again in their order, too few of them spelled as before to link:
+    /// perhaps each response spells them differently, with signed addresses or the current time.
     pub fn is_respelled(&self) -> bool {
-        self.respelled >= RESPELLED && self.unchanged == 0 && self.moved == 0
+        self.respelled >= RESPELLED && !self.links() && self.moved == 0
     }
 }
 
@@ -131,21 +131,19 @@ impl RowOrder {
         let mut first: Option<u64> = None;
         let mut last: Option<u64> = None;
         let mut beyond = false;
-        let mut changed: Option<u64> = None;
+        let mut previous: Option<u64> = None;
         for row in rows {
             let Some((id, place)) = row.id.and_then(|id| Some((id, self.place(id)?))) else {
                 beyond = true;
                 continue;
             };
+            if beyond || previous.is_some_and(|before| before + 1 != place.rank) {
+                shared.respelled = 0;
+            }
+            previous = Some(place.rank);
             if !self.is_same(id, place, row) {
                 shared.moved += u64::from(last.is_some_and(|last| place.rank < last));
-                let follows = changed.is_none_or(|before| before + 1 == place.rank);
-                shared.respelled = if follows && !beyond {
-                    shared.respelled + 1
-                } else {
-                    0
-                };
-                changed = Some(place.rank);
+                shared.respelled += u64::from(!beyond);
                 continue;
             }
             shared.unchanged += 1;
