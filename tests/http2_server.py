@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from typing import Any, Self
 
 from h2.config import H2Configuration
@@ -26,9 +27,10 @@ class Http2Server(Place):
         """Ends each connection with GOAWAY after so many ``answers``, as nginx does.
 
         Resets the first ``refuses`` streams of all with REFUSED_STREAM. Connections up to the
-        number ``deaf`` stay open, but nothing is answered any more, as after a failover.
+        number ``deaf`` stay open, but nothing is answered any more, as after a failover. An answer
+        takes ``seconds``, in which PINGs are left without one, too.
         """
-        self._answers, self.refuses, self.deaf = answers, refuses, 0
+        self._answers, self.refuses, self.deaf, self.seconds = answers, refuses, 0, 0.0
         self._context = authority.context("localhost")
         self._context.set_alpn_protocols(["h2"])
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -94,6 +96,7 @@ class Http2Server(Place):
                 secure.sendall(speech.data_to_send())
 
     def _answer(self, speech: H2Connection, event: RequestReceived) -> None:
+        time.sleep(self.seconds)
         self.requests.append(list(event.headers))
         if self.refuses > 0:
             self.refuses -= 1

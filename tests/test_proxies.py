@@ -88,6 +88,27 @@ def test_a_proxy_of_another_scheme_is_not_passed_over(monkeypatch, name, scheme)
     Client(*address).close()
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"HTTPS_PROXY": "", "https_proxy": "http://127.0.0.1:3128"},
+        {"ALL_PROXY": "", "all_proxy": "http://127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http://127.0.0.1:3128\n"},
+        {"HTTPS_PROXY": " http://127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http:/127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http://ada:pa55w\u00f6rd@127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http://ada:pa55w|rd@127.0.0.1:3128"},
+        {"HTTPS_PROXY": "http://127.0.0.1:3128", "REQUEST_METHOD": "GET"},
+    ],
+)
+def test_no_proxy_of_the_environment_is_passed_over_in_silence(monkeypatch, settings):
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=r"(?i)(https|all)_proxy of the") as caught:
+        Client("https://chat.example.com", "s3cretOfOurs", "example")
+    assert "pa55w" not in str(caught.value)
+
+
 def test_all_proxy_may_have_another_scheme_where_it_is_not_used(monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:1080/")
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")

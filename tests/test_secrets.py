@@ -94,7 +94,7 @@ def test_no_error_shows_it(face, scripted, caplog, name):
     assert SECRET not in caplog.text
 
 
-@pytest.mark.parametrize("around", [b"", b"\xff\x00"])
+@pytest.mark.parametrize("around", [b"", b"\xff\x00", b"caf\xe9 \xc3\xa9 "])
 def test_a_service_that_sends_it_back_does_not_get_it_into_the_error(face, scripted, around):
     """Debug pages show a request's headers; an error may be pickled, logged or sent elsewhere."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 from dataclasses import asdict, dataclass, field
@@ -50,6 +51,7 @@ FORMER = "former"
 
 DATA_FILE = re.compile(r"[a-z_]+-\d+\.\d{8}\.parquet", re.ASCII)
 TABLE = re.compile(r"[a-z_]+", re.ASCII)
+PARQUET_MAGIC = b"PAR1"
 ATTEMPTS = 10
 """How often a reader follows the link anew if the snapshot was removed meanwhile."""
 
@@ -131,9 +133,12 @@ class Manifest:
         }
 
     def is_whole(self, mirror: Path) -> bool:
-        """True if all of its files are there in full, and none is a symbolic link."""
+        """True if all of its files are there in full, and none is a symbolic link.
+
+        What is damaged within a file is not seen, only its length, its first and its last bytes.
+        """
         return _odd_path(self, mirror) is None and all(
-            path.stat().st_size == file.bytes
+            _is_whole(path, file.bytes)
             for table, paths in self.paths(mirror).items()
             for path, file in zip(paths, self.tables[table].files, strict=True)
         )
@@ -145,6 +150,15 @@ class Manifest:
                 f"the mirror in {mirror}: {odd} is missing or not a regular file; sync again to "
                 "publish a new snapshot"
             )
+
+
+def _is_whole(path: Path, length: int) -> bool:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size != length or length < 2 * len(PARQUET_MAGIC):
+            return False
+        begins = file.read(len(PARQUET_MAGIC))
+        file.seek(-len(PARQUET_MAGIC), os.SEEK_END)
+        return begins == file.read() == PARQUET_MAGIC
 
 
 def file_name(table: str, sequence: int, number: int) -> str:

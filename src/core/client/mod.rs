@@ -25,7 +25,7 @@ use crate::clock::Clock;
 use crate::core::api::{Endpoint, Limit, List, Natural, Resource};
 use crate::core::decode::json::{self, Fault, Text};
 use crate::core::decode::page::{Page, Row};
-use crate::core::wire::{Answer, Transport};
+use crate::core::wire::{Answer, Transport, keep_alive};
 
 /// A client of one service. Cheap to clone; clones share connection pool and pace.
 #[derive(Debug, Clone)]
@@ -38,6 +38,8 @@ pub struct Client {
     caller_transport: Arc<PerProcess<Arc<Transport>>>,
     /// Made with the client; the first call that needs a transport takes it.
     unused: Arc<ArcSwapOption<Transport>>,
+    /// How long these connections may be silent.
+    silence: Duration,
     pace: Arc<PerProcess<Arc<Pace>>>,
     outages: Arc<PerProcess<Arc<Outages>>>,
     closed: Arc<AtomicBool>,
@@ -91,6 +93,7 @@ impl Client {
     fn made(settings: Settings, options: Options) -> Result<Self, Error> {
         let client = Self {
             origin: Arc::new(Origin::new(settings)?),
+            silence: keep_alive::silence(options.timeout),
             options: Arc::new(options),
             transport: Arc::default(),
             caller_transport: Arc::default(),
@@ -108,10 +111,21 @@ impl Client {
         Ok(client)
     }
 
-    /// A client with other options over the same pool. It shares the pace unless the options change
-    /// it.
+    /// A client with other options over the same pool, unless attempts may take longer than its
+    /// connections may be silent. It shares the pace unless the options change it.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
+        let silence = keep_alive::silence(options.timeout);
+        if silence > self.silence {
+            let patient = Self {
+                silence,
+                transport: Arc::default(),
+                caller_transport: Arc::default(),
+                unused: Arc::default(),
+                ..self.clone()
+            };
+            return patient.with_options(options);
+        }
         let same_pace = options.max_concurrency == self.options.max_concurrency
             && options.rate_limit == self.options.rate_limit;
         Self {
@@ -353,7 +367,7 @@ impl Client {
     }
 
     fn new_transport(&self) -> Result<Arc<Transport>, Error> {
-        Transport::new(Arc::clone(&self.origin), self.options.timeout).map(Arc::new)
+        Transport::new(Arc::clone(&self.origin), self.silence).map(Arc::new)
     }
 
     fn pace(&self) -> Result<Arc<Pace>, Error> {

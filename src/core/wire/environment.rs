@@ -1,5 +1,6 @@
 //! Proxy settings in the environment.
 
+use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
@@ -26,10 +27,10 @@ pub fn takes_no_proxy(service: &Url) -> bool {
     uri.is_ok_and(|uri| matcher.intercept(&uri).is_none())
 }
 
-/// Rejects a malformed proxy URL, and one whose scheme is unknown if it would be used: it would be
-/// silently ignored, and requests would bypass the proxy.
-pub fn check_proxies(scheme: &str) -> Result<(), Error> {
-    let names = match scheme {
+/// Rejects a malformed proxy URL, one whose scheme is unknown if it would be used, and whatever else
+/// reqwest would silently ignore: requests would bypass the proxy.
+pub fn check_proxies(service: &Url) -> Result<(), Error> {
+    let names = match service.scheme() {
         "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
         _ => ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
     };
@@ -37,7 +38,7 @@ pub fn check_proxies(scheme: &str) -> Result<(), Error> {
         .into_iter()
         .filter_map(|name| Some((name, std::env::var_os(name)?)))
         .filter(|(_, value)| !value.is_empty());
-    let mut first = true;
+    let mut first = None;
     for (name, value) in given {
         let Some(scheme) = value.to_str().and_then(scheme_of) else {
             // It may hold a password, so no message shows it.
@@ -47,15 +48,24 @@ pub fn check_proxies(scheme: &str) -> Result<(), Error> {
             )));
         };
         // Desktops set ALL_PROXY to a SOCKS proxy beside one for HTTP.
-        if first && !["http", "https"].contains(&scheme.as_str()) {
+        if first.is_none() && !["http", "https"].contains(&scheme.as_str()) {
             return Err(Error::configuration(format!(
                 "{name} of the environment is a proxy of the scheme {scheme}, and only http and \
-                 https are known; name such a proxy in proxy, or exempt the host in NO_PROXY"
+                 https are known; name one of these in proxy, or exempt the host in NO_PROXY"
             )));
         }
-        first = false;
+        first = first.or(Some(name));
     }
-    Ok(())
+    let uri: Option<Uri> = service.as_str().parse().ok();
+    let used = || uri.is_some_and(|uri| Matcher::from_env().intercept(&uri).is_some());
+    match first {
+        Some(name) if !used() => Err(Error::configuration(format!(
+            "{name} of the environment would be passed by: the same name in the other case is \
+             empty, REQUEST_METHOD is set, or the address has a character that must be \
+             percent-encoded; correct that, name the proxy in proxy, or exempt the host in NO_PROXY"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn set(name: &str) -> Option<String> {

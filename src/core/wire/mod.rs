@@ -95,9 +95,9 @@ impl fmt::Debug for Transport {
 }
 
 impl Transport {
-    /// `timeout` is that of one attempt.
-    pub fn new(origin: Arc<Origin>, timeout: Option<Duration>) -> Result<Self, Error> {
-        let http = build(keep_alive::watched(builder(&origin)?, timeout))?;
+    /// `silence` is how long a connection may be silent while requests wait for answers.
+    pub fn new(origin: Arc<Origin>, silence: Duration) -> Result<Self, Error> {
+        let http = build(keep_alive::watched(builder(&origin)?, silence))?;
         Ok(Self {
             http,
             origin,
@@ -248,7 +248,7 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
         // A proxy from the environment cannot reach this machine's loopback.
         builder = builder.no_proxy();
     } else {
-        environment::check_proxies(origin.url.scheme())?;
+        environment::check_proxies(&origin.url)?;
     }
     if !needs_tls(origin) {
         // Does not read the system's roots, so there need not be any.
@@ -447,6 +447,6 @@ fn chain(error: &reqwest::Error) -> String {
 mod connections;
 pub mod encoding;
 mod environment;
-mod keep_alive;
+pub mod keep_alive;
 mod roots;
 mod tls_errors;
