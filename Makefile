@@ -109,10 +109,10 @@ test-wheel: $(STAMPS)/wheel
 
 # Each of these has an environment of its own, kept below ~/.cache/backread/integrations.
 INTEGRATIONS := airflow openapi services shell spark warehouses workers
-# Two at a time, for they also wait; one of two installs packages of the system, if it must.
+# Some go two at a time, for they also wait; one of two may install packages of the system.
 test-integrations: $(STAMPS)/wheel
 	$(BIN)/python tools/run_steps.py test-extras+test-browser test-airflow+test-calc test-openapi+test-services \
-		test-spark+test-shell test-workers+test-warehouses
+		test-spark+test-shell test-workers test-warehouses
 
 test-extras: $(STAMPS)/wheel
 	$(BIN)/python tools/resolve_extras.py $(WHEELS)
