@@ -43,6 +43,7 @@ def test_connections_are_used_again(face, service):
     for _ in range(20):
         assert face.call(client.users.get, 42).id == 42
         assert face.call(client.with_options(timeout=5).users.get, 42).id == 42
+        assert face.call(client.with_options(timeout=50).users.get, 42).id == 42
     # Rarely one is not back in the pool yet when the next call looks for it.
     assert service.connections < 10
 

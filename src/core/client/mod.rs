@@ -40,6 +40,9 @@ pub struct Client {
     unused: Arc<ArcSwapOption<Transport>>,
     /// How long these connections may be silent.
     silence: Duration,
+    /// Connections that may be silent for longest: of all options with a longer timeout.
+    patient_transport: Arc<PerProcess<Arc<Transport>>>,
+    patient_caller_transport: Arc<PerProcess<Arc<Transport>>>,
     pace: Arc<PerProcess<Arc<Pace>>>,
     outages: Arc<PerProcess<Arc<Outages>>>,
     closed: Arc<AtomicBool>,
@@ -97,6 +100,8 @@ impl Client {
             options: Arc::new(options),
             transport: Arc::default(),
             caller_transport: Arc::default(),
+            patient_transport: Arc::default(),
+            patient_caller_transport: Arc::default(),
             unused: Arc::default(),
             pace: Arc::default(),
             outages: Arc::default(),
@@ -111,16 +116,15 @@ impl Client {
         Ok(client)
     }
 
-    /// A client with other options over the same pool, unless attempts may take longer than its
-    /// connections may be silent. It shares the pace unless the options change it.
+    /// A client with other options over the same pool, or, if attempts may take longer than its
+    /// connections may be silent, over one for all such options. It shares the pace unless the options change it.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
-        let silence = keep_alive::silence(options.timeout);
-        if silence > self.silence {
+        if keep_alive::silence(options.timeout) > self.silence {
             let patient = Self {
-                silence,
-                transport: Arc::default(),
-                caller_transport: Arc::default(),
+                silence: keep_alive::LONGEST_SILENCE,
+                transport: Arc::clone(&self.patient_transport),
+                caller_transport: Arc::clone(&self.patient_caller_transport),
                 unused: Arc::default(),
                 ..self.clone()
             };

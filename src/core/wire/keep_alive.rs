@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use reqwest::ClientBuilder;
 
-// How long an HTTP/2 connection may leave a PING without an answer, unless the timeout is shorter.
-const LONGEST_SILENCE: Duration = Duration::from_secs(60);
+/// How long an HTTP/2 connection may leave a PING without an answer, unless the timeout is shorter.
+pub const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
 /// How long attempts of this timeout let a connection be silent.
 pub fn silence(timeout: Option<Duration>) -> Duration {
