@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from random import Random
 from types import TracebackType
 from typing import Self
 
@@ -77,10 +78,11 @@ def run(program: Program, url: str) -> Measurement:
 def in_turns(
     programs: Sequence[Program], rounds: int, responders: Responders
 ) -> dict[str, list[Measurement]]:
-    """Measurements by key. Each round begins with another program, so that none is always first."""
+    """Measurements by key. Each round has an order of its own, because what a program costs also
+    depends on the one before it: the memory that it left is cheaper than new memory.
+    """
     measured: dict[str, list[Measurement]] = {program.key: [] for program in programs}
     for round_number in range(rounds):
-        start = round_number % len(programs)
-        for program in [*programs[start:], *programs[:start]]:
+        for program in Random(round_number).sample(programs, len(programs)):
             measured[program.key].append(run(program, responders.url(program.service)))
     return measured

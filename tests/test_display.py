@@ -165,7 +165,17 @@ def test_a_row_shows_the_begin_of_a_long_value_and_counts_the_rest(character):
         assert address not in html
 
 
-@pytest.mark.parametrize("text", ["\u200b\u2060\ufeff", " \n\t ", "\u3164\u115f", "\u202e\u2067"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u200b\u2060\ufeff",
+        " \n\t ",
+        "\u3164\u115f",
+        "\u202e\u2067",
+        "\ufff0\ufff9",
+        "\U0001bca0\U0001d173",
+    ],
+)
 def test_text_that_cannot_be_seen_says_so(text):
     html = Conversation(stranger(text), (written(0, text), written(1, f"{text}.")))._repr_html_()
     drawn = check(html).text

@@ -320,7 +320,9 @@ def test_a_body_that_is_shown_is_the_one_that_was_written(tmp_path):
 
 
 def test_text_hidden_in_characters_that_nobody_sees_is_escaped(tmp_path):
-    hidden = "\xad\u034f\u115f\u180e\u3164\ufe01\U000e0100\U000e01ef"
+    hidden = (
+        "\xad\u034f\u115f\u180e\u3164\ufe01\U000e0100\U000e01ef\ufff8\ufffb\U0001bca1\U0001d17a"
+    )
     server = create_server(fill(tmp_path / "chats", said(1, f"fine ❤️ {hidden}")))
     answer = call(server, "read_conversation", user_id=42)
     assert not set(hidden) & set(answer)

@@ -216,6 +216,14 @@ def test_no_space_is_named_whatever_is_full(tmp_path, number):
         raise OSError(number, os.strerror(number))
 
 
+@pytest.mark.parametrize("name", ["disk full", "corrupt files", "lock on file"])
+def test_names_of_folders_are_no_reason(tmp_path, name):
+    folder = tmp_path / name
+    with pytest.raises(MirrorError) as raised, named_errors(folder):
+        raise duckdb.IOException(f'IO Error: Cannot open file "{folder}/x": Permission denied')
+    assert "change its permissions" in str(raised.value)
+
+
 def test_a_database_from_a_backup_is_published_in_full(mirror, tmp_path):
     """What was published after the backup is not of this database, though its files are whole."""
     said = seeded(mirror)

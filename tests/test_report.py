@@ -385,6 +385,12 @@ def test_wrong_options_are_one_line_and_exit_2(backread, chats, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["2026-11-25", "report.2026-11-25", "report.HTML"])
+def test_names_with_a_date_in_them_are_written(backread, chats, tmp_path, name):
+    assert backread("report", chats, "-o", tmp_path / name).code == 0
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
 def test_folder_without_a_mirror_is_exit_7(backread, tmp_path):
     assert backread("report", tmp_path / "none").code == 7
     assert backread("report", tmp_path, "-o", tmp_path.parent / "r.html").code == 7

@@ -98,9 +98,9 @@ pub fn redacted(text: &str, secret: &str) -> String {
     let whole = text
         .replace(secret, &stars)
         .replace(&secret.to_ascii_lowercase(), &stars);
-    let whole = without_spelled(&whole, secret, in_quotes);
-    let whole = without_spelled(&whole, secret, in_address);
-    let whole = without_spelled(&whole, secret, in_markup);
+    let whole = without_spelled(whole, secret, b'\\', in_quotes);
+    let whole = without_spelled(whole, secret, b'%', in_address);
+    let whole = without_spelled(whole, secret, b'&', in_markup);
     let mut redacted = without_base64(whole, secret);
     // A snippet may begin or end within the secret.
     for length in (LEAST..secret.len()).rev() {
@@ -121,19 +121,35 @@ pub fn redacted(text: &str, secret: &str) -> String {
 /// Decodes the byte of the secret at the start of a text; also gives the length of its escape.
 type Escape = fn(&[u8]) -> Option<(u8, usize)>;
 
-fn without_spelled(text: &str, secret: &str, escape: Escape) -> String {
+/// `lead` begins each escape.
+fn without_spelled(text: String, secret: &str, lead: u8, escape: Escape) -> String {
+    let Some(&first) = secret.as_bytes().first() else {
+        return text;
+    };
+    if memchr::memchr(lead, text.as_bytes()).is_none() {
+        return text;
+    }
+    let stars = "*".repeat(secret.len());
     let mut redacted = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = spelled(rest.as_bytes(), secret, escape);
-        if let Some(after) = length.and_then(|length| rest.get(length..)) {
-            redacted.push_str(&"*".repeat(secret.len()));
-            rest = after;
-        } else {
-            redacted.push(first);
-            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+    let (mut copied, mut from) = (0, 0);
+    while let Some(rest) = text.as_bytes().get(from..)
+        && let Some(found) = memchr::memchr2(lead, first, rest)
+    {
+        let at = from + found;
+        let length = rest
+            .get(found..)
+            .and_then(|rest| spelled(rest, secret, escape));
+        from = at + length.unwrap_or(1);
+        if length.is_some()
+            && let Some(before) = text.get(copied..at)
+            && text.is_char_boundary(from)
+        {
+            redacted.push_str(before);
+            redacted.push_str(&stars);
+            copied = from;
         }
     }
+    redacted.push_str(text.get(copied..).unwrap_or_default());
     redacted
 }
 
@@ -228,6 +244,8 @@ fn base64(secret: &str, skipped: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -261,6 +279,20 @@ mod tests {
             );
         }
         assert_eq!(redacted("T0p%2FSe%2", secret), "T0p%2FSe%2");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_around_a_spelled_secret_keeps_it(
+            before in r"[\\%&;#ué5T0]{0,8}",
+            after in r"[\\%&;#ué5T0]{0,8}",
+            spelling in 0_usize..3,
+        ) {
+            let secret = r#"T0p/Se"c+"#;
+            let spelled = [r#"T0p/Se\"c+"#, "T0p%2FSe%22c%2B", "T0p&#47;Se&quot;c&#x2b;"];
+            let text = format!("{before}{}{after}", spelled[spelling]);
+            prop_assert!(!redacted(&text, secret).contains(spelled[spelling]));
+        }
     }
 
     #[test]

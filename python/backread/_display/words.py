@@ -40,7 +40,8 @@ _PLAIN = _PICTURES | {0x2028: "\n", 0x2029: "\n"} | dict.fromkeys(_BIDI)
 # Blanks, and characters that Unicode calls default ignorable.
 _UNSEEN = re.compile(
     r"[\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]*"
+    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*"
 )
 
 

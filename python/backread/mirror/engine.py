@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +41,9 @@ FULL_DISK = (
     "no space left", "enospc", "file too large", "disk is full", "disk full", "quota exceeded",
     "max_temp_directory_size",
 )  # fmt: skip
+
+# Names of files, which are anyone's words.
+_QUOTED_PATH = re.compile(r"""(?<!\w)(["'])(?:(?!\1).)*[/\\](?:(?!\1).)*\1""")
 
 DAMAGED_PARQUET = ("no magic bytes", "too small to be a parquet file", "tprotocolexception")
 
@@ -120,12 +124,13 @@ def _was_interrupted(error: BaseException, handled: BaseException | None) -> boo
 
 def disk_is_full(text: str) -> bool:
     """Whether the text of an error says that there is no space, on the disk or in a quota."""
-    return any(sign in text.lower() for sign in FULL_DISK)
+    said = _QUOTED_PATH.sub("", text).lower()
+    return any(sign in said for sign in FULL_DISK)
 
 
 def _advice(folder: Path, text: str) -> str:
     line = " ".join(text.split())
-    lowered = line.lower()
+    lowered = _QUOTED_PATH.sub("", line).lower()
     if "not a valid duckdb database" in lowered or "corrupt" in lowered:
         advice = "its mirror.duckdb is damaged; sync into a new folder"
     elif "lock on file" in lowered:
