@@ -119,6 +119,7 @@ def test_what_one_holds_beyond_the_interface_is_its_own(read):
     assert len(set(map(id, extras))) == len(extras)
     extras[0]["seen"] = True
     assert [one for one in read if "seen" in one.extra] == [read[0]]
+    assert all(one.extra is extra for one, extra in zip(read, extras, strict=True))
 
 
 def test_senders_that_differ_in_anything_are_told_apart(face, scripted):

@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
@@ -27,9 +27,19 @@ pub struct Slotted {
 /// The slot of one field of a class.
 pub struct Slot(Py<PyAny>);
 
+/// Whether a field leads to a dictionary.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Leads {
+    Nowhere,
+    ToDictionaries,
+    /// It is a dictionary itself: an empty one, made when it is first read, in objects where it is
+    /// not set.
+    IsDictionary,
+}
+
 impl Slotted {
-    /// `fields` are all fields of the class, in any order, with whether they lead to a dictionary.
-    pub fn new(class: &Bound<'_, PyType>, fields: &[(&str, bool)]) -> PyResult<Self> {
+    /// `fields` are all fields of the class, in any order.
+    pub fn new(class: &Bound<'_, PyType>, fields: &[(&str, Leads)]) -> PyResult<Self> {
         let mut declared: Vec<String> = class.getattr("__match_args__")?.extract()?;
         declared.sort_unstable();
         let mut expected: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
@@ -53,8 +63,9 @@ impl Slotted {
         let set = function(&first.get_type(), ffi::Py_tp_descr_set)?;
         let allocate = function(class, ffi::Py_tp_alloc)?;
         for ((name, leads), slot) in fields.iter().zip(&slots) {
-            if *leads {
-                class.setattr(name, Revealing::new(slot.clone())?)?;
+            if *leads != Leads::Nowhere {
+                let is_dictionary = *leads == Leads::IsDictionary;
+                class.setattr(name, Revealing::new(slot.clone(), is_dictionary)?)?;
             }
         }
         Ok(Self {
@@ -131,15 +142,48 @@ impl Constructor {
 struct Revealing {
     slot: Py<PyAny>,
     get: ffi::descrgetfunc,
+    is_dictionary: bool,
 }
 
 impl Revealing {
-    fn new(slot: Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(slot: Bound<'_, PyAny>, is_dictionary: bool) -> PyResult<Self> {
         let get = function(&slot.get_type(), ffi::Py_tp_descr_get)?;
         Ok(Self {
             // SAFETY: as in `Slotted::new`.
             get: unsafe { std::mem::transmute::<*mut c_void, ffi::descrgetfunc>(get) },
             slot: slot.unbind(),
+            is_dictionary,
+        })
+    }
+
+    fn value<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+        class: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // SAFETY: the getter of the slot's own type; it checks that the object is of the slot's
+        // class, and returns a new reference, or null with an exception set.
+        unsafe {
+            let value = (self.get)(self.slot.as_ptr(), object.as_ptr(), class.as_ptr());
+            Bound::from_owned_ptr_or_err(object.py(), value)
+        }
+    }
+
+    /// The value of a slot that had none: from now on the same dictionary for all who read it.
+    fn filled<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+        class: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // A collection could run other code between the look and the setting.
+        let _uncollected = Uncollected::new(object.py());
+        with_critical_section(object, || match self.value(object, class) {
+            Err(error) if error.is_instance_of::<PyAttributeError>(object.py()) => {
+                let made = PyDict::new(object.py()).into_any();
+                self.__set__(object, &made)?;
+                Ok(made)
+            }
+            value => value,
         })
     }
 }
@@ -154,17 +198,12 @@ impl Revealing {
         if object.is_none() {
             return Ok(slf.clone().into_any());
         }
-        let Self { slot, get } = slf.get();
-        // SAFETY: the getter of the slot's own type; it checks that the object is of the slot's
-        // class, and returns a new reference, or null with an exception set.
-        let value = unsafe {
-            let value = get(slot.as_ptr(), object.as_ptr(), class.as_ptr());
-            Bound::from_owned_ptr_or_err(slf.py(), value)?
+        let revealing = slf.get();
+        let value = match revealing.value(object, class) {
+            Err(_) if revealing.is_dictionary => revealing.filled(object, class)?,
+            value => value?,
         };
         reveal(object);
-        if value.is_exact_instance_of::<PyDict>() {
-            reveal(&value);
-        }
         Ok(value)
     }
 
@@ -181,13 +220,6 @@ impl Revealing {
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.slot.bind(py).getattr(name)
     }
-}
-
-/// A new dictionary, hidden until a `Revealing` slot returns it.
-pub fn hidden_dict(py: Python<'_>) -> Bound<'_, PyAny> {
-    let made = PyDict::new(py).into_any();
-    hide(&made);
-    made
 }
 
 /// Keeps the garbage collector from running while it is alive; if a collection was due, the next
@@ -221,8 +253,7 @@ impl Drop for Uncollected<'_> {
 
 /// Hides an object of a type that the garbage collector tracks.
 fn hide(object: &Bound<'_, PyAny>) {
-    // SAFETY: `Slotted::new` checks for the collector's header, and dictionaries have it; hiding an
-    // object twice is allowed.
+    // SAFETY: `Slotted::new` checks for the collector's header; hiding an object twice is allowed.
     unsafe { ffi::PyObject_GC_UnTrack(object.as_ptr().cast()) }
 }
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
-use super::c_interface::{Slot, Slotted, hidden_dict};
+use super::c_interface::{Leads, Slot, Slotted};
 use super::caches::Caches;
 use super::class;
 use super::instant::instant;
@@ -76,13 +76,16 @@ impl Class {
         has: impl Fn(&Field) -> bool,
         context: Option<&'static str>,
     ) -> PyResult<Self> {
-        let leads = |kind| matches!(kind, Kind::Attributes | Kind::Sender);
+        let leads = |kind| match kind {
+            Kind::Attributes | Kind::Sender => Leads::ToDictionaries,
+            _ => Leads::Nowhere,
+        };
         let in_class = object.fields().iter().filter(|field| has(field));
         let mut fields: Vec<_> = in_class
             .map(|field| (field.name, leads(field.kind)))
             .collect();
-        fields.extend(context.map(|name| (name, false)));
-        fields.push(("extra", true));
+        fields.extend(context.map(|name| (name, Leads::Nowhere)));
+        fields.push(("extra", Leads::IsDictionary));
         let class = class(py, name)?.cast_into::<PyType>()?;
         let slotted = Slotted::new(&class, &fields)?;
         let slot = |name| slotted.slot(py, name);
@@ -158,8 +161,11 @@ impl<'a, 'py> Records<'a, 'py> {
         if let (Some(slot), Some(value)) = (&class.context, context) {
             class.slotted.set(&object, slot, value)?;
         }
-        let extra = self.extra(extra)?;
-        class.slotted.set(&object, &class.extra, &extra)?;
+        // Where it is empty, it is made when it is first read.
+        if !extra.is_empty() {
+            let extra = members(self.py, &mut self.caches, extra)?;
+            class.slotted.set(&object, &class.extra, &extra)?;
+        }
         Ok(object)
     }
 
@@ -224,13 +230,5 @@ impl<'a, 'py> Records<'a, 'py> {
             self.senders.push_back(entry);
         }
         Ok(made)
-    }
-
-    fn extra(&mut self, extra: &Unknown<'_>) -> PyResult<Bound<'py, PyAny>> {
-        if extra.is_empty() {
-            Ok(hidden_dict(self.py))
-        } else {
-            members(self.py, &mut self.caches, extra)
-        }
     }
 }
