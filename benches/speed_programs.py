@@ -140,7 +140,7 @@ READERS = [
     in_rust("arrow-json", "reqwest + arrow-json record batches (Rust)", "fetch-and-decode"),
     shape("batches", "**backread**, batches of `client.messages.all()`, discarded"),
     shape("arrow", "**backread**, `pa.table(client.messages.all())`"),
-    shape("dataclasses", "**backread**, `list(client.messages.all())`"),
+    shape("dataclasses", "**backread**, `client.messages.all().to_list()`"),
     shape("dicts", "**backread**, `as_dict=True`"),
     shape("dicts-uncollected", "**backread**, `as_dict=True`, `gc.disable()`", "uncollected"),
     reader("wreq", "wreq + msgspec structs", "wreq_structs.py"),

@@ -21,7 +21,7 @@ def main(url: str, shape: str) -> Any:
             return range(sum(batch.num_rows for batch in stream))
         if shape == "arrow":
             return pa.table(client.messages.all())
-        return list(client.messages.all(as_dict=shape == "dicts"))
+        return client.messages.all(as_dict=shape == "dicts").to_list()
 
 
 # It imports pandas where that is installed, and imports are left out.
