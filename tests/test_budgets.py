@@ -130,6 +130,7 @@ def in_an_hour() -> dict[str, dict[str, str]]:
         "reset delta": {"x-ratelimit-reset": "3600"},
         "reset epoch": {"x-ratelimit-reset": str(int(then))},
         "both": {"retry-after": "3600", "x-ratelimit-reset": "9000"},
+        "two lines": {"ratelimit": '"minute";r=9;t=9\r\nratelimit: "day";r=0;t=3600'},
     }
 
 

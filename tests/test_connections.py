@@ -81,6 +81,17 @@ def test_no_connection_outlives_its_client(service, end):
     assert service.connections == 1
 
 
+@pytest.mark.parametrize("closes_first", [True, False], ids=["first", "other"])
+def test_closing_a_client_closes_the_connections_of_those_made_from_it(service, closes_first):
+    first = Client(service.url, service.secret, service.vendor, timeout=5, max_retries=0)
+    other = first.with_options(timeout=50)
+    for client in (first, other):
+        assert client.users.get(42).id == 42
+    (first if closes_first else other).close()
+    service.check_all_end()
+    assert service.connections == 2
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
 def test_a_process_that_may_open_no_more_files_is_told_so(service):
     code = """

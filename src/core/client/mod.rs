@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use secrecy::ExposeSecret;
 use tokio::time::Instant;
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 pub use self::downtime::Downtime;
 use self::failure::{decode_failure, status_failure, unreadable};
 pub use self::first_page::FirstPage;
+use self::pools::Pools;
 use self::sending::Request;
 use super::budget::Budget;
 use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin, Settings};
@@ -25,24 +25,16 @@ use crate::clock::Clock;
 use crate::core::api::{Endpoint, Limit, List, Natural, Resource};
 use crate::core::decode::json::{self, Fault, Text};
 use crate::core::decode::page::{Page, Row};
-use crate::core::wire::{Answer, Transport, keep_alive};
+use crate::core::wire::{Answer, Transport};
 
-/// A client of one service. Cheap to clone; clones share connection pool and pace.
+/// A client of one service. Cheap to clone; clones share connections and pace.
 #[derive(Debug, Clone)]
 pub struct Client {
     origin: Arc<Origin>,
     options: Arc<Options>,
-    transport: Arc<PerProcess<Arc<Transport>>>,
-    /// The connections for threads that drive a call themselves instead of using the shared
-    /// runtime.
-    caller_transport: Arc<PerProcess<Arc<Transport>>>,
-    /// Made with the client; the first call that needs a transport takes it.
-    unused: Arc<ArcSwapOption<Transport>>,
-    /// How long these connections may be silent.
-    silence: Duration,
-    /// Connections that may be silent for longest: of all options with a longer timeout.
-    patient_transport: Arc<PerProcess<Arc<Transport>>>,
-    patient_caller_transport: Arc<PerProcess<Arc<Transport>>>,
+    pools: Arc<Pools>,
+    /// Whether the calling thread drives its calls itself.
+    driven: bool,
     pace: Arc<PerProcess<Arc<Pace>>>,
     outages: Arc<PerProcess<Arc<Outages>>>,
     closed: Arc<AtomicBool>,
@@ -94,15 +86,12 @@ impl Client {
     }
 
     fn made(settings: Settings, options: Options) -> Result<Self, Error> {
-        let client = Self {
-            origin: Arc::new(Origin::new(settings)?),
-            silence: keep_alive::silence(options.timeout),
+        let origin = Arc::new(Origin::new(settings)?);
+        Ok(Self {
+            pools: Arc::new(Pools::new(Arc::clone(&origin), options.timeout)?),
+            driven: false,
+            origin,
             options: Arc::new(options),
-            transport: Arc::default(),
-            caller_transport: Arc::default(),
-            patient_transport: Arc::default(),
-            patient_caller_transport: Arc::default(),
-            unused: Arc::default(),
             pace: Arc::default(),
             outages: Arc::default(),
             closed: Arc::default(),
@@ -110,26 +99,13 @@ impl Client {
             answered: Arc::default(),
             observer: None,
             clock: Clock::real(),
-        };
-        // A bad proxy or CA bundle fails here, not at the first request.
-        client.unused.store(Some(client.new_transport()?));
-        Ok(client)
+        })
     }
 
-    /// A client with other options over the same pool, or, if attempts may take longer than its
-    /// connections may be silent, over one for all such options. It shares the pace unless the options change it.
+    /// A client with other options over the same pools. It shares the pace unless the options change
+    /// it.
     #[must_use]
     pub fn with_options(&self, options: Options) -> Self {
-        if keep_alive::silence(options.timeout) > self.silence {
-            let patient = Self {
-                silence: keep_alive::LONGEST_SILENCE,
-                transport: Arc::clone(&self.patient_transport),
-                caller_transport: Arc::clone(&self.patient_caller_transport),
-                unused: Arc::default(),
-                ..self.clone()
-            };
-            return patient.with_options(options);
-        }
         let same_pace = options.max_concurrency == self.options.max_concurrency
             && options.rate_limit == self.options.rate_limit;
         Self {
@@ -143,7 +119,7 @@ impl Client {
         }
     }
 
-    /// A client over the same pool that uses another clock and a separate pace.
+    /// A client over the same pools that uses another clock and a separate pace.
     pub fn on_clock(&self, clock: Clock) -> Self {
         Self {
             clock,
@@ -155,7 +131,7 @@ impl Client {
     /// it, and these belong to the one that the calling thread drives.
     pub fn over_driven_connections(&self) -> Self {
         Self {
-            transport: Arc::clone(&self.caller_transport),
+            driven: true,
             ..self.clone()
         }
     }
@@ -251,18 +227,16 @@ impl Client {
         Budget::start(self.options.deadline, &self.clock)
     }
 
-    /// Closes the client and all that share its pool: further calls fail, idle connections close.
+    /// Closes the client and all that share its pools: further calls fail, idle connections close.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         if let Ok(outages) = self.outages() {
             outages.close();
         }
-        self.transport.clear();
-        self.caller_transport.clear();
-        self.unused.store(None);
+        self.pools.clear();
     }
 
-    /// Whether this client, or one that shares its pool, was closed.
+    /// Whether this client, or one that shares its pools, was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -363,15 +337,7 @@ impl Client {
     }
 
     fn transport(&self) -> Result<Arc<Transport>, Error> {
-        let make = || match self.unused.swap(None) {
-            Some(unused) => Ok(unused),
-            None => self.new_transport(),
-        };
-        self.transport.with(make, Arc::clone)
-    }
-
-    fn new_transport(&self) -> Result<Arc<Transport>, Error> {
-        Transport::new(Arc::clone(&self.origin), self.silence).map(Arc::new)
+        self.pools.transport(self.options.timeout, self.driven)
     }
 
     fn pace(&self) -> Result<Arc<Pace>, Error> {
@@ -450,6 +416,7 @@ mod downtime;
 mod failure;
 mod first_page;
 mod observed;
+mod pools;
 mod requests;
 mod sending;
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The wire: the only folder that names reqwest. It only sends GETs.
 
-use std::error::Error as _;
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,24 +9,18 @@ use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap,
     HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
 };
-use reqwest::redirect::{self, Policy};
-use reqwest::{Certificate, ClientBuilder, Proxy, RequestBuilder, Response, Version};
-use secrecy::{ExposeSecret, SecretString};
-use url::Url;
+use reqwest::{RequestBuilder, Response, Version};
 
-use self::encoding::{ACCEPTED, Body, Encoding, Unfit};
-use crate::core::api::{Endpoint, accept};
+use self::encoding::{Body, Encoding, Unfit};
+use self::failures::{root_cause, send_failure};
+use crate::core::api::Endpoint;
 use crate::core::config::Origin;
 use crate::core::error::{Error, ErrorKind};
 use crate::core::probe_request::{ProbeRequest, Twist};
 
-const REDIRECTS: usize = 5;
-const POOL_IDLE: Duration = Duration::from_secs(60);
 // The encodings that all requests accept, in a different spelling so that the two can be told
 // apart.
 const ALL_ENCODINGS: &str = "gzip, br, zstd";
-// hyper-util's message for a 407 to CONNECT; its error has no public type.
-const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
 /// No service of this interface returns its users as this.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
 
@@ -50,6 +42,13 @@ impl Headers {
     /// The first value of a header, if it is plain text.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.to_str().ok()
+    }
+
+    /// The values of a header that is a list, as one (RFC 9110, 5.3).
+    pub fn list(&self, name: &str) -> Option<String> {
+        let values = self.0.get_all(name).iter();
+        let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
+        (!values.is_empty()).then(|| values.join(", "))
     }
 
     /// Names, in lower case, and values; invalid Unicode became U+FFFD.
@@ -97,7 +96,7 @@ impl fmt::Debug for Transport {
 impl Transport {
     /// `silence` is how long a connection may be silent while requests wait for answers.
     pub fn new(origin: Arc<Origin>, silence: Duration) -> Result<Self, Error> {
-        let http = build(keep_alive::watched(builder(&origin)?, silence))?;
+        let http = setup::http_client(&origin, silence)?;
         Ok(Self {
             http,
             origin,
@@ -230,123 +229,6 @@ fn header(twist: &Twist) -> Result<Option<(HeaderName, HeaderValue)>, ErrorKind>
     }
 }
 
-fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
-    // An error means that a provider is already installed, which serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .default_headers(headers(origin)?)
-        .user_agent(&origin.user_agent)
-        .redirect(Policy::custom(within_origin))
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .pool_idle_timeout(POOL_IDLE);
-    if let Some(proxy) = &origin.proxy {
-        let proxy = Proxy::all(proxy.clone())
-            .map_err(|error| configuration("proxy cannot be used", &error))?;
-        builder = builder.proxy(proxy);
-    } else if origin.is_loopback() || environment::takes_no_proxy(&origin.url) {
-        // A proxy from the environment cannot reach this machine's loopback.
-        builder = builder.no_proxy();
-    } else {
-        environment::check_proxies(&origin.url)?;
-    }
-    if !needs_tls(origin) {
-        // Does not read the system's roots, so there need not be any.
-        roots::bundle(origin)?;
-        return Ok(builder.tls_certs_only([]));
-    }
-    let added: Vec<Certificate> = roots::added(origin)?
-        .iter()
-        .map(|root| Certificate::from_der(root))
-        .collect::<Result<_, _>>()
-        .map_err(|error| configuration("a root certificate cannot be used", &error))?;
-    Ok(builder.tls_certs_merge(added))
-}
-
-/// Whether any connection of this client uses TLS.
-fn needs_tls(origin: &Origin) -> bool {
-    let proxied = origin.proxy.as_ref().map(Url::scheme);
-    origin.url.scheme() == "https" || proxied == Some("https") || !origin.is_loopback()
-}
-
-fn build(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
-    builder.build().map_err(|error| {
-        Error::configuration(format!(
-            "the HTTP client cannot be set up: {}; if this system has no certificates, install its \
-             package ca-certificates, or name a PEM file in ca_bundle or SSL_CERT_FILE",
-            root_cause(&error)
-        ))
-    })
-}
-
-/// The value of the header with the secret; its bytes are overwritten on drop.
-struct Bearer(SecretString);
-
-impl Bearer {
-    fn of(origin: &Origin) -> Self {
-        const SCHEME: &str = "Bearer ";
-        let secret = origin.api_secret.expose_secret();
-        // Allocated at full size: a String that grows leaves copies of its bytes behind.
-        let mut value = String::with_capacity(SCHEME.len() + secret.len());
-        value.push_str(SCHEME);
-        value.push_str(secret);
-        Self(value.into())
-    }
-}
-
-impl AsRef<[u8]> for Bearer {
-    fn as_ref(&self) -> &[u8] {
-        self.0.expose_secret().as_bytes()
-    }
-}
-
-fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
-    let unfit = |_| Error::configuration("api_secret or vendor is not valid in a header");
-    let bearer = Bytes::from_owner(Bearer::of(origin));
-    let mut authorization = HeaderValue::from_maybe_shared(bearer).map_err(unfit)?;
-    authorization.set_sensitive(true);
-    let accept = HeaderValue::from_str(&accept(&origin.vendor)).map_err(unfit)?;
-    Ok(HeaderMap::from_iter([
-        (AUTHORIZATION, authorization),
-        (ACCEPT, accept),
-        (ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED)),
-    ]))
-}
-
-/// Why a redirect is not followed.
-#[derive(Debug)]
-struct Refused(String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let target = attempt.url().origin();
-    if attempt
-        .previous()
-        .first()
-        .is_some_and(|first| first.origin() != target)
-    {
-        let refused = Refused(format!(
-            "a redirect to another origin, {}, was refused: the secret stays with the service; if \
-             it has moved, set base_url to its new address",
-            target.ascii_serialization()
-        ));
-        return attempt.error(refused);
-    }
-    if attempt.previous().len() > REDIRECTS {
-        return attempt.error(Refused(format!(
-            "more than {REDIRECTS} redirects, one after another; check base_url"
-        )));
-    }
-    attempt.follow()
-}
-
 async fn read_body(mut response: Response, body: &mut Body, limit: u64) -> Result<(), ErrorKind> {
     let mut came = 0;
     loop {
@@ -371,82 +253,11 @@ async fn read_body(mut response: Response, body: &mut Body, limit: u64) -> Resul
     }
 }
 
-fn send_failure(error: &reqwest::Error) -> ErrorKind {
-    if error.is_redirect() {
-        return ErrorKind::Transport(root_cause(error));
-    }
-    if error.is_builder() {
-        return ErrorKind::Transport(format!("the request cannot be made: {}", chain(error)));
-    }
-    if root_cause(error) == PROXY_REFUSAL {
-        return ErrorKind::ProxyPassword;
-    }
-    if tls_errors::cause::<hyper::Error>(error).is_some_and(hyper::Error::is_parse_too_large) {
-        return ErrorKind::Transport(
-            "the answer's status line and headers are larger than any service needs; check base_url"
-                .to_owned(),
-        );
-    }
-    let mut reason = chain(error);
-    if tls_errors::cause::<io::Error>(error).is_some_and(is_out_of_descriptors) {
-        reason.push_str(
-            "; this process may open no more files: raise its limit (ulimit -n), or lower \
-             max_concurrency",
-        );
-    }
-    ErrorKind::Connect(reason)
-}
-
-#[cfg(unix)]
-fn is_out_of_descriptors(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
-}
-
-#[cfg(not(unix))]
-fn is_out_of_descriptors(_: &io::Error) -> bool {
-    false
-}
-
-fn configuration(what: &str, error: &reqwest::Error) -> Error {
-    Error::configuration(format!("{what}: {}", root_cause(error)))
-}
-
-/// The root cause of an error: the layers above repeat it, and some show the URL.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut deepest: &dyn std::error::Error = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
-    if error.source().is_some() {
-        return deepest.to_string();
-    }
-    "unknown".to_owned()
-}
-
-/// The causes from the outside in, without those of reqwest, which shows the URL, and of the layer
-/// below it, which only says that connecting failed.
-fn chain(error: &reqwest::Error) -> String {
-    let mut causes: Vec<String> = Vec::new();
-    let mut cause = error.source();
-    if let Some(inner) = cause.and_then(std::error::Error::source) {
-        cause = Some(inner);
-    }
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if causes.last() != Some(&text) {
-            causes.push(text);
-        }
-        cause = inner.source();
-    }
-    match causes.is_empty() {
-        true => "unknown".to_owned(),
-        false => causes.join(": "),
-    }
-}
-
 mod connections;
 pub mod encoding;
 mod environment;
+mod failures;
 pub mod keep_alive;
 mod roots;
+mod setup;
 mod tls_errors;

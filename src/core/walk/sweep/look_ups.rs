@@ -28,7 +28,9 @@ pub(super) struct LookUps {
     /// Ids that were or will be fetched.
     chosen: BTreeSet<i64>,
     /// Rows that are not fetched, because there are too many.
-    skipped: u64,
+    skipped: RoaringTreemap,
+    /// How many there were before the checkpoint that this resumes from.
+    skipped_before: u64,
     /// The text hash that the row being fetched had.
     content_before: u64,
     /// Rows that are unchanged by id but no longer in their place.
@@ -55,7 +57,7 @@ impl LookUps {
                 self.queue
                     .push_back((*id, content_of(*id).unwrap_or_default()));
             } else {
-                self.skipped += 1;
+                self.skipped.insert(id.cast_unsigned());
             }
         }
     }
@@ -84,11 +86,15 @@ impl LookUps {
         self.untraced_moves
     }
 
+    fn skipped(&self) -> u64 {
+        self.skipped_before + self.skipped.len()
+    }
+
     /// Vanished rows that were not fetched, unless as many as the total `fallen` by may be gone.
     pub fn unexplained(&self, fallen: u64) -> u64 {
-        let vanished = self.chosen.len() as u64 + self.skipped;
+        let vanished = self.chosen.len() as u64 + self.skipped();
         if fallen < vanished {
-            self.skipped + self.queue.len() as u64
+            self.skipped() + self.queue.len() as u64
         } else {
             0
         }
@@ -96,7 +102,7 @@ impl LookUps {
 
     pub fn save(&self, checkpoint: &mut Checkpoint) {
         checkpoint.looked_up = self.chosen.iter().copied().collect();
-        checkpoint.not_looked_up = self.skipped;
+        checkpoint.not_looked_up = self.skipped();
         (checkpoint.vanished, checkpoint.vanished_contents) = self.queue.iter().copied().unzip();
     }
 
@@ -110,7 +116,7 @@ impl LookUps {
         Self {
             queue: checkpoint.vanished.iter().map(with_content).collect(),
             chosen: checkpoint.looked_up.iter().copied().collect(),
-            skipped: checkpoint.not_looked_up,
+            skipped_before: checkpoint.not_looked_up,
             ..Self::default()
         }
     }
@@ -178,8 +184,10 @@ mod tests {
     fn each_vanished_row_is_fetched_once_and_only_the_first_ones() {
         let mut look_ups = LookUps::default();
         look_ups.note(&[7, -1, 7], |_| None);
-        look_ups.note(&(1..=20).collect::<Vec<_>>(), |_| None);
-        assert_eq!(look_ups.unexplained(0), 20);
+        for _ in 0..2 {
+            look_ups.note(&(1..=20).collect::<Vec<_>>(), |_| None);
+            assert_eq!(look_ups.unexplained(0), 20);
+        }
         assert_eq!(look_ups.unexplained(20), 0);
         let ids: Vec<i64> =
             std::iter::from_fn(|| (!look_ups.is_empty()).then(|| look_ups.next())).collect();

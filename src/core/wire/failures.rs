@@ -1,0 +1,79 @@
+//! Why a request got no response, as reqwest says it.
+
+use std::error::Error as _;
+use std::io;
+
+use super::tls_errors;
+use crate::core::error::ErrorKind;
+
+// hyper-util's message for a 407 to CONNECT; its error has no public type.
+const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
+
+pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
+    if error.is_redirect() {
+        return ErrorKind::Transport(root_cause(error));
+    }
+    if error.is_builder() {
+        return ErrorKind::Transport(format!("the request cannot be made: {}", chain(error)));
+    }
+    if root_cause(error) == PROXY_REFUSAL {
+        return ErrorKind::ProxyPassword;
+    }
+    if tls_errors::cause::<hyper::Error>(error).is_some_and(hyper::Error::is_parse_too_large) {
+        return ErrorKind::Transport(
+            "the answer's status line and headers are larger than any service needs; check base_url"
+                .to_owned(),
+        );
+    }
+    let mut reason = chain(error);
+    if tls_errors::cause::<io::Error>(error).is_some_and(is_out_of_descriptors) {
+        reason.push_str(
+            "; this process may open no more files: raise its limit (ulimit -n), or lower \
+             max_concurrency",
+        );
+    }
+    ErrorKind::Connect(reason)
+}
+
+#[cfg(unix)]
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+#[cfg(not(unix))]
+fn is_out_of_descriptors(_: &io::Error) -> bool {
+    false
+}
+
+/// The root cause of an error: the layers above repeat it, and some show the URL.
+pub fn root_cause(error: &reqwest::Error) -> String {
+    let mut deepest: &dyn std::error::Error = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    if error.source().is_some() {
+        return deepest.to_string();
+    }
+    "unknown".to_owned()
+}
+
+/// The causes from the outside in, without those of reqwest, which shows the URL, and of the layer
+/// below it, which only says that connecting failed.
+fn chain(error: &reqwest::Error) -> String {
+    let mut causes: Vec<String> = Vec::new();
+    let mut cause = error.source();
+    if let Some(inner) = cause.and_then(std::error::Error::source) {
+        cause = Some(inner);
+    }
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if causes.last() != Some(&text) {
+            causes.push(text);
+        }
+        cause = inner.source();
+    }
+    match causes.is_empty() {
+        true => "unknown".to_owned(),
+        false => causes.join(": "),
+    }
+}

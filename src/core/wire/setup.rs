@@ -1,0 +1,148 @@
+//! How the HTTP client is set up: its headers, proxy, certificates and redirects.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::redirect::{self, Policy};
+use reqwest::{Certificate, ClientBuilder, Proxy};
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::encoding::ACCEPTED;
+use super::failures::root_cause;
+use super::{environment, keep_alive, roots};
+use crate::core::api::accept;
+use crate::core::config::Origin;
+use crate::core::error::Error;
+
+const REDIRECTS: usize = 5;
+const POOL_IDLE: Duration = Duration::from_secs(60);
+
+/// A client of one origin. `silence` is how long a connection may be silent while requests wait for
+/// answers.
+pub fn http_client(origin: &Origin, silence: Duration) -> Result<reqwest::Client, Error> {
+    build(keep_alive::watched(builder(origin)?, silence))
+}
+
+fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
+    // An error means that a provider is already installed, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .default_headers(headers(origin)?)
+        .user_agent(&origin.user_agent)
+        .redirect(Policy::custom(within_origin))
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .pool_idle_timeout(POOL_IDLE);
+    if let Some(proxy) = &origin.proxy {
+        let proxy = Proxy::all(proxy.clone())
+            .map_err(|error| configuration("proxy cannot be used", &error))?;
+        builder = builder.proxy(proxy);
+    } else if origin.is_loopback() || environment::takes_no_proxy(&origin.url) {
+        // A proxy from the environment cannot reach this machine's loopback.
+        builder = builder.no_proxy();
+    } else {
+        environment::check_proxies(&origin.url)?;
+    }
+    if !needs_tls(origin) {
+        // Does not read the system's roots, so there need not be any.
+        roots::bundle(origin)?;
+        return Ok(builder.tls_certs_only([]));
+    }
+    let added: Vec<Certificate> = roots::added(origin)?
+        .iter()
+        .map(|root| Certificate::from_der(root))
+        .collect::<Result<_, _>>()
+        .map_err(|error| configuration("a root certificate cannot be used", &error))?;
+    Ok(builder.tls_certs_merge(added))
+}
+
+/// Whether any connection of this client uses TLS.
+fn needs_tls(origin: &Origin) -> bool {
+    let proxied = origin.proxy.as_ref().map(Url::scheme);
+    origin.url.scheme() == "https" || proxied == Some("https") || !origin.is_loopback()
+}
+
+fn build(builder: ClientBuilder) -> Result<reqwest::Client, Error> {
+    builder.build().map_err(|error| {
+        Error::configuration(format!(
+            "the HTTP client cannot be set up: {}; if this system has no certificates, install its \
+             package ca-certificates, or name a PEM file in ca_bundle or SSL_CERT_FILE",
+            root_cause(&error)
+        ))
+    })
+}
+
+/// The value of the header with the secret; its bytes are overwritten on drop.
+struct Bearer(SecretString);
+
+impl Bearer {
+    fn of(origin: &Origin) -> Self {
+        const SCHEME: &str = "Bearer ";
+        let secret = origin.api_secret.expose_secret();
+        // Allocated at full size: a String that grows leaves copies of its bytes behind.
+        let mut value = String::with_capacity(SCHEME.len() + secret.len());
+        value.push_str(SCHEME);
+        value.push_str(secret);
+        Self(value.into())
+    }
+}
+
+impl AsRef<[u8]> for Bearer {
+    fn as_ref(&self) -> &[u8] {
+        self.0.expose_secret().as_bytes()
+    }
+}
+
+fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
+    let unfit = |_| Error::configuration("api_secret or vendor is not valid in a header");
+    let bearer = Bytes::from_owner(Bearer::of(origin));
+    let mut authorization = HeaderValue::from_maybe_shared(bearer).map_err(unfit)?;
+    authorization.set_sensitive(true);
+    let accept = HeaderValue::from_str(&accept(&origin.vendor)).map_err(unfit)?;
+    Ok(HeaderMap::from_iter([
+        (AUTHORIZATION, authorization),
+        (ACCEPT, accept),
+        (ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED)),
+    ]))
+}
+
+/// Why a redirect is not followed.
+#[derive(Debug)]
+struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let target = attempt.url().origin();
+    if attempt
+        .previous()
+        .first()
+        .is_some_and(|first| first.origin() != target)
+    {
+        let refused = Refused(format!(
+            "a redirect to another origin, {}, was refused: the secret stays with the service; if \
+             it has moved, set base_url to its new address",
+            target.ascii_serialization()
+        ));
+        return attempt.error(refused);
+    }
+    if attempt.previous().len() > REDIRECTS {
+        return attempt.error(Refused(format!(
+            "more than {REDIRECTS} redirects, one after another; check base_url"
+        )));
+    }
+    attempt.follow()
+}
+
+fn configuration(what: &str, error: &reqwest::Error) -> Error {
+    Error::configuration(format!("{what}: {}", root_cause(error)))
+}
