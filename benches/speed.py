@@ -15,6 +15,7 @@ import argparse
 import os
 import platform
 import time
+import timeit
 from collections.abc import Sequence
 
 import import_and_size
@@ -73,6 +74,9 @@ def setting() -> str:
     versions = ", ".join(" ".join(pin.split("==")) for pin in dict.fromkeys(pins))
     machine = f"{os.cpu_count()} cores, {platform.system()}, CPython {platform.python_version()}"
     wheel = f"{shown(wheel_megabytes())} MB"
+    # A virtual machine may be several times as slow in one hour as in another.
+    additions = min(timeit.repeat("x += 1", "x = 0", number=10_000_000))
+    machine += f"; ten million additions in it took {shown(additions)} s"
     return f"- Machine: {machine}.\n- Versions: {versions}.\n- backread's wheel: {wheel}.\n"
 
 

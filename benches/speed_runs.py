@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from random import Random
 from types import TracebackType
 from typing import Self
 
@@ -82,7 +82,7 @@ def in_turns(
     depends on the one before it: the memory that it left is cheaper than new memory.
     """
     measured: dict[str, list[Measurement]] = {program.key: [] for program in programs}
-    for round_number in range(rounds):
-        for program in Random(round_number).sample(programs, len(programs)):
+    for _ in range(rounds):
+        for program in random.sample(programs, len(programs)):
             measured[program.key].append(run(program, responders.url(program.service)))
     return measured

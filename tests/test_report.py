@@ -377,6 +377,7 @@ def test_wrong_options_are_one_line_and_exit_2(backread, chats, tmp_path):
         ),
         (("--open",), "add -o report.html"),
         (("-o", "report.pdf"), "the report is HTML"),
+        (("-o", "report.7z"), "the report is HTML"),
         (("-o", tmp_path / "r.html", "--format", "json"), "leave out -o"),
     ):
         done = backread("report", chats, *arguments)

@@ -90,7 +90,7 @@ def comparison() -> str:
         row(
             "**backread**",
             "backread",
-            into_python("**backread**, `list(client.messages.all())`"),
+            into_python("**backread**, `client.messages.all().to_list()`"),
             into_tables("**backread**"),
         ),
     ]

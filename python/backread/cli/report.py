@@ -97,8 +97,8 @@ def report(
     if output is not None:
         if shape is Shape.JSON:
             raise UnusableArgumentError("--format json goes to stdout; leave out -o")
-        # What begins with a digit is part of a date or of a version.
-        if output.suffix[1:2].isalpha() and output.suffix.lower() not in (".html", ".htm"):
+        # What has no letter is part of a date.
+        if output.suffix.upper() != output.suffix.lower() not in (".html", ".htm"):
             raise UnusableArgumentError("the report is HTML; name a file such as -o report.html")
         _check(output, folder)
     mirror = Mirror(folder)

@@ -71,7 +71,7 @@ pub(super) fn past_deadline(budget: &Budget, wait: Option<Duration>) -> ErrorKin
 }
 
 pub(super) fn status_failure(answer: Answer, now: SystemTime) -> ErrorKind {
-    let limits = answer.headers.list("ratelimit");
+    let limits = answer.headers.lines("ratelimit");
     let header = |name: &str| match name {
         "ratelimit" => limits.as_deref(),
         _ => answer.headers.get(name),

@@ -74,10 +74,11 @@ fn seconds_epoch_or_date(value: &str, now: SystemTime) -> Option<Duration> {
 }
 
 /// The longest wait for a limit of which nothing remains: `"minute";r=0;t=30, "day";r=90;t=7200` is
-/// 30 seconds. Earlier drafts wrote `limit=10, remaining=0, reset=30`, of one limit.
+/// 30 seconds. Earlier drafts wrote `limit=10, remaining=0, reset=30`, of one limit. There may be
+/// several lines.
 fn until_spent_limits_reset(value: &str) -> Option<Duration> {
     let earlier = value.contains("reset=");
-    let limits = value.split(if earlier { '\n' } else { ',' });
+    let limits = value.split(|sign| sign == '\n' || (sign == ',' && !earlier));
     limits
         .filter_map(|limit| {
             let parameter = |names: [&str; 2]| {
@@ -161,6 +162,11 @@ mod tests {
             (r#""default";r=0"#, None),
             ("limit=10, remaining=0, reset=30", Some(30)),
             ("limit=10, remaining=4, reset=30", None),
+            (
+                "limit=9, remaining=0, reset=30\nlimit=90, remaining=5, reset=3600",
+                Some(30),
+            ),
+            ("\"minute\";r=0;t=30\n\"day\";r=0;t=7200", Some(7200)),
             ("10", None),
         ] {
             let wait = wait.map(Duration::from_secs);

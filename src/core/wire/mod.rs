@@ -44,11 +44,11 @@ impl Headers {
         self.0.get(name)?.to_str().ok()
     }
 
-    /// The values of a header that is a list, as one (RFC 9110, 5.3).
-    pub fn list(&self, name: &str) -> Option<String> {
+    /// All values of a header, each on a line.
+    pub fn lines(&self, name: &str) -> Option<String> {
         let values = self.0.get_all(name).iter();
         let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
-        (!values.is_empty()).then(|| values.join(", "))
+        (!values.is_empty()).then(|| values.join("\n"))
     }
 
     /// Names, in lower case, and values; invalid Unicode became U+FFFD.

@@ -60,7 +60,7 @@ impl Slotted {
                 "its objects have no header for the garbage collector",
             ));
         }
-        let set = function(&first.get_type(), ffi::Py_tp_descr_set)?;
+        let set = setter(&first.get_type())?;
         let allocate = function(class, ffi::Py_tp_alloc)?;
         for ((name, leads), slot) in fields.iter().zip(&slots) {
             if *leads != Leads::Nowhere {
@@ -73,8 +73,7 @@ impl Slotted {
             // SAFETY: these type slots, if not null, hold functions of these types
             // (docs.python.org/3/c-api/typeobj.html).
             allocate: unsafe { std::mem::transmute::<*mut c_void, ffi::allocfunc>(allocate) },
-            // SAFETY: as above.
-            set: unsafe { std::mem::transmute::<*mut c_void, ffi::descrsetfunc>(set) },
+            set,
         })
     }
 
@@ -100,12 +99,7 @@ impl Slotted {
         Slot(slot): &Slot,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        // SAFETY: the setter of the slots' own type; it checks that the object is of the slot's
-        // class, and takes its own reference to the value.
-        match unsafe { (self.set)(slot.as_ptr(), object.as_ptr(), value.as_ptr()) } {
-            0 => Ok(()),
-            _ => Err(PyErr::fetch(object.py())),
-        }
+        set(self.set, slot.bind(object.py()), object, value)
     }
 }
 
@@ -142,7 +136,10 @@ impl Constructor {
 struct Revealing {
     slot: Py<PyAny>,
     get: ffi::descrgetfunc,
+    set: ffi::descrsetfunc,
     is_dictionary: bool,
+    /// Whether the collector may run wherever an object is made, as before Python 3.12.
+    collects_anywhere: bool,
 }
 
 impl Revealing {
@@ -151,8 +148,10 @@ impl Revealing {
         Ok(Self {
             // SAFETY: as in `Slotted::new`.
             get: unsafe { std::mem::transmute::<*mut c_void, ffi::descrgetfunc>(get) },
-            slot: slot.unbind(),
+            set: setter(&slot.get_type())?,
             is_dictionary,
+            collects_anywhere: slot.py().version_info() < (3, 12),
+            slot: slot.unbind(),
         })
     }
 
@@ -175,13 +174,13 @@ impl Revealing {
         object: &Bound<'py, PyAny>,
         class: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let py = object.py();
         // A collection could run other code between the look and the setting.
-        let _uncollected = Uncollected::new(object.py());
+        let _uncollected = self.collects_anywhere.then(|| Uncollected::new(py));
+        let made = PyDict::new(py).into_any();
         with_critical_section(object, || match self.value(object, class) {
-            Err(error) if error.is_instance_of::<PyAttributeError>(object.py()) => {
-                let made = PyDict::new(object.py()).into_any();
-                self.__set__(object, &made)?;
-                Ok(made)
+            Err(error) if error.is_instance_of::<PyAttributeError>(py) => {
+                set(self.set, self.slot.bind(py), object, &made).map(|()| made)
             }
             value => value,
         })
@@ -284,6 +283,28 @@ fn slot<'py>(class: &Bound<'py, PyType>, field: &str) -> PyResult<Bound<'py, PyA
         Ok(found)
     } else {
         Err(unfit(class, &format!("its field {field} is no slot")))
+    }
+}
+
+/// What sets the slots of that type.
+fn setter(slots: &Bound<'_, PyType>) -> PyResult<ffi::descrsetfunc> {
+    let set = function(slots, ffi::Py_tp_descr_set)?;
+    // SAFETY: as in `Slotted::new`.
+    Ok(unsafe { std::mem::transmute::<*mut c_void, ffi::descrsetfunc>(set) })
+}
+
+/// Sets a slot of an object by the setter of the slot's own type.
+fn set(
+    set: ffi::descrsetfunc,
+    slot: &Bound<'_, PyAny>,
+    object: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    // SAFETY: it checks that the object is of the slot's class, and takes its own reference to the
+    // value.
+    match unsafe { set(slot.as_ptr(), object.as_ptr(), value.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(object.py())),
     }
 }
 

@@ -205,7 +205,7 @@ impl<'a, 'py> Records<'a, 'py> {
     ) -> PyResult<Bound<'py, PyAny>> {
         let type_name = self.value(&Value::Label(sender_type), None)?;
         let sender_type = SenderType::of(sender_type, sender.id);
-        // Messages do not share a sender with a dictionary that a caller may change.
+        // One with fields beyond the interface is its message's own: a caller may change them.
         let shared = sender.extra.is_empty() && sender_type != SenderType::Other;
         let mut recent = self.senders.iter();
         let same = |(other_type, other, _): &&(SenderType, Sender<'a>, _)| {
