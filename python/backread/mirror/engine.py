@@ -144,8 +144,8 @@ def _advice(folder: Path, text: str) -> str:
         )
     elif any(each in lowered for each in DAMAGED_PARQUET):
         advice = (
-            "a published file is damaged; delete it (if none is named, all of them), and sync again "
-            "to publish it anew"
+            "a published file is damaged; delete it (if none is named, all of them), and sync "
+            "again to publish it anew"
         )
     elif "permission denied" in lowered or "read-only file system" in lowered:
         advice = "it cannot be written; change its permissions or choose another folder"
