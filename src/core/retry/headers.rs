@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::core::retry::agreement;
 
-    fn wait_from(name: &'static str, value: &'static str) -> Option<Duration> {
+    fn wait_from(name: &str, value: &str) -> Option<Duration> {
         let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
         wait_from_headers(|header| (header == name).then_some(value), now)
     }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(wait_from("x-ratelimit-reset", "1700000030"), thirty);
         for zeros in ["000", "000000", "000000000"] {
             let epoch = format!("1700000030{zeros}");
-            assert_eq!(wait_from("x-ratelimit-reset", epoch.leak()), thirty);
+            assert_eq!(wait_from("x-ratelimit-reset", &epoch), thirty);
         }
         for date in [
             "Tue, 14 Nov 2023 22:13:50 UTC",
