@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from backread.models import Sender
 
 __all__ = [
+    "IGNORABLE",
     "ago",
     "amount",
     "counts",
@@ -37,12 +38,14 @@ _PICTURES: dict[int, int | str | None] = {
 _BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _PLAIN = _PICTURES | {0x2028: "\n", 0x2029: "\n"} | dict.fromkeys(_BIDI)
 
-# Blanks, and characters that Unicode calls default ignorable.
-_UNSEEN = re.compile(
-    r"[\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*"
+# What Unicode calls default ignorable, and marks of interlinear notes. Without U+FE0F, which
+# follows many emojis.
+IGNORABLE = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_UNSEEN = re.compile(rf"[\s\u2800\ufe0f{IGNORABLE}]*")
 
 
 def visible(text: str) -> str:

@@ -13,6 +13,8 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from backread._display.words import IGNORABLE
+
 __all__ = ["HIDDEN", "MOST_CHARACTERS", "SHORTENED", "Row", "Texts", "answer", "fenced", "fitting"]
 
 Row = dict[str, Any] | list[Any]
@@ -37,13 +39,9 @@ DOMAIN = r"(?:(?:[\w-]+[.．。])*[^\W\d][\w-]*|\[[\w.:]+\])"
 # Begins where a word begins, and gives nothing back: the time is linear in the length of the text.
 ADDRESS = re.compile(rf"(?<!{LOCAL}){LOCAL}++{AT}{DOMAIN}", re.IGNORECASE)
 
-# Control characters, line separators, direction marks, and what Unicode calls default ignorable:
-# a person who checks the answer would not see them. U+FE0F stays, as it follows many emojis.
-UNSEEN = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0"
-    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
+# Control characters, line separators, and what is ignorable: a person who checks the answer would
+# not see them.
+UNSEEN = re.compile(rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029{IGNORABLE}]")
 
 
 class Texts:
