@@ -78,9 +78,7 @@ def run(program: Program, url: str) -> Measurement:
 def in_turns(
     programs: Sequence[Program], rounds: int, responders: Responders
 ) -> dict[str, list[Measurement]]:
-    """Measurements by key. Each round has an order of its own, because what a program costs also
-    depends on the one before it: the memory that it left is cheaper than new memory.
-    """
+    """Measurements by key, in a random order each round: no program always follows the same one."""
     measured: dict[str, list[Measurement]] = {program.key: [] for program in programs}
     for _ in range(rounds):
         for program in random.sample(programs, len(programs)):
