@@ -266,8 +266,9 @@ $(WHEELS)/stamp: $(STAMPS)/maturin $(SOURCES)
 	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(WHEELS)
 	@touch $@
 
+# Without a group named, maturin installs all tools of development.
 $(STAMPS)/local: $(STAMPS)/maturin $(SOURCES) constraints.txt
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --locked --profile local --extras cli,mirror
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --locked --profile local --group build --extras cli,mirror
 	@touch $@
 
 $(STAMPS)/wheel: $(WHEELS)/stamp constraints.txt
