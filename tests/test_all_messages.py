@@ -11,11 +11,18 @@ from scripted_server import Request, answer
 
 
 class Service:
-    """Users with so many messages each; ``gone`` are listed, and 404 when their list is asked."""
+    """Users with so many messages each; ``gone`` are listed, and not found with their messages."""
 
-    def __init__(self, counts: dict[int, int], gone: tuple[int, ...] = (), **paging: Any) -> None:
+    def __init__(
+        self,
+        counts: dict[int, int],
+        gone: tuple[int, ...] = (),
+        not_found: int = 404,
+        **paging: Any,
+    ) -> None:
         self.counts = counts
         self.gone = gone
+        self.not_found = not_found
         self.paging = paging
 
     def __call__(self, request: Request) -> bytes:
@@ -23,7 +30,7 @@ class Service:
             return paged([user(one) for one in self.counts])(request)
         user_id = int(request.path.split("/")[3])
         if user_id in self.gone or user_id not in self.counts:
-            return answer(404, b"gone")
+            return answer(self.not_found, b"gone")
         rows = [message(user_id * 1000 + one) for one in range(self.counts[user_id])]
         return paged(rows, key="messages", **self.paging)(request)
 
@@ -132,13 +139,18 @@ def test_a_user_named_twice_is_read_once(face, scripted):
     assert pairs(face.collect(listing)) == service.expected
 
 
-def test_a_named_user_that_does_not_exist_is_an_error(face, scripted):
-    with pytest.raises(NotFoundError, match="/external/users/9/messages"):
-        face.collect(face.client(scripted(Service({1: 1}))).messages.all(users=[1, 9]))
+@pytest.mark.parametrize("not_found", [404, 410])
+def test_a_named_user_that_does_not_exist_is_an_error(face, scripted, not_found):
+    service = Service({1: 1}, not_found=not_found)
+    with pytest.raises(NotFoundError, match="/external/users/9/messages") as caught:
+        face.collect(face.client(scripted(service)).messages.all(users=[1, 9]))
+    assert caught.value.status_code == not_found
 
 
-def test_a_user_that_goes_away_is_no_error_and_is_reported(face, scripted):
-    service = Service({1: 2, 2: 3, 3: 4}, gone=(2,))
+# Some services say 410 of what they once had (RFC 9110 15.5.11).
+@pytest.mark.parametrize("not_found", [404, 410])
+def test_a_user_that_goes_away_is_no_error_and_is_reported(face, scripted, not_found):
+    service = Service({1: 2, 2: 3, 3: 4}, gone=(2,), not_found=not_found)
     server = scripted(service)
     listing = face.client(server).messages.all()
     assert pairs(face.collect(listing)) == service.expected

@@ -129,14 +129,15 @@ def test_a_message_that_is_gone_makes_the_list_be_swept(world, mock, client, mir
     assert mirror.lists[user_id]["kind"] == "end"
 
 
-def test_a_user_who_is_gone_and_one_who_came_back(scripted):
+@pytest.mark.parametrize("not_found", [404, 410])
+def test_a_user_who_is_gone_and_one_who_came_back(scripted, not_found):
     there = True
 
     def service(request: Request) -> bytes:
         if request.path == "/external/users":
             return paged([user(1), user(2)])(request)
         if "/users/2" in request.path and not there:
-            return answer(404, b"gone")
+            return answer(not_found, b"gone")
         return answer(200, envelope([message(7)], key="messages"))
 
     server = scripted(service)

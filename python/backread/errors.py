@@ -171,7 +171,7 @@ class PermissionDeniedError(StatusError):
 
 
 class NotFoundError(StatusError):
-    """404: no such user or message, or the base URL is wrong. Not retried."""
+    """404 or 410: no such user or message, or the base URL is wrong. Not retried."""
 
 
 class RateLimitError(StatusError):

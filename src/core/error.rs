@@ -144,6 +144,12 @@ impl Error {
         }
     }
 
+    /// Whether what was requested is not there: 404, or 410 where a service says that it was
+    /// (RFC 9110 15.5.11).
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.status(), Some(404 | 410))
+    }
+
     /// Whether the run's budget is spent, which ends the run early.
     pub fn is_budget_spent(&self) -> bool {
         self.kind == ErrorKind::BudgetSpent
@@ -320,7 +326,7 @@ impl fmt::Display for StatusFailure {
             400 | 422 => "it rejected the arguments; see the response body",
             401 => "it rejected the secret; check api_secret or BACKREAD_API_SECRET",
             403 => "the secret may not read this",
-            404 => {
+            404 | 410 => {
                 "there is no such user or message, or base_url is not what is in front of \
                  /external/users"
             }

@@ -293,7 +293,7 @@ impl Client {
             Ok(Some(text.json.as_str().to_owned()))
         });
         match read.await {
-            Err(error) if error.status() == Some(404) => Ok(Read {
+            Err(error) if error.is_not_found() => Ok(Read {
                 value: None,
                 sent: Sent {
                     endpoint,

@@ -68,7 +68,7 @@ impl ListReading<'_> {
             Ok(Some(row)) => row,
             // There is no reader any more.
             Ok(None) => return Ok(()),
-            Err(error) if error.status() == Some(404) => match self.not_found().await {
+            Err(error) if error.is_not_found() => match self.not_found().await {
                 Ok(row) => row,
                 Err(error) => self.give_up(error).await?,
             },
@@ -350,7 +350,7 @@ impl ListReading<'_> {
             ),
             false => (
                 Kind::Whole,
-                "its messages were not found (404), although the user exists",
+                "its messages were not found, although the user exists",
             ),
         };
         report.doubt(reason.to_owned());

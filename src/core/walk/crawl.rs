@@ -187,7 +187,7 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
                 report,
             },
             Ok(ListEnd::NotFound) => {
-                let reason = "its messages were not found (404), although the user exists";
+                let reason = "its messages were not found, although the user exists";
                 report.doubt(reason.to_owned());
                 Event::ListEnded {
                     user_id: id,
@@ -221,7 +221,7 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
         let list = List::Messages { user_id };
         match sweep_into(client, list, self.settings, budget, report, &pages).await {
             Ok(()) => Ok(ListEnd::Read),
-            Err(error) if error.status() == Some(404) && !self.is_callers_error(&error) => {
+            Err(error) if error.is_not_found() && !self.is_callers_error(&error) => {
                 if is_gone(client, user_id, budget).await? {
                     Ok(ListEnd::UserGone)
                 } else {
@@ -234,7 +234,7 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
 
     /// Whether the caller named a user who does not exist.
     fn is_callers_error(&self, error: &Error) -> bool {
-        !self.once_listed && error.status() == Some(404)
+        !self.once_listed && error.is_not_found()
     }
 }
 
@@ -255,7 +255,7 @@ enum ListEnd {
 pub async fn is_gone(client: &Client, user_id: Natural, budget: &Budget) -> Result<bool, Error> {
     match client.user_within(user_id, budget).await {
         Ok(_) => Ok(false),
-        Err(error) if error.status() == Some(404) => Ok(true),
+        Err(error) if error.is_not_found() => Ok(true),
         Err(error) => Err(error),
     }
 }

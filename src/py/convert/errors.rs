@@ -88,7 +88,7 @@ pub fn class_name(kind: &ErrorKind) -> &'static str {
             400 | 422 => "BadRequestError",
             401 => "AuthenticationError",
             403 => "PermissionDeniedError",
-            404 => "NotFoundError",
+            404 | 410 => "NotFoundError",
             429 => "RateLimitError",
             500..=599 => "ServerError",
             _ => "StatusError",
