@@ -1,5 +1,5 @@
-"""A mirror of one conversation, and calls of the tools of an MCP server over it. A test module takes
-the fixture, as in ``folder = mcp_calls.folder``.
+"""A mirror of one conversation, and calls of the tools of an MCP server over it. A module takes the
+fixture, as in ``folder = mcp_calls.folder``.
 """
 
 import json
