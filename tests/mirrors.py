@@ -219,9 +219,11 @@ class BatchSource:
         ended_early: bool = False,
         base_url: str = "https://chat.example.com",
         vendor: str = "example",
+        secret_mark: str = "cafe",
     ) -> None:
         self.base_url = base_url
         self.vendor = vendor
+        self._mark = secret_mark
         self.known: dict[str, list[Row]] | None = None
         self.profile: dict[str, Any] | None = None
         self.mode: str | None = None
@@ -239,6 +241,9 @@ class BatchSource:
         return (
             None if self.known is None else sorted(each["user_id"] for each in self.known["done"])
         )
+
+    def _secret_mark(self, key: bytes) -> str:
+        return self._mark
 
     def _sync_run(
         self,

@@ -1,6 +1,8 @@
 """What a full sync marks as gone, and all that it must leave unmarked."""
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -318,3 +320,53 @@ def test_row_that_the_reading_itself_found_gone_is_marked(mirror):
     assert [each["id"] for each in source.asked] == [3]
     assert report.deleted == 2
     assert marked(mirror) == ([], [12, 22])
+
+
+MANY = [{"id": each} for each in range(1, 41)]
+TALK: list[Row] = [{"user_id": 1, "id": each} for each in range(100, 140)]
+ALL_PROVED: Any = {each["id"]: "snapshot" for each in MANY}
+
+
+def test_an_empty_list_of_users_marks_nobody_who_is_found_by_id(mirror):
+    """A service that fails may answer that it has no users, which a snapshot takes for a fact."""
+    BatchSource(batch(MANY, TALK, swept="snapshot", lists=ALL_PROVED)).sync_into(mirror.folder)
+    empty = BatchSource(batch(swept="snapshot"), answers=[batch(MANY)])
+    report = empty.sync_into(mirror.folder, "full")
+    assert len(empty.asked) == 16
+    assert {each["resource"] for each in empty.asked} == {"users"}
+    assert report.deleted == 0
+    assert report.certificate == "uncertified"
+    reason = re.fullmatch(
+        r"the list left out user (\d+), who was found by id", report.certificate_reason
+    )
+    assert int(reason[1]) in {each["id"] for each in empty.asked}
+    assert marked(mirror) == ([], [])
+
+
+def test_an_empty_list_of_users_is_believed_if_none_is_found_by_id(mirror):
+    BatchSource(batch(MANY, TALK, swept="snapshot", lists=ALL_PROVED)).sync_into(mirror.folder)
+    empty = BatchSource(batch(swept="snapshot"))
+    report = empty.sync_into(mirror.folder, "full")
+    assert len(empty.asked) == 16
+    assert (report.deleted, report.certificate) == (len(MANY) + len(TALK), "snapshot")
+
+
+def test_empty_lists_of_messages_mark_none_if_one_is_found_by_id(mirror):
+    BatchSource(batch(MANY, TALK, swept="snapshot", lists=ALL_PROVED)).sync_into(mirror.folder)
+    shown = batch(MANY, swept="snapshot", lists=ALL_PROVED)
+    emptied = BatchSource(shown, answers=[batch(messages=TALK)])
+    report = emptied.sync_into(mirror.folder, "full")
+    assert {each["resource"] for each in emptied.asked} == {"messages"}
+    assert (report.deleted, report.lists_by_certificate) == (0, {"uncertified": len(MANY)})
+    [[reason]] = rows(mirror, "SELECT DISTINCT reason FROM lists")
+    assert re.fullmatch(
+        r"most lists left out messages; message 1\d\d of user 1 was found by id", reason
+    )
+    assert marked(mirror) == ([], [])
+
+
+def test_a_few_rows_that_are_gone_are_not_asked_for(mirror):
+    BatchSource(batch(MANY, swept="snapshot", lists=ALL_PROVED)).sync_into(mirror.folder)
+    fewer = BatchSource(batch(MANY[:25], swept="snapshot", lists=ALL_PROVED))
+    assert fewer.sync_into(mirror.folder, "full").deleted == 15
+    assert fewer.asked == []

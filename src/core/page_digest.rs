@@ -43,7 +43,7 @@ impl DigestKey {
         Digest::of(hasher.finalize128())
     }
 
-    /// The digest of one row, for that of `rows`.
+    /// The digest of a text, such as one row for that of `rows`.
     pub fn row(&self, json: &str) -> Digest {
         Digest::of(HighwayHasher::new(self.expanded()).hash128(json.as_bytes()))
     }

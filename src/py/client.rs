@@ -18,6 +18,7 @@ use super::walk::NativeWalk;
 use crate::core::api::{List, Natural, Resource};
 use crate::core::client::Client;
 use crate::core::config::Settings;
+use crate::core::page_digest::DigestKey;
 use crate::core::probe::ProbeSettings;
 use crate::core::walk::Walk;
 use crate::core::walk::all_messages::all_messages;
@@ -86,6 +87,11 @@ impl NativeClient {
     #[getter]
     fn vendor(&self) -> &str {
         &self.client.origin().vendor
+    }
+
+    /// The mark of the secret for a mirror with this key.
+    fn secret_mark(&self, key: [u8; 16]) -> String {
+        self.client.origin().secret_mark(DigestKey::new(key))
     }
 
     fn user(

@@ -315,6 +315,9 @@ class Client(_BaseClient):
     ) -> None:
         self.close()
 
+    def _secret_mark(self, key: bytes) -> str:
+        return self._native.secret_mark(key)
+
     def _sync_run(
         self,
         known: SyncKnown,

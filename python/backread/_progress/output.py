@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
@@ -100,9 +101,11 @@ class _Terminal:
         self._write("", "\r")
 
     def _write(self, line: str, end: str) -> None:
-        # Pads with blanks, since not every terminal supports the sequence that clears a line.
-        sys.stderr.write(f"\r{line.ljust(self._width)}{end}")
-        sys.stderr.flush()
+        # A terminal that was closed does not stop the work.
+        with suppress(OSError):
+            # Pads with blanks, since not every terminal supports the sequence that clears a line.
+            sys.stderr.write(f"\r{line.ljust(self._width)}{end}")
+            sys.stderr.flush()
         self._width = len(line)
 
 

@@ -6,6 +6,7 @@ Needs ``pip install "backread[cli]"``. The exit codes are in `backread.cli.exits
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 __all__ = ["main"]
 
@@ -26,9 +27,12 @@ def _run() -> int:
     if sys.argv[1:] == ["--version"] and sys.stdout is not None:
         from backread.cli.version import version_line
 
-        # Without the extras, too: the first thing that a report of a bug needs.
-        sys.stdout.write(f"{version_line()}\n")
-        return 0
+        # Without the extras, too: the first thing that a report of a bug needs. If it cannot be
+        # written, `run` says so.
+        with suppress(OSError):
+            sys.stdout.write(f"{version_line()}\n")
+            sys.stdout.flush()
+            return 0
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

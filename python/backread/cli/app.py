@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated, cast
 
 import typer
@@ -33,7 +32,7 @@ from backread.cli.report import report
 from backread.cli.search import search
 from backread.cli.show import show
 from backread.cli.sql import sql
-from backread.cli.stderr import say
+from backread.cli.stderr import drop_stderr, say
 from backread.cli.sync import runs, sync
 from backread.cli.tables import tables
 from backread.cli.version import version_line
@@ -132,7 +131,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code; a failure writes at most one line."""
     if sys.stderr is None:
         # Closed by the caller (2>&-).
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        drop_stderr()
     if sys.stdout is None:
         say(
             "stdout is closed, so the output cannot be written; redirect it to a file or to "

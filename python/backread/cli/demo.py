@@ -14,7 +14,7 @@ import typer
 from backread._files.access import make_folder
 from backread._files.unfinished import Unfinished
 from backread.cli.exits import UnusableArgumentError
-from backread.cli.paths import folder_to_write
+from backread.cli.paths import folder_to_write, is_there
 from backread.cli.sync import DEMO_MARKER, progress
 from backread.cli.table_output import print_table
 from backread.cli.text import plain_lines
@@ -116,9 +116,9 @@ def demo(
 
 
 def _prepare(folder: Path) -> None:
-    if (folder / DEMO_MARKER).is_file():
+    if is_there(folder / DEMO_MARKER):
         _remove_mirror(folder)
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    elif is_there(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise UnusableArgumentError(
             f"{folder} exists and was not created by a demo; name another: backread demo FOLDER"
         )

@@ -112,7 +112,7 @@ def mock(
         typer.Option(
             "--shell",
             help="The shell that the lines are for.",
-            show_default="sh; on Windows powershell",
+            show_default="sh, or powershell on Windows",
         ),
     ] = None,
 ) -> None:

@@ -11,7 +11,7 @@ from backread._files.access import RefusedFileError
 from backread._files.paths import local_path, shown
 from backread.cli.exits import UnusableArgumentError, is_full
 
-__all__ = ["cannot_be_written", "folder_to_write", "to_read", "to_write"]
+__all__ = ["cannot_be_written", "folder_to_write", "is_there", "to_read", "to_write"]
 
 
 def _reader(instead: str) -> Callable[[str], Path]:
@@ -29,6 +29,14 @@ def _reader(instead: str) -> Callable[[str], Path]:
 to_read = _reader("copy it to this machine first")
 to_write = _reader("write to stdout and pipe it there, or copy the file there afterwards")
 folder_to_write = _reader("name a folder here, and copy it there afterwards")
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file; not if this user may not look."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def cannot_be_written(option: str, path: Path, error: OSError) -> UnusableArgumentError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TextIO
@@ -10,7 +12,7 @@ from typing import TextIO
 from backread._client.secret import redact_secret
 from backread.cli.text import plain
 
-__all__ = ["say", "say_lines", "wrapped"]
+__all__ = ["drop_stderr", "say", "say_lines", "wrapped"]
 
 NARROWEST = 20
 """The fewest terminal cells that a line is wrapped to."""
@@ -44,6 +46,15 @@ def say_lines(text: str) -> None:
         _write(line)
 
 
+def drop_stderr() -> None:
+    """Drops what is written to stderr from now on."""
+    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+
+
 def _write(line: str) -> None:
-    sys.stderr.write(f"{plain(redact_secret(line))}\n")
-    sys.stderr.flush()
+    try:
+        sys.stderr.write(f"{plain(redact_secret(line))}\n")
+        sys.stderr.flush()
+    except OSError:
+        # A full disk, or a reader that is gone, does not stop what is only told here.
+        drop_stderr()

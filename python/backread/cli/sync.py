@@ -19,7 +19,7 @@ from backread._progress.text import describe
 from backread.cli.arguments import Folder
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnreadListsError, UnusableArgumentError
-from backread.cli.paths import to_read
+from backread.cli.paths import is_there, to_read
 from backread.cli.record import read_profile
 from backread.cli.stderr import say, wrapped
 from backread.cli.table_output import print_records
@@ -152,7 +152,7 @@ def sync(
     """
     from backread.mirror import Mirror
 
-    if (folder / DEMO_MARKER).exists():
+    if is_there(folder / DEMO_MARKER):
         raise UnusableArgumentError(
             f"{folder} is the folder of `backread demo`, whose rows are made up; name another"
         )
@@ -260,6 +260,9 @@ def summary(done: SyncReport) -> str:
         _left(done) if done.partial else "",
         f"not known to the service: {_numbered(done.unknown_users)}" if done.unknown_users else "",
         "" if done.published else "not published",
+        "read with another secret than before: if it is another account's, the two are mixed now"
+        if done.has_other_secret
+        else "",
     ]
     return "; ".join(part for part in parts if part)
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = [
+    "DATABASE_NAME",
     "OWN_NAMES",
     "database_bytes",
     "make_log",
@@ -208,6 +209,11 @@ def refuse_foreign(folder: Path) -> None:
     """Raises `MirrorError` for a folder with other files and no mirror; changes nothing in it."""
     if (folder / DATABASE_NAME).exists():
         return
+    if (folder / PUBLISHED).exists():
+        raise MirrorError(
+            f"the mirror in {folder} has lost its {DATABASE_NAME}; what was published can still be "
+            "read, and a sync needs a new folder"
+        )
     foreign = sorted(
         entry.name
         for entry in folder.iterdir()

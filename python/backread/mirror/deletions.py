@@ -34,13 +34,17 @@ SEEN_BEFORE = (
     f"WHERE state = 'finished' AND {ALL_USERS}))"
 )
 
+SAMPLE = 16
+"""The rows of a table that are asked for by id before more than half of it is marked."""
+LEAST_DOUBTED = 10
+"""Fewer rows are marked without asking."""
+
 
 def note_missed(store: Store, run: Run) -> None:
     """Records the rows that the run did not see, before the run is closed."""
-    vouched = _lists(run, "(kind = 'end' AND certificate <> 'uncertified' OR unchanged)")
     for table in CONTENT_TABLES:
         # The rows of a list certified by its growing end, or that did not change, were not sent on.
-        shown_elsewhere = f" AND user_id NOT IN ({vouched})" if table is MESSAGES else ""
+        shown_elsewhere = f" AND user_id NOT IN ({_vouched(run)})" if table is MESSAGES else ""
         update_where(
             store,
             table,
@@ -52,18 +56,19 @@ def note_missed(store: Store, run: Run) -> None:
 def mark_gone(store: Store, run: Run, now: datetime) -> int:
     """After `note_missed`, marks rows that a full run's whole lists prove deleted; returns a count.
 
-    Not for linked lists: rows missing there may have moved, see `rows_to_ask`.
+    Not for linked lists, whose rows may have moved, nor for lists that left out a row which was
+    found by its id: see `rows_to_ask`.
     """
+    _distrust_contradicted(store, run)
     missed = "deleted_at IS NULL AND last_seen_at IS NOT NULL"
     deleted = 0
     if _users_have(store, run, "snapshot"):
         marked = [now, now, run.run_id]
         deleted += update_where(store, USERS, missed, f"deleted_at = ?, {CHANGED}", marked)
-    proved = _lists(run, "kind = 'whole' AND certificate IN ('snapshot', 'counted')")
     deleted += update_where(
         store,
         MESSAGES,
-        f"{missed} AND user_id IN ({proved} EXCEPT {_nameless(run, MESSAGES)})",
+        f"{missed} AND user_id IN ({_proved(run)} EXCEPT {_nameless(run, MESSAGES)})",
         f"deleted_at = ?, {CHANGED}",
         [now, now, run.run_id],
     )
@@ -88,10 +93,22 @@ def mark_messages_of_deleted(store: Store, run: Run, now: datetime) -> int:
 
 
 def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
-    """The rows of linked lists that a full run did not see; None if there are none."""
+    """The rows that a full run did not see, and asks for by id; None if there are none.
+
+    All of linked lists. Of others a sample, where more than half of a table would be marked: a
+    service that fails may answer that a list is empty, which is all that a snapshot proves.
+    """
     if run.alone:
         return None
-    queries = []
+    run.sampled = {
+        table.name: _sample(store, table, missing)
+        for table, missing in _missing(store, run).items()
+    }
+    queries = [
+        f"SELECT '{name}' AS resource, * FROM (VALUES {_values(keys)}) AS sampled(user_id, id)"
+        for name, keys in run.sampled.items()
+        if keys
+    ]
     if _users_have(store, run, "linked"):
         queries.append(
             "SELECT 'users' AS resource, id AS user_id, id FROM users "
@@ -105,7 +122,69 @@ def rows_to_ask(store: Store, run: Run) -> StoredRows | None:
     )
     query = " UNION ALL ".join(queries)
     [(count,)] = store.rows(f"SELECT count(*) FROM ({query})")
-    return StoredRows(store.connection, query) if count else None
+    return StoredRows(store, query) if count else None
+
+
+def _missing(store: Store, run: Run) -> dict[Table, str]:
+    """The rows that `mark_gone` would mark, as conditions."""
+    missing = {}
+    if _users_have(store, run, "snapshot"):
+        missing[USERS] = _unseen(USERS)
+    proved = f"{_proved(run)} EXCEPT {_nameless(run, MESSAGES)}"
+    missing[MESSAGES] = (
+        f"{_unseen(MESSAGES)} AND user_id IN ({proved}) AND user_id NOT IN ({_vouched(run)})"
+    )
+    return missing
+
+
+def _sample(store: Store, table: Table, missing: str) -> list[tuple[int, int]]:
+    """Some of these rows, as user id and id, if they are more than half of the table."""
+    live = f"FROM {table.name} WHERE deleted_at IS NULL"
+    counts = f"(SELECT count(*) {live} AND {missing}), (SELECT count(*) {live})"
+    [(gone, all_rows)] = store.rows(f"SELECT {counts}")
+    if gone < LEAST_DOUBTED or 2 * gone <= all_rows:
+        return []
+    user_id = "id" if table is USERS else "user_id"
+    return store.rows(
+        f"SELECT {user_id}, id {live} AND {missing} "
+        f"ORDER BY hash({user_id}, id), {user_id}, id LIMIT {SAMPLE}"
+    )
+
+
+def _values(keys: list[tuple[int, int]]) -> str:
+    return ", ".join(f"(CAST({user_id} AS BIGINT), CAST({key} AS BIGINT))" for user_id, key in keys)
+
+
+def _distrust_contradicted(store: Store, run: Run) -> None:
+    """Takes the certificates from lists that left out a row which was found by its id."""
+    for table in CONTENT_TABLES:
+        keys = run.sampled.get(table.name)
+        if not keys:
+            continue
+        user_id = "id" if table is USERS else "user_id"
+        found = store.rows(
+            f"SELECT {user_id}, id FROM seen_{table.name} "
+            f"WHERE ({user_id}, id) IN (VALUES {_values(keys)}) ORDER BY ALL LIMIT 1"
+        )
+        if not found:
+            continue
+        if table is USERS:
+            reason = f"the list left out user {found[0][1]}, who was found by id"
+            store.rows(
+                "UPDATE runs SET certificate = 'uncertified', certificate_reason = ? "
+                "WHERE run_id = ?",
+                [reason, run.run_id],
+            )
+        else:
+            reason = (
+                f"most lists left out messages; message {found[0][1]} of user {found[0][0]} was "
+                "found by id"
+            )
+            store.rows(
+                "UPDATE lists SET certificate = 'uncertified', reason = ? "
+                f"WHERE user_id IN ({_proved(run)}) AND run_id = {run.run_id}",
+                [reason],
+            )
 
 
 def mark_answered(store: Store, rows: ArrowTable, now: datetime, run_id: int) -> int:
@@ -135,6 +214,14 @@ def _unseen(table: Table) -> str:
 
 def _lists(run: Run, condition: str) -> str:
     return f"SELECT user_id FROM lists WHERE run_id = {run.run_id} AND {condition}"
+
+
+def _vouched(run: Run) -> str:
+    return _lists(run, "(kind = 'end' AND certificate <> 'uncertified' OR unchanged)")
+
+
+def _proved(run: Run) -> str:
+    return _lists(run, "kind = 'whole' AND certificate IN ('snapshot', 'counted')")
 
 
 def _nameless(run: Run, table: Table) -> str:

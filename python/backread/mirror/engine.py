@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from backread._files.access import RefusedFileError
+from backread._files.paths import is_utf8, shown
 from backread._files.unfinished import scratch_folder
 from backread.errors import MirrorError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = [
+    "check_path",
     "connect",
     "disk_is_full",
     "file_list",
@@ -45,7 +47,16 @@ FULL_DISK = (
 # Names of files, which are anyone's words.
 _QUOTED_PATH = re.compile(r"""(?<!\w)(["'])(?:(?!\1).)*[/\\](?:(?!\1).)*\1""")
 
-DAMAGED_PARQUET = ("no magic bytes", "too small to be a parquet file", "tprotocolexception")
+DATABASE_IS_DAMAGED = (
+    "its mirror.duckdb is damaged; what was published can be read, and a sync needs a new folder"
+)
+DAMAGED_DATABASE = ("not a valid duckdb database", "corrupt")
+DAMAGED_PARQUET = (
+    "could not read enough bytes",
+    "no magic bytes",
+    "too small to be a parquet file",
+    "tprotocolexception",
+)
 
 
 def load_duckdb() -> ModuleType:
@@ -72,6 +83,17 @@ def connect(path: Path | None, options: dict[str, str] | None = None) -> DuckDBP
     # Global, because each cursor is a separate session.
     connection.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
     return connection
+
+
+def check_path(folder: Path, unusable: str = "") -> None:
+    """Raises `MirrorError` for a path that DuckDB cannot use: that is not UTF-8, or has one of the
+    ``unusable`` characters."""
+    odd = [f"with {each}" for each in unusable if each in str(folder)]
+    if odd or not is_utf8(folder):
+        what = odd[0] if odd else "that is not UTF-8"
+        raise MirrorError(
+            f"the mirror in {shown(folder)}: DuckDB cannot use a path {what}; rename the folder"
+        )
 
 
 def _spill_folder() -> str:
@@ -131,8 +153,11 @@ def disk_is_full(text: str) -> bool:
 def _advice(folder: Path, text: str) -> str:
     line = " ".join(text.split())
     lowered = _QUOTED_PATH.sub("", line).lower()
-    if "not a valid duckdb database" in lowered or "corrupt" in lowered:
-        advice = "its mirror.duckdb is damaged; sync into a new folder"
+    # DuckDB says the last of any file that is too short.
+    if any(each in lowered for each in DAMAGED_DATABASE) or (
+        "could not read enough bytes" in lowered and "mirror.duckdb" in line
+    ):
+        advice = DATABASE_IS_DAMAGED
     elif "lock on file" in lowered:
         advice = "another program has mirror.duckdb open; close it and try again"
     elif disk_is_full(text):
@@ -148,9 +173,9 @@ def _advice(folder: Path, text: str) -> str:
             "again to publish it anew"
         )
     elif "permission denied" in lowered or "read-only file system" in lowered:
-        advice = "it cannot be written; change its permissions or choose another folder"
+        advice = "this user may not use it; change its permissions or choose another folder"
     else:
-        advice = "committed rows are safe; try again, and report this error if it persists"
+        advice = "try again, and report this error if it persists"
     return f"the mirror in {folder}: {advice} ({line})"
 
 

@@ -21,6 +21,7 @@ DERIVED = {
     "resumed",
     "published",
     "unknown_users",
+    "has_other_secret",
     "lists_by_certificate",
     "lists_by_kind",
     "uncertified_users",

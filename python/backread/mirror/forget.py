@@ -37,7 +37,11 @@ UNCOMPLETED = (
     "forget or sync of this mirror completes the removal"
 )
 
-REMOVED_TEXT = "removed when a user was forgotten"
+REMOVED_TEXTS = {
+    "error": "the text was removed when a user was forgotten",
+    "certificate_reason": "the reason was removed when a user was forgotten",
+}
+"""What a run has instead of texts that may quote a user's rows."""
 
 
 def forget(
@@ -121,9 +125,8 @@ class _Removal:
         with store.transaction():
             deleted = delete_users(store, "leaving")
             deleted["rejects"] += RejectsOf(store, "rejects", self._wanted).remove()
-            # These may quote what a user's rows said.
-            for name in ("error", "certificate_reason"):
-                store.rows(f"UPDATE runs SET {name} = ? WHERE {name} IS NOT NULL", [REMOVED_TEXT])
+            for name, text in REMOVED_TEXTS.items():
+                store.rows(f"UPDATE runs SET {name} = ? WHERE {name} IS NOT NULL", [text])
             store.rows(
                 "INSERT INTO forgotten BY NAME SELECT user_id, ? AS forgotten_at FROM leaving "
                 "WHERE user_id NOT IN (SELECT user_id FROM forgotten) ORDER BY user_id",

@@ -21,4 +21,4 @@ def given_users(store: Store, user_ids: Sequence[int]) -> StoredRows:
             f"user {forgotten[0][0]} was forgotten in this mirror and is not read again; leave the "
             "user out"
         )
-    return StoredRows(store.connection, query)
+    return StoredRows(store, query)

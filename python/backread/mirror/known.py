@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backread.mirror.engine import named_errors
+
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from backread.mirror.store import Store
 
 __all__ = ["Known", "StoredRows"]
 
@@ -14,18 +16,20 @@ __all__ = ["Known", "StoredRows"]
 class StoredRows:
     """The rows of a query over the tables, as an Arrow stream; each call runs the query again."""
 
-    __slots__ = ("_connection", "_query")
+    __slots__ = ("_query", "_store")
 
-    def __init__(self, connection: DuckDBPyConnection, query: str) -> None:
-        self._connection = connection
+    def __init__(self, store: Store, query: str) -> None:
+        self._store = store
         self._query = query
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        # An unfinished stream blocks its connection, so it gets a separate one.
-        cursor = self._connection.cursor()
-        # It has the settings of a new connection.
-        cursor.execute("USE mirror")
-        return cursor.sql(self._query).__arrow_c_stream__(requested_schema)
+        # The core calls this, so the errors are DuckDB's own here, Ctrl-C among them.
+        with named_errors(self._store.folder):
+            # An unfinished stream blocks its connection, so it gets a separate one.
+            cursor = self._store.connection.cursor()
+            # It has the settings of a new connection.
+            cursor.execute("USE mirror")
+            return cursor.sql(self._query).__arrow_c_stream__(requested_schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backread._client.arguments import known_options
+from backread._client.arguments import LARGEST, known_options, whole
 from backread._client.columns import Resource
 from backread._client.privacy import Privacy
 from backread.mirror.arguments import (
@@ -589,8 +589,10 @@ class Mirror:
 
         Raises:
             MirrorError: Nothing is published yet, or the snapshot has no such user.
+            TypeError: If the id is no int.
+            ValueError: If it is negative.
         """
-        return read_conversation(self._reader, user_id)
+        return read_conversation(self._reader, whole("user_id", user_id, 0, LARGEST, then=""))
 
     def __repr__(self) -> str:
         return mirror_title(self._folder)

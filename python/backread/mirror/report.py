@@ -85,6 +85,8 @@ class SyncReport:
       and of the others left, the oldest was read at ``oldest_list_at``. All are null of a finished
       run. ``users_swept_at`` is when the list of users was last read to its end.
     - ``unknown_users``: those of the users given to the sync that the service does not know.
+    - ``has_other_secret``: true if the sync before had another secret. If that was not replaced, it
+      is another account's, whose rows are mixed with the first one's now.
     - ``published``: false if the sync was told not to publish.
     - ``resumptions``: how often the run was resumed. ``error``: what last stopped it, null if
       nothing did. ``outage_seconds``: how long the service was down during the run.
@@ -123,6 +125,7 @@ class SyncReport:
     users_swept_at: datetime | None = None
     published: bool = True
     unknown_users: tuple[int, ...] = ()
+    has_other_secret: bool = False
 
     @property
     def partial(self) -> bool:

@@ -85,6 +85,8 @@ class Run:
     """False once the table of positions in unfinished lists was seen empty, until one is added."""
     unknown_users: set[int] = field(default_factory=set)
     """Those of the given users that the service does not know."""
+    sampled: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """Rows that would be marked as deleted and were asked for, by table: user id and id."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -279,7 +281,7 @@ def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
     digest_key = _digest_key(store, privacy)
 
     def rows(query: str) -> StoredRows:
-        return StoredRows(store.connection, query)
+        return StoredRows(store, query)
 
     done = (
         f"SELECT DISTINCT user_id FROM lists WHERE run_id = {run.run_id} "

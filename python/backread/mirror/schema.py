@@ -27,6 +27,7 @@ __all__ = [
     "REJECT_NAMES",
     "RUNS",
     "SCHEMA_VERSION",
+    "SECRET_MARK",
     "SIDE_TABLES",
     "TECHNICAL",
     "USERS",
@@ -240,6 +241,9 @@ PROFILE = "profile"
 
 PRIVACY = "privacy"
 """The key in ``meta`` of how the rows were made private, as JSON; missing if they are as sent."""
+
+SECRET_MARK = "secret_mark"
+"""The key in ``meta`` of what tells that a sync has another secret, see `Service`."""
 
 
 def tables() -> dict[str, tuple[Column, ...]]:

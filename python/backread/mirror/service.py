@@ -5,7 +5,8 @@ The users of a second service would mix with the first's, and names with pseudon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,10 +20,14 @@ __all__ = ["Service", "refuse_other_privacy", "refuse_other_service", "service_o
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service as clients identify it: base URL and vendor word."""
+    """A service as clients identify it: base URL and vendor word.
+
+    ``secret_mark`` tells that the secret is another, see `Source`; an earlier backread stored none.
+    """
 
     base_url: str
     vendor: str
+    secret_mark: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.base_url} (vendor {self.vendor})"
@@ -38,18 +43,35 @@ class Service:
         except ValueError:
             return False
 
+    def has_other_secret(self, held: Service | None) -> bool:
+        """Whether the mirror that holds ``held`` was last synced with another secret."""
+        return held is not None and held.secret_mark not in (None, self.secret_mark)
 
-def service_of(source: Source) -> Service:
-    """The service that a client reads."""
-    return Service(source.base_url, source.vendor)
+    def may_have_moved_from(self, held: Service) -> bool:
+        """Whether it may be the same service, whose port on this machine has changed.
+
+        Mocks and forwarded ports often have another one each time.
+        """
+        return (
+            self.on_loopback
+            and held.on_loopback
+            and self.vendor == held.vendor
+            and not self.has_other_secret(held)
+        )
+
+
+def service_of(source: Source, mirror_id: str) -> Service:
+    """The service that a client reads, as the mirror of this id stores it."""
+    key = hashlib.blake2s(mirror_id.encode(), digest_size=16).digest()
+    return Service(source.base_url, source.vendor, source._secret_mark(key))
 
 
 def refuse_other_service(folder: Path, held: Service | None, given: Service, moved: bool) -> None:
     """Raises `MirrorError` if the mirror holds another service than the one to be read.
 
-    With ``moved`` they count as the same. Two on loopback are allowed, since mocks change ports.
+    With ``moved`` they count as the same.
     """
-    if held is None or held == given or moved or (held.on_loopback and given.on_loopback):
+    if held is None or held == given or moved or given.may_have_moved_from(held):
         return
     raise MirrorError(
         f"the mirror in {folder} is a copy of the service at {held}, but this client reads "

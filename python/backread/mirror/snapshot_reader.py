@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from backread.errors import MirrorError
-from backread.mirror.engine import connect, named_errors, rows_of, scan, timestamp
+from backread.mirror.engine import check_path, connect, named_errors, rows_of, scan, timestamp
 from backread.mirror.former_layout import FormerManifest, former_columns, former_sources
 from backread.mirror.manifest import Manifest, read_manifest
 from backread.mirror.queries import restrictions
@@ -124,6 +124,7 @@ class SnapshotReader:
                 manifest = newest
 
     def _connect(self, manifest: Manifest | FormerManifest, restricted: bool) -> OpenSnapshot:
+        check_path(self._folder)
         with named_errors(self._folder):
             connection = connect(None)
             columns: dict[str, Collection[str]]

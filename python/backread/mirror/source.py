@@ -87,6 +87,7 @@ class Reading(Protocol):
 class Source(Protocol):
     """A client.
 
+    ``_secret_mark`` is a word that differs for most other secrets; ``key`` is 16 bytes.
     ``_sync_run`` reads the service, given what is known, or only ``users`` (user_id), without a
     sweep over all of them; ``_ask_rows`` fetches rows by id, named by resource, user_id and id.
     Both end early, without an error, once ``max_requests`` are sent, retries included, or
@@ -97,6 +98,7 @@ class Source(Protocol):
     def base_url(self) -> str: ...
     @property
     def vendor(self) -> str: ...
+    def _secret_mark(self, key: bytes) -> str: ...
     def _sync_run(
         self,
         known: Known,

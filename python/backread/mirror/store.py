@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backread.mirror.database import make_log
 from backread.mirror.engine import from_microseconds, rows_of, timestamp, transaction
-from backread.mirror.schema import PRIVACY
+from backread.mirror.schema import PRIVACY, SECRET_MARK
 from backread.mirror.service import Service
 
 if TYPE_CHECKING:
@@ -157,13 +157,17 @@ class Store:
     def service(self) -> Service | None:
         """The mirror's service, None until rows from one were committed."""
         base_url, vendor = self.meta("base_url"), self.meta("vendor")
-        return None if base_url is None or vendor is None else Service(base_url, vendor)
+        if base_url is None or vendor is None:
+            return None
+        return Service(base_url, vendor, self.meta(SECRET_MARK))
 
     def set_service(self, service: Service) -> None:
         """Stores which service the mirror holds, and how its rows are made private."""
         if self._stored_service != service:
             self.set_meta("base_url", service.base_url)
             self.set_meta("vendor", service.vendor)
+            if service.secret_mark is not None:
+                self.set_meta(SECRET_MARK, service.secret_mark)
             if self.privacy is not None:
                 self.set_meta(PRIVACY, self.privacy)
             self._stored_service = service

@@ -12,12 +12,11 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from backread._files.access import RefusedFileError, make_folder
-from backread._files.paths import is_utf8, shown
 from backread.errors import DeadlineExceededError, MirrorError
 from backread.mirror.commit import commit
 from backread.mirror.database import refuse_foreign
 from backread.mirror.deletions import rows_to_ask
-from backread.mirror.engine import load_duckdb, named_errors
+from backread.mirror.engine import check_path, load_duckdb, named_errors
 from backread.mirror.finish_run import end_partial, finish
 from backread.mirror.given_users import given_users
 from backread.mirror.lock import writer_lock
@@ -105,7 +104,8 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
             choice = None if options.privacy is None else options.privacy.choice
 
             def prepare(store: Store) -> None:
-                refuse_other_service(folder, store.service(), service_of(source), options.moved)
+                service = _service_of(source, store)
+                refuse_other_service(folder, store.service(), service, options.moved)
                 # Before the first rows, nothing is stored that another choice would have changed.
                 if store.service() is not None:
                     refuse_other_privacy(folder, store.meta(PRIVACY), choice)
@@ -123,6 +123,10 @@ def synchronize(folder: Path, source: Source, options: Options) -> SyncReport:
             else:
                 run = begin_run(store, options.mode, options.max_staleness, killed=killed)
         return _Sync(store, run, options).run(source)
+
+
+def _service_of(source: Source, store: Store) -> Service:
+    return service_of(source, store.meta("mirror_id") or "")
 
 
 def _publish_earlier(store: Store) -> bool:
@@ -143,12 +147,7 @@ def _publish_earlier(store: Store) -> bool:
 
 
 def _make_folder(folder: Path) -> None:
-    odd = [f"with {each}" for each in UNUSABLE if each in str(folder)]
-    if odd or not is_utf8(folder):
-        what = odd[0] if odd else "that is not UTF-8"
-        raise MirrorError(
-            f"the mirror in {shown(folder)}: DuckDB cannot use a path {what}; rename the folder"
-        )
+    check_path(folder, UNUSABLE)
     try:
         make_folder(folder)
     except RefusedFileError as error:
@@ -186,10 +185,12 @@ class _Sync:
         self._told = self._began
 
     def run(self, source: Source) -> SyncReport:
+        service = _service_of(source, self._store)
+        has_other_secret = service.has_other_secret(self._store.service())
         try:
-            ended_early = self._read(self._reading(source), service_of(source), "reading")
+            ended_early = self._read(self._reading(source), service, "reading")
             if self._run.mode == "full" and not ended_early:
-                ended_early = self._ask(source)
+                ended_early = self._ask(source, service)
             self._tell("finishing")
             report = self._end(ended_early)
         except BaseException as error:
@@ -215,6 +216,7 @@ class _Sync:
             report,
             published=self._options.publish,
             unknown_users=tuple(sorted(self._run.unknown_users)),
+            has_other_secret=has_other_secret,
         )
 
     def _end(self, ended_early: bool) -> SyncReport:
@@ -249,7 +251,7 @@ class _Sync:
             privacy=self._options.native_privacy,
         )
 
-    def _ask(self, source: Source) -> bool:
+    def _ask(self, source: Source, service: Service) -> bool:
         with named_errors(self._store.folder):
             self._store.use_all_threads()
             candidates = rows_to_ask(self._store, self._run)
@@ -262,7 +264,7 @@ class _Sync:
             max_seconds=None if seconds is None else seconds - (monotonic() - self._began),
             privacy=self._options.native_privacy,
         )
-        return self._read(reading, service_of(source), "checking")
+        return self._read(reading, service, "checking")
 
     def _read(self, reading: Reading, service: Service, phase: Phase) -> bool:
         """Commits what it reads; returns whether the budget ended it."""

@@ -16,6 +16,7 @@ use url::{Host, Url};
 
 pub use self::options::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options};
 use super::error::Error;
+use super::page_digest::DigestKey;
 
 #[cfg(any(test, fuzzing))]
 pub mod agreement;
@@ -146,6 +147,16 @@ impl Origin {
         self.api_secret
             .expose_secret()
             .starts_with(MOCK_SECRET_PREFIX)
+    }
+
+    /// Four hexadecimal digits by which a mirror with this key knows whether the secret is another;
+    /// too few to guess it by. Mocks draw a new secret each time, and have `mock`.
+    pub fn secret_mark(&self, key: DigestKey) -> String {
+        if self.is_mock() {
+            return "mock".to_owned();
+        }
+        let [first, second, ..] = key.row(self.api_secret.expose_secret()).0;
+        format!("{first:02x}{second:02x}")
     }
 
     /// Host and port, for messages.

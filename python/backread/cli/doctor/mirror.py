@@ -24,16 +24,29 @@ SELECT run_id, mode, state, ended_at, certificate, certificate_reason, lists_by_
     (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM messages) AS messages,
     (SELECT count(*) FROM lists WHERE certificate = 'uncertified') AS uncertified,
     (SELECT count(*) FROM rejects) AS rejects
-FROM runs ORDER BY run_id DESC LIMIT 1
+FROM runs ORDER BY scope IS NULL DESC, run_id DESC LIMIT 1
 """
+"""The last run over all users; without one, the last of given users."""
 
 
 def check_mirror(findings: Findings, folder: Path) -> None:
     """What a reader or the next sync would meet."""
+    findings.begin("mirror")
+    try:
+        _check_folder(findings, folder)
+    except OSError as error:
+        findings.problem(
+            f"{shown(folder)} cannot be read: {error.strerror}",
+            "change its permissions, or run as the user whose mirror it is",
+            MIRROR,
+        )
+
+
+def _check_folder(findings: Findings, folder: Path) -> None:
     from backread.mirror import Mirror
+    from backread.mirror.database import DATABASE_NAME
     from backread.mirror.lock import LOCK_NAME, lock_holder
 
-    findings.begin("mirror")
     if not folder.is_dir():
         findings.problem(
             f"{shown(folder)} is not a folder",
@@ -52,6 +65,12 @@ def check_mirror(findings: Findings, folder: Path) -> None:
     else:
         for row in rows:
             _check_run(findings, dict(zip(relation.columns, row, strict=True)))
+        if not (folder / DATABASE_NAME).exists():
+            findings.problem(
+                f"its {DATABASE_NAME} is missing: it can be read, and not synced",
+                "sync into a new folder",
+                MIRROR,
+            )
     _check_unfinished(findings, mirror, lock_holder(folder))
     _check_space(findings, folder)
 

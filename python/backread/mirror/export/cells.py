@@ -21,6 +21,9 @@ TEXTS_OF_JSON = {
 }
 """The columns and the fields of attributes that are stored as JSON text."""
 
+FRACTIONS = {"DOUBLE", "FLOAT"}
+LISTS_OF_FRACTIONS = {f"{each}[]" for each in FRACTIONS}
+
 ATTRIBUTES = f"STRUCT({', '.join(f'{each.name} VARCHAR' for each in ATTRIBUTE)})[]"
 """The type of a list of attributes, without the quotes of reserved names."""
 
@@ -33,6 +36,11 @@ def identifier(name: str) -> str:
 def selected(expressions: Iterable[str], query: str) -> str:
     """The query with these expressions over its columns."""
     return f"SELECT {', '.join(expressions)} FROM ({query})"
+
+
+def _finite(value: str) -> str:
+    """The number, or null for NaN and infinities, which JSON lacks (RFC 8259, section 6)."""
+    return f"CASE WHEN isfinite({value}) THEN {value} END"
 
 
 def is_nested(kind: str) -> bool:
@@ -66,6 +74,11 @@ def as_naive(column: Column) -> str:
 def as_json_value(column: Column) -> str:
     """The column for a JSON document: nested values, and JSON that is stored as text, as such."""
     name, kind = column
+    if kind in FRACTIONS:
+        return f"{_finite(identifier(name))} AS {identifier(name)}"
+    if kind in LISTS_OF_FRACTIONS:
+        finite = f"list_transform({identifier(name)}, lambda item: {_finite('item')})"
+        return f"{finite} AS {identifier(name)}"
     if name in TEXTS_OF_JSON and kind == "VARCHAR":
         return f"{_json(identifier(name))} AS {identifier(name)}"
     if is_nested(kind):

@@ -22,7 +22,12 @@ MOST_WORDS = 16
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,31}")
 ID_NAME = re.compile(r"(?:.*[_-])?ids?|[a-z]\w*I[dD]s?", re.DOTALL)
 
-EMAIL = re.compile(r"([^\s@<>()\[\]:;,\"']+)@([^\s@<>()\[\]:;,\"']+[^\s@<>()\[\]:;,.\"'!?])")
+# From the beginning of a word and back no further, or a long word without an @ would take quadratic
+# time.
+EMAIL = re.compile(
+    r"(?<![^\s@<>()\[\]:;,\"'])([^\s@<>()\[\]:;,\"']++)@"
+    r"([^\s@<>()\[\]:;,\"']+[^\s@<>()\[\]:;,.\"'!?])"
+)
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,15})://([^/?#\s]*)([^\s<>\"]*)")
 HEX = re.compile(r"(?=.*\d)[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")

@@ -26,8 +26,10 @@ pub fn find(signs: &[Sign]) -> Vec<Blank> {
     let (mut place, mut floor) = (0, 0);
     while place < signs.len() {
         let address = at_sign(signs, place).and_then(|length| {
-            let from = local_part(signs, floor, place)?;
-            Some((from, domain(signs, place + length)?))
+            // First the domain, which ends before the next at sign. The local part may go back over
+            // all that were none: `%40%40%40` has only characters of names.
+            let to = domain(signs, place + length)?;
+            Some((local_part(signs, floor, place)?, to))
         });
         match address {
             Some((from, to)) => {
