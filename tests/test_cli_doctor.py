@@ -1,11 +1,12 @@
 """``backread doctor``: what is wrong with the settings, the network, the service and a mirror."""
 
+import errno
 import json
 import re
 import shutil
 import socket
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -360,3 +361,44 @@ def test_a_full_disk_is_told_beforehand(doctor, chats, monkeypatch):
     ]
     assert len(warnings) == 1
     assert "its disk has 1 kB free -> free some space" in warnings[0]
+
+
+def test_a_sync_of_given_users_says_nothing_of_the_list_of_users(doctor, chats, server):
+    with server.client() as client:
+        Mirror(chats).sync(client, users=server.world.user_ids()[:1])
+    assert all(state == "ok" for state, _ in findings(doctor("--json", chats), "mirror"))
+
+
+def test_a_database_that_is_lost(doctor, chats):
+    (chats / "mirror.duckdb").unlink()
+    done = doctor("--json", chats)
+    assert done.code == 7
+    problems = [text for state, text in findings(done, "mirror") if state == "problem"]
+    assert problems == [
+        "its mirror.duckdb is missing: it can be read, and not synced -> sync into a new folder"
+    ]
+
+
+def test_a_folder_that_may_not_be_read(doctor, chats, monkeypatch):
+    def refuse(folder: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    done = doctor("--json", chats)
+    assert done.code == 7
+    [(state, text)] = findings(done, "mirror")
+    assert (state, f"{chats} cannot be read: Permission denied" in text) == ("problem", True)
+
+
+def test_a_run_that_ends_in_the_future(doctor, chats, monkeypatch):
+    class Earlier(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) - timedelta(days=365)
+
+    monkeypatch.setattr("backread.cli.doctor.mirror.datetime", Earlier)
+    done = doctor("--json", chats)
+    assert done.code == 7
+    [problem] = [text for state, text in findings(done, "mirror") if state == "problem"]
+    assert "in the future" in problem
+    assert "a clock was wrong" in problem

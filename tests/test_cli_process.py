@@ -121,7 +121,36 @@ def test_closed_stderr_leaves_the_exit_code(settings):
     assert (done.returncode, done.stdout) == (3, "")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+
+
+@FULL
+def test_full_disk_behind_stderr_does_not_stop_a_sync(settings, tmp_path):
+    pytest.importorskip("duckdb")
+    done = shell('exec "$@" 2>/dev/full', settings, "sync", str(tmp_path / "chats"))
+    assert done.returncode == 0
+    assert (tmp_path / "chats" / "published" / "current").exists()
+
+
+@posix_only
+def test_reader_of_stderr_who_leaves_does_not_stop_a_sync(settings, tmp_path):
+    pytest.importorskip("duckdb")
+    script = '( "$@" 2>&1 >/dev/null; echo "$?" >"$CODE" ) | head -c 1'
+    code = tmp_path / "code"
+    shell(script, settings, "sync", str(tmp_path / "chats"), CODE=str(code))
+    assert code.read_text() == "0\n"
+    assert (tmp_path / "chats" / "published" / "current").exists()
+
+
+@FULL
+def test_version_that_cannot_be_written_is_one_line(settings):
+    done = shell('exec "$@" >/dev/full', settings, "--version")
+    assert done.returncode == 2
+    assert done.stderr.startswith("backread: stdout cannot be written: ")
+    assert done.stderr.count("\n") == 1
+
+
+@FULL
 @pytest.mark.parametrize("shape", ["json", "table", "parquet"])
 def test_full_disk_behind_stdout_says_so(settings, shape):
     if shape == "parquet":

@@ -89,6 +89,14 @@ def test_machine_formats(backread, folder, tmp_path):
     assert table.read_text().splitlines()[0].startswith("id  body")
 
 
+def test_numbers_that_json_lacks_are_null(backread, folder):
+    """RFC 8259, section 6; in DuckDB a division by zero is infinite."""
+    query = "SELECT 1 / 0 AS a, 0.0 / 0 AS b, 0.5::FLOAT AS c, [1 / 0, 2.5::DOUBLE] AS d"
+    done = backread("sql", folder, query, "--format", "json")
+    row = json.loads(done.out, parse_constant=pytest.fail)
+    assert row == {"a": None, "b": None, "c": 0.5, "d": [None, 2.5]}
+
+
 @pytest.mark.parametrize("shape", ["csv", "json"])
 @pytest.mark.parametrize(
     ("query", "expected"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from backread import MirrorError
 from backread.testing import MockServer, World
+from command_line import posix_only
 from mirrors import rows, sync
 
 pytest.importorskip("duckdb")
@@ -64,6 +66,50 @@ def test_unknown_user_is_an_error(mirror, server):
     sync(mirror, server)
     with pytest.raises(MirrorError, match="no user 999999999"):
         mirror.conversation(999_999_999)
+
+
+@pytest.mark.parametrize(
+    ("user_id", "kind", "says"),
+    [
+        ("65", TypeError, "user_id must be an int, not str"),
+        (65.0, TypeError, "user_id must be an int, not float"),
+        (None, TypeError, "user_id must be an int, not NoneType"),
+        (True, TypeError, "user_id must be an int, not bool"),
+        (-1, ValueError, "user_id must be 0 or more, not -1"),
+    ],
+)
+def test_a_conversation_is_one_of_an_id(mirror, user_id, kind, says):
+    with pytest.raises(kind) as caught:
+        mirror.conversation(user_id)
+    assert str(caught.value) == says
+
+
+@posix_only
+def test_a_path_that_is_not_utf_8_is_refused_by_readers_too(tmp_path, server):
+    mirror = Mirror(tmp_path / "chats")
+    sync(mirror, server)
+    copy = os.fsdecode(os.fsencode(tmp_path) + b"/ch\xff")
+    shutil.copytree(mirror.folder, copy, symlinks=True)
+    with pytest.raises(MirrorError, match="a path that is not UTF-8; rename the folder"):
+        Mirror(copy).sql("FROM users")
+
+
+@pytest.mark.parametrize("kept", [0, 100, 10_000, 20_000])
+def test_a_database_that_was_cut_is_damaged(mirror, server, kept):
+    sync(mirror, server)
+    os.truncate(mirror.folder / "mirror.duckdb", kept)
+    with pytest.raises(MirrorError, match=r"its mirror\.duckdb is damaged; .* a new folder"):
+        sync(mirror, server)
+    assert rows(mirror, "SELECT count(*) FROM users") == [(USERS,)]
+
+
+def test_a_database_that_was_deleted_is_not_begun_anew(mirror, server):
+    """What is published may have deleted rows, which the service shows no more."""
+    sync(mirror, server)
+    (mirror.folder / "mirror.duckdb").unlink()
+    with pytest.raises(MirrorError, match=r"has lost its mirror\.duckdb; .* a new folder"):
+        sync(mirror, server)
+    assert rows(mirror, "SELECT count(*) FROM users") == [(USERS,)]
 
 
 def test_wrong_arguments_are_refused_before_anything_happens(mirror, server):

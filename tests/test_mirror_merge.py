@@ -1,14 +1,18 @@
 """Rows of a batch into the tables: each stands once, and only a change counts as one."""
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
 
 from backread._backread import empty_table
+from command_line import posix_only
 from mirrors import BatchSource, Row, batch, rows, table
 
 pytest.importorskip("duckdb")
@@ -20,6 +24,7 @@ from duckdb import DuckDBPyConnection
 from backread.errors import MirrorError
 from backread.mirror import Mirror
 from backread.mirror.engine import connect, named_errors, rows_of, transaction
+from backread.mirror.known import StoredRows
 from backread.mirror.merge import merge_rows, stage
 from backread.mirror.schema import (
     CURSOR_NAMES,
@@ -166,6 +171,17 @@ def test_ctrl_c_while_rows_are_handed_over_stays_ctrl_c(store):
     with pytest.raises(KeyboardInterrupt), named_errors(Path("chats")), store.transaction():
         merge_rows(store, USERS, given, NOW, 1)
     assert store.rows("SELECT count(*) FROM users") == [(0,)]
+
+
+@posix_only
+def test_ctrl_c_while_the_stored_state_is_queried_stays_ctrl_c(store):
+    rows_of(store.connection, "ATTACH ':memory:' AS mirror")
+    numbers = "range(10_000_000::BIGINT)"
+    endless = f"SELECT count(*) FROM {numbers} a, {numbers} b WHERE a.range < b.range"
+    Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        StoredRows(store, endless).__arrow_c_stream__()
+    assert store.rows("SELECT 1") == [(1,)]
 
 
 def test_error_of_duckdb_while_ctrl_c_is_handled_is_no_ctrl_c(store):

@@ -1,17 +1,20 @@
 """A mirror holds one service: another is refused, unless it is the same one at a new address."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
-from backread import ConnectError, MirrorError
+from backread import Client, ConnectError, MirrorError
 from backread.testing import MockServer, World
 from command_line import settings_of
 from mirrors import BatchSource, batch, rows, sync
 
 pytest.importorskip("duckdb")
+
+import duckdb
 
 from backread.mirror import Mirror
 from backread.mirror.service import Service
@@ -21,9 +24,9 @@ THERE = "https://chat.example.org"
 SECONDS = 120
 
 
-def users(*identifiers: int, base_url: str = HERE, vendor: str = "example") -> BatchSource:
+def users(*identifiers: int, base_url: str = HERE, **service: str) -> BatchSource:
     shown = batch([{"id": each} for each in identifiers], swept="snapshot")
-    return BatchSource(shown, base_url=base_url, vendor=vendor)
+    return BatchSource(shown, base_url=base_url, **service)
 
 
 def held(mirror: Mirror) -> list[int]:
@@ -87,6 +90,47 @@ def test_mocks_have_a_new_port_each_time(mirror):
             sync(mirror, server)
     with pytest.raises(MirrorError, match="is a copy of the service at http://127"):
         users(1).sync_into(mirror.folder)
+
+
+PORTS = ("http://127.0.0.1:7001", "http://localhost:7002")
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [({"secret_mark": "beef"}, "another secret"), ({"vendor": "other"}, "another vendor")],
+)
+def test_another_service_behind_a_forwarded_port_is_refused(mirror, other, why):
+    users(1, 2, base_url=PORTS[0]).sync_into(mirror.folder)
+    users(1, 2, 3, base_url=PORTS[1]).sync_into(mirror.folder)
+    with pytest.raises(MirrorError, match="is a copy of the service at http://localhost:7002 "):
+        users(7, **{"base_url": PORTS[0]} | other).sync_into(mirror.folder)
+    assert held(mirror) == [1, 2, 3], why
+
+
+def test_a_mirror_without_a_mark_of_the_secret_gets_one(mirror):
+    users(1, base_url=PORTS[0]).sync_into(mirror.folder)
+    with duckdb.connect(mirror.folder / "mirror.duckdb") as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'secret_mark'")
+    assert not users(2, base_url=PORTS[1]).sync_into(mirror.folder).has_other_secret
+    with pytest.raises(MirrorError, match="is a copy of"):
+        users(3, base_url=PORTS[0], secret_mark="beef").sync_into(mirror.folder)
+
+
+def test_another_secret_at_the_same_address_is_said(mirror):
+    assert not users(1).sync_into(mirror.folder).has_other_secret
+    assert users(1, secret_mark="beef").sync_into(mirror.folder).has_other_secret
+    assert not users(1, secret_mark="beef").sync_into(mirror.folder).has_other_secret
+
+
+def test_the_mark_of_a_secret_tells_little_of_it():
+    marks = {
+        Client("http://127.0.0.1:1", f"secret-{each}", "example")._secret_mark(bytes(16))
+        for each in range(40)
+    }
+    assert len(marks) > 30
+    assert all(re.fullmatch("[0-9a-f]{4}", each) for each in marks)
+    mock = Client("http://127.0.0.1:1", "mock_secret", "example")
+    assert mock._secret_mark(bytes(16)) == "mock"
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,14 @@ def test_a_text_keeps_its_form(tmp_path, real, pattern):
     assert fake != real or not real.strip()
 
 
+@pytest.mark.parametrize(
+    "text", ["x" * 300_000, "x@" * 150_000, "a." * 150_000], ids=["word", "at signs", "dots"]
+)
+def test_a_long_text_takes_time_in_proportion(tmp_path, text):
+    """Such as an image in base64; in quadratic time it would not end within an hour."""
+    assert len(one(tmp_path / "record", reference=text)["reference"]) > 0
+
+
 def test_what_was_equal_is_equal(tmp_path):
     ada = {"id": 7, "name": "Ada Lovelace", "email": "ada@acme.com"}
     mine = message(5, sender_type="user", sender=dict(ada), user_id=7, body="To ada@acme.com")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from backread.models import Sender
 
 __all__ = [
+    "CLOCKS_DIFFER",
     "IGNORABLE",
     "ago",
     "amount",
@@ -91,8 +92,17 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600:02} h"
 
 
+CLOCKS_DIFFER = 300.0
+"""Seconds by which two clocks may differ."""
+
+
 def ago(seconds: float) -> str:
-    """``just now``, ``12 minutes ago``, ``3 hours ago``, ``5 days ago``."""
+    """``just now``, ``12 minutes ago``, ``3 hours ago``, ``5 days ago``.
+
+    A time that is still to come is not taken for now: one of the two clocks was wrong.
+    """
+    if seconds < -CLOCKS_DIFFER:
+        return f"{duration(-seconds)} in the future, so a clock was wrong"
     for length, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         # From two days on in days, and likewise for hours.
         if seconds >= (2 * length if length > 60 else length):

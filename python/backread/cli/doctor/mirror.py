@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backread._display.words import amount, counts, duration, moment, size
+from backread._display.words import CLOCKS_DIFFER, amount, counts, duration, moment, size
 from backread._files.paths import shown
 from backread.cli.doctor.findings import Findings
 from backread.cli.exits import MIRROR
@@ -82,10 +82,18 @@ def _check_run(findings: Findings, run: dict[str, Any]) -> None:
     if run["ended_at"] is not None:
         seconds = (datetime.now(UTC) - run["ended_at"]).total_seconds()
         age = "less than a minute" if seconds < 60 else duration(seconds)
-        findings.ok(
-            f"its data is {age} old: run {run['run_id']} ({run['mode']}, {run['state']}) ended "
+        ended = (
+            f"run {run['run_id']} ({run['mode']}, {run['state']}) ended "
             f"{moment(run['ended_at'].replace(microsecond=0))}"
         )
+        if seconds < -CLOCKS_DIFFER:
+            findings.problem(
+                f"its data has no age: {ended}, which is in the future",
+                "a clock was wrong, now or in an earlier run; then sync into a new folder",
+                MIRROR,
+            )
+        else:
+            findings.ok(f"its data is {age} old: {ended}")
     if run["state"] == "partial":
         findings.warning("the last run was partial", "the next sync continues it")
     reason = f": {run['certificate_reason']}" if run["certificate_reason"] else ""

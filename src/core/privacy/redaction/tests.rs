@@ -89,6 +89,14 @@ fn phone_numbers_go() {
 }
 
 #[test]
+fn at_signs_without_end_take_time_in_proportion() {
+    // In quadratic time it would take a quarter of an hour.
+    for sign in ["%40", "a@", "a%40", "&#64;", "@a.b"] {
+        assert!(!redact(&sign.repeat(200_000)).is_empty());
+    }
+}
+
+#[test]
 fn dates_times_prices_and_short_numbers_stay() {
     check_unchanged(&[
         "2024-01-15 10:30:45.123 and 2024/01/16",
