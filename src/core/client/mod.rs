@@ -247,7 +247,7 @@ impl Client {
 
     /// A user as part of a larger call, within its budget.
     pub async fn user_within(&self, user_id: Natural, budget: &Budget) -> Result<Read<Row>, Error> {
-        self.single(Endpoint::User { user_id }, user_id, Resource::Users, budget)
+        self.single(Endpoint::User { user_id }, Resource::Users, budget)
             .await
     }
 
@@ -256,7 +256,7 @@ impl Client {
             user_id,
             message_id,
         };
-        self.single(endpoint, message_id, Resource::Messages, &self.budget())
+        self.single(endpoint, Resource::Messages, &self.budget())
             .await
     }
 
@@ -322,25 +322,14 @@ impl Client {
         }
     }
 
-    /// A row by its id. A cache whose key is wrong may answer with somebody else's.
     async fn single(
         &self,
         endpoint: Endpoint,
-        id: Natural,
         resource: Resource,
         budget: &Budget,
     ) -> Result<Read<Row>, Error> {
-        self.read(endpoint, budget, |text| {
-            let row = Row::alone(text.json, resource)?;
-            match row.id {
-                Some(other) if u64::try_from(other) != Ok(id.get()) => {
-                    let reason = format!("another record than that with the id {}", id.get());
-                    Err(Fault::new("$.id", &reason, &other.to_string()))
-                }
-                _ => Ok(row),
-            }
-        })
-        .await
+        self.read(endpoint, budget, |text| Row::alone(text.json, resource))
+            .await
     }
 
     pub fn redactor(&self) -> Redactor {
