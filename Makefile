@@ -99,10 +99,10 @@ docs: $(STAMPS)/docs
 test-rust: $(STAMPS)/venv
 	cargo test --locked --no-default-features --features mock
 
-# Three at a time, for they also wait. Each file is in one of them, and they go by name: otherwise files
+# Four at a time, for they also wait. Each file is in one of them, and they go by name: otherwise files
 # of few tests would come last, which are the long ones.
 test-python: $(STAMPS)/wheel $(STAMPS)/tools
-	$(BIN)/python -m pytest --numprocesses 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 test-wheel: $(STAMPS)/wheel
 	$(BIN)/python tools/check_wheel.py $(WHEELS)

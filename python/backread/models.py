@@ -331,7 +331,7 @@ class WalkReport:
       each certificate; ``certificate`` is then the weakest) and ``uncertified_users`` (ids).
     - The evidence: ``links`` between pages; ``missing_links``, pages that could not be linked;
       ``inversions``, neighbours in reverse order on a later page (the order is then unstable);
-      rows that disappeared from a later page and were fetched by id: ``rows_gone`` (404, 410) and
+      rows that disappeared from a later page and were fetched by id: ``rows_gone`` (404) and
       ``rows_moved``; ``rows_short``, rows that the last total counts and the walk does not have
       (``None`` without a total); ``proving_requests``, requests that a plain loop would not send:
       at most 16, plus 8 per page of the list; ``rows_found_by_id``, rows that were on no page and

@@ -144,8 +144,8 @@ impl Error {
         }
     }
 
-    /// Whether what was requested is not there: 404, or 410 where a service says that it was
-    /// (RFC 9110 15.5.11).
+    /// Whether a user whose list was requested is not there: 404, or 410 where a service says that it
+    /// was (RFC 9110 15.5.11).
     pub fn is_not_found(&self) -> bool {
         matches!(self.status(), Some(404 | 410))
     }

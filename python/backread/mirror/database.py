@@ -24,7 +24,7 @@ from backread.errors import MirrorError
 from backread.mirror.engine import connect, quoted, rows_of, transaction
 from backread.mirror.layout import PUBLISHED
 from backread.mirror.lock import LOCK_NAME
-from backread.mirror.manifest import remove_unpublished
+from backread.mirror.manifest import read_manifest, remove_unpublished
 from backread.mirror.memory import default_memory_limit
 from backread.mirror.migrate import upgrade_statements
 from backread.mirror.schema import (
@@ -209,7 +209,7 @@ def refuse_foreign(folder: Path) -> None:
     """Raises `MirrorError` for a folder with other files and no mirror; changes nothing in it."""
     if (folder / DATABASE_NAME).exists():
         return
-    if (folder / PUBLISHED).exists():
+    if read_manifest(folder) is not None:
         raise MirrorError(
             f"the mirror in {folder} has lost its {DATABASE_NAME}; what was published can still be "
             "read, and a sync needs a new folder"

@@ -170,7 +170,7 @@ class Mirror:
                 requests.
             users: Reads only these users, by their ids, and their message lists, in a run of its
                 own, which no later sync continues; an unfinished run is left as it is. A user whom
-                the service does not know (404, 410) is marked as deleted. Not with ``mode="full"``.
+                the service does not know (404) is marked as deleted. Not with ``mode="full"``.
             publish: False leaves publishing to a later sync; for frequent syncs.
 
         Returns:

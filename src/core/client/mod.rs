@@ -293,7 +293,8 @@ impl Client {
             Ok(Some(text.json.as_str().to_owned()))
         });
         match read.await {
-            Err(error) if error.is_not_found() => Ok(Read {
+            // Not 410, which a service may also answer for an address that it no longer has.
+            Err(error) if error.status() == Some(404) => Ok(Read {
                 value: None,
                 sent: Sent {
                     endpoint,

@@ -259,7 +259,7 @@ impl Search {
                     };
                     self.give(page).await?;
                 }
-                Err(error) if error.is_not_found() => {
+                Err(error) if error.status() == Some(404) => {
                     self.missing.remove(&signed(*user_id));
                     self.report.evidence.rows_gone += 1;
                 }
