@@ -142,6 +142,27 @@ def test_reader_of_stderr_who_leaves_does_not_stop_a_sync(settings, tmp_path):
     assert (tmp_path / "chats" / "published" / "current").exists()
 
 
+@posix_only
+def test_terminal_that_was_closed_does_not_stop_a_sync(settings, tmp_path):
+    pytest.importorskip("duckdb")
+    import pty
+
+    terminal, end = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "sync", str(tmp_path / "chats")],
+        env=os.environ | settings,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=end,
+        start_new_session=True,
+    ) as process:
+        os.close(end)
+        os.read(terminal, 1)
+        os.close(terminal)
+        assert process.wait(SECONDS) == 0
+    assert (tmp_path / "chats" / "published" / "current").exists()
+
+
 @FULL
 def test_version_that_cannot_be_written_is_one_line(settings):
     done = shell('exec "$@" >/dev/full', settings, "--version")
