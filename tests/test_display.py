@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from backread._display.bubbles import conversation_html
 from backread._display.progress_bar import progress_html
-from backread._display.words import duration
+from backread._display.words import ago, duration
 from backread.mirror.conversation import Conversation
 from backread.mirror.report import SyncReport
 from backread.models import Message, OtherSender, Page, WalkReport
@@ -273,3 +273,15 @@ def test_a_bar_is_markup_of_ours(text, fraction):
     drawn = check(progress_html(text, fraction, [text], live=True))
     assert ("value" in drawn.attributes) is (fraction is not None)
     assert "progress" not in check(progress_html(text, fraction, [text], live=False)).tags
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (7_200, "2 hours ago"),
+        (-200, "just now"),
+        (-7_500, "2 h 05 min in the future, so a clock was wrong"),
+    ],
+)
+def test_what_is_still_to_come_is_not_taken_for_now(seconds, said):
+    assert ago(seconds) == said
