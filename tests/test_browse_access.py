@@ -87,7 +87,7 @@ def test_it_opens_for_the_browsers_user_alone(
         sent.connect(("127.0.0.1", here))
         sent.sendall(f"GET {once} HTTP/1.0\r\nHost: {stranger.host}\r\n\r\n".encode())
         assert sent.recv(100).split()[1] == str(status).encode()
-    # Whoever was refused has not used it up.
+    # A refused request does not use it up.
     connections.unlink()
     assert stranger.get(once).status == (303 if status == 403 else 403)
 

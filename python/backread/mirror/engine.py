@@ -153,7 +153,7 @@ def disk_is_full(text: str) -> bool:
 def _advice(folder: Path, text: str) -> str:
     line = " ".join(text.split())
     lowered = _QUOTED_PATH.sub("", line).lower()
-    # DuckDB says the last of any file that is too short.
+    # DuckDB says "could not read enough bytes" of a published file, too.
     if any(each in lowered for each in DAMAGED_DATABASE) or (
         "could not read enough bytes" in lowered and "mirror.duckdb" in line
     ):
@@ -173,7 +173,7 @@ def _advice(folder: Path, text: str) -> str:
             "again to publish it anew"
         )
     elif "permission denied" in lowered or "read-only file system" in lowered:
-        advice = "this user may not use it; change its permissions or choose another folder"
+        advice = "it may not be read or written; change its permissions or choose another folder"
     else:
         advice = "try again, and report this error if it persists"
     return f"the mirror in {folder}: {advice} ({line})"
