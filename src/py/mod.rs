@@ -48,6 +48,7 @@ fn _backread(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::ArrowTable>()?;
     module.add_class::<privacy::NativePrivacy>()?;
     module.add_function(wrap_pyfunction!(arguments::redacted, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::reveal, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_table, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::one_shot_stream, module)?)?;
     module.add_function(wrap_pyfunction!(rows_table::users_table, module)?)?;

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from backread._backread import reveal
 from backread._client.frames import (
     DtypeBackend,
     arrow_table,
@@ -125,10 +125,10 @@ class Listing(_BaseListing[T_co]):
             for items in batches:
                 yield from items
 
-    def _batches(self) -> Generator[list[T_co], None, None]:
+    def _batches(self, hidden: bool = False) -> Generator[list[T_co], None, None]:
         walk = self._begin()
         try:
-            while (items := walk.next_items(self._as_dict, True)) is not None:
+            while (items := walk.next_items(self._as_dict, True, hidden)) is not None:
                 yield items
             warn_of_unread(walk.report)
         finally:
@@ -155,7 +155,11 @@ class Listing(_BaseListing[T_co]):
 
     def to_list(self) -> list[T_co]:
         """All items, in memory."""
-        return list(chain.from_iterable(self._batches()))
+        rows: list[T_co] = []
+        for items in self._batches(hidden=True):
+            rows += items
+        reveal(rows)
+        return rows
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``. Raises ImportError if pyarrow is not installed."""
@@ -196,10 +200,10 @@ class AsyncListing(_BaseListing[T_co]):
                 for item in items:
                     yield item
 
-    async def _batches(self) -> AsyncGenerator[list[T_co], None]:
+    async def _batches(self, hidden: bool = False) -> AsyncGenerator[list[T_co], None]:
         walk = self._begin()
         try:
-            while (items := await walk.next_items(self._as_dict, False)) is not None:
+            while (items := await walk.next_items(self._as_dict, False, hidden)) is not None:
                 yield items
             warn_of_unread(walk.report)
         finally:
@@ -217,10 +221,11 @@ class AsyncListing(_BaseListing[T_co]):
 
     async def to_list(self) -> list[T_co]:
         """All items, in memory."""
-        collected: list[T_co] = []
-        async for items in self._batches():
-            collected += items
-        return collected
+        rows: list[T_co] = []
+        async for items in self._batches(hidden=True):
+            rows += items
+        reveal(rows)
+        return rows
 
     async def to_arrow(self) -> pyarrow.Table:
         """All rows as a ``pyarrow.Table``. Raises ImportError if pyarrow is not installed."""

@@ -250,9 +250,25 @@ impl Drop for Uncollected<'_> {
     }
 }
 
+/// Hides a dict until [`reveal_dict`], while nobody else has it: what is then put into it could close
+/// a cycle.
+pub fn hide_dict(object: &Bound<'_, PyAny>) {
+    if object.is_exact_instance_of::<PyDict>() {
+        hide(object);
+    }
+}
+
+/// Undoes [`hide_dict`].
+pub fn reveal_dict(object: &Bound<'_, PyAny>) {
+    if object.is_exact_instance_of::<PyDict>() {
+        reveal(object);
+    }
+}
+
 /// Hides an object of a type that the garbage collector tracks.
 fn hide(object: &Bound<'_, PyAny>) {
-    // SAFETY: `Slotted::new` checks for the collector's header; hiding an object twice is allowed.
+    // SAFETY: dicts have the collector's header, and `Slotted::new` checks for it; hiding an object
+    // twice is allowed.
     unsafe { ffi::PyObject_GC_UnTrack(object.as_ptr().cast()) }
 }
 

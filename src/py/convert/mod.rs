@@ -18,7 +18,7 @@ use pyo3::types::PyModule;
 
 use super::fork_safe_once::once;
 
-pub use self::items::{items, page, single, walked_page};
+pub use self::items::{items, page, reveal, single, walked_page};
 pub use self::report::report;
 
 static MODELS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
