@@ -342,9 +342,9 @@ class WalkReport:
       object's ``extra`` as sent, and the field is ``None``.
     - ``unread_users``: ids of users whose messages could not be read, or not to the end; they are
       also in ``uncertified_users``. Only walks over all users' messages fill it.
-    - ``unreadable_rows``: rows without an integer id, nested too deeply, or too large. They are
-      left out (``as_dict=True`` does return those without an id), ``reason`` names them, and the
-      list is ``uncertified``.
+    - ``unreadable_rows``: rows without an integer id, nested too deeply, too large, or with which
+      every page fails. They are left out (``as_dict=True`` does return those without an id),
+      ``reason`` names them, and the list is ``uncertified``.
     """
 
     requests: int

@@ -34,6 +34,21 @@ impl Limit {
     pub fn get(self) -> u8 {
         self.0
     }
+
+    /// One row more, unless that is too many.
+    pub fn next(self) -> Self {
+        Self(self.0 + 1).min(Self::LARGEST)
+    }
+
+    /// Half as many rows, unless that is none.
+    pub fn half(self) -> Option<Self> {
+        Self::of(u64::from(self.0 / 2))
+    }
+
+    /// Half way to another one, rounded down.
+    pub fn midpoint(self, other: Self) -> Self {
+        Self(self.0.midpoint(other.0))
+    }
 }
 
 /// A whole number from 0: an offset, or the id of a user or a message.

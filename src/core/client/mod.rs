@@ -306,13 +306,8 @@ impl Client {
         }
     }
 
-    /// A page that no single response held, attributed to these attempts.
-    pub fn answer_without(
-        &self,
-        page: Page,
-        endpoint: Endpoint,
-        attempts: Vec<Attempt>,
-    ) -> Read<Page> {
+    /// A page that these attempts were for.
+    pub fn answered(&self, page: Page, endpoint: Endpoint, attempts: Vec<Attempt>) -> Read<Page> {
         Read {
             value: page,
             sent: Sent {

@@ -272,12 +272,12 @@ impl Pending {
         }
     }
 
-    /// Counts a row; returns whether it has content to store. One that is too large has none; its
+    /// Counts a row; returns whether it has content to store. One that was not received has none; its
     /// list's reason names it.
     fn counts(&mut self, row: &Row) -> bool {
         self.rows += 1;
         self.bytes += row.json().len();
-        row.unreadable != Some(Unreadable::TooLarge)
+        row.unreadable.is_none_or(Unreadable::was_received)
     }
 
     /// Stores a row that is no record with the rejects.

@@ -20,6 +20,8 @@ use crate::core::prefetch::{Mapped, Sink};
 use crate::core::report::{Certificate, WalkReport};
 use crate::core::timestamp::Timestamp;
 use crate::core::walk::crawl::is_gone;
+use crate::core::walk::failing_row::{fails_for_its_rows, is_any_read};
+use crate::core::walk::page_request::PageRequest;
 use crate::core::walk::{SharedReport, Start, WalkedPage, says_past_end, sweep_from};
 
 /// Reads a list as far as the run's budget goes; what is left of it is read by a later run.
@@ -134,12 +136,16 @@ impl ListReading<'_> {
             let read = context.client.page(list, offset, limit, &context.budget);
             let read = match read.await {
                 Ok(read) => read,
-                // The list may have ended before the offset: a sweep will tell.
-                Err(error) if (offset > 0 && says_past_end(&error)) || is_too_large(&error) => {
+                Err(error) => {
                     self.end_requests += error.attempts.len() as u64;
-                    return Ok(None);
+                    // A sweep will tell: the list may have ended before the offset, and a sweep
+                    // reads around rows that cannot be read.
+                    let swept = (offset > 0 && says_past_end(&error)) || is_too_large(&error);
+                    if swept || self.fails_for_some_rows(&error).await? {
+                        return Ok(None);
+                    }
+                    return Err(error);
                 }
-                Err(error) => return Err(error),
             };
             self.end_requests += read.sent.attempts.len() as u64;
             note_page_rows(&context.counters, read.value.limit, read.value.rows.len());
@@ -175,6 +181,18 @@ impl ListReading<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a page failed, and some other row of the list can be read.
+    async fn fails_for_some_rows(&mut self, error: &Error) -> Result<bool, Error> {
+        if !fails_for_its_rows(error) {
+            return Ok(false);
+        }
+        let Context { client, budget, .. } = self.context;
+        let mut request = PageRequest::new(client, self.list(), budget);
+        let read = is_any_read(&mut request).await;
+        self.end_requests += request.attempts.len() as u64;
+        read
     }
 
     fn grown(&self, held: &ListState, grown: Grown, began: Timestamp) -> ListRow {

@@ -159,6 +159,9 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     let from = going_on.map(|going_on| going_on.resume).into();
     sweep_from(client, List::Users, RESUMABLE, from, budget, &report, &sink).await?;
     let report = Box::new(report.get());
+    if report.unreadable_rows > 0 {
+        context.plan(Plan::see_known);
+    }
     context.outlet.put(Event::UsersEnded(report)).await;
     Ok(())
 }

@@ -3,10 +3,12 @@
 
 pub mod all_messages;
 pub mod crawl;
+pub mod failing_row;
+pub mod page_request;
 mod row_order;
 pub mod shard_users;
+mod smaller_pages;
 mod sweep;
-mod too_large;
 mod totals;
 pub mod unread;
 
@@ -25,10 +27,10 @@ use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
 use crate::core::api::{Limit, List, Natural};
 use crate::core::decode::page::{Page, Row};
+use smaller_pages::SmallerPages;
 pub use sweep::{
     Checkpoint, Fetch, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Response, Resume, Sweep,
 };
-use too_large::TooLarge;
 
 // The most pages of one list requested concurrently.
 const CONCURRENT_PAGES: usize = 8;
@@ -177,12 +179,12 @@ pub async fn sweep_from(
             .min(client.options().max_concurrency),
         ..settings
     };
-    let mut too_large = TooLarge::default();
+    let mut pages = SmallerPages::default();
     let mut sweep = match from {
         Start::Beginning => Sweep::new(list, settings, now()),
         Start::Resumed(resume) => Sweep::resumed(list, settings, *resume, now()),
         Start::FirstPage(sent_at, response) => {
-            too_large = TooLarge::after(response);
+            pages = SmallerPages::after(response);
             Sweep::new(list, settings, sent_at)
         }
     };
@@ -191,7 +193,7 @@ pub async fn sweep_from(
         list,
         budget,
         downtime: client.downtime(),
-        too_large,
+        pages,
     };
     let swept = sender.run(&mut sweep, report, sink).await;
     if matches!(swept, Ok(Swept::Unread)) {
@@ -226,7 +228,7 @@ struct Sender<'a> {
     list: List,
     budget: &'a Budget,
     downtime: Downtime,
-    too_large: TooLarge,
+    pages: SmallerPages,
 }
 
 impl Sender<'_> {
@@ -308,7 +310,7 @@ impl Sender<'_> {
         } = *self;
         match fetch {
             Fetch::Page { offset, limit } => {
-                let read = self.too_large.page(client, list, offset, limit, budget);
+                let read = self.pages.page(client, list, offset, limit, budget);
                 match read.await {
                     Ok(read) => Ok(Response::Page(read)),
                     Err(error) if offset > 0 && says_past_end(&error) => {

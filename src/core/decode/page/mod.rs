@@ -206,7 +206,7 @@ pub struct Page {
     pub total: Option<i64>,
     pub rows: Vec<Row>,
     pub text: Text,
-    /// The limit that was requested instead of the walk's, because more rows would be too large.
+    /// The limit that was requested instead of the walk's, because more rows could not be read.
     pub reduced_to: Option<u64>,
 }
 
@@ -218,8 +218,8 @@ impl Page {
         }
     }
 
-    /// A page whose single row exceeds the response size limit.
-    pub fn of_a_row_too_large(offset: u64, resource: Resource) -> Self {
+    /// A page with a single row that was not read.
+    pub fn of_a_row_not_read(offset: u64, resource: Resource, why: Unreadable) -> Self {
         let text = Text {
             json: Arc::default(),
             repaired: 0,
@@ -232,14 +232,11 @@ impl Page {
             },
             places: vec![Place {
                 slice: 0..0,
-                verdict: Verdict::too_large(),
+                verdict: Verdict::not_read(why),
             }],
             plain: Plain::None,
         };
-        Self {
-            reduced_to: Some(1),
-            ..Self::of(scanned, text, resource)
-        }
+        Self::of(scanned, text, resource)
     }
 
     fn of(scanned: Scanned, text: Text, resource: Resource) -> Self {

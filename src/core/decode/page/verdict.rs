@@ -15,6 +15,8 @@ pub enum Unreadable {
     TooDeep,
     /// It alone exceeds `max_response_bytes`, so it was not read.
     TooLarge,
+    /// Each page that it is part of fails, so it was not read.
+    Failing,
 }
 
 impl Unreadable {
@@ -23,13 +25,19 @@ impl Unreadable {
         matches!(self, Self::NoObject | Self::NoId)
     }
 
-    /// The same in words, after "is" or "has".
+    /// Whether the row itself was received.
+    pub fn was_received(self) -> bool {
+        !matches!(self, Self::TooLarge | Self::Failing)
+    }
+
+    /// The same in words, after the row.
     pub fn reason(self) -> &'static str {
         match self {
             Self::NoObject => "is not an object",
             Self::NoId => "has no integer id",
             Self::TooDeep => "is nested too deep",
             Self::TooLarge => "is larger than max_response_bytes",
+            Self::Failing => "fails each page that it is part of",
         }
     }
 }
@@ -53,9 +61,9 @@ impl Verdict {
     }
 
     /// The verdict on a row that was not read.
-    pub fn too_large() -> Self {
+    pub fn not_read(why: Unreadable) -> Self {
         Self {
-            unreadable: Some(Unreadable::TooLarge),
+            unreadable: Some(why),
             ..Self::default()
         }
     }

@@ -203,6 +203,26 @@ impl Plan {
         true
     }
 
+    /// Takes the users whose lists are known as if they were listed: a row that could not be read may
+    /// be of one of them.
+    pub fn see_known(&mut self) {
+        let lists = self.known.lists.iter();
+        let mut known: Vec<i64> = lists
+            .filter(|(_, held)| held.kind != Kind::Gone)
+            .map(|(id, _)| *id)
+            .collect();
+        known.sort_unstable();
+        for user_id in known
+            .into_iter()
+            .filter_map(|id| Natural::new("id", id).ok())
+        {
+            self.see(ListedUser {
+                user_id,
+                hints: None,
+            });
+        }
+    }
+
     /// The deferred users: those with news, the newest first, then those read longest ago.
     pub fn rest(&mut self) -> Vec<ListedUser> {
         let (mut news, mut later) = (take(&mut self.news), take(&mut self.later));

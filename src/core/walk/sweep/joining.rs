@@ -235,7 +235,7 @@ impl Sweep {
         self.linking.note_offset(page);
         let content_of = |id| self.linking.content_of(id);
         self.look_ups.note(&shared.vanished, content_of);
-        if page.refusal.is_none() {
+        if page.refusal.is_none() && page.was_received() {
             let end = (!page.is_past_end()).then(|| page.end());
             self.totals.take(page.said_total, end);
             if self.paging.is_empty() {

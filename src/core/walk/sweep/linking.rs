@@ -4,7 +4,7 @@
 use super::super::row_order::{RowOrder, Shared, content};
 use super::checkpoint::Checkpoint;
 use super::page_arrival::PageArrival;
-use crate::core::decode::page::{Row, Unreadable};
+use crate::core::decode::page::Row;
 
 // How many rows of the order's end a checkpoint holds.
 const SAVED_ROWS: usize = 99;
@@ -127,10 +127,9 @@ impl Linking {
         let same = names(page)
             .zip(&self.previous_page)
             .all(|(now, before)| now == *before);
-        // Rows that could not be read cannot be compared.
-        let read = |row: &Row| row.unreadable != Some(Unreadable::TooLarge);
         let compared = !page.rows.is_empty() && !self.previous_page.is_empty();
-        same && compared && page.rows.iter().all(read)
+        // Rows that were not read cannot be compared.
+        same && compared && page.was_received()
     }
 
     /// Whether a page repeats the previous one; unless it is empty, it replaces it.

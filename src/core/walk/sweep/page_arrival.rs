@@ -4,7 +4,7 @@ use roaring::RoaringTreemap;
 
 use super::request::{Fetch, Request};
 use crate::core::client::{Read, Sent};
-use crate::core::decode::page::{Page, Row};
+use crate::core::decode::page::{Page, Row, Unreadable};
 use crate::core::error::Error;
 
 /// When a response was requested and taken, counted in responses taken.
@@ -33,7 +33,7 @@ pub(super) struct PageArrival {
     /// and had rows from there.
     pub strayed: bool,
     pub repaired_text: u64,
-    /// It has few rows because more would be too large.
+    /// It has few rows because more could not be read.
     pub reduced: bool,
     /// `None` if the offset was refused.
     pub sent: Option<Sent>,
@@ -100,6 +100,12 @@ impl PageArrival {
             },
             past_end: true,
         })
+    }
+
+    /// Whether it is a response, and not what stands for a row that was not read.
+    pub fn was_received(&self) -> bool {
+        let received = |row: &Row| row.unreadable.is_none_or(Unreadable::was_received);
+        self.rows.iter().all(received)
     }
 
     pub fn total(&self) -> Option<u64> {

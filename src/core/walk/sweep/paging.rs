@@ -34,7 +34,7 @@ pub(super) struct Paging {
 struct LastPage {
     offset: u64,
     received: u64,
-    /// It had few rows because more would have been too large.
+    /// It had few rows because more could not be read.
     reduced: bool,
     full: bool,
     /// It ended where its own total said that the list does.
@@ -89,7 +89,7 @@ impl Paging {
         let reduced = self.last.as_ref().is_some_and(|last| last.reduced);
         match self.last_received() {
             0..=LINK => 0,
-            // Next to a row that is too large, pages of one or two rows would share all their rows.
+            // Next to a row that cannot be read, pages of one or two rows would share all their rows.
             received if reduced && received < LINKABLE => 0,
             _ => self.link_step(),
         }

@@ -177,7 +177,12 @@ impl Sweep {
         );
         doubts.add_if(!told && !linked, || "nothing says where the list ends");
         let short = totals.short(self.report.distinct);
-        let unexplained = short.is_some_and(|short| short > totals.grown());
+        let unexplained = short.is_some_and(|short| {
+            short
+                > totals
+                    .grown()
+                    .saturating_add(self.delivery.unreadable().count())
+        });
         doubts.add_if(
             unexplained && at_end && !self.total_disagrees(),
             || "the list grew by less than that meanwhile",

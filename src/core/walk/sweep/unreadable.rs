@@ -31,6 +31,10 @@ impl Unreadables {
         }
     }
 
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     pub fn any(&self) -> bool {
         self.count > 0
     }

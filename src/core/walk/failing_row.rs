@@ -1,0 +1,91 @@
+//! Which row fails a page: one that the service cannot render, or not in time.
+//!
+//! All that is asked here is asked once. The page was retried before, and the row is before it is
+//! skipped.
+
+use super::page_request::PageRequest;
+use super::says_past_end;
+use crate::core::api::Limit;
+use crate::core::decode::page::Page;
+use crate::core::error::{Error, ErrorKind};
+
+/// This many rows after a failing one are tried: if none can be read, rows are not to blame.
+const TRIED: u64 = 3;
+
+/// What can be read of a page that fails.
+pub(super) enum Found {
+    /// The longest page from the same offset, and its limit. The row after it fails.
+    Page(Page, Limit),
+    /// The first row fails, and one soon after it can be read.
+    RowFails,
+    Nothing,
+}
+
+/// Whether an error may be the fault of a row of the page that was requested.
+pub fn fails_for_its_rows(error: &Error) -> bool {
+    match &error.kind {
+        ErrorKind::Status(failure) => (500..=599).contains(&failure.status),
+        ErrorKind::Connect(_)
+        | ErrorKind::Timeout(_)
+        | ErrorKind::TruncatedBody(_)
+        | ErrorKind::Transport(_)
+        | ErrorKind::Decode { .. } => true,
+        _ => false,
+    }
+}
+
+/// Looks for the row that fails a page: some seven requests for a page of 99, two to four if the
+/// service fails altogether.
+pub(super) async fn longest_page(
+    request: &mut PageRequest<'_>,
+    offset: u64,
+    failing: Limit,
+) -> Result<Found, Error> {
+    // A single row first: it tells a row that fails from a service that does.
+    let (mut tried, mut failing) = (Limit::SMALLEST, failing);
+    let mut longest = None;
+    while tried < failing {
+        match request.send_once(offset, tried).await {
+            Ok(page) => longest = Some((page, tried)),
+            Err(error) if error.is_budget_spent() => return Err(error),
+            Err(_) => failing = tried,
+        }
+        let Some((_, readable)) = longest else {
+            break;
+        };
+        tried = readable.next().max(readable.midpoint(failing));
+    }
+    Ok(match longest {
+        Some((page, limit)) => Found::Page(page, limit),
+        None if is_next_read(request, offset).await? => Found::RowFails,
+        None => Found::Nothing,
+    })
+}
+
+/// Whether one of a list's first rows can be read, or it has none.
+pub async fn is_any_read(request: &mut PageRequest<'_>) -> Result<bool, Error> {
+    match request.send_once(0, Limit::SMALLEST).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_budget_spent() => Err(error),
+        Err(_) => is_next_read(request, 0).await,
+    }
+}
+
+/// Whether a row soon after a failing one can be read, or there is none.
+pub(super) async fn is_next_read(
+    request: &mut PageRequest<'_>,
+    offset: u64,
+) -> Result<bool, Error> {
+    for next in 1..=TRIED {
+        match request.send_once(offset + next, Limit::SMALLEST).await {
+            Ok(_) => return Ok(true),
+            Err(error) if error.is_budget_spent() => return Err(error),
+            // A service that does not answer costs a timeout each time.
+            Err(error) if !fails_for_its_rows(&error) || !error.is_an_answer() => {
+                return Ok(says_past_end(&error));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(false)
+}

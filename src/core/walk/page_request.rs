@@ -1,0 +1,53 @@
+//! A request for a page that may take several, of which each attempt counts as one of its own.
+
+use crate::core::api::{Limit, List};
+use crate::core::budget::Budget;
+use crate::core::client::{Client, Read};
+use crate::core::decode::page::Page;
+use crate::core::error::{Attempt, Error};
+
+pub struct PageRequest<'a> {
+    client: &'a Client,
+    pub list: List,
+    budget: &'a Budget,
+    pub attempts: Vec<Attempt>,
+}
+
+impl<'a> PageRequest<'a> {
+    pub fn new(client: &'a Client, list: List, budget: &'a Budget) -> Self {
+        Self {
+            client,
+            list,
+            budget,
+            attempts: Vec::new(),
+        }
+    }
+
+    /// Sends one, and retries it as usual.
+    pub async fn send(&mut self, offset: u64, limit: Limit) -> Result<Page, Error> {
+        let response = self.client.page(self.list, offset, limit, self.budget);
+        let response = response.await;
+        self.note(response)
+    }
+
+    /// Sends one without retries.
+    pub async fn send_once(&mut self, offset: u64, limit: Limit) -> Result<Page, Error> {
+        let once = self.client.without_retries();
+        let response = once.page(self.list, offset, limit, self.budget).await;
+        self.note(response)
+    }
+
+    /// Takes the response to one that was sent.
+    pub fn note(&mut self, response: Result<Read<Page>, Error>) -> Result<Page, Error> {
+        match response {
+            Ok(mut read) => {
+                self.attempts.append(&mut read.sent.attempts);
+                Ok(read.value)
+            }
+            Err(error) => {
+                self.attempts.extend(error.attempts.iter().cloned());
+                Err(error)
+            }
+        }
+    }
+}

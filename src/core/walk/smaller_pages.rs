@@ -1,0 +1,200 @@
+//! Pages that cannot be read as requested are requested with fewer rows, down to a single row, which
+//! is skipped if it cannot be read alone: those that exceed `max_response_bytes`, and those that fail
+//! although the service answers others.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::failing_row::{Found, fails_for_its_rows, is_next_read, longest_page};
+use super::page_request::PageRequest;
+use super::says_past_end;
+use crate::core::api::{Limit, List};
+use crate::core::budget::Budget;
+use crate::core::client::{Client, Read};
+use crate::core::decode::page::{Page, Unreadable};
+use crate::core::error::{Error, ErrorKind};
+
+/// The most consecutive rows skipped; after that, the list counts as unreadable.
+const MOST_LEFT_OUT: u32 = 16;
+/// If no page was read yet, this many rows after the first are tried.
+const TRIED: u64 = 3;
+
+/// The pages of one list, and what was learned about how many rows fit into one.
+#[derive(Debug, Default)]
+pub(super) struct SmallerPages(Mutex<State>);
+
+type Response = Result<Read<Page>, Error>;
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many rows were not too large, and a little more each time.
+    fitting: Option<Limit>,
+    /// How many rows the service answers, if it fails any page with more.
+    answered: Option<Limit>,
+    /// The offsets of rows that seem to fail the pages that they are part of, and how many rows
+    /// before them were read in one page.
+    failing: BTreeMap<u64, Limit>,
+    /// Rows skipped since a page was last read.
+    left_out: u32,
+    /// At least one page was read.
+    any_read: bool,
+    /// The response to the first request, if it was sent before the walk began.
+    first: Option<Response>,
+}
+
+impl State {
+    /// How many rows the page at this offset may have: none of those that seem to fail.
+    fn limit(&self, offset: u64, requested: Limit) -> Limit {
+        let failing = self.failing.range(offset..).next();
+        let before = failing.and_then(|(failing, _)| Limit::of((failing - offset).max(1)));
+        let bounds = [self.fitting, self.answered, before];
+        bounds.into_iter().flatten().fold(requested, Limit::min)
+    }
+}
+
+impl SmallerPages {
+    /// Takes the response to the first request, which is then not sent again.
+    pub fn after(first: Response) -> Self {
+        Self(Mutex::new(State {
+            first: Some(first),
+            ..State::default()
+        }))
+    }
+
+    /// One page, with fewer rows than requested if those cannot be read.
+    pub async fn page(
+        &self,
+        client: &Client,
+        list: List,
+        offset: u64,
+        requested: Limit,
+        budget: &Budget,
+    ) -> Result<Read<Page>, Error> {
+        let mut request = PageRequest::new(client, list, budget);
+        match self.read(&mut request, offset, requested).await {
+            Ok((mut page, limit)) => {
+                page.reduced_to = (limit < requested).then(|| limit.get().into());
+                Ok(client.answered(page, list.page(offset, limit), request.attempts))
+            }
+            Err(error) => Err(error.after_attempts(request.attempts)),
+        }
+    }
+
+    /// A page and its limit.
+    async fn read(
+        &self,
+        request: &mut PageRequest<'_>,
+        offset: u64,
+        requested: Limit,
+    ) -> Result<(Page, Limit), Error> {
+        let mut limit = self.state().limit(offset, requested);
+        let suspected = self.state().failing.remove(&offset);
+        if let Some(before) = suspected {
+            // Perhaps it was the number of rows, or another row came to stand here.
+            let more = before.next().min(requested);
+            match request.send_once(offset, more).await {
+                Ok(page) => return Ok((self.note_read(page), more)),
+                Err(error) if error.is_budget_spent() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        loop {
+            let first = self.state().first.take();
+            let response = match first {
+                Some(first) => request.note(first),
+                None => request.send(offset, limit).await,
+            };
+            let error = match response {
+                Ok(page) => {
+                    match suspected {
+                        Some(before) => self.state().answered = Some(before),
+                        None => self.note_fitting(offset, limit, requested),
+                    }
+                    return Ok((self.note_read(page), limit));
+                }
+                Err(error) => error,
+            };
+            let (why, others_are_read) = if is_too_large(&error) {
+                if let Some(half) = limit.half() {
+                    limit = half;
+                    continue;
+                }
+                let any_read = self.state().any_read;
+                let fit = any_read || next_fits(request, offset).await?;
+                (Unreadable::TooLarge, fit)
+            } else if !self.may_be_for_its_rows(&error) {
+                return Err(error);
+            } else if limit == Limit::SMALLEST {
+                (Unreadable::Failing, is_next_read(request, offset).await?)
+            } else {
+                match longest_page(request, offset, limit).await? {
+                    Found::Page(page, limit) => {
+                        let end = offset + u64::from(limit.get());
+                        self.state().failing.insert(end, limit);
+                        return Ok((self.note_read(page), limit));
+                    }
+                    Found::RowFails => {
+                        limit = Limit::SMALLEST;
+                        continue;
+                    }
+                    Found::Nothing => return Err(error),
+                }
+            };
+            if !others_are_read || !self.leave_out() {
+                return Err(error);
+            }
+            let resource = request.list.resource();
+            return Ok((Page::of_a_row_not_read(offset, resource, why), limit));
+        }
+    }
+
+    /// Whether a page failed for its rows, perhaps. If the first one is not answered at all, nothing is.
+    fn may_be_for_its_rows(&self, error: &Error) -> bool {
+        fails_for_its_rows(error) && (error.is_an_answer() || self.state().any_read)
+    }
+
+    fn note_read(&self, page: Page) -> Page {
+        let mut state = self.state();
+        state.left_out = 0;
+        state.any_read = true;
+        page
+    }
+
+    /// Row sizes vary: grows the limit a little each time.
+    fn note_fitting(&self, offset: u64, limit: Limit, requested: Limit) {
+        let mut state = self.state();
+        let end = offset + u64::from(limit.get());
+        let is_reduced = limit < requested && !state.failing.contains_key(&end);
+        let more = Limit::of((limit.get() + limit.get() / 4 + 1).into());
+        state.fitting = more.filter(|more| is_reduced && *more < requested);
+    }
+
+    /// Skips a row; false once too many were skipped.
+    fn leave_out(&self) -> bool {
+        let mut state = self.state();
+        state.fitting = None;
+        state.left_out += 1;
+        state.left_out <= MOST_LEFT_OUT
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_too_large(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::ResponseTooLarge { .. })
+}
+
+/// Whether a row after a too large one can be read, or there is none.
+async fn next_fits(request: &mut PageRequest<'_>, offset: u64) -> Result<bool, Error> {
+    for next in 1..=TRIED {
+        match request.send(offset + next, Limit::SMALLEST).await {
+            Ok(_) => return Ok(true),
+            Err(error) if error.is_budget_spent() => return Err(error),
+            Err(error) if !is_too_large(&error) => return Ok(says_past_end(&error)),
+            Err(_) => {}
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,143 @@
+"""A row that fails each page that it is part of: the others are read, and it is named.
+
+Real services have such rows: one that no longer renders, or takes too long to.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backread import ServerError
+from canned import ids, message, paged, users
+from scripted_server import Break, Request, ScriptedServer, answer
+
+KINDS = {"users": users(250), "messages": [message(number) for number in range(250)]}
+FAILURES = {
+    "500": answer(500, b"oops"),
+    "504 of a proxy": answer(504, "<html>504 Gateway Time-out</html>"),
+    "no JSON": answer(200, b'{"total": 250, "users": [<b>Fatal error</b>'),
+    "ended early": answer(200, b'{"total"', {"Content-Length": "99"}),
+    "reset": Break.RESET,
+}
+
+
+def failing(
+    rows: Sequence[Any], key: str, fails: Callable[[range], bool], failure: Any = FAILURES["500"]
+) -> Any:
+    """A service of one list that fails the pages of which `fails` says so."""
+    whole = paged(rows, key=key)
+
+    def service(request: Request) -> Any:
+        if not request.path.endswith(key):
+            return whole(request)
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        return failure if fails(range(offset, offset + limit)) else whole(request)
+
+    return service
+
+
+def listing(client: Any, key: str, **options: Any) -> Any:
+    return client.users.list(**options) if key == "users" else client.messages.list(42, **options)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 50, 98, 99, 200, 249])
+@pytest.mark.parametrize("key", ["users", "messages"])
+def test_it_is_left_out_and_named(face, scripted, key, at):
+    rows = KINDS[key]
+    server = scripted(failing(rows, key, lambda page: at in page))
+    client = face.client(server, max_retries=1)
+    for as_dict in (False, True):
+        read = listing(client, key, as_dict=as_dict)
+        expected = [one["id"] for number, one in enumerate(rows) if number != at]
+        assert sorted(ids(face.collect(read))) == expected
+        assert read.report.certificate == "uncertified"
+        assert f"the row at offset {at} fails each page that it is part of" in read.report.reason
+        assert read.report.unreadable_rows == 1
+        assert read.report.total_last == 250
+    assert read.report.requests * 2 == len(server.requests) < 2 * 30
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_whatever_the_failure_is(face, scripted, failure):
+    service = failing(KINDS["users"], "users", lambda page: 120 in page, FAILURES[failure])
+    client = face.client(scripted(service), max_retries=0)
+    read = client.users.list()
+    assert len(face.collect(read)) == 249
+    assert "the row at offset 120 fails" in read.report.reason
+
+
+def test_it_is_retried_as_often_as_any_request_before_it_is_left_out(face, scripted):
+    at = 120
+    server = scripted(failing(KINDS["users"], "users", lambda page: at in page))
+    client = face.client(server, max_retries=3)
+    face.collect(client.users.list())
+    alone = [one for one in server.requests if one.query == {"offset": str(at), "limit": "1"}]
+    assert len(alone) == 4
+
+
+@pytest.mark.parametrize("apart", [1, 2, 3, 4, 60])
+def test_two_of_them_are_left_out(face, scripted, apart):
+    bad = {90, 90 + apart}
+    service = failing(KINDS["users"], "users", lambda page: bool(bad.intersection(page)))
+    read = face.client(scripted(service), max_retries=0).users.list()
+    assert len(face.collect(read)) == 248
+    assert read.report.unreadable_rows == 2
+    for at in bad:
+        assert f"the row at offset {at} fails" in read.report.reason
+
+
+@pytest.mark.parametrize("most", [1, 5, 24, 60])
+def test_pages_that_fail_for_their_length_come_in_parts(face, scripted, most):
+    """As where a proxy ends requests that take longer than a minute."""
+    service = failing(
+        KINDS["users"], "users", lambda page: len(page) > most, FAILURES["504 of a proxy"]
+    )
+    server = scripted(service)
+    read = face.client(server, max_retries=0).users.list()
+    assert len(face.collect(read)) == 250
+    assert read.report.unreadable_rows == 0
+    assert most < 8 or read.report.certificate in ("counted", "linked")
+    # Once it is known how many rows are answered, no more are requested.
+    refused = [one for one in server.requests if int(one.query["limit"]) > most]
+    assert len(refused) < 30
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(
+    bad=st.sets(st.integers(0, 149) | st.integers(80, 110), max_size=9),
+    most=st.sampled_from([99, 60, 12]),
+)
+def test_no_row_that_can_be_read_is_ever_lost(bad, most):
+    """Four side by side may end the list, with the error."""
+    rows = users(150)
+    fails = failing(rows, "users", lambda page: len(page) > most or bool(bad.intersection(page)))
+    with ScriptedServer(fails) as server, server.client(max_retries=0) as client:
+        read = client.users.list()
+        try:
+            got = ids(read.to_list())
+        except ServerError:
+            assert any(bad.issuperset(range(one, one + 4)) for one in bad)
+            return
+    assert sorted(got) == [row["id"] for at, row in enumerate(rows) if at not in bad]
+    assert read.report.unreadable_rows == len(bad)
+    assert (read.report.certificate == "uncertified") == bool(bad)
+
+
+def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted):
+    server = scripted(failing(KINDS["users"], "users", lambda page: page.stop > 120))
+    client = face.client(server, max_retries=1)
+    read = client.users.list()
+    with pytest.raises(ServerError, match="offset="):
+        face.collect(read)
+    assert read.report.certificate == "uncertified"
+    assert len(server.requests) < 30
+
+
+def test_a_service_that_is_down_is_asked_a_few_times_more(face, scripted):
+    server = scripted(lambda _: answer(500))
+    with pytest.raises(ServerError, match=r"offset=0&limit=99"):
+        face.collect(face.client(server, max_retries=1).users.list())
+    assert len(server.requests) <= 6
