@@ -1,6 +1,8 @@
 """A row that fails each page that it is part of: the others are read, and it is named.
 
-Real services have such rows: one that no longer renders, or takes too long to.
+Real services have such rows: one that no longer renders, or takes too long to, or that a firewall
+does not let through. If it is in the first page, nothing tells it from a service that is down; see
+test_failing_rows_synced.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +19,7 @@ from scripted_server import Break, Request, ScriptedServer, answer
 KINDS = {"users": users(250), "messages": [message(number) for number in range(250)]}
 FAILURES = {
     "500": answer(500, b"oops"),
+    "403 of a firewall": answer(403, "<html>Request blocked</html>"),
     "504 of a proxy": answer(504, "<html>504 Gateway Time-out</html>"),
     "no JSON": answer(200, b'{"total": 250, "users": [<b>Fatal error</b>'),
     "ended early": answer(200, b'{"total"', {"Content-Length": "99"}),
@@ -43,7 +46,7 @@ def listing(client: Any, key: str, **options: Any) -> Any:
     return client.users.list(**options) if key == "users" else client.messages.list(42, **options)
 
 
-@pytest.mark.parametrize("at", [0, 1, 2, 50, 98, 99, 200, 249])
+@pytest.mark.parametrize("at", [99, 100, 150, 200, 249])
 @pytest.mark.parametrize("key", ["users", "messages"])
 def test_it_is_left_out_and_named(face, scripted, key, at):
     rows = KINDS[key]
@@ -75,12 +78,12 @@ def test_it_is_retried_as_often_as_any_request_before_it_is_left_out(face, scrip
     client = face.client(server, max_retries=3)
     face.collect(client.users.list())
     alone = [one for one in server.requests if one.query == {"offset": str(at), "limit": "1"}]
-    assert len(alone) == 4
+    assert len(alone) == 1 + 4  # once in search of it
 
 
 @pytest.mark.parametrize("apart", [1, 2, 3, 4, 60])
 def test_two_of_them_are_left_out(face, scripted, apart):
-    bad = {90, 90 + apart}
+    bad = {120, 120 + apart}
     service = failing(KINDS["users"], "users", lambda page: bool(bad.intersection(page)))
     read = face.client(scripted(service), max_retries=0).users.list()
     assert len(face.collect(read)) == 248
@@ -92,10 +95,11 @@ def test_two_of_them_are_left_out(face, scripted, apart):
 @pytest.mark.parametrize("most", [1, 5, 24, 60])
 def test_pages_that_fail_for_their_length_come_in_parts(face, scripted, most):
     """As where a proxy ends requests that take longer than a minute."""
-    service = failing(
-        KINDS["users"], "users", lambda page: len(page) > most, FAILURES["504 of a proxy"]
-    )
-    server = scripted(service)
+
+    def fails(page: range) -> bool:
+        return page.start > 0 and len(page) > most
+
+    server = scripted(failing(KINDS["users"], "users", fails, FAILURES["504 of a proxy"]))
     read = face.client(server, max_retries=0).users.list()
     assert len(face.collect(read)) == 250
     assert read.report.unreadable_rows == 0
@@ -107,14 +111,20 @@ def test_pages_that_fail_for_their_length_come_in_parts(face, scripted, most):
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @given(
-    bad=st.sets(st.integers(0, 149) | st.integers(80, 110), max_size=9),
+    bad=st.sets(st.integers(99, 249) | st.integers(185, 200), max_size=9),
     most=st.sampled_from([99, 60, 12]),
 )
 def test_no_row_that_can_be_read_is_ever_lost(bad, most):
     """Four side by side may end the list, with the error."""
-    rows = users(150)
-    fails = failing(rows, "users", lambda page: len(page) > most or bool(bad.intersection(page)))
-    with ScriptedServer(fails) as server, server.client(max_retries=0) as client:
+    rows = users(250)
+
+    def fails(page: range) -> bool:
+        return (page.start > 0 and len(page) > most) or bool(bad.intersection(page))
+
+    with (
+        ScriptedServer(failing(rows, "users", fails)) as server,
+        server.client(max_retries=0) as client,
+    ):
         read = client.users.list()
         try:
             got = ids(read.to_list())
@@ -128,16 +138,16 @@ def test_no_row_that_can_be_read_is_ever_lost(bad, most):
 
 def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted):
     server = scripted(failing(KINDS["users"], "users", lambda page: page.stop > 120))
-    client = face.client(server, max_retries=1)
-    read = client.users.list()
-    with pytest.raises(ServerError, match="offset="):
+    read = face.client(server, max_retries=1).users.list()
+    with pytest.raises(ServerError, match="offset=") as caught:
         face.collect(read)
+    assert len(caught.value.attempts) == 2
     assert read.report.certificate == "uncertified"
-    assert len(server.requests) < 30
+    assert read.report.requests == len(server.requests) < 30
 
 
-def test_a_service_that_is_down_is_asked_a_few_times_more(face, scripted):
-    server = scripted(lambda _: answer(500))
+def test_a_first_page_that_fails_is_an_error_at_once(face, scripted):
+    server = scripted(failing(KINDS["users"], "users", lambda page: 0 in page))
     with pytest.raises(ServerError, match=r"offset=0&limit=99"):
         face.collect(face.client(server, max_retries=1).users.list())
-    assert len(server.requests) <= 6
+    assert len(server.requests) == 2

@@ -14,8 +14,10 @@ const TRIED: u64 = 3;
 
 /// What can be read of a page that fails.
 pub(super) enum Found {
-    /// The longest page from the same offset, and its limit. The row after it fails.
-    Page(Page, Limit),
+    /// The longest page from the same offset, and its limit; the row after it seems to fail.
+    Before(Page, Limit),
+    /// The same, but the row after it can be read: no longer page is answered.
+    Longest(Page, Limit),
     /// The first row fails, and one soon after it can be read.
     RowFails,
     Nothing,
@@ -24,7 +26,8 @@ pub(super) enum Found {
 /// Whether an error may be the fault of a row of the page that was requested.
 pub fn fails_for_its_rows(error: &Error) -> bool {
     match &error.kind {
-        ErrorKind::Status(failure) => (500..=599).contains(&failure.status),
+        // Firewalls refuse answers for what is in them.
+        ErrorKind::Status(failure) => matches!(failure.status, 403 | 451 | 500..=599),
         ErrorKind::Connect(_)
         | ErrorKind::Timeout(_)
         | ErrorKind::TruncatedBody(_)
@@ -34,7 +37,7 @@ pub fn fails_for_its_rows(error: &Error) -> bool {
     }
 }
 
-/// Looks for the row that fails a page: some seven requests for a page of 99, two to four if the
+/// Looks for the row that fails a page: some eight requests for a page of 99, two to four if the
 /// service fails altogether.
 pub(super) async fn longest_page(
     request: &mut PageRequest<'_>,
@@ -55,11 +58,18 @@ pub(super) async fn longest_page(
         };
         tried = readable.next().max(readable.midpoint(failing));
     }
-    Ok(match longest {
-        Some((page, limit)) => Found::Page(page, limit),
-        None if is_next_read(request, offset).await? => Found::RowFails,
-        None => Found::Nothing,
-    })
+    let Some((page, limit)) = longest else {
+        return Ok(match is_next_read(request, offset).await? {
+            true => Found::RowFails,
+            false => Found::Nothing,
+        });
+    };
+    let next = offset + u64::from(limit.get());
+    match request.send_once(next, Limit::SMALLEST).await {
+        Ok(_) => Ok(Found::Longest(page, limit)),
+        Err(error) if error.is_budget_spent() => Err(error),
+        Err(_) => Ok(Found::Before(page, limit)),
+    }
 }
 
 /// Whether one of a list's first rows can be read, or it has none.

@@ -2,6 +2,7 @@
 //! its pages, and says what that proves.
 
 pub mod all_messages;
+mod answered_length;
 pub mod crawl;
 pub mod failing_row;
 pub mod page_request;
@@ -179,12 +180,13 @@ pub async fn sweep_from(
             .min(client.options().max_concurrency),
         ..settings
     };
-    let mut pages = SmallerPages::default();
+    // A caller of a list is told, and may ask for smaller pages; a sync would never get through.
+    let pages = SmallerPages::new(settings.checkpoints);
     let mut sweep = match from {
         Start::Beginning => Sweep::new(list, settings, now()),
         Start::Resumed(resume) => Sweep::resumed(list, settings, *resume, now()),
         Start::FirstPage(sent_at, response) => {
-            pages = SmallerPages::after(response);
+            pages.put_first(response);
             Sweep::new(list, settings, sent_at)
         }
     };
@@ -279,6 +281,7 @@ impl Sender<'_> {
             let Some((request, response)) = next else {
                 return spent.map_or(Ok(Swept::ToTheEnd), Err);
             };
+            sweep.report.requests += self.pages.take_uncounted();
             match response {
                 Ok(response) => sweep.take(request, response),
                 // The rows read remain valid without the proof.

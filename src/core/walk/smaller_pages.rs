@@ -2,9 +2,11 @@
 //! is skipped if it cannot be read alone: those that exceed `max_response_bytes`, and those that fail
 //! although the service answers others.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::mem::take;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::answered_length::AnsweredLength;
 use super::failing_row::{Found, fails_for_its_rows, is_next_read, longest_page};
 use super::page_request::PageRequest;
 use super::says_past_end;
@@ -20,8 +22,12 @@ const MOST_LEFT_OUT: u32 = 16;
 const TRIED: u64 = 3;
 
 /// The pages of one list, and what was learned about how many rows fit into one.
-#[derive(Debug, Default)]
-pub(super) struct SmallerPages(Mutex<State>);
+#[derive(Debug)]
+pub(super) struct SmallerPages {
+    /// Whether the first page is searched for a row that fails it, too.
+    searches_first: bool,
+    state: Mutex<State>,
+}
 
 type Response = Result<Read<Page>, Error>;
 
@@ -29,36 +35,45 @@ type Response = Result<Read<Page>, Error>;
 struct State {
     /// How many rows were not too large, and a little more each time.
     fitting: Option<Limit>,
-    /// How many rows the service answers, if it fails any page with more.
-    answered: Option<Limit>,
-    /// The offsets of rows that seem to fail the pages that they are part of, and how many rows
-    /// before them were read in one page.
-    failing: BTreeMap<u64, Limit>,
+    answered: AnsweredLength,
+    /// The offsets of rows that seem to fail the pages that they are part of.
+    failing: BTreeSet<u64>,
     /// Rows skipped since a page was last read.
     left_out: u32,
     /// At least one page was read.
     any_read: bool,
     /// The response to the first request, if it was sent before the walk began.
     first: Option<Response>,
+    uncounted: u64,
 }
 
 impl State {
     /// How many rows the page at this offset may have: none of those that seem to fail.
     fn limit(&self, offset: u64, requested: Limit) -> Limit {
         let failing = self.failing.range(offset..).next();
-        let before = failing.and_then(|(failing, _)| Limit::of((failing - offset).max(1)));
-        let bounds = [self.fitting, self.answered, before];
+        let before = failing.and_then(|failing| Limit::of((failing - offset).max(1)));
+        let bounds = [self.fitting, self.answered.most(), before];
         bounds.into_iter().flatten().fold(requested, Limit::min)
     }
 }
 
 impl SmallerPages {
+    pub fn new(searches_first: bool) -> Self {
+        Self {
+            searches_first,
+            state: Mutex::default(),
+        }
+    }
+
     /// Takes the response to the first request, which is then not sent again.
-    pub fn after(first: Response) -> Self {
-        Self(Mutex::new(State {
-            first: Some(first),
-            ..State::default()
-        }))
+    pub fn put_first(&self, response: Response) {
+        self.state().first = Some(response);
+    }
+
+    /// How many requests were sent in search of rows since this was last called, and are in no
+    /// response's attempts.
+    pub fn take_uncounted(&self) -> u64 {
+        take(&mut self.state().uncounted)
     }
 
     /// One page, with fewer rows than requested if those cannot be read.
@@ -76,7 +91,13 @@ impl SmallerPages {
                 page.reduced_to = (limit < requested).then(|| limit.get().into());
                 Ok(client.answered(page, list.page(offset, limit), request.attempts))
             }
-            Err(error) => Err(error.after_attempts(request.attempts)),
+            Err(error) if is_too_large(&error) => Err(error.after_attempts(request.attempts)),
+            // The others were not for the page that this error is about.
+            Err(error) => {
+                let others = request.attempts.len() - error.attempts.len();
+                self.state().uncounted += others as u64;
+                Err(error)
+            }
         }
     }
 
@@ -88,12 +109,13 @@ impl SmallerPages {
         requested: Limit,
     ) -> Result<(Page, Limit), Error> {
         let mut limit = self.state().limit(offset, requested);
-        let suspected = self.state().failing.remove(&offset);
-        if let Some(before) = suspected {
-            // Perhaps it was the number of rows, or another row came to stand here.
-            let more = before.next().min(requested);
-            match request.send_once(offset, more).await {
-                Ok(page) => return Ok((self.note_read(page), more)),
+        let longer = self.state().answered.longer();
+        if let Some(longer) = longer.map(|longer| longer.min(requested)) {
+            match request.send_once(offset, longer).await {
+                Ok(page) => {
+                    self.state().answered.note_longer(longer, requested);
+                    return Ok((self.note_read(page), longer));
+                }
                 Err(error) if error.is_budget_spent() => return Err(error),
                 Err(_) => {}
             }
@@ -106,10 +128,7 @@ impl SmallerPages {
             };
             let error = match response {
                 Ok(page) => {
-                    match suspected {
-                        Some(before) => self.state().answered = Some(before),
-                        None => self.note_fitting(offset, limit, requested),
-                    }
+                    self.note_fitting(offset, limit, requested);
                     return Ok((self.note_read(page), limit));
                 }
                 Err(error) => error,
@@ -128,9 +147,13 @@ impl SmallerPages {
                 (Unreadable::Failing, is_next_read(request, offset).await?)
             } else {
                 match longest_page(request, offset, limit).await? {
-                    Found::Page(page, limit) => {
+                    Found::Before(page, limit) => {
                         let end = offset + u64::from(limit.get());
-                        self.state().failing.insert(end, limit);
+                        self.state().failing.insert(end);
+                        return Ok((self.note_read(page), limit));
+                    }
+                    Found::Longest(page, limit) => {
+                        self.state().answered.learn(limit);
                         return Ok((self.note_read(page), limit));
                     }
                     Found::RowFails => {
@@ -140,7 +163,7 @@ impl SmallerPages {
                     Found::Nothing => return Err(error),
                 }
             };
-            if !others_are_read || !self.leave_out() {
+            if !others_are_read || !self.leave_out(offset) {
                 return Err(error);
             }
             let resource = request.list.resource();
@@ -148,9 +171,11 @@ impl SmallerPages {
         }
     }
 
-    /// Whether a page failed for its rows, perhaps. If the first one is not answered at all, nothing is.
+    /// Whether a page failed for its rows, perhaps. If it is the first one, the service may as well be
+    /// down, or misconfigured.
     fn may_be_for_its_rows(&self, error: &Error) -> bool {
-        fails_for_its_rows(error) && (error.is_an_answer() || self.state().any_read)
+        let first = self.searches_first && matches!(error.status(), Some(500 | 502 | 504));
+        fails_for_its_rows(error) && (first || self.state().any_read)
     }
 
     fn note_read(&self, page: Page) -> Page {
@@ -164,21 +189,23 @@ impl SmallerPages {
     fn note_fitting(&self, offset: u64, limit: Limit, requested: Limit) {
         let mut state = self.state();
         let end = offset + u64::from(limit.get());
-        let is_reduced = limit < requested && !state.failing.contains_key(&end);
+        let is_for_a_row = state.failing.remove(&offset) || state.failing.contains(&end);
+        let is_reduced = limit < requested && !is_for_a_row;
         let more = Limit::of((limit.get() + limit.get() / 4 + 1).into());
         state.fitting = more.filter(|more| is_reduced && *more < requested);
     }
 
     /// Skips a row; false once too many were skipped.
-    fn leave_out(&self) -> bool {
+    fn leave_out(&self, offset: u64) -> bool {
         let mut state = self.state();
         state.fitting = None;
+        state.failing.remove(&offset);
         state.left_out += 1;
         state.left_out <= MOST_LEFT_OUT
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -131,7 +131,8 @@ impl Sweep {
         self.report.evidence.inversions > 0
             || self.delivery.has_unnamed_rows()
             || page.has_unnamed_rows()
-            || self.paging.longest_page() < LINKABLE
+            || self.paging.usual_page() < LINKABLE
+            || (page.reduced && page.applied < LINKABLE)
     }
 
     /// Whether all of a page's rows are within what was read.
@@ -210,7 +211,6 @@ impl Sweep {
         let advance = end.saturating_sub(end_before);
         let rereads = page.end() < end_before;
         let usable = !past_end && page.refusal.is_none() && !repeated && !page.strayed;
-        let longest = self.paging.longest_page();
         Gain {
             fresh: 0,
             unnamed: page.has_unnamed_rows(),
@@ -219,11 +219,7 @@ impl Sweep {
             goes_on: usable && more && (rereads || advance > 0),
             rereads,
             advance,
-            usual: if page.reduced {
-                longest.min(page.applied)
-            } else {
-                longest
-            },
+            usual: self.paging.usual_page(),
         }
     }
 

@@ -34,8 +34,8 @@ pub(super) struct Paging {
 struct LastPage {
     offset: u64,
     received: u64,
-    /// It had few rows because more could not be read.
-    reduced: bool,
+    /// It had few rows because no more than these could be read.
+    reduced_to: Option<u64>,
     full: bool,
     /// It ended where its own total said that the list does.
     to_total: bool,
@@ -84,9 +84,19 @@ impl Paging {
         self.last.as_ref().map_or(0, |last| last.received)
     }
 
+    fn reduced_to(&self) -> Option<u64> {
+        self.last.as_ref().and_then(|last| last.reduced_to)
+    }
+
+    /// How many rows a page is expected to have.
+    pub fn usual_page(&self) -> u64 {
+        let most = self.reduced_to().unwrap_or(u64::MAX);
+        self.longest_page.min(most)
+    }
+
     /// How many rows the next page should share with the last one.
     pub fn shared_rows(&self) -> u64 {
-        let reduced = self.last.as_ref().is_some_and(|last| last.reduced);
+        let reduced = self.reduced_to().is_some();
         match self.last_received() {
             0..=LINK => 0,
             // Next to a row that cannot be read, pages of one or two rows would share all their rows.
@@ -164,7 +174,7 @@ impl Paging {
             self.last = Some(LastPage {
                 offset: page.offset,
                 received,
-                reduced: page.reduced,
+                reduced_to: page.reduced.then_some(page.applied),
                 full: received >= page.applied,
                 to_total: total == Some(page.offset + received),
             });
@@ -236,7 +246,7 @@ impl Paging {
 
     /// Whether a page with this many new rows counts as one of the list's regular pages.
     pub fn is_regular(&self, fresh: u64) -> bool {
-        fresh > 0 && fresh * 2 >= self.longest_page.saturating_sub(self.shared_rows())
+        fresh > 0 && fresh * 2 >= self.usual_page().saturating_sub(self.shared_rows())
     }
 
     pub fn save(&self, checkpoint: &mut Checkpoint) {
@@ -258,7 +268,7 @@ impl Paging {
             last: Some(LastPage {
                 offset: checkpoint.last_offset,
                 received: checkpoint.last_received,
-                reduced: false,
+                reduced_to: None,
                 full: checkpoint.last_full,
                 to_total: checkpoint.last_to_total,
             }),
