@@ -73,7 +73,7 @@ pub fn block_on_caller<T: Send, F: Future<Output = Result<T, Error>> + Send>(
         client.clone()
     };
     wait(py, &runtimes, OnShutdown::SystemExit, || {
-        let Some(mut driven) = runtimes.caller_runtime.take() else {
+        let Some(runtime) = runtimes.caller_runtime.take() else {
             return runtimes.watch(
                 &Driver::Workers(&runtimes.handle),
                 OnShutdown::SystemExit,
@@ -83,20 +83,16 @@ pub fn block_on_caller<T: Send, F: Future<Output = Result<T, Error>> + Send>(
         };
         // Boxed before it is moved, because threads may have small stacks: 128 KiB with musl.
         let read = Box::pin(read(client.over_driven_connections()));
-        let idle = driven.is_idle();
         let outcome = runtimes.watch(
-            &Driver::This(&driven.runtime),
+            &Driver::This(&runtime),
             OnShutdown::SystemExit,
             observer,
-            Box::pin(async move {
-                if idle {
-                    turn().await;
-                }
+            Box::pin(async {
+                turn().await;
                 read.await
             }),
         );
-        driven.note_end();
-        drop(driven);
+        drop(runtime);
         match outcome {
             _ if runtimes.is_inherited() => {}
             Ok(Ok(_)) => runtimes.caller_runtime.gave_back(),

@@ -3,34 +3,12 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
-use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::yield_now;
 
-// A service that closes idle connections this soon has its next request sent again.
-const FRESH: Duration = Duration::from_millis(100);
-
-/// The runtime, and when a call ended that drove it.
-pub struct Driven {
-    pub runtime: Runtime,
-    ended: Option<Instant>,
-}
-
-impl Driven {
-    /// Whether its connections may have been closed since. Looking costs two system calls, which were
-    /// FIGURE of a call.
-    pub fn is_idle(&self) -> bool {
-        self.ended.is_none_or(|ended| ended.elapsed() >= FRESH)
-    }
-
-    pub fn note_end(&mut self) {
-        self.ended = Some(Instant::now());
-    }
-}
-
 pub struct CallerRuntime {
-    driven: Mutex<Driven>,
+    runtime: Mutex<Runtime>,
     /// Connections may need closing while no thread drives the runtime.
     unsettled: AtomicBool,
 }
@@ -38,19 +16,16 @@ pub struct CallerRuntime {
 impl CallerRuntime {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            driven: Mutex::new(Driven {
-                runtime: Builder::new_current_thread().enable_all().build()?,
-                ended: None,
-            }),
+            runtime: Mutex::new(Builder::new_current_thread().enable_all().build()?),
             unsettled: AtomicBool::new(false),
         })
     }
 
     /// The runtime, for one thread at a time; `None` if another thread has it.
-    pub fn take(&self) -> Option<MutexGuard<'_, Driven>> {
-        match self.driven.try_lock() {
-            Ok(driven) => Some(driven),
-            Err(TryLockError::Poisoned(driven)) => Some(driven.into_inner()),
+    pub fn take(&self) -> Option<MutexGuard<'_, Runtime>> {
+        match self.runtime.try_lock() {
+            Ok(runtime) => Some(runtime),
+            Err(TryLockError::Poisoned(runtime)) => Some(runtime.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
@@ -70,10 +45,10 @@ impl CallerRuntime {
         self.unsettled.store(true, Ordering::SeqCst);
         while Handle::try_current().is_err()
             && self.unsettled.load(Ordering::SeqCst)
-            && let Some(driven) = self.take()
+            && let Some(runtime) = self.take()
         {
             self.unsettled.store(false, Ordering::SeqCst);
-            driven.runtime.block_on(turn());
+            runtime.block_on(turn());
         }
     }
 }
