@@ -1,10 +1,12 @@
 """A row that fails each page that it is part of: the others are read, and it is named.
 
-Real services have such rows: one that no longer renders, or takes too long to, or that a firewall
-does not let through. If it is in the first page, nothing tells it from a service that is down; see
+Real services have such rows: one that no longer renders, or takes too long to. If it is in the
+first page, nothing tells it from a service that is down; see
 test_failing_rows_synced.py.
 """
 
+import contextlib
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,14 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backread import ServerError
+from backread import IncompleteError, ServerError
 from canned import ids, message, paged, users
 from scripted_server import Break, Request, ScriptedServer, answer
 
 KINDS = {"users": users(250), "messages": [message(number) for number in range(250)]}
 FAILURES = {
     "500": answer(500, b"oops"),
-    "403 of a firewall": answer(403, "<html>Request blocked</html>"),
     "504 of a proxy": answer(504, "<html>504 Gateway Time-out</html>"),
     "no JSON": answer(200, b'{"total": 250, "users": [<b>Fatal error</b>'),
     "ended early": answer(200, b'{"total"', {"Content-Length": "99"}),
@@ -72,13 +73,71 @@ def test_whatever_the_failure_is(face, scripted, failure):
     assert "the row at offset 120 fails" in read.report.reason
 
 
-def test_it_is_retried_as_often_as_any_request_before_it_is_left_out(face, scripted):
-    at = 120
-    server = scripted(failing(KINDS["users"], "users", lambda page: at in page))
-    client = face.client(server, max_retries=3)
-    face.collect(client.users.list())
-    alone = [one for one in server.requests if one.query == {"offset": str(at), "limit": "1"}]
-    assert len(alone) == 1 + 4  # once in search of it
+def test_a_row_that_can_be_read_a_moment_later_is_no_such_row(face, scripted):
+    """One that fails five times: with its page, in two searches, and twice alone."""
+    failures = iter(range(5))
+
+    def fails(page: range) -> bool:
+        return page.start <= 120 < page.stop and next(failures, None) is not None
+
+    read = face.client(
+        scripted(failing(KINDS["users"], "users", fails)), max_retries=0
+    ).users.list()
+    assert len(face.collect(read)) == 250
+    assert read.report.unreadable_rows == 0
+    assert next(failures, None) is None
+
+
+def test_rows_inserted_in_front_do_not_move_it_away_for_ever(face, scripted):
+    rows = [message(number) for number in range(400)]
+    requests = itertools.count(1)
+
+    def service(request: Request) -> Any:
+        if next(requests) % 3 == 0:
+            rows.insert(0, message(len(rows)))
+        fails = failing(
+            rows,
+            "messages",
+            lambda page: any(row["id"] == 150 for row in rows[page.start : page.stop]),
+        )
+        return fails(request)
+
+    server = scripted(service)
+    read = face.client(server, max_retries=0, max_concurrency=1).messages.list(1)
+    with contextlib.suppress(ServerError):
+        face.collect(read)
+    assert read.report.certificate == "uncertified"
+    assert len(server.requests) < 400
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_it_is_no_row_of_max_items_and_strict_does_not_accept_it(face, scripted, strict):
+    server = scripted(failing(KINDS["users"], "users", lambda page: 120 in page))
+    read = face.client(server, max_retries=0).users.list(max_items=200, strict=strict)
+    if strict:
+        with pytest.raises(IncompleteError, match="the row at offset 120 fails"):
+            face.collect(read)
+    else:
+        assert len(face.collect(read)) == 200
+        assert "the row at offset 120 fails" in read.report.reason
+
+
+@pytest.mark.parametrize("at", [100, 130])
+def test_rows_deleted_after_it_was_left_out_take_no_others_with_them(face, scripted, at):
+    rows = users(900)
+    requests = itertools.count(1)
+
+    def service(request: Request) -> Any:
+        if next(requests) == 24:
+            del rows[210:220]
+        fails = failing(rows, "users", lambda page: at in page)
+        return fails(request)
+
+    read = face.client(scripted(service), max_retries=0, max_concurrency=1).users.list()
+    got = set(ids(face.collect(read)))
+    missed = {row["id"] for row in rows} - got - {rows[at]["id"]}
+    assert missed == set()
+    assert read.report.certificate == "uncertified"
 
 
 @pytest.mark.parametrize("apart", [1, 2, 3, 4, 60])
@@ -144,6 +203,20 @@ def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted)
     assert len(caught.value.attempts) == 2
     assert read.report.certificate == "uncertified"
     assert read.report.requests == len(server.requests) < 30
+
+
+def test_a_service_that_asks_for_patience_meanwhile_is_given_it(face, scripted):
+    searching = itertools.count()
+    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
+
+    def service(request: Request) -> Any:
+        if request.query["limit"] != "99" and next(searching) % 2 == 0:
+            return answer(429, b"", {"Retry-After": "0"})
+        return whole(request)
+
+    read = face.client(scripted(service), max_retries=1).users.list()
+    assert len(face.collect(read)) == 249
+    assert read.report.unreadable_rows == 1
 
 
 def test_a_first_page_that_fails_is_an_error_at_once(face, scripted):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backread import ServerError
-from canned import message, users
+from canned import message, paged, users
 from mirrors import rows
 from scripted_server import Request, answer
 from test_failing_rows import failing
@@ -49,6 +49,28 @@ def test_a_sync_reads_all_that_is_new_around_it(mirror, scripted, bad):
     chats.failing = set()
     assert mirror.sync(client).certificate != "uncertified"
     assert len(rows(mirror, "SELECT id FROM messages")) == 153
+
+
+def test_a_sync_in_parts_reads_the_messages_of_a_user_whose_row_fails(mirror, scripted):
+    messages = {number: [message(1)] for number in range(1, 31)}
+    failing_user: set[int] = set()
+
+    def service(request: Request) -> Any:
+        *_, user_id, key = request.path.split("/")
+        if key == "messages":
+            return paged(messages[int(user_id)], key=key)(request)
+        fails = failing(users(30), "users", lambda page: bool(failing_user.intersection(page)))
+        return fails(request)
+
+    client = scripted(service).client(max_retries=0, max_concurrency=1)
+    mirror.sync(client)
+    failing_user.add(14)
+    messages[15].append(message(2))
+    parts = 0
+    while mirror.sync(client, max_requests=25).state == "partial":
+        parts += 1
+    assert parts > 0
+    assert rows(mirror, "SELECT id FROM messages WHERE user_id = 15 ORDER BY id") == [(1,), (2,)]
 
 
 @pytest.mark.parametrize("most", [10, 49])

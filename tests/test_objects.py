@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import reference
-from backread import DecodeError
+from backread import DecodeError, PermissionDeniedError
 from backread.models import Message, OperatorSender, User
 from canned import envelope, ids, message, paged, user, users
 from scripted_server import answer
@@ -213,6 +213,22 @@ def test_a_cycle_through_a_dict_of_a_list_is_collected(face, scripted):
         assert listing.report.rows == 2
         gc.collect()
     assert seen() is None
+
+
+@pytest.mark.usefixtures("counted")
+def test_the_dicts_before_an_error_are_no_secret_of_its_traceback(face, scripted):
+    whole = paged([message(number) for number in range(300)], key="messages")
+
+    def service(request: Any) -> bytes:
+        return answer(403) if int(request.query["offset"]) > 150 else whole(request)
+
+    listing = face.client(scripted(service)).messages.list(42, as_dict=True)
+    with pytest.raises(PermissionDeniedError) as caught:
+        face.call(listing.to_list)
+    held = [frame.frame.f_locals.get("rows") for frame in caught.traceback]
+    [rows] = [rows for rows in held if isinstance(rows, list)]
+    assert rows
+    assert all(gc.is_tracked(row) for row in rows)
 
 
 @pytest.mark.parametrize("as_dict", [True, False])

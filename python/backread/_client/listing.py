@@ -156,9 +156,11 @@ class Listing(_BaseListing[T_co]):
     def to_list(self) -> list[T_co]:
         """All items, in memory."""
         rows: list[T_co] = []
-        for items in self._batches(hidden=True):
-            rows += items
-        reveal(rows)
+        try:
+            for items in self._batches(hidden=True):
+                rows += items
+        finally:
+            reveal(rows)
         return rows
 
     def to_arrow(self) -> pyarrow.Table:
@@ -222,9 +224,11 @@ class AsyncListing(_BaseListing[T_co]):
     async def to_list(self) -> list[T_co]:
         """All items, in memory."""
         rows: list[T_co] = []
-        async for items in self._batches(hidden=True):
-            rows += items
-        reveal(rows)
+        try:
+            async for items in self._batches(hidden=True):
+                rows += items
+        finally:
+            reveal(rows)
         return rows
 
     async def to_arrow(self) -> pyarrow.Table:

@@ -305,10 +305,17 @@ def known_to(store: Store, run: Run, privacy: LoadedPrivacy | None) -> Known:
         "UNION ALL SELECT user_id, id FROM seen_messages WHERE user_id IN "
         "(SELECT user_id FROM cursors WHERE user_id IS NOT NULL)"
     )
-    # Outer join, because messages are also read for users whose record was rejected.
+    # A sweep that is not proved may have missed some that are known. Outer join, because messages
+    # are also read for users whose record was rejected.
+    missed = (
+        "SELECT id FROM users WHERE deleted_at IS NULL "
+        "AND id NOT IN (SELECT user_id FROM lists WHERE kind = 'gone') AND EXISTS "
+        f"(SELECT 1 FROM runs WHERE run_id = {run.run_id} AND certificate = 'uncertified')"
+    )
     users = (
         "SELECT id, any_value(updated_at) AS updated_at, any_value(online_at) AS online_at "
-        "FROM seen_users LEFT JOIN users USING (id) GROUP BY id"
+        f"FROM (SELECT id FROM seen_users UNION ALL {missed}) LEFT JOIN users USING (id) "
+        "GROUP BY id"
     )
     forgotten = store.rows("SELECT 1 FROM forgotten LIMIT 1")
     run.has_digests = bool(

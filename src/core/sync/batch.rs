@@ -15,7 +15,7 @@ use crate::core::arrow::columns::{
 };
 use crate::core::client::Client;
 use crate::core::decode::json::Fault;
-use crate::core::decode::page::{Row, Unreadable};
+use crate::core::decode::page::Row;
 use crate::core::error::Error;
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, requestable_id};
 use crate::core::prefetch::Gather;
@@ -208,7 +208,7 @@ impl Pending {
         if within_group && privacy.is_none() && self.messages.append_scanned(user_id, &page.rows) {
             self.stored_messages += rows;
             for row in &page.rows {
-                self.counts(row);
+                self.count(row);
             }
             return self.close(page);
         }
@@ -250,18 +250,16 @@ impl Pending {
                 reason: report.reason,
             });
         }
-        if self.counts(row) {
-            let appended = self.users.append_row(row, privacy);
-            self.reject(row, row.id, appended, privacy);
-        }
+        self.count(row);
+        let appended = self.users.append_row(row, privacy);
+        self.reject(row, row.id, appended, privacy);
     }
 
     fn take_message(&mut self, user_id: i64, row: &Row, privacy: Option<&Privacy>) {
-        if self.counts(row) {
-            let appended = self.messages.append_row(user_id, row, privacy);
-            self.stored_messages += u64::from(appended.is_ok());
-            self.reject(row, Some(user_id), appended, privacy);
-        }
+        self.count(row);
+        let appended = self.messages.append_row(user_id, row, privacy);
+        self.stored_messages += u64::from(appended.is_ok());
+        self.reject(row, Some(user_id), appended, privacy);
     }
 
     /// Notes where to resume the list after this page's rows.
@@ -272,12 +270,9 @@ impl Pending {
         }
     }
 
-    /// Counts a row; returns whether it has content to store. One that was not received has none; its
-    /// list's reason names it.
-    fn counts(&mut self, row: &Row) -> bool {
+    fn count(&mut self, row: &Row) {
         self.rows += 1;
         self.bytes += row.json().len();
-        row.unreadable.is_none_or(Unreadable::was_received)
     }
 
     /// Stores a row that is no record with the rejects.

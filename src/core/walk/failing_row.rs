@@ -1,7 +1,6 @@
 //! Which row fails a page: one that the service cannot render, or not in time.
 //!
-//! All that is asked here is asked once. The page was retried before, and the row is before it is
-//! skipped.
+//! Nothing here is retried as requests usually are: the page was.
 
 use super::page_request::PageRequest;
 use super::says_past_end;
@@ -11,6 +10,8 @@ use crate::core::error::{Error, ErrorKind};
 
 /// This many rows after a failing one are tried: if none can be read, rows are not to blame.
 const TRIED: u64 = 3;
+/// This often a row is tried that seems to fail: that could be chance.
+const TRIED_ALONE: u32 = 3;
 
 /// What can be read of a page that fails.
 pub(super) enum Found {
@@ -26,8 +27,7 @@ pub(super) enum Found {
 /// Whether an error may be the fault of a row of the page that was requested.
 pub fn fails_for_its_rows(error: &Error) -> bool {
     match &error.kind {
-        // Firewalls refuse answers for what is in them.
-        ErrorKind::Status(failure) => matches!(failure.status, 403 | 451 | 500..=599),
+        ErrorKind::Status(failure) => (500..=599).contains(&failure.status),
         ErrorKind::Connect(_)
         | ErrorKind::Timeout(_)
         | ErrorKind::TruncatedBody(_)
@@ -70,6 +70,22 @@ pub(super) async fn longest_page(
         Err(error) if error.is_budget_spent() => Err(error),
         Err(_) => Ok(Found::Before(page, limit)),
     }
+}
+
+/// The row at an offset; `None` if it fails each time. The page with it was retried for a while, and
+/// more waiting would let rows move.
+pub(super) async fn read_alone(
+    request: &mut PageRequest<'_>,
+    offset: u64,
+) -> Result<Option<Page>, Error> {
+    for _ in 0..TRIED_ALONE {
+        match request.send_once(offset, Limit::SMALLEST).await {
+            Ok(page) => return Ok(Some(page)),
+            Err(error) if error.is_budget_spent() => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 /// Whether one of a list's first rows can be read, or it has none.

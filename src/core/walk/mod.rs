@@ -197,9 +197,16 @@ pub async fn sweep_from(
         downtime: client.downtime(),
         pages,
     };
-    let swept = sender.run(&mut sweep, report, sink).await;
+    let mut swept = sender.run(&mut sweep, report, sink).await;
     if matches!(swept, Ok(Swept::Unread)) {
         return Ok(());
+    }
+    // It did not get past rows that cannot be read.
+    if swept.is_ok()
+        && sweep.is_cut_off()
+        && let Some(error) = sender.pages.take_error()
+    {
+        swept = Err(error);
     }
     if swept.is_err() {
         sweep.note_short();
@@ -210,7 +217,7 @@ pub async fn sweep_from(
     report.set(sweep.report.clone());
     swept?;
     let uncertified = sweep.report.certificate == Certificate::Uncertified;
-    if settings.strict && uncertified && !sweep.cut {
+    if settings.strict && uncertified && !sweep.is_as_wanted() {
         let incomplete = Error::new(ErrorKind::Incomplete(Box::new(sweep.report)));
         return Err(incomplete.during(list.to_string(), Vec::new()));
     }

@@ -30,11 +30,14 @@ impl<'a> PageRequest<'a> {
         self.note(response)
     }
 
-    /// Sends one without retries.
+    /// Sends one without retries, but where the service asks for patience: that is no answer.
     pub async fn send_once(&mut self, offset: u64, limit: Limit) -> Result<Page, Error> {
         let once = self.client.without_retries();
         let response = once.page(self.list, offset, limit, self.budget).await;
-        self.note(response)
+        match self.note(response) {
+            Err(error) if error.status() == Some(429) => self.send(offset, limit).await,
+            response => response,
+        }
     }
 
     /// Takes the response to one that was sent.

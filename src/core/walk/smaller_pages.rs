@@ -7,7 +7,7 @@ use std::mem::take;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::answered_length::AnsweredLength;
-use super::failing_row::{Found, fails_for_its_rows, is_next_read, longest_page};
+use super::failing_row::{Found, fails_for_its_rows, is_next_read, longest_page, read_alone};
 use super::page_request::PageRequest;
 use super::says_past_end;
 use crate::core::api::{Limit, List};
@@ -18,6 +18,9 @@ use crate::core::error::{Error, ErrorKind};
 
 /// The most consecutive rows skipped; after that, the list counts as unreadable.
 const MOST_LEFT_OUT: u32 = 16;
+/// The most searches for failing rows without a page in between that was read as requested: rows that
+/// are inserted in front could move a failing one away for ever.
+const MOST_SEARCHES: u32 = 16;
 /// If no page was read yet, this many rows after the first are tried.
 const TRIED: u64 = 3;
 
@@ -36,8 +39,12 @@ struct State {
     /// How many rows were not too large, and a little more each time.
     fitting: Option<Limit>,
     answered: AnsweredLength,
-    /// The offsets of rows that seem to fail the pages that they are part of.
+    /// The offsets of rows that fail the pages that they are part of, or seem to.
     failing: BTreeSet<u64>,
+    /// Searches for such rows since a page was last read as requested.
+    searches: u32,
+    /// The error of the page that was searched last.
+    searched_for: Option<Error>,
     /// Rows skipped since a page was last read.
     left_out: u32,
     /// At least one page was read.
@@ -68,6 +75,11 @@ impl SmallerPages {
     /// Takes the response to the first request, which is then not sent again.
     pub fn put_first(&self, response: Response) {
         self.state().first = Some(response);
+    }
+
+    /// The error of a page that was searched for rows that fail it, if any was.
+    pub fn take_error(&self) -> Option<Error> {
+        self.state().searched_for.take()
     }
 
     /// How many requests were sent in search of rows since this was last called, and are in no
@@ -120,6 +132,11 @@ impl SmallerPages {
                 Err(_) => {}
             }
         }
+        if self.state().failing.contains(&offset)
+            && let Some(read) = self.alone(request, offset).await?
+        {
+            return Ok(read);
+        }
         loop {
             let first = self.state().first.take();
             let response = match first {
@@ -146,29 +163,62 @@ impl SmallerPages {
             } else if limit == Limit::SMALLEST {
                 (Unreadable::Failing, is_next_read(request, offset).await?)
             } else {
-                match longest_page(request, offset, limit).await? {
-                    Found::Before(page, limit) => {
-                        let end = offset + u64::from(limit.get());
-                        self.state().failing.insert(end);
-                        return Ok((self.note_read(page), limit));
-                    }
-                    Found::Longest(page, limit) => {
-                        self.state().answered.learn(limit);
-                        return Ok((self.note_read(page), limit));
-                    }
-                    Found::RowFails => {
-                        limit = Limit::SMALLEST;
-                        continue;
-                    }
-                    Found::Nothing => return Err(error),
-                }
+                self.state().searched_for = Some(error.clone());
+                return match self.search(request, offset, limit).await? {
+                    Some(read) => Ok(read),
+                    None => Err(error),
+                };
             };
-            if !others_are_read || !self.leave_out(offset) {
+            if !others_are_read || !self.leave_out() {
                 return Err(error);
             }
-            let resource = request.list.resource();
-            return Ok((Page::of_a_row_not_read(offset, resource, why), limit));
+            return Ok((not_read(request, offset, why), limit));
         }
+    }
+
+    /// What can be read of a page that fails; `None` if it is no row's fault.
+    async fn search(
+        &self,
+        request: &mut PageRequest<'_>,
+        offset: u64,
+        failing: Limit,
+    ) -> Result<Option<(Page, Limit)>, Error> {
+        self.state().searches += 1;
+        if self.state().searches > MOST_SEARCHES {
+            return Ok(None);
+        }
+        match longest_page(request, offset, failing).await? {
+            Found::Before(page, limit) => {
+                let end = offset + u64::from(limit.get());
+                self.state().failing.insert(end);
+                Ok(Some((self.note_read(page), limit)))
+            }
+            Found::Longest(page, limit) => {
+                self.state().answered.learn(limit);
+                Ok(Some((self.note_read(page), limit)))
+            }
+            Found::RowFails => {
+                self.state().failing.insert(offset);
+                self.alone(request, offset).await
+            }
+            Found::Nothing => Ok(None),
+        }
+    }
+
+    /// A row that seems to fail: as a page if it can be read after all, otherwise what stands for it;
+    /// `None` if rows after it fail as well.
+    async fn alone(
+        &self,
+        request: &mut PageRequest<'_>,
+        offset: u64,
+    ) -> Result<Option<(Page, Limit)>, Error> {
+        if let Some(page) = read_alone(request, offset).await? {
+            self.state().failing.remove(&offset);
+            return Ok(Some((self.note_read(page), Limit::SMALLEST)));
+        }
+        let skipped = is_next_read(request, offset).await? && self.leave_out();
+        let page = skipped.then(|| not_read(request, offset, Unreadable::Failing));
+        Ok(page.map(|page| (page, Limit::SMALLEST)))
     }
 
     /// Whether a page failed for its rows, perhaps. If it is the first one, the service may as well be
@@ -189,17 +239,19 @@ impl SmallerPages {
     fn note_fitting(&self, offset: u64, limit: Limit, requested: Limit) {
         let mut state = self.state();
         let end = offset + u64::from(limit.get());
-        let is_for_a_row = state.failing.remove(&offset) || state.failing.contains(&end);
+        let is_for_a_row = state.failing.contains(&end);
+        if !is_for_a_row {
+            state.searches = 0;
+        }
         let is_reduced = limit < requested && !is_for_a_row;
         let more = Limit::of((limit.get() + limit.get() / 4 + 1).into());
         state.fitting = more.filter(|more| is_reduced && *more < requested);
     }
 
     /// Skips a row; false once too many were skipped.
-    fn leave_out(&self, offset: u64) -> bool {
+    fn leave_out(&self) -> bool {
         let mut state = self.state();
         state.fitting = None;
-        state.failing.remove(&offset);
         state.left_out += 1;
         state.left_out <= MOST_LEFT_OUT
     }
@@ -207,6 +259,11 @@ impl SmallerPages {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What stands for a row that is skipped.
+fn not_read(request: &PageRequest<'_>, offset: u64, why: Unreadable) -> Page {
+    Page::of_a_row_not_read(offset, request.list.resource(), why)
 }
 
 fn is_too_large(error: &Error) -> bool {

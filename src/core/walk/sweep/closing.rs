@@ -33,7 +33,7 @@ impl Sweep {
             return Stage::LookingUp;
         }
         let held = self.report.distinct;
-        let short = self.totals.short(held);
+        let short = self.short();
         // Rows added in front meanwhile need not be read (the total's growth explains them), but a
         // row that moved there was never read.
         let unexplained = short.is_none_or(|short| short > self.totals.grown());
@@ -63,6 +63,12 @@ impl Sweep {
             return Stage::Recount;
         }
         Stage::Over
+    }
+
+    /// How many more rows the last total counts than are known, without those that cannot be read.
+    pub(super) fn short(&self) -> Option<u64> {
+        let not_read = self.delivery.unreadable().not_read();
+        self.totals.short(self.report.distinct + not_read)
     }
 
     /// Whether the order is in doubt, rows may be missing, and the last passes found some.
@@ -143,7 +149,7 @@ impl Sweep {
             self.counting.note_fresh(self.in_flight.taken());
             self.end_at_max_items();
         }
-        let complete = self.totals.short(self.report.distinct) == Some(0);
+        let complete = self.short() == Some(0);
         let go_on = !complete && !self.cut && self.proving.left() > 0;
         match gaps.next(self.delivery.known()).filter(|_| go_on) {
             Some(gaps) => {
@@ -182,7 +188,7 @@ impl Sweep {
             return;
         }
         if let Stage::Pass(pass) = &self.stage {
-            let short = self.totals.short(self.report.distinct);
+            let short = self.short();
             self.passes.end(pass, short.filter(|_| !self.totals.fell));
         }
         self.close();

@@ -74,11 +74,13 @@ impl Delivery {
 
     /// Queues a page for the reader without rows that were delivered before.
     pub fn deliver(&mut self, page: PageArrival, report: &mut WalkReport) -> Delivered {
+        let received = page.was_received();
         let mut rows = page.rows;
         let mut fresh = 0;
         let mut unnamed = false;
         rows.retain(|row| {
             match row.id {
+                None if !received => {}
                 None => {
                     self.unnamed_rows += 1;
                     unnamed = true;
@@ -88,16 +90,14 @@ impl Delivery {
                     report.repeats += 1;
                     // An earlier walk, which this one resumes, may have ended before it noted it.
                     if row.unreadable.is_some() && !self.unreadable.any() {
-                        self.unreadable.take(page.offset, row);
-                        report.unreadable_rows += 1;
+                        report.unreadable_rows += u64::from(self.unreadable.take(page.offset, row));
                     }
                     return false;
                 }
             }
-            self.unreadable.take(page.offset, row);
+            report.unreadable_rows += u64::from(self.unreadable.take(page.offset, row));
             report.odd_values += row.odd_values;
-            report.unreadable_rows += u64::from(row.unreadable.is_some());
-            true
+            received
         });
         report.distinct += fresh;
         if let Some(sent) = page.sent {

@@ -69,9 +69,11 @@ impl InFlight {
         single
     }
 
-    /// Stores a page until those before it have come.
+    /// Stores a page until those before it have come, if it is needed.
     pub fn store(&mut self, number: u64, page: PageArrival) {
-        self.arrived.insert(number, page);
+        if self.ahead.contains(&number) {
+            self.arrived.insert(number, page);
+        }
     }
 
     /// The next page in the list's order, if it has arrived.

@@ -16,6 +16,8 @@ enum Verdict {
     JoinUnlinked,
     /// It waits for the pages that link it.
     Hold,
+    /// It was requested when those before it were expected to be longer, and is requested again.
+    Drop,
 }
 
 impl Sweep {
@@ -85,9 +87,10 @@ impl Sweep {
         let shared = self.place(&mut page);
         match self.judge(&page, &shared) {
             Verdict::Hold => return self.hold(page),
+            Verdict::Drop => return self.in_flight.clear(),
             Verdict::JoinUnlinked => {
                 self.report.evidence.missing_links += 1;
-                if self.paging.longest_page() > LINK {
+                if self.paging.usual_page() > LINK && !page.reduced {
                     self.linking.give_up();
                 }
             }
@@ -117,7 +120,11 @@ impl Sweep {
         }
         // Unless it is linked, the list's end does not show what was deleted before it.
         let adds_nothing = self.adds_nothing(page) && !page.ends_the_list();
-        if self.paging.is_empty() || past_end || shared.links() || adds_nothing {
+        if !page.was_received() {
+            Verdict::Join
+        } else if self.paging.was_reduced() && self.paging.end() < page.offset && !past_end {
+            Verdict::Drop
+        } else if self.paging.is_empty() || past_end || shared.links() || adds_nothing {
             Verdict::Join
         } else if !self.looks_behind(page) && self.may_not_link(page) {
             Verdict::JoinUnlinked
@@ -132,6 +139,7 @@ impl Sweep {
             || self.delivery.has_unnamed_rows()
             || page.has_unnamed_rows()
             || self.paging.usual_page() < LINKABLE
+            || self.paging.follows_row_not_read()
             || (page.reduced && page.applied < LINKABLE)
     }
 

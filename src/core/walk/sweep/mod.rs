@@ -220,7 +220,9 @@ impl Sweep {
             return;
         };
         self.report.pages += u64::from(page.refusal.is_none());
-        self.report.rows += page.rows.len() as u64;
+        if page.was_received() {
+            self.report.rows += page.rows.len() as u64;
+        }
         self.report.repaired_text += page.repaired_text;
         if !single {
             self.in_flight.store(request.number, page);
@@ -233,14 +235,22 @@ impl Sweep {
         self.count_proof();
     }
 
+    /// Whether it ended before the list did, as the caller wanted, without leaving rows out.
+    pub fn is_as_wanted(&self) -> bool {
+        self.cut && !self.delivery.unreadable().any()
+    }
+
     /// Ends the walk once it delivered as many rows as the caller wants.
     fn end_at_max_items(&mut self) {
         if self.delivery.room() == Some(0) {
             self.stage = Stage::Over;
             self.cut = true;
             let most = self.settings.max_items.unwrap_or_default();
-            self.report
-                .doubt(format!("stopped after max_items={most} rows"));
+            let unreadable = self.delivery.unreadable();
+            let unreadable = unreadable.any().then(|| unreadable.in_words());
+            let stopped = format!("stopped after max_items={most} rows");
+            let doubts = [Some(stopped), unreadable].into_iter().flatten();
+            self.report.doubt(doubts.collect::<Vec<_>>().join("; "));
         }
     }
 }

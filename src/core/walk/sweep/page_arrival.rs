@@ -187,6 +187,6 @@ impl PageArrival {
 
     /// Whether a row has no id.
     pub fn has_unnamed_rows(&self) -> bool {
-        self.rows.iter().any(|row| row.id.is_none())
+        self.was_received() && self.rows.iter().any(|row| row.id.is_none())
     }
 }

@@ -36,6 +36,8 @@ struct LastPage {
     received: u64,
     /// It had few rows because no more than these could be read.
     reduced_to: Option<u64>,
+    /// It stands for a row that was not read.
+    not_read: bool,
     full: bool,
     /// It ended where its own total said that the list does.
     to_total: bool,
@@ -84,6 +86,16 @@ impl Paging {
         self.last.as_ref().map_or(0, |last| last.received)
     }
 
+    /// Whether the last page had few rows because no more could be read.
+    pub fn was_reduced(&self) -> bool {
+        self.reduced_to().is_some()
+    }
+
+    /// Whether no row before the next page can be shared with it.
+    pub fn follows_row_not_read(&self) -> bool {
+        self.last.as_ref().is_some_and(|last| last.not_read)
+    }
+
     fn reduced_to(&self) -> Option<u64> {
         self.last.as_ref().and_then(|last| last.reduced_to)
     }
@@ -96,7 +108,7 @@ impl Paging {
 
     /// How many rows the next page should share with the last one.
     pub fn shared_rows(&self) -> u64 {
-        let reduced = self.reduced_to().is_some();
+        let reduced = self.was_reduced();
         match self.last_received() {
             0..=LINK => 0,
             // Next to a row that cannot be read, pages of one or two rows would share all their rows.
@@ -175,6 +187,7 @@ impl Paging {
                 offset: page.offset,
                 received,
                 reduced_to: page.reduced.then_some(page.applied),
+                not_read: !page.was_received(),
                 full: received >= page.applied,
                 to_total: total == Some(page.offset + received),
             });
@@ -269,6 +282,7 @@ impl Paging {
                 offset: checkpoint.last_offset,
                 received: checkpoint.last_received,
                 reduced_to: None,
+                not_read: false,
                 full: checkpoint.last_full,
                 to_total: checkpoint.last_to_total,
             }),

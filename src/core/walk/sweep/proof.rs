@@ -53,6 +53,15 @@ impl Sweep {
         self.list_end.has_other_total() && self.end_is_proved()
     }
 
+    /// Whether it ended where more rows are promised, or where nothing says that the list ends.
+    pub fn is_cut_off(&self) -> bool {
+        let promised = self
+            .totals
+            .last
+            .is_none_or(|total| total > self.paging.end());
+        promised && !self.cut && !self.paging.at_end() && !self.ends_linked()
+    }
+
     /// Records how many more rows the last total counts than are known.
     pub fn note_short(&mut self) {
         self.report.evidence.rows_short = self.totals.short(self.report.distinct);
@@ -176,13 +185,8 @@ impl Sweep {
             || "some responses gave no total",
         );
         doubts.add_if(!told && !linked, || "nothing says where the list ends");
-        let short = totals.short(self.report.distinct);
-        let unexplained = short.is_some_and(|short| {
-            short
-                > totals
-                    .grown()
-                    .saturating_add(self.delivery.unreadable().count())
-        });
+        let short = self.short();
+        let unexplained = short.is_some_and(|short| short > totals.grown());
         doubts.add_if(
             unexplained && at_end && !self.total_disagrees(),
             || "the list grew by less than that meanwhile",

@@ -1,8 +1,10 @@
 //! The rows of a list that could not be decoded to records.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::core::decode::page::{Row, Unreadable};
+use crate::core::decode::page::Row;
 
 // The most rows that the report names.
 const NAMED: usize = 5;
@@ -13,26 +15,35 @@ pub(super) struct Unreadables {
     count: u64,
     /// The first ones, in words.
     named: Vec<String>,
+    /// The offsets of those that were not received.
+    #[serde(default)]
+    not_read: BTreeSet<u64>,
 }
 
 impl Unreadables {
-    /// Records a row of a page that begins at `offset`.
-    pub fn take(&mut self, offset: u64, row: &Row) {
-        let Some(reason) = row.unreadable.map(Unreadable::reason) else {
-            return;
+    /// Records a row of a page that begins at `offset`; false if it can be read, or is known.
+    pub fn take(&mut self, offset: u64, row: &Row) -> bool {
+        let Some(why) = row.unreadable else {
+            return false;
         };
+        let (reason, offset) = (why.reason(), offset + row.index() as u64);
+        // Later passes come by again.
+        if !why.was_received() && !self.not_read.insert(offset) {
+            return false;
+        }
         self.count += 1;
         if self.named.len() < NAMED {
-            let offset = offset + row.index() as u64;
             self.named.push(match row.id {
                 None => format!("the row at offset {offset} {reason}"),
                 Some(id) => format!("the row with id {id} at offset {offset} {reason}"),
             });
         }
+        true
     }
 
-    pub fn count(&self) -> u64 {
-        self.count
+    /// How many rows were not received.
+    pub fn not_read(&self) -> u64 {
+        self.not_read.len() as u64
     }
 
     pub fn any(&self) -> bool {
