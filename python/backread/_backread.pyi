@@ -45,6 +45,7 @@ __all__ = [
     "read_rate",
     "read_rules",
     "redacted",
+    "reveal",
     "users_table",
 ]
 

@@ -100,7 +100,7 @@ def _check_run(findings: Findings, run: dict[str, Any]) -> None:
     if run["certificate"] == "uncertified":
         findings.warning(
             f"the list of users is not proved to be complete{reason}",
-            "sync again, when it is quiet; a row that cannot be read is for those who run the service",
+            "sync again, when it is quiet; a row that is named is the service's to mend",
         )
     else:
         findings.ok(f"the certificate of the list of users is {run['certificate']}{reason}")
