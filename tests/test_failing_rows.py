@@ -11,12 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from backread import IncompleteError, ServerError
 from canned import ids, message, paged, users
-from scripted_server import Break, Request, ScriptedServer, answer
+from scripted_server import Break, Request, answer
 
 KINDS = {"users": users(250), "messages": [message(number) for number in range(250)]}
 FAILURES = {
@@ -166,33 +164,6 @@ def test_pages_that_fail_for_their_length_come_in_parts(face, scripted, most):
     # Once it is known how many rows are answered, no more are requested.
     refused = [one for one in server.requests if int(one.query["limit"]) > most]
     assert len(refused) < 30
-
-
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
-@given(
-    bad=st.sets(st.integers(99, 249) | st.integers(185, 200), max_size=9),
-    most=st.sampled_from([99, 60, 12]),
-)
-def test_no_row_that_can_be_read_is_ever_lost(bad, most):
-    """Four side by side may end the list, with the error."""
-    rows = users(250)
-
-    def fails(page: range) -> bool:
-        return (page.start > 0 and len(page) > most) or bool(bad.intersection(page))
-
-    with (
-        ScriptedServer(failing(rows, "users", fails)) as server,
-        server.client(max_retries=0) as client,
-    ):
-        read = client.users.list()
-        try:
-            got = ids(read.to_list())
-        except ServerError:
-            assert any(bad.issuperset(range(one, one + 4)) for one in bad)
-            return
-    assert sorted(got) == [row["id"] for at, row in enumerate(rows) if at not in bad]
-    assert read.report.unreadable_rows == len(bad)
-    assert (read.report.certificate == "uncertified") == bool(bad)
 
 
 def test_a_list_whose_rest_fails_ends_with_the_error_of_its_page(face, scripted):

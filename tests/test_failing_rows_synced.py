@@ -11,6 +11,8 @@ from mirrors import rows
 from scripted_server import Request, answer
 from test_failing_rows import failing
 
+pytest.importorskip("duckdb")
+
 
 class Chats:
     """A service of three users, of whom the second has the messages."""
