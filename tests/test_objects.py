@@ -8,7 +8,7 @@ import json
 import pickle
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -168,6 +168,15 @@ def counted() -> Iterator[None]:
     gc.enable()
 
 
+def assert_is_collected(seen: Callable[[], Any], listing: Any) -> None:
+    # The answer to an await may be let go of a moment later, at the next look at anything native.
+    deadline = time.monotonic() + 60
+    while seen() is not None and time.monotonic() < deadline:
+        assert listing.report.rows == 2
+        gc.collect()
+    assert seen() is None
+
+
 @pytest.mark.usefixtures("counted")
 @pytest.mark.parametrize(
     "reach",
@@ -189,12 +198,7 @@ def test_a_cycle_through_one_is_collected(face, scripted, kind, reach):
     seen = weakref.ref(probe)
     del one, probe, rows
     assert seen() is not None
-    # The answer to an await may be let go of a moment later, at the next look at anything native.
-    deadline = time.monotonic() + 60
-    while seen() is not None and time.monotonic() < deadline:
-        assert listing.report.rows == 2
-        gc.collect()
-    assert seen() is None
+    assert_is_collected(seen, listing)
 
 
 @pytest.mark.usefixtures("counted")
@@ -207,12 +211,7 @@ def test_a_cycle_through_a_dict_of_a_list_is_collected(face, scripted):
     seen = weakref.ref(probe)
     del probe, rows
     assert seen() is not None
-    # As above.
-    deadline = time.monotonic() + 60
-    while seen() is not None and time.monotonic() < deadline:
-        assert listing.report.rows == 2
-        gc.collect()
-    assert seen() is None
+    assert_is_collected(seen, listing)
 
 
 @pytest.mark.usefixtures("counted")
