@@ -122,7 +122,7 @@ def test_what_strangers_write_stays_between_the_two_lines(tmp_path):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", answer)
         outside = answer[: found.start(2)] + answer[found.end(2) :]
         assert not any(text in outside for text in texts if len(text) > 3)
-    # Each answer has a random word of its own, which no message can contain.
+    # Each answer has another random word, which no message can contain.
     assert len(words) == 3
     shown = {each.get("body") for each in rows(call(server, "read_conversation", user_id=42))}
     assert set(texts) <= shown

@@ -150,6 +150,11 @@ impl Error {
         matches!(self.status(), Some(404 | 410))
     }
 
+    /// Whether the response exceeds `max_response_bytes`.
+    pub fn is_too_large(&self) -> bool {
+        matches!(self.kind, ErrorKind::ResponseTooLarge { .. })
+    }
+
     /// Whether the run's budget is spent, which ends the run early.
     pub fn is_budget_spent(&self) -> bool {
         self.kind == ErrorKind::BudgetSpent

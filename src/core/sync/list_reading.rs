@@ -13,7 +13,7 @@ use super::row_fetches::fetch_row;
 use crate::core::api::{List, Resource};
 use crate::core::client::{FirstPage, Read};
 use crate::core::decode::page::Row;
-use crate::core::error::{Error, ErrorKind};
+use crate::core::error::Error;
 use crate::core::list_state::{Hints, Kind, ListRow, ListState, ListedUser};
 use crate::core::page_digest::DigestKey;
 use crate::core::prefetch::{Mapped, Sink};
@@ -140,7 +140,7 @@ impl ListReading<'_> {
                     self.end_requests += error.attempts.len() as u64;
                     // A sweep will tell: the list may have ended before the offset, and a sweep
                     // reads around rows that cannot be read.
-                    let swept = (offset > 0 && says_past_end(&error)) || is_too_large(&error);
+                    let swept = (offset > 0 && says_past_end(&error)) || error.is_too_large();
                     if swept || self.fails_for_some_rows(&error).await? {
                         return Ok(None);
                     }
@@ -410,8 +410,4 @@ impl Shown {
             end_rows.take(offset, &page.rows, total);
         }
     }
-}
-
-fn is_too_large(error: &Error) -> bool {
-    matches!(error.kind, ErrorKind::ResponseTooLarge { .. })
 }

@@ -1,4 +1,4 @@
-//! A request for a page that may take several, of which each attempt counts as one of its own.
+//! The requests that were sent to read one page, and all their attempts.
 
 use crate::core::api::{Limit, List};
 use crate::core::budget::Budget;

@@ -14,7 +14,7 @@ use crate::core::api::{Limit, List};
 use crate::core::budget::Budget;
 use crate::core::client::{Client, Read};
 use crate::core::decode::page::{Page, Unreadable};
-use crate::core::error::{Error, ErrorKind};
+use crate::core::error::Error;
 
 /// The most consecutive rows skipped; after that, the list counts as unreadable.
 const MOST_LEFT_OUT: u32 = 16;
@@ -103,7 +103,7 @@ impl SmallerPages {
                 page.reduced_to = (limit < requested).then(|| limit.get().into());
                 Ok(client.answered(page, list.page(offset, limit), request.attempts))
             }
-            Err(error) if is_too_large(&error) => Err(error.after_attempts(request.attempts)),
+            Err(error) if error.is_too_large() => Err(error.after_attempts(request.attempts)),
             // The others were not for the page that this error is about.
             Err(error) => {
                 let others = request.attempts.len() - error.attempts.len();
@@ -150,7 +150,7 @@ impl SmallerPages {
                 }
                 Err(error) => error,
             };
-            let (why, others_are_read) = if is_too_large(&error) {
+            let (why, others_are_read) = if error.is_too_large() {
                 if let Some(half) = limit.half() {
                     limit = half;
                     continue;
@@ -266,17 +266,13 @@ fn not_read(request: &PageRequest<'_>, offset: u64, why: Unreadable) -> Page {
     Page::of_a_row_not_read(offset, request.list.resource(), why)
 }
 
-fn is_too_large(error: &Error) -> bool {
-    matches!(error.kind, ErrorKind::ResponseTooLarge { .. })
-}
-
 /// Whether a row after a too large one can be read, or there is none.
 async fn next_fits(request: &mut PageRequest<'_>, offset: u64) -> Result<bool, Error> {
     for next in 1..=TRIED {
         match request.send(offset + next, Limit::SMALLEST).await {
             Ok(_) => return Ok(true),
             Err(error) if error.is_budget_spent() => return Err(error),
-            Err(error) if !is_too_large(&error) => return Ok(says_past_end(&error)),
+            Err(error) if !error.is_too_large() => return Ok(says_past_end(&error)),
             Err(_) => {}
         }
     }

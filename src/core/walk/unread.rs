@@ -101,7 +101,7 @@ async fn others_are_answered(
     for attempt in 1..=PROBES {
         match once.page(List::Users, 0, Limit::SMALLEST, budget).await {
             Ok(_) => return Ok(true),
-            Err(error) if matches!(error.kind, ErrorKind::ResponseTooLarge { .. }) => {
+            Err(error) if error.is_too_large() => {
                 return Ok(true);
             }
             Err(error) if error.is_budget_spent() => return Err(error),

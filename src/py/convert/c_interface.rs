@@ -250,8 +250,8 @@ impl Drop for Uncollected<'_> {
     }
 }
 
-/// Hides a dict until [`reveal_dict`], while nobody else has it: what is then put into it could close
-/// a cycle.
+/// Hides a dict until [`reveal_dict`]. Only while nobody else has it: a cycle through a hidden dict is
+/// never collected.
 pub fn hide_dict(object: &Bound<'_, PyAny>) {
     if object.is_exact_instance_of::<PyDict>() {
         hide(object);
