@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,42 @@ def test_users_that_were_added_since_the_sync_are_news(backread_mock, mirror):
     found = checked(backread_mock, row_of_checks(mark, mirror))
     assert found is not None
     assert found["reason"] == f"{count + 2} users, not {count}"
+
+
+def sync_a_part(mock: Lane, mirror: Path) -> None:
+    with mock.client(max_concurrency=1) as client:
+        report = Mirror(mirror).sync(client, max_requests=6)
+    assert report.partial
+    assert report.users_added
+
+
+def sync_new_users(mock: Lane, mirror: Path) -> None:
+    with mock.client() as client:
+        Mirror(mirror).sync(client, users=mock.world.user_ids()[-2:])
+
+
+def sync_the_first_part(mock: Lane, mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    sync_a_part(mock, mirror)
+
+
+@pytest.mark.parametrize("sync", [sync_a_part, sync_new_users, sync_the_first_part])
+def test_users_of_a_run_that_is_not_finished_are_no_news(backread_mock, mirror, sync):
+    backread_mock.world.add_users(2)
+    sync(backread_mock, mirror)
+    mark = mark_of(Mirror(mirror))
+    assert mark.held == len(backread_mock.world.user_ids())
+    assert checked(backread_mock, row_of_checks(mark, mirror), times=2) is None
+
+
+def test_a_run_over_given_users_does_not_hide_messages_of_others(backread_mock, mirror):
+    [(started_at,)] = Mirror(mirror).sql("SELECT started_at FROM runs").fetchall()
+    user_id = backread_mock.world.user_ids()[-1]
+    # By the service's clock, which may be ahead of ours.
+    [message_id] = backread_mock.world.add_messages(user_id, 1)
+    backread_mock.world.edit_message(user_id, message_id, created_at="2099-01-01T00:00:00Z")
+    sync_new_users(backread_mock, mirror)
+    assert mark_of(Mirror(mirror)).since == started_at
 
 
 def test_a_user_in_the_place_of_another_is_news(backread_mock, mirror):

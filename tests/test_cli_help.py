@@ -193,6 +193,7 @@ def test_folders_are_completed(tmp_path, monkeypatch):
     assert completed("backread show chats/")[0] == "chats/inner"
     assert ".hidden" not in completed("backread show ")
     assert "".join(completed("backread show no/such/")) == ""
+    assert "".join(completed("backread show ~no-such-user/")) == ""
 
 
 @posix_only

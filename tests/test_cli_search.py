@@ -1,6 +1,8 @@
 """``backread search`` as a shell sees it."""
 
 import json
+import os
+import subprocess
 
 import pytest
 
@@ -12,6 +14,7 @@ pytest.importorskip("pyarrow")
 from datetime import UTC, datetime
 
 from backread import Mirror
+from command_line import COMMAND, SECONDS
 from mirrors import BatchSource, batch
 
 HOSTILE = "late \x1b]0;owned\x07 \x9b31m \u202einvoice\r\nnext line \u2028 end"
@@ -68,3 +71,15 @@ def test_what_cannot_be_searched_is_one_line(backread, folder, tmp_path):
     assert "at least one word" in backread("search", folder, " ").line
     assert "since must be a date" in backread("search", folder, "a", "--since", "soon").line
     assert backread("search", tmp_path / "none", "a").code == 7
+
+
+def test_json_in_a_file_is_utf_8_whatever_the_locale(tmp_path):
+    message = {"user_id": 1, "id": 1, "body": "счёт 你好 😀"}
+    BatchSource(batch([{"id": 1}], [message], swept="snapshot")).sync_into(tmp_path)
+    done = subprocess.run(
+        [*COMMAND, "search", str(tmp_path), "счёт", "--format", "json"],
+        env=os.environ | {"PYTHONIOENCODING": "iso-8859-1"},
+        capture_output=True,
+        timeout=SECONDS,
+    )
+    assert json.loads(done.stdout.decode())["body"] == message["body"]

@@ -226,3 +226,26 @@ def test_tables_as_json(backread, folder):
     assert 0 < by_name["messages"]["size"] <= sum(file.stat().st_size for file in files)
     assert by_name["messages"]["columns"][:3] == ["user_id", "id", "body"]
     assert by_name["conversations"]["size"] is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_query_from_a_file_is_utf_8_whatever_the_locale(folder, encoding):
+    done = asked(folder, "SELECT 'Müller → 你好' AS name".encode(encoding))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout) == {"name": "Müller → 你好"}
+
+
+def test_a_query_from_a_file_of_another_encoding_is_refused(folder):
+    done = asked(folder, "SELECT 'Müller'".encode("iso-8859-1"))
+    assert done.returncode == 2
+    assert done.stderr == b"backread: the query has bytes that are not UTF-8 text\n"
+
+
+def asked(folder: Path, query: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, "sql", str(folder), "-", "--format", "json"],
+        input=query,
+        env=os.environ | {"PYTHONIOENCODING": "iso-8859-1"},
+        capture_output=True,
+        timeout=SECONDS,
+    )

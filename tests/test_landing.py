@@ -1,6 +1,7 @@
 """Landing: shards in files of their own, and a manifest that makes a run of them whole."""
 
 import concurrent.futures
+import errno
 import json
 import multiprocessing
 import os
@@ -319,3 +320,20 @@ def test_no_file_holds_the_secret(lane, tmp_path):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) == 1 + 3 + 3 + 1
     assert not [path for path in files if lane.secret.encode() in path.read_bytes()]
+
+
+def test_a_run_is_committed_where_there_are_no_hard_links(lane, tmp_path, monkeypatch):
+    """As on exFAT and on some network mounts."""
+
+    def no_links(*_: object, **options: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    committed = []
+    for resource in RESOURCES:
+        planned, landed = land_all(lane, tmp_path, resource)
+        committed.append(landing.commit(tmp_path, planned.plan_id, landed))
+        assert landing.commit(tmp_path, planned.plan_id, landed) == committed[-1]
+    assert [run.number for run in committed] == [1, 2]
+    assert landing.runs(tmp_path) == committed
+    assert not list(tmp_path.rglob(".*"))

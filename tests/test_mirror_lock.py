@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import IO
 
 import pytest
 
@@ -94,3 +95,26 @@ def test_folder_whose_disk_keeps_no_locks_is_refused(mirror, monkeypatch):
 
     monkeypatch.setattr(lock, "_try_lock", no_locks)
     assert "does not support locks" in refusal(mirror)
+
+
+@posix_only
+def test_the_holder_is_found_where_only_files_open_for_writing_are_locked(mirror, monkeypatch):
+    """As on NFS."""
+
+    def lock_of_nfs(file: IO[bytes]) -> bool:
+        if not file.writable():
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        return False
+
+    mirror.folder.mkdir()
+    (mirror.folder / lock.LOCK_NAME).touch()
+    monkeypatch.setattr(lock, "_try_lock", lock_of_nfs)
+    assert lock.lock_holder(mirror.folder) == "another process"
+
+
+def test_a_sync_is_not_refused_by_one_who_looks_whether_there_is_one(mirror, monkeypatch):
+    tried = iter([False, True])
+    monkeypatch.setattr(lock, "_try_lock", lambda _: next(tried))
+    monkeypatch.setattr(lock, "_unlock", lambda _: None)
+    BatchSource(batch([{"id": 1}], swept="snapshot")).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT id FROM users") == [(1,)]

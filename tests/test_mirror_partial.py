@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backread import ConnectError, DeadlineExceededError
+from backread import ConnectError, DeadlineExceededError, MirrorError
 from backread.testing import MockServer, World
 from mirrors import Batch, BatchSource, batch, cursor, marked, rows, sync
 
 pytest.importorskip("duckdb")
 
-from backread.mirror import Mirror
+from backread.mirror import Mirror, synchronize
 
 BROKEN = ConnectError("the connection broke")
 USERS = [{"id": user_id} for user_id in (1, 2, 3)]
@@ -135,6 +135,44 @@ def test_sync_that_ends_at_the_deadline_publishes_what_it_has(mirror):
     assert rows(mirror, "SELECT state, error FROM runs") == [
         ("partial", "DeadlineExceededError: the deadline of 1 s has passed")
     ]
+
+
+def test_sync_that_ends_at_the_deadline_counts_its_cost_once(mirror):
+    late = DeadlineExceededError("the deadline of 1 s has passed")
+    with pytest.raises(DeadlineExceededError):
+        night(read(1, swept=True), late).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT requests FROM runs") == [(2,)]
+
+
+def test_sync_that_ends_at_the_deadline_publishes_nothing_if_told_so(mirror):
+    late = DeadlineExceededError("the deadline of 1 s has passed")
+    with pytest.raises(DeadlineExceededError):
+        night(read(1, swept=True), late).sync_into(mirror.folder, publish=False)
+    with pytest.raises(MirrorError, match="nothing is published"):
+        mirror.sql("SELECT 1")
+
+
+def test_the_progress_of_a_killed_run_outlives_a_run_over_given_users(mirror, monkeypatch):
+    monkeypatch.setattr(synchronize, "SECONDS_BETWEEN_FILES", 0.0)
+    given = batch([{"id": 3}], [{"user_id": 3, "id": 31}], lists={3: "snapshot"})
+    with pytest.raises(ConnectError):
+        night(read(1, swept=True), BROKEN).sync_into(mirror.folder)
+    said = mirror.unfinished_run
+    assert said is not None
+    BatchSource(given).sync_into(mirror.folder, users=(3,))
+    assert mirror.unfinished_run == said
+    with pytest.raises(ConnectError):
+        BatchSource(given, BROKEN).sync_into(mirror.folder, users=(3,))
+    assert mirror.unfinished_run == said
+    night(read(2, 3), ended_early=False).sync_into(mirror.folder)
+    assert mirror.unfinished_run is None
+
+
+def test_a_run_whose_budget_is_passed_asks_for_nothing_more(mirror):
+    night(read(1, 2, 3, swept=True), ended_early=False).sync_into(mirror.folder)
+    source = BatchSource(batch(USERS[:2], swept="linked"))
+    source.sync_into(mirror.folder, mode="full", max_requests=1, max_seconds=1e-9)
+    assert source.budgets == [(1, 1e-9), (0, 0.0)]
 
 
 def test_given_users_are_read_beside_an_unfinished_run(mirror):

@@ -75,13 +75,22 @@ class Unfinished:
         flush_directory(self._target.parent)
 
     def place_new(self) -> bool:
-        """Like `place`, but removes the file and returns False if the target exists."""
+        """Like `place`, but removes the file and returns False if the target exists.
+
+        On a file system without hard links this checks first, which is not atomic.
+        """
         self._finish()
         self._done = True
         try:
             os.link(self.path, self._target)
         except FileExistsError:
             return False
+        except OSError:
+            if os.path.lexists(self._target):
+                return False
+            if os.name == "nt":
+                self.file.close()
+            self.path.replace(self._target)
         finally:
             self.file.close()
             # Once unlocked, another process may have removed it as one of a killed process.

@@ -140,7 +140,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Rows may have any script; a terminal may support only one.
-        sys.stdout.reconfigure(errors="replace")
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="replace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     command = typer.main.get_command(app)
     try:
         # Not command.main(), which handles Ctrl-C and a closed pipe differently.

@@ -17,17 +17,18 @@ SPECIAL = re.compile(r"""[\x00-\x1f\x7f-\x9f\\"'`$&;|<>(){}\[\]*?!#~^]""")
 
 def folders(incomplete: str) -> list[str]:
     """The folders whose path begins with this, without those whose names a shell would evaluate."""
-    typed = Path(incomplete).expanduser()
-    parent = typed if incomplete.endswith("/") or not incomplete else typed.parent
     # What stands before the name stays as it was typed.
     before = incomplete[: incomplete.rfind("/") + 1]
     try:
+        typed = Path(incomplete).expanduser()
+        parent = typed if incomplete.endswith("/") or not incomplete else typed.parent
         names = sorted(
             each.name
             for each in parent.iterdir()
             if not SPECIAL.search(each.name) and each.is_dir()
         )
-    except OSError:
+    except (OSError, RuntimeError):
+        # RuntimeError is for a ~ without a home folder.
         return []
     hidden = incomplete[len(before) :].startswith(".")
     return [f"{before}{name}" for name in names if hidden or not name.startswith(".")]

@@ -102,7 +102,7 @@ def sql(
     chosen = Format.TABLE if given is None and output is None else format_of(given, output)
     options = csv_options(chosen, raw_csv, excel)
     refuse_binary_on_terminal(chosen, output)
-    text = sys.stdin.read() if query == "-" else query
+    text = _from_stdin() if query == "-" else query
     if not text.isascii() and text != text.encode("utf-8", "replace").decode():
         raise UnusableArgumentError("the query has bytes that are not UTF-8 text")
     with _result(folder, text) as connection:
@@ -111,6 +111,15 @@ def sql(
         else:
             write = partial(_write_file, connection, chosen, options)
             write_by_path(write, chosen, output, "the result")
+
+
+def _from_stdin() -> str:
+    if sys.stdin is None:
+        raise UnusableArgumentError("stdin is closed; give the query as an argument")
+    if isinstance(sys.stdin, io.TextIOWrapper) and not sys.stdin.isatty():
+        # Files are UTF-8 whatever the locale, and editors on Windows write a byte order mark.
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
+    return sys.stdin.read()
 
 
 @contextmanager

@@ -190,9 +190,8 @@ def sync(
                     publish=not no_publish,
                 )
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                "stopped; committed rows are kept, and the next sync resumes from there"
-            ) from None
+            next_time = "pass the users again" if user else "the next sync resumes from there"
+            raise KeyboardInterrupt(f"stopped; committed rows are kept, and {next_time}") from None
     if as_json:
         sys.stdout.write(json.dumps(done.to_dict()) + "\n")
     else:

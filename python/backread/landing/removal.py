@@ -97,8 +97,9 @@ class UsersFound:
         storage = self._storage
         with (
             storage.named(found.name, "written"),
-            self._open(found.name) as file,
+            # Outside of what opens the file: Windows replaces no file that is open.
             storage.fresh(found.name) as path,
+            self._open(found.name) as file,
             parquet.ParquetWriter(
                 path, file.schema_arrow, filesystem=storage.filesystem, compression="zstd"
             ) as writer,

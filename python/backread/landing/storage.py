@@ -90,8 +90,8 @@ class Storage:
     def create(self, name: str, text: str) -> bool:
         """Writes a new file; returns False and does nothing if it exists.
 
-        Atomic on local filesystems: of two concurrent calls only one succeeds. Others have no such
-        operation, so this checks first.
+        Atomic on local filesystems with hard links: of two concurrent calls only one succeeds.
+        Others have no such operation, so this checks first.
         """
         with self.named(name, "written"):
             if not self.is_local:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from typing import IO, Any
 
 from backread._files.access import open_or_create
@@ -21,17 +22,20 @@ __all__ = ["LOCK_NAME", "lock_holder", "writer_lock"]
 LOCK_NAME = "sync.lock"
 MOST_BYTES = 4096
 LONGEST_HOST = 255
+LOCK_TRIES = 3
+SECONDS_BETWEEN_TRIES = 0.05
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
     """Holds the folder's lock; if another process has it, raises `MirrorError` that names it.
 
-    Does not wait. Also raises `MirrorError` if the file system does not support locks.
+    Waits at most some tenths of a second. Also raises `MirrorError` if the file system does not
+    support locks.
     """
     with open_or_create(folder / LOCK_NAME) as file:
         try:
-            held = _try_lock(file)
+            held = _lock_soon(file)
         except OSError as error:
             raise MirrorError(
                 f"the mirror in {folder}: its file system does not support locks ({error}), "
@@ -58,7 +62,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
 def lock_holder(folder: Path) -> str | None:
     """The process that is syncing the folder, in words; None if there is none. Writes nothing."""
     try:
-        with (folder / LOCK_NAME).open("rb") as file:
+        with _open(folder / LOCK_NAME) as file:
             try:
                 if not _try_lock(file):
                     return _holder(file)
@@ -69,6 +73,23 @@ def lock_holder(folder: Path) -> str | None:
     except OSError:
         pass
     return None
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        # NFS only locks files that are open for writing.
+        return path.open("r+b")
+    except OSError:
+        return path.open("rb")
+
+
+def _lock_soon(file: IO[bytes]) -> bool:
+    """Locks it; tries again for a moment, because `lock_holder` takes the lock to find it free."""
+    for _ in range(LOCK_TRIES):
+        if _try_lock(file):
+            return True
+        sleep(SECONDS_BETWEEN_TRIES)
+    return _try_lock(file)
 
 
 def _signature() -> dict[str, Any]:

@@ -266,7 +266,8 @@ class Mirror:
     def unfinished_run(self) -> UnfinishedRun | None:
         """The run that is going on or was killed, as of its last seconds; None if there is none.
 
-        Also None of a run that its budget ended: the table ``runs`` has that.
+        Also None of a run that its budget ended, which the table ``runs`` has, and of a run over
+        given users, which no later sync continues.
         """
         return read_unfinished_run(self._folder)
 

@@ -196,21 +196,16 @@ class _Sync:
         except BaseException as error:
             # The run stays as committed; a failure to record the error must not replace it.
             with suppress(Exception):
-                record_error(self._store, self._run, error, self._spent())
-            # A run of given users is continued by no later sync.
-            if self._run.given:
-                forget_unfinished_run(self._store.folder)
-            else:
-                self._tell_others(self._progress_of("reading"))
+                spent = self._spent()
+                record_error(self._store, self._run, error, spent)
+                self._count(spent)
+            self._tell_others(self._progress_of("reading"))
             if isinstance(error, DeadlineExceededError):
                 with suppress(MirrorError):
                     self._end(True)
                     self._publish()
-                    forget_unfinished_run(self._store.folder)
             raise
-        if self._options.publish:
-            self._publish()
-        forget_unfinished_run(self._store.folder)
+        self._publish()
         self._tell("finished")
         return replace(
             report,
@@ -229,9 +224,14 @@ class _Sync:
             return end_partial(self._store, self._run, self._spent(), lists)
 
     def _publish(self) -> None:
-        self._tell("publishing")
-        with named_errors(self._store.folder):
-            publish(self._store)
+        """Publishes an ended run if that is wanted, and no longer says that it is unfinished."""
+        if self._options.publish:
+            self._tell("publishing")
+            with named_errors(self._store.folder):
+                publish(self._store)
+        # A run of given users may come between the parts of another one, which stays unfinished.
+        if not self._run.given:
+            forget_unfinished_run(self._store.folder)
 
     def _reading(self, source: Source) -> Reading:
         with named_errors(self._store.folder):
@@ -260,8 +260,9 @@ class _Sync:
         requests, seconds = self._options.max_requests, self._options.max_seconds
         reading = source._ask_rows(
             candidates,
-            max_requests=None if requests is None else requests - self._sent(),
-            max_seconds=None if seconds is None else seconds - (monotonic() - self._began),
+            # A limit may be passed: by retries, or while the last rows are committed.
+            max_requests=None if requests is None else max(0, requests - self._sent()),
+            max_seconds=None if seconds is None else max(0.0, seconds - monotonic() + self._began),
             privacy=self._options.native_privacy,
         )
         return self._read(reading, service, "checking")
@@ -278,9 +279,7 @@ class _Sync:
                     if not self._run.alone and _merges_many(batch):
                         self._store.use_all_threads()
                     commit(self._store, self._run, batch, service, asked=asked, spent=spent)
-                self._requests += spent.requests
-                self._outage_seconds += spent.outage_seconds
-                self._since += spent.seconds
+                self._count(spent)
                 self._tell(phase)
             return reading.ended_early
         finally:
@@ -296,6 +295,12 @@ class _Sync:
             outage_seconds - self._outage_seconds,
         )
 
+    def _count(self, spent: Spent) -> None:
+        """Counts a cost that the run in the database has now."""
+        self._requests += spent.requests
+        self._outage_seconds += spent.outage_seconds
+        self._since += spent.seconds
+
     def _sent(self) -> int:
         return sum(each.requests for each in self._progress.values())
 
@@ -310,6 +315,9 @@ class _Sync:
 
     def _tell_others(self, now: SyncProgress) -> None:
         run = self._run
+        # No later sync continues a run of given users.
+        if run.given:
+            return
         unfinished = UnfinishedRun(run.run_id, run.mode, run.started_at, datetime.now(UTC), now)
         write_unfinished_run(self._store.folder, unfinished)
 

@@ -27,7 +27,9 @@ PROGRESS_NAME = "progress.json"
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedRun:
-    """A run that is going on, or was killed; as of ``updated_at``, at most some seconds ago.
+    """A run over all users that is going on, or was killed.
+
+    It is as of ``updated_at``, which is at most some seconds ago if the run is going on.
 
     ``run_id`` is its number in the mirror, ``mode`` that of the sync. ``started_at`` and
     ``updated_at`` are UTC. ``progress`` has the lists done and in all, the rate

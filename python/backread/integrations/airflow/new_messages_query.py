@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread.errors import NotFoundError
+from backread.mirror.schema import ALL_USERS
 
 if TYPE_CHECKING:
     from backread import AsyncClient, Page, User
@@ -88,14 +89,14 @@ def moment(text: str) -> datetime:
 
 
 def mark_of(mirror: Mirror) -> Mark:
-    """The mark for a mirror's last finished run; `MirrorError` if there is none.
+    """The mark for a mirror's last run over all users; `MirrorError` if nothing is published.
 
     ``since`` is by the service's clock unless ours is behind it; messages that arrived during that
     run then count as new, although the mirror may have them.
     """
     cursor = mirror.sql(
         "SELECT epoch_us(least((SELECT max(created_at) FROM messages), "
-        "(SELECT max(started_at) FROM runs)))"
+        f"(SELECT max(started_at) FROM runs WHERE {ALL_USERS})))"
     )
     [(since,)] = cursor.fetchall()
     watched = mirror.sql(
@@ -103,9 +104,11 @@ def mark_of(mirror: Mirror) -> Mark:
         "WHERE coalesce(total, rows) IS NOT NULL "
         f"ORDER BY last_message_at DESC NULLS LAST, user_id LIMIT {WATCHED}"
     ).fetchall()
-    # Only users of the last run, because deleted users stay unmarked until a full run.
-    query = "SELECT count(*) FROM users WHERE last_seen_at = (SELECT max(last_seen_at) FROM users)"
-    [(held,)] = mirror.sql(query).fetchall()
+    # Deleted users stay unmarked until a full run, but no finished run sees them.
+    [(held,)] = mirror.sql(
+        "SELECT count(*) FROM users WHERE deleted_at IS NULL AND coalesce(last_seen_at >= "
+        f"(SELECT max(ended_at) FROM runs WHERE state = 'finished' AND {ALL_USERS}), true)"
+    ).fetchall()
     known = None if since is None else datetime.fromtimestamp(since / 1e6, UTC)
     return Mark(known, tuple((int(user_id), int(count)) for user_id, count in watched), int(held))
 
