@@ -7,12 +7,19 @@ test_failing_rows_synced.py.
 
 import contextlib
 import itertools
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from backread import IncompleteError, ServerError
+from backread import (
+    AuthenticationError,
+    DeadlineExceededError,
+    IncompleteError,
+    ServerError,
+    plan,
+)
 from canned import ids, message, paged, users
 from scripted_server import Break, Request, answer
 
@@ -185,7 +192,8 @@ def test_a_service_that_asks_for_patience_meanwhile_is_given_it(face, scripted):
             return answer(429, b"", {"Retry-After": "0"})
         return whole(request)
 
-    read = face.client(scripted(service), max_retries=1).users.list()
+    # One at a time, or two refusals in a row may be for the same request.
+    read = face.client(scripted(service), max_retries=1, max_concurrency=1).users.list()
     assert len(face.collect(read)) == 249
     assert read.report.unreadable_rows == 1
 
@@ -195,3 +203,98 @@ def test_a_first_page_that_fails_is_an_error_at_once(face, scripted):
     with pytest.raises(ServerError, match=r"offset=0&limit=99"):
         face.collect(face.client(server, max_retries=1).users.list())
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("empty", [{150}, range(150, 157), {99}])
+def test_an_empty_page_among_short_ones_is_not_requested_for_ever(face, scripted, empty):
+    """As of a service that filters rows after it took the page."""
+    requests = itertools.count()
+    too_long = failing(KINDS["users"], "users", lambda page: page.start > 0 and len(page) > 5)
+    nothing = paged(KINDS["users"][250:], total=250)
+
+    def service(request: Request) -> Any:
+        assert next(requests) < 1_000
+        return (nothing if int(request.query["offset"]) in empty else too_long)(request)
+
+    read = face.client(scripted(service), max_retries=0).users.list()
+    got = set(ids(face.collect(read)))
+    assert len(got) >= 250 - len(empty)
+    assert read.report.certificate == "uncertified"
+
+
+@pytest.mark.parametrize("total", [None, 400])
+@pytest.mark.parametrize("fails_for_good", [True, False])
+def test_a_failure_that_was_read_past_is_no_error_where_the_end_is_not_proved(
+    face, scripted, total, fails_for_good
+):
+    rows = KINDS["users"]
+    failures = itertools.count()
+
+    def service(request: Request) -> Any:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        page = rows[offset : offset + limit]
+        if offset <= 120 < offset + limit and (fails_for_good or next(failures) < 1):
+            return answer(500, b"oops")
+        return answer(200, {"users": page, "total": total})
+
+    read = face.client(scripted(service), max_retries=0).users.list()
+    assert len(face.collect(read)) == (249 if fails_for_good else 250)
+
+
+def test_a_search_waits_as_long_as_the_service_asks(face, scripted):
+    refused_at: list[float] = []
+    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
+
+    def service(request: Request) -> Any:
+        if request.query["limit"] == "1" and len(refused_at) < 2:
+            refused_at.append(time.monotonic())
+            if len(refused_at) == 1:
+                return answer(429, b"", {"Retry-After": "1"})
+        return whole(request)
+
+    client = face.client(scripted(service), max_retries=1, max_concurrency=1)
+    assert len(face.collect(client.users.list())) == 249
+    refused, again = refused_at
+    assert again - refused >= 1
+
+
+def test_a_search_ends_with_the_error_that_is_no_rows_fault(face, scripted):
+    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
+
+    def service(request: Request) -> Any:
+        return answer(401) if request.query["limit"] == "1" else whole(request)
+
+    with pytest.raises(AuthenticationError, match="limit=1"):
+        face.collect(face.client(scripted(service), max_retries=0).users.list())
+
+
+def test_a_search_ends_with_the_deadline(face, scripted):
+    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
+
+    def service(request: Request) -> Any:
+        return server.stall() if request.query["limit"] == "1" else whole(request)
+
+    server = scripted(service)
+    with pytest.raises(DeadlineExceededError):
+        face.collect(face.client(server, max_retries=0, deadline=1.0).users.list())
+    assert len([one for one in server.requests if one.query["limit"] == "1"]) == 1
+
+
+@pytest.mark.parametrize("at", [0, 40, 120, 249])
+def test_a_shard_is_read_around_it(scripted, at):
+    failing_now: set[int] = set()
+    rows = KINDS["users"]
+
+    def service(request: Request) -> Any:
+        if request.path.endswith(f"/{rows[at]['id']}") and failing_now:
+            return FAILURES["500"]
+        return failing(rows, "users", lambda page: bool(failing_now.intersection(page)))(request)
+
+    with scripted(service).client(max_retries=0) as client:
+        shards = list(plan(client, resource="users", shards=2))
+        failing_now.add(at)
+        listings = [shard.read(client) for shard in shards]
+        read = [one for listing in listings for one in ids(listing.to_list())]
+    assert sorted(read) == sorted(row["id"] for row in rows if row is not rows[at])
+    certificates = sorted(listing.report.certificate for listing in listings)
+    assert certificates == ["linked", "uncertified"]

@@ -103,3 +103,45 @@ def test_a_sync_of_a_service_that_is_down_asks_a_few_times_more(mirror, scripted
     with pytest.raises(ServerError, match=r"offset=0&limit=99"):
         mirror.sync(server.client(max_retries=1))
     assert len(server.requests) <= 6
+
+
+def test_a_row_that_fails_does_not_change_how_other_lists_are_read(mirror, scripted):
+    chats = Chats()
+    chats.users = users(120)
+    server = scripted(chats)
+    client = server.client(max_retries=0, max_concurrency=1)
+    mirror.sync(client)
+    chats.failing = {6}
+    chats.messages.append(message(151))
+    before = len(server.requests)
+    mirror.sync(client)
+    read = [one for one in server.requests[before:] if one.path.endswith("/2/messages")]
+    assert len(read) == 1
+
+
+def test_a_list_of_which_nothing_is_read_is_unread(mirror, scripted):
+    """Empty pages are answered by a service that cannot render a single message, too."""
+    held = {1: [message(1)], 2: [message(1), message(2)], 3: [message(1)]}
+
+    def service(request: Request) -> Any:
+        *_, user_id, key = request.path.split("/")
+        if key != "messages":
+            return paged(users(3))(request)
+        rows = held[int(user_id)]
+        fails = failing(rows, key, lambda page: user_id == "2" and page.start < len(rows))
+        return fails(request)
+
+    report = mirror.sync(scripted(service).client(max_retries=0))
+    assert report.unread_users == (2,)
+
+
+def test_a_service_that_cannot_render_any_message_ends_the_sync(mirror, scripted):
+    def service(request: Request) -> Any:
+        if not request.path.endswith("messages"):
+            return paged(users(200))(request)
+        return failing([message(1)], "messages", lambda page: page.start < 1)(request)
+
+    server = scripted(service)
+    with pytest.raises(ServerError):
+        mirror.sync(server.client(max_retries=0, max_concurrency=1))
+    assert len(server.requests) < 50 * 8

@@ -8,6 +8,7 @@ import pytest
 
 from backread import (
     AuthenticationError,
+    DeadlineExceededError,
     IncompleteError,
     IncompleteWarning,
     PermissionDeniedError,
@@ -330,3 +331,29 @@ def test_a_world_with_every_kind_of_broken_list(tmp_path):
             sent = len(server.requests)
         [(reason,)] = rows(mirror, "SELECT reason FROM lists WHERE user_id = 50")
         assert "the row at offset 1 is larger than max_response_bytes" in reason
+
+
+@pytest.mark.parametrize("status", [429, 403])
+def test_a_service_that_refuses_the_question_whether_it_is_up_is_up(face, scripted, status):
+    messages = paged([message(1)], key="messages")
+
+    def service(request: Request) -> Any:
+        if request.path.endswith("/users"):
+            return answer(status, b"", {"Retry-After": "20"})
+        return answer(500) if "/7/" in request.path else messages(request)
+
+    client = face.client(scripted(service), max_retries=0, max_concurrency=1)
+    listing = client.messages.all(users=[1, 7])
+    with pytest.warns(IncompleteWarning):
+        assert len(face.collect(listing)) == 1
+    assert listing.report.unread_users == (7,)
+
+
+def test_the_deadline_is_the_error_if_it_passes_while_the_service_is_asked(face, scripted):
+    def service(request: Request) -> Any:
+        return server.stall() if request.path.endswith("/users") else answer(500)
+
+    server = scripted(service)
+    client = face.client(server, max_retries=0, max_concurrency=1, deadline=0.5)
+    with pytest.raises(DeadlineExceededError):
+        face.collect(client.messages.all(users=[7]))

@@ -70,6 +70,14 @@ pub struct Sent {
 }
 
 impl Sent {
+    /// How many rows were requested, if it was a page.
+    pub fn requested_rows(&self) -> Option<u64> {
+        match self.endpoint {
+            Endpoint::Page { limit, .. } => Some(limit.get().into()),
+            Endpoint::User { .. } | Endpoint::Message { .. } => None,
+        }
+    }
+
     /// The error for a response that is JSON, but not of the documented shape.
     pub fn misfit(&self, fault: Fault) -> Error {
         let request = self.endpoint.to_string();

@@ -6,7 +6,7 @@ use super::events::Event;
 use super::plan::Plan;
 use super::progress::ProgressCounters;
 use crate::core::budget::{Budget, RunBudget};
-use crate::core::client::Client;
+use crate::core::client::{Client, Sent};
 use crate::core::list_state::ListedUser;
 use crate::core::prefetch::Outlet;
 use crate::core::timestamp::Timestamp;
@@ -50,10 +50,16 @@ impl Context {
     }
 }
 
-/// A full page shows how many rows the service returns at most.
-pub fn note_page_rows(counters: &ProgressCounters, limit: Option<i64>, received: usize) {
+/// A full page that has fewer rows than requested shows how many the service returns at most.
+pub fn note_page_rows(
+    counters: &ProgressCounters,
+    sent: &Sent,
+    limit: Option<i64>,
+    received: usize,
+) {
     if let Some(limit) = limit.and_then(|limit| u64::try_from(limit).ok())
         && limit == received as u64
+        && sent.requested_rows().is_some_and(|rows| limit < rows)
     {
         counters.note_page_rows(limit);
     }

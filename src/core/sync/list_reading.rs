@@ -148,7 +148,8 @@ impl ListReading<'_> {
                 }
             };
             self.end_requests += read.sent.attempts.len() as u64;
-            note_page_rows(&context.counters, read.value.limit, read.value.rows.len());
+            let received = read.value.rows.len();
+            note_page_rows(&context.counters, &read.sent, read.value.limit, received);
             let repeated = end.repeated();
             let step = end.take(&read.value);
             // Rows of a list that is not finished like this must be committed as seen.
@@ -303,7 +304,7 @@ impl ListReading<'_> {
         });
         let (user_id, report, hints) = (self.user.id(), self.report.clone(), self.hints);
         let convert = |page: WalkedPage| {
-            note_page_rows(&context.counters, page.limit, page.rows.len());
+            note_page_rows(&context.counters, &page.sent, page.limit, page.rows.len());
             let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
             shown.take(&page);
             let cursor = page

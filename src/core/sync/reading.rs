@@ -133,7 +133,7 @@ async fn sweep_users(context: &Context, put: &(impl Fn(ListedUser) + Sync)) -> R
     let report = SharedReport::new(WalkReport::not_read_yet());
     let convert = |mut page: WalkedPage| {
         context.counters.set_users_total(page.total);
-        note_page_rows(&context.counters, page.limit, page.rows.len());
+        note_page_rows(&context.counters, &page.sent, page.limit, page.rows.len());
         let forgotten = |id: i64| context.plan(|plan| plan.is_forgotten(id));
         page.rows.retain(|row| !row.id.is_some_and(forgotten));
         for row in &page.rows {

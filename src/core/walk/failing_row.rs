@@ -37,12 +37,19 @@ pub fn fails_for_its_rows(error: &Error) -> bool {
     }
 }
 
+/// Whether an error says nothing about rows, so that looking further is no use: the time is over, the
+/// secret is refused, the client was closed.
+pub fn ends_search(error: &Error) -> bool {
+    !(fails_for_its_rows(error) || error.is_too_large() || says_past_end(error))
+}
+
 /// Looks for the row that fails a page: some eight requests for a page of 99, two to four if the
 /// service fails altogether.
 pub(super) async fn longest_page(
     request: &mut PageRequest<'_>,
     offset: u64,
     failing: Limit,
+    any_read: bool,
 ) -> Result<Found, Error> {
     // A single row first: it tells a row that fails from a service that does.
     let (mut tried, mut failing) = (Limit::SMALLEST, failing);
@@ -50,7 +57,7 @@ pub(super) async fn longest_page(
     while tried < failing {
         match request.send_once(offset, tried).await {
             Ok(page) => longest = Some((page, tried)),
-            Err(error) if error.is_budget_spent() => return Err(error),
+            Err(error) if ends_search(&error) => return Err(error),
             Err(_) => failing = tried,
         }
         let Some((_, readable)) = longest else {
@@ -59,7 +66,7 @@ pub(super) async fn longest_page(
         tried = readable.next().max(readable.midpoint(failing));
     }
     let Some((page, limit)) = longest else {
-        return Ok(match is_next_read(request, offset).await? {
+        return Ok(match is_next_read(request, offset, any_read).await? {
             true => Found::RowFails,
             false => Found::Nothing,
         });
@@ -67,7 +74,7 @@ pub(super) async fn longest_page(
     let next = offset + u64::from(limit.get());
     match request.send_once(next, Limit::SMALLEST).await {
         Ok(_) => Ok(Found::Longest(page, limit)),
-        Err(error) if error.is_budget_spent() => Err(error),
+        Err(error) if ends_search(&error) => Err(error),
         Err(_) => Ok(Found::Before(page, limit)),
     }
 }
@@ -81,34 +88,36 @@ pub(super) async fn read_alone(
     for _ in 0..TRIED_ALONE {
         match request.send_once(offset, Limit::SMALLEST).await {
             Ok(page) => return Ok(Some(page)),
-            Err(error) if error.is_budget_spent() => return Err(error),
+            Err(error) if ends_search(&error) => return Err(error),
             Err(_) => {}
         }
     }
     Ok(None)
 }
 
-/// Whether one of a list's first rows can be read, or it has none.
+/// Whether one of a list's first rows can be read.
 pub async fn is_any_read(request: &mut PageRequest<'_>) -> Result<bool, Error> {
     match request.send_once(0, Limit::SMALLEST).await {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_budget_spent() => Err(error),
-        Err(_) => is_next_read(request, 0).await,
+        Ok(page) => Ok(!page.rows.is_empty()),
+        Err(error) if ends_search(&error) => Err(error),
+        Err(_) => is_next_read(request, 0, false).await,
     }
 }
 
-/// Whether a row soon after a failing one can be read, or there is none.
+/// Whether a row soon after a failing one can be read. If `any_read`, it may also be the last one:
+/// otherwise an empty page says no more than that the service can send one.
 pub(super) async fn is_next_read(
     request: &mut PageRequest<'_>,
     offset: u64,
+    any_read: bool,
 ) -> Result<bool, Error> {
     for next in 1..=TRIED {
         match request.send_once(offset + next, Limit::SMALLEST).await {
-            Ok(_) => return Ok(true),
-            Err(error) if error.is_budget_spent() => return Err(error),
+            Ok(page) => return Ok(any_read || !page.rows.is_empty()),
+            Err(error) if ends_search(&error) => return Err(error),
             // A service that does not answer costs a timeout each time.
             Err(error) if !fails_for_its_rows(&error) || !error.is_an_answer() => {
-                return Ok(says_past_end(&error));
+                return Ok(any_read && says_past_end(&error));
             }
             Err(_) => {}
         }

@@ -201,10 +201,9 @@ pub async fn sweep_from(
     if matches!(swept, Ok(Swept::Unread)) {
         return Ok(());
     }
-    // It did not get past rows that cannot be read.
     if swept.is_ok()
-        && sweep.is_cut_off()
-        && let Some(error) = sender.pages.take_error()
+        && let Some(end) = sweep.cut_off_at()
+        && let Some(error) = sender.pages.take_error_after(end)
     {
         swept = Err(error);
     }

@@ -1,7 +1,8 @@
-//! Reads the users named by a plan again: the pages where the plan found them, then the surrounding
-//! pages if the list has moved since, then by id those still missing.
+//! Reads the users named by a plan again: the pages where the plan found them, around rows that cannot
+//! be read, then the surrounding pages if the list has moved since, then by id those still missing.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
@@ -13,6 +14,7 @@ use crate::core::error::{Error, ErrorKind};
 use crate::core::prefetch::{Outlet, Prefetch, Sink};
 use crate::core::report::{Certificate, Counts, WalkReport};
 use crate::core::timestamp::Timestamp;
+use crate::core::walk::smaller_pages::SmallerPages;
 use crate::core::walk::{
     PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, SharedReport, Walk, WalkSettings, WalkedPage,
     says_past_end,
@@ -43,6 +45,8 @@ pub fn shard_users(client: Client, planned: ShardUsers, settings: WalkSettings) 
             report: WalkReport::start(Timestamp::by(client.clock())),
             downtime: client.downtime(),
             end: None,
+            // The plan was read from this list, so a first page that fails has a row to blame.
+            pages: Arc::new(SmallerPages::new(true)),
             client,
             settings,
             shared,
@@ -95,6 +99,7 @@ struct Search {
     downtime: Downtime,
     /// Where the list ends, according to the pages so far.
     end: Option<u64>,
+    pages: Arc<SmallerPages>,
     shared: SharedReport,
     outlet: Outlet<WalkedPage>,
 }
@@ -163,7 +168,12 @@ impl Search {
             while under_way.len() < concurrent_pages.max(1)
                 && let Some(part) = spans.pop()
             {
-                under_way.spawn(page(self.client.clone(), self.budget.clone(), part));
+                under_way.spawn(page(
+                    self.client.clone(),
+                    Arc::clone(&self.pages),
+                    self.budget.clone(),
+                    part,
+                ));
             }
             let Some(answered) = under_way.join_next().await else {
                 return Ok(());
@@ -263,10 +273,11 @@ impl Search {
                     self.missing.remove(&signed(*user_id));
                     self.report.evidence.rows_gone += 1;
                 }
-                // The rows read remain valid without the proof.
-                Err(error) if error.is_an_answer() => {
-                    self.refused = Some(error.to_string());
-                    break;
+                // The rows read remain valid without the proof. One row may be at fault, not all.
+                Err(error) if error.is_an_answer() || error.is_too_large() => {
+                    if self.refused.replace(error.to_string()).is_some() {
+                        break;
+                    }
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -335,12 +346,14 @@ impl Search {
 /// One page of a span; `None` if the list ended before it.
 async fn page(
     client: Client,
+    pages: Arc<SmallerPages>,
     budget: Budget,
     span: Span,
 ) -> Result<(Span, Option<Read<Page>>), Error> {
     let rows = i64::try_from(span.to - span.from).unwrap_or(i64::MAX);
     let limit = Limit::new("limit", rows)?;
-    match client.page(List::Users, span.from, limit, &budget).await {
+    let read = pages.page(&client, List::Users, span.from, limit, &budget);
+    match read.await {
         Ok(read) => Ok((span, Some(read))),
         Err(error) if span.from > 0 && says_past_end(&error) => Ok((span, None)),
         Err(error) => Err(error),

@@ -7,7 +7,9 @@ use std::mem::take;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::answered_length::AnsweredLength;
-use super::failing_row::{Found, fails_for_its_rows, is_next_read, longest_page, read_alone};
+use super::failing_row::{
+    Found, ends_search, fails_for_its_rows, is_next_read, longest_page, read_alone,
+};
 use super::page_request::PageRequest;
 use super::says_past_end;
 use crate::core::api::{Limit, List};
@@ -43,8 +45,8 @@ struct State {
     failing: BTreeSet<u64>,
     /// Searches for such rows since a page was last read as requested.
     searches: u32,
-    /// The error of the page that was searched last.
-    searched_for: Option<Error>,
+    /// The error of the page that was searched last, and where that page would have ended.
+    searched_for: Option<(Error, u64)>,
     /// Rows skipped since a page was last read.
     left_out: u32,
     /// At least one page was read.
@@ -77,9 +79,11 @@ impl SmallerPages {
         self.state().first = Some(response);
     }
 
-    /// The error of a page that was searched for rows that fail it, if any was.
-    pub fn take_error(&self) -> Option<Error> {
-        self.state().searched_for.take()
+    /// The error of the page that was searched last for rows that fail it, if a walk that ended here
+    /// did not get past that page.
+    pub fn take_error_after(&self, end: u64) -> Option<Error> {
+        let (error, page_end) = self.state().searched_for.take()?;
+        (end < page_end).then_some(error)
     }
 
     /// How many requests were sent in search of rows since this was last called, and are in no
@@ -128,7 +132,7 @@ impl SmallerPages {
                     self.state().answered.note_longer(longer, requested);
                     return Ok((self.note_read(page), longer));
                 }
-                Err(error) if error.is_budget_spent() => return Err(error),
+                Err(error) if ends_search(&error) => return Err(error),
                 Err(_) => {}
             }
         }
@@ -161,9 +165,12 @@ impl SmallerPages {
             } else if !self.may_be_for_its_rows(&error) {
                 return Err(error);
             } else if limit == Limit::SMALLEST {
-                (Unreadable::Failing, is_next_read(request, offset).await?)
+                let any_read = self.state().any_read;
+                let others = is_next_read(request, offset, any_read).await?;
+                (Unreadable::Failing, others)
             } else {
-                self.state().searched_for = Some(error.clone());
+                let end = offset + u64::from(limit.get());
+                self.state().searched_for = Some((error.clone(), end));
                 return match self.search(request, offset, limit).await? {
                     Some(read) => Ok(read),
                     None => Err(error),
@@ -187,7 +194,8 @@ impl SmallerPages {
         if self.state().searches > MOST_SEARCHES {
             return Ok(None);
         }
-        match longest_page(request, offset, failing).await? {
+        let any_read = self.state().any_read;
+        match longest_page(request, offset, failing, any_read).await? {
             Found::Before(page, limit) => {
                 let end = offset + u64::from(limit.get());
                 self.state().failing.insert(end);
@@ -216,7 +224,8 @@ impl SmallerPages {
             self.state().failing.remove(&offset);
             return Ok(Some((self.note_read(page), Limit::SMALLEST)));
         }
-        let skipped = is_next_read(request, offset).await? && self.leave_out();
+        let any_read = self.state().any_read;
+        let skipped = is_next_read(request, offset, any_read).await? && self.leave_out();
         let page = skipped.then(|| not_read(request, offset, Unreadable::Failing));
         Ok(page.map(|page| (page, Limit::SMALLEST)))
     }
@@ -271,7 +280,7 @@ async fn next_fits(request: &mut PageRequest<'_>, offset: u64) -> Result<bool, E
     for next in 1..=TRIED {
         match request.send(offset + next, Limit::SMALLEST).await {
             Ok(_) => return Ok(true),
-            Err(error) if error.is_budget_spent() => return Err(error),
+            Err(error) if ends_search(&error) => return Err(error),
             Err(error) if !error.is_too_large() => return Ok(says_past_end(&error)),
             Err(_) => {}
         }

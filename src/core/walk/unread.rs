@@ -11,6 +11,7 @@ use crate::core::api::{Limit, List};
 use crate::core::budget::Budget;
 use crate::core::client::Client;
 use crate::core::error::{Error, ErrorKind};
+use crate::core::walk::failing_row::ends_search;
 
 /// After this many unreadable lists in a row, the lists are not to blame.
 const MOST_IN_A_ROW: u64 = 50;
@@ -101,13 +102,20 @@ async fn others_are_answered(
     for attempt in 1..=PROBES {
         match once.page(List::Users, 0, Limit::SMALLEST, budget).await {
             Ok(_) => return Ok(true),
-            Err(error) if error.is_too_large() => {
-                return Ok(true);
-            }
-            Err(error) if error.is_budget_spent() => return Err(error),
+            Err(probe) if is_answered(&probe, error) => return Ok(true),
+            Err(probe) if probe.status().is_none() && ends_search(&probe) => return Err(probe),
             Err(_) if attempt < PROBES => client.clock().sleep(BETWEEN_PROBES).await,
             Err(_) => {}
         }
     }
     Ok(false)
+}
+
+/// Whether the response to the probe shows that the service is up, although it is none that was asked
+/// for: too large, or refused for a reason that is not the list's.
+fn is_answered(probe: &Error, error: &Error) -> bool {
+    let refused = |status| (400..500).contains(&status) && status != 401;
+    probe.is_too_large()
+        || probe.status() == Some(429)
+        || (probe.status().is_some_and(refused) && probe.status() != error.status())
 }

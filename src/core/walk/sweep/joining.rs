@@ -118,11 +118,13 @@ impl Sweep {
         if past_end && promised && self.paging.last_full() && page.refusal.is_some() {
             return Verdict::Hold;
         }
+        // It was requested before it was known how short the pages before it are.
+        let too_far = self.paging.end().max(self.next_offset()) < page.offset;
         // Unless it is linked, the list's end does not show what was deleted before it.
         let adds_nothing = self.adds_nothing(page) && !page.ends_the_list();
         if !page.was_received() {
             Verdict::Join
-        } else if self.paging.was_reduced() && self.paging.end() < page.offset && !past_end {
+        } else if self.paging.was_reduced() && too_far && !past_end {
             Verdict::Drop
         } else if self.paging.is_empty() || past_end || shared.links() || adds_nothing {
             Verdict::Join

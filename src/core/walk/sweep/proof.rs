@@ -53,13 +53,12 @@ impl Sweep {
         self.list_end.has_other_total() && self.end_is_proved()
     }
 
-    /// Whether it ended where more rows are promised, or where nothing says that the list ends.
-    pub fn is_cut_off(&self) -> bool {
-        let promised = self
-            .totals
-            .last
-            .is_none_or(|total| total > self.paging.end());
-        promised && !self.cut && !self.paging.at_end() && !self.ends_linked()
+    /// Where it ended, if more rows are promised there, or if nothing says that the list ends there.
+    pub fn cut_off_at(&self) -> Option<u64> {
+        let end = self.paging.end();
+        let promised = self.totals.last.is_none_or(|total| total > end);
+        let cut_off = promised && !self.cut && !self.paging.at_end() && !self.ends_linked();
+        cut_off.then_some(end)
     }
 
     /// Records how many more rows the last total counts than are known.
