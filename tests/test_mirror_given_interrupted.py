@@ -135,3 +135,56 @@ def test_a_position_before_it_proves_nothing_of_what_was_deleted_meanwhile(tmp_p
         }
         mirror.sync(client, mode="full")
         assert complete(mirror, world)
+
+
+def test_a_user_read_between_two_parts_of_a_run_that_misses_them_is_not_deleted(
+    tmp_path, world, client
+):
+    """The messages were missed by the later part; what the run in between knew would hide that."""
+    mirror = Mirror(tmp_path)
+    mirror.sync(client)
+    mirror.sync(client, max_requests=40)
+    [(user,)] = rows(mirror, "SELECT arg_min(user_id, user_id) FROM lists WHERE run_id = 2")
+    mirror.sync(client, users=[user])
+    before = world.snapshot()
+    world.remove_user(user)
+    while mirror.sync(client).partial:
+        pass
+    world.restore(before)
+    assert mirror.sync(client, mode="full").deleted == 0
+    assert marked(mirror) == ([], [])
+    assert complete(mirror, world)
+
+
+@pytest.mark.parametrize("end", ["partial", "interrupted"])
+def test_messages_of_a_given_user_who_is_gone_are_marked_however_the_run_ends(
+    tmp_path, world, client, end
+):
+    mirror = Mirror(tmp_path)
+    mirror.sync(client)
+    gone, *others = world.user_ids()
+    messages = world.message_ids(gone)
+    world.remove_user(gone)
+    if end == "partial":
+        assert mirror.sync(client, users=[gone, *others], max_requests=9).partial
+    else:
+        interrupted(mirror, client, 3, users=[gone, *others])
+        mirror.sync(client)
+    assert marked(mirror) == ([gone], messages)
+
+
+def test_a_message_that_is_gone_is_not_seen_by_the_ends_of_lists(tmp_path):
+    world = World(seed=5, users=2, messages_per_user=250)
+    with MockServer(world) as mock, mock.client(max_concurrency=1) as client:
+        mirror = Mirror(tmp_path)
+        mirror.sync(client)
+        user = world.user_ids()[0]
+        message = world.message_ids(user)[10]
+        world.remove_message(user, message)
+        mirror.sync(client, users=[user])
+        seen = f"SELECT last_seen_at FROM messages WHERE user_id = {user} AND id = {message}"
+        [before] = rows(mirror, seen)
+        for _ in range(2):
+            world.add_messages(user, 1)
+            mirror.sync(client)
+        assert rows(mirror, seen) == [before]

@@ -433,8 +433,12 @@ def _refuse_assignment(record: object, name: str, value: object) -> NoReturn:
     )
 
 
-# The generated __setattr__ calls super() of the class that slots=True replaced: setting an unknown
-# name, or the one that Page[int](...) sets, raises its TypeError (cpython, all versions so far).
+def _refuse_deletion(record: object, name: str) -> NoReturn:
+    raise FrozenInstanceError(f"cannot delete {name!r}: a {type(record).__name__} is frozen")
+
+
+# The generated methods call super() of the class that slots=True replaced: setting an unknown name,
+# or the one that Page[int](...) sets, raises its TypeError (cpython, all versions so far).
 for _record in (
     UserAttribute,
     User,
@@ -447,3 +451,4 @@ for _record in (
     Attempt,
 ):
     _record.__setattr__ = _refuse_assignment  # type: ignore[method-assign]
+    _record.__delattr__ = _refuse_deletion  # type: ignore[method-assign]

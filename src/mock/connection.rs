@@ -26,6 +26,9 @@ use crate::mock::http::socket::{CloseSignal, Exit, Wire};
 
 /// The longest head, in bytes, as in Node.js (`--max-http-header-size`).
 const LONGEST_HEAD: usize = 16 * 1024;
+// What hyper answers to what is not HTTP, and to a longer head.
+const NOT_HTTP: u16 = 400;
+const TOO_LARGE: u16 = 431;
 
 /// When a request is answered.
 enum Reply {
@@ -102,7 +105,8 @@ pub async fn serve_connection<R: Responder>(stream: TcpStream, responder: Arc<R>
     match (ended.await, signal.due()) {
         (None, Some(exit)) => connection.into_parts().io.leave(exit).await,
         // Any other failure was caused by the client, and there is no one left to tell.
-        (Some(Err(error)), _) if error.is_parse() => responder.malformed(),
+        (Some(Err(error)), _) if error.is_parse_too_large() => responder.malformed(TOO_LARGE),
+        (Some(Err(error)), _) if error.is_parse() => responder.malformed(NOT_HTTP),
         _ => {}
     }
 }

@@ -128,10 +128,10 @@ impl Lane {
         answer
     }
 
-    /// Counts and records a request that was not HTTP and was rejected before it got here.
-    pub(super) fn malformed(&self) {
-        const STATUS: u16 = 400;
-        self.counters.count(Target::Unknown.route(), STATUS);
+    /// Counts and records a request that was not HTTP, or too large, and was rejected with this status
+    /// before it got here.
+    pub(super) fn malformed(&self, status: u16) {
+        self.counters.count(Target::Unknown.route(), status);
         let (method, uri, headers) = (Method::GET, Uri::default(), HeaderMap::new());
         let call = Call {
             method: &method,
@@ -141,8 +141,15 @@ impl Lane {
         self.journal.add(Entry {
             path: String::new(),
             unexpected: Some("malformed"),
-            ..self.entry(call, Target::Unknown, STATUS)
+            ..self.entry(call, Target::Unknown, status)
         });
+    }
+
+    /// Counts and records a request for the OpenAPI document.
+    pub(super) fn note_openapi(&self, call: Call<'_>) {
+        const STATUS: u16 = 200;
+        self.counters.count(Target::OpenApi.route(), STATUS);
+        self.journal.add(self.entry(call, Target::OpenApi, STATUS));
     }
 
     /// Refuses a request, counts it and adds it to the journal.

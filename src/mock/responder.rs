@@ -11,8 +11,8 @@ pub trait Responder: Send + Sync + 'static {
     /// Answers one request.
     fn answer(&self, call: Call<'_>) -> Answer;
 
-    /// Notified of a request that was not HTTP and was already refused.
-    fn malformed(&self);
+    /// Notified of a request that was not HTTP, or too large, and was already refused with this status.
+    fn malformed(&self, status: u16);
 
     /// The handler of requests below `/__mock`, if there is one.
     fn admin(&self) -> Option<&Arc<Admin>> {
@@ -25,7 +25,7 @@ impl Responder for Service {
         self.answer(call)
     }
 
-    fn malformed(&self) {
-        self.malformed();
+    fn malformed(&self, status: u16) {
+        self.malformed(status);
     }
 }

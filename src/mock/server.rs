@@ -109,8 +109,8 @@ impl Responder for Front {
         }
     }
 
-    fn malformed(&self) {
-        self.service.malformed();
+    fn malformed(&self, status: u16) {
+        self.service.malformed(status);
     }
 
     fn admin(&self) -> Option<&Arc<Admin>> {

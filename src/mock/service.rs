@@ -144,8 +144,8 @@ impl Service {
         changed
     }
 
-    fn openapi(&self) -> Answer {
-        self.main.counters.count(Target::OpenApi.route(), 200);
+    fn openapi(&self, call: Call<'_>) -> Answer {
+        self.main.note_openapi(call);
         Answer::json(200, Bytes::clone(&self.openapi))
     }
 }
@@ -156,7 +156,7 @@ impl Service {
         let target = Target::read(call.uri.path());
         if target == Target::OpenApi && call.method == Method::GET && refuse_query(call.uri).is_ok()
         {
-            return self.openapi();
+            return self.openapi(call);
         }
         let mut given = call.headers.get_all(AUTHORIZATION).iter();
         let secret = given.next().filter(|_| given.next().is_none());
@@ -171,9 +171,9 @@ impl Service {
         }
     }
 
-    /// Records a request that was not HTTP.
-    pub fn malformed(&self) {
-        self.main.malformed();
+    /// Records a request that was not HTTP, or too large, and was refused with this status.
+    pub fn malformed(&self, status: u16) {
+        self.main.malformed(status);
     }
 }
 

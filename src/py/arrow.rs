@@ -35,17 +35,19 @@ pub fn prepare(py: Python<'_>) {
 }
 
 /// Exports a reader of batches as an Arrow C stream; reading that a second time is an error.
+///
+/// A consumer that requests another schema gets ours, as the interface allows, and converts it:
+/// arrow-rs would make nulls of what does not fit, and take columns by their position.
 pub fn stream<'py>(
     py: Python<'py>,
     batches: impl RecordBatchReader + Send + 'static,
-    requested_schema: Option<Bound<'py, PyCapsule>>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let batches = OneShot {
         batches,
         ended: false,
     };
     let reader = Bound::new(py, PyRecordBatchReader::new(Box::new(batches)))?;
-    let capsule = reader.call_method1("__arrow_c_stream__", (requested_schema,))?;
+    let capsule = reader.call_method0("__arrow_c_stream__")?;
     Ok(capsule.cast_into::<PyCapsule>()?)
 }
 
@@ -56,7 +58,7 @@ pub fn one_shot_stream<'py>(
     capsule: &Bound<'py, PyCapsule>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let reader = PyRecordBatchReader::from_arrow_pycapsule(capsule)?;
-    stream(py, reader.into_reader()?, None)
+    stream(py, reader.into_reader()?)
 }
 
 /// A reader that fails when it is read after its end. An Arrow stream is otherwise empty then, which
@@ -165,7 +167,8 @@ impl Batches {
     /// Keeps what ended the stream for `take_error`, and sets Ctrl-C again for the consumer's caller.
     fn fail(&self, py: Python<'_>, error: PyErr) -> ArrowError {
         // Before the interrupt, which the first Python code to run would raise.
-        let text = error.to_string();
+        // A text with a NUL is none in C, and pyo3-arrow would panic.
+        let text = error.to_string().replace('\0', "\u{2400}");
         if error.is_instance_of::<PyKeyboardInterrupt>(py) {
             let module = py.import("_thread");
             if let Err(failure) = module.and_then(|module| module.call_method0("interrupt_main")) {
@@ -222,8 +225,10 @@ impl ArrowTable {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        // See `stream`.
+        let _ = requested_schema;
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
-        stream(py, batches, requested_schema)
+        stream(py, batches)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyModule, PyTuple};
+use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
 
 use super::convert::errors::class_name;
 use super::fork_safe_once::{name, once};
@@ -89,7 +89,15 @@ impl CallObserver {
     /// Reports the attempts since the last call; fails only with what stops a program, such as Ctrl-C.
     pub fn tell(&self, py: Python<'_>) -> PyResult<()> {
         match &self.0 {
-            Some(looking) => looking.tell(py),
+            Some(looking) => looking.tell(py, name!(py, "tell")),
+            None => Ok(()),
+        }
+    }
+
+    /// The same in the context in which the operation began, for threads and callbacks of others.
+    pub fn tell_in_context(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.0 {
+            Some(looking) => looking.tell(py, name!(py, "tell_in_context")),
             None => Ok(()),
         }
     }
@@ -135,7 +143,7 @@ impl CallObserver {
 }
 
 impl Looking {
-    fn tell(&self, py: Python<'_>) -> PyResult<()> {
+    fn tell(&self, py: Python<'_>, method: &Bound<'_, PyString>) -> PyResult<()> {
         // In a forked child the attempts are the parent's, and a lock may be held forever.
         if self.process != process::id() {
             return Ok(());
@@ -149,7 +157,7 @@ impl Looking {
                 .iter()
                 .map(|attempt| shown(py, attempt))
                 .collect::<PyResult<Vec<_>>>()?;
-            operation.call_method1(name!(py, "tell"), (attempts, left_out))?;
+            operation.call_method1(method, (attempts, left_out))?;
             Ok(())
         });
         match told {

@@ -191,11 +191,10 @@ impl NativeWalk {
 
     /// The rest of the walk, without what `privacy` keeps out; `read_ahead` reads the first part of
     /// it before returning.
-    #[pyo3(signature = (requested_schema, read_ahead, privacy=None))]
+    #[pyo3(signature = (read_ahead, privacy=None))]
     fn arrow_stream<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyCapsule>>,
         read_ahead: bool,
         privacy: Option<&NativePrivacy>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
@@ -209,7 +208,7 @@ impl NativeWalk {
         if read_ahead {
             batches.read_ahead(py)?;
         }
-        stream(py, batches, requested_schema)
+        stream(py, batches)
     }
 }
 

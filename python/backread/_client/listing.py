@@ -62,10 +62,10 @@ class _BaseListing(Generic[T_co]):
 
         Libraries that read Arrow accept a listing directly: ``polars.DataFrame(listing)``,
         ``pyarrow.table(listing)``, ``pandas.DataFrame.from_arrow(listing)``. The columns are the
-        documented fields, typed, regardless of ``as_dict``. Reading the stream blocks, and reading
-        it a second time is an error.
+        documented fields, typed, regardless of ``as_dict`` and of a requested schema, to which the
+        library converts them. Reading the stream blocks, and reading it a second time is an error.
         """
-        return self._begin().arrow_stream(requested_schema, not self._is_planned)
+        return self._begin().arrow_stream(not self._is_planned)
 
     def __arrow_c_schema__(self) -> object:
         """The schema of the stream; sends no request."""
@@ -272,7 +272,7 @@ class ArrowSource:
         # A cancelled conversion may reach this line after stop() found no walk to end.
         if self._stopped:
             walk.stop()
-        return walk.arrow_stream(requested_schema, True, self._privacy)
+        return walk.arrow_stream(True, self._privacy)
 
     def __arrow_c_schema__(self) -> object:
         return self._listing.__arrow_c_schema__()

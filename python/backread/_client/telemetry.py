@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
@@ -72,6 +73,7 @@ class Operation:
 
     __slots__ = (
         "_base_url",
+        "_context",
         "_failing_since",
         "_in_outage",
         "_pending",
@@ -86,6 +88,7 @@ class Operation:
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
+        self._context = copy_context()
         self._process = os.getpid()
         self.span: Span | None = None
         self.tracer: Tracer | None = None
@@ -111,6 +114,10 @@ class Operation:
                     failed = error
         if failed is not None:
             raise failed
+
+    def tell_in_context(self, attempts: list[Attempt], left_out: int) -> None:
+        """The same in the context of the caller, whose context variables log filters may read."""
+        self._context.run(self.tell, attempts, left_out)
 
     def end(self, error: BaseException | None) -> None:
         """Ends the span, with the class of the error; later calls do nothing."""

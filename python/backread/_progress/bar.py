@@ -182,14 +182,9 @@ class _ShownWalk:
     def take_error(self) -> BaseException | None:
         return self._walk.take_error()
 
-    def arrow_stream(
-        self,
-        requested_schema: object | None,
-        read_ahead: bool,
-        privacy: NativePrivacy | None = None,
-    ) -> object:
+    def arrow_stream(self, read_ahead: bool, privacy: NativePrivacy | None = None) -> object:
         self._begin()
-        return self._walk.arrow_stream(requested_schema, read_ahead, privacy)
+        return self._walk.arrow_stream(read_ahead, privacy)
 
     def __arrow_c_schema__(self) -> object:
         return self._walk.__arrow_c_schema__()

@@ -15,7 +15,7 @@ from backread._files.paths import is_utf8, local_path, shown
 from backread._files.unfinished import Unfinished, remove_leftovers, unfinished_name
 from backread.errors import BackreadError, LandingError
 
-__all__ = ["Folder", "Storage", "check_kind", "require"]
+__all__ = ["Folder", "Storage", "absolute_folder", "check_kind", "require"]
 
 GIVE_A_URI = "pass the URI as a str: a Path drops one of its slashes"
 
@@ -189,6 +189,20 @@ class _Named:
             raise LandingError(
                 f"{self._what}: {error}; check its name, permissions and free space"
             ) from error
+
+
+def absolute_folder(folder: Folder) -> str:
+    """The folder for processes with other working directories; a URI stays as it is.
+
+    Raises `LandingError` for what is neither a path nor a URI.
+    """
+    text = os.fspath(folder)
+    if "://" in text:
+        return text
+    try:
+        return str(local_path(text, GIVE_A_URI).absolute())
+    except ValueError as error:
+        raise LandingError(f"the landing folder: {error}") from None
 
 
 def check_kind(name: str, value: object, kind: type[Any], origin: str) -> None:

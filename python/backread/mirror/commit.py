@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from backread.mirror.deletions import mark_answered
+from backread.mirror.deletions import mark_answered, mark_messages_of_deleted
 from backread.mirror.merge import add_rows, merge_rows, note_rejected, stage
 from backread.mirror.rejects import RejectsOf
 from backread.mirror.schema import (
@@ -68,6 +68,8 @@ def commit(
             if run.given:
                 unknown = store.rows("SELECT id FROM staged WHERE resource = 'users'")
                 run.unknown_users.update(user_id for (user_id,) in unknown)
+                # Such a run may end early, and no later one would do it.
+                counts["deleted"] += mark_messages_of_deleted(store, run, now)
             counts["rows_asked"] += batch.gone.num_rows if asked else 0
         if batch.users_report is not None:
             store.rows(
@@ -137,8 +139,13 @@ def _put_lists(store: Store, run: Run, batch: Batch) -> None:
         return
     names = ", ".join(f'"{name}"' for name in LIST_NAMES)
     # A run over given users records no row as missed. A later run must do so, and a list that is
-    # as its digest says has none.
-    given = "REPLACE (CASE WHEN unchanged THEN digest END AS digest)" if run.given else ""
+    # as its digest says has none, nor does one of which only the end is read.
+    given = (
+        "REPLACE (CASE WHEN unchanged THEN digest END AS digest, "
+        "CASE WHEN unchanged OR kind = 'end' THEN grows END AS grows)"
+        if run.given
+        else ""
+    )
     with store.registered("lists", batch.lists) as source:
         store.execute_prepared(
             f"INSERT INTO lists BY NAME SELECT * {given}, ? AS run_id "

@@ -45,12 +45,20 @@ def note_missed(store: Store, run: Run) -> None:
     for table in CONTENT_TABLES:
         # The rows of a list certified by its growing end, or that did not change, were not sent on.
         shown_elsewhere = f" AND user_id NOT IN ({_vouched(run)})" if table is MESSAGES else ""
-        update_where(
+        missed = update_where(
             store,
             table,
             f"last_seen_at IS NULL AND {_unseen(table)}{shown_elsewhere}",
             f"last_seen_at = {SEEN_BEFORE}",
         )
+        if missed and table is MESSAGES:
+            # What another run knew of these lists, one over given users, would say that nothing
+            # changed, or only at the end: the rows would stay missed, and count as deleted.
+            store.rows(
+                "UPDATE lists SET digest = NULL, grows = NULL "
+                f"WHERE run_id <> {run.run_id} AND (digest IS NOT NULL OR grows IS NOT NULL) "
+                "AND user_id IN (SELECT user_id FROM touched)"
+            )
 
 
 def mark_gone(store: Store, run: Run, now: datetime) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backread.mirror.schema import LISTS, SIDE_TABLES, Column
 
-__all__ = ["PUBLISHED_TABLES", "side_table_query"]
+__all__ = ["PUBLISHED_TABLES", "READ_WHOLE", "side_table_query"]
 
 PRIVATE = ("digest",)
 """Columns that are not published: the keys of the digests stay in the database."""
@@ -14,6 +14,10 @@ PUBLISHED_TABLES: dict[str, tuple[Column, ...]] = {
     for name, columns in SIDE_TABLES.items()
 }
 """The columns of the side tables that readers see."""
+
+READ_WHOLE = """coalesce(lists.kind IN ('whole', 'end')
+        AND (lists.certificate <> 'uncertified' OR lists.rows >= lists.total), false)"""
+"""The SQL condition that all messages of a list were read; an uncertified one may be short."""
 
 
 def side_table_query(name: str) -> str:

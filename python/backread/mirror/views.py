@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from backread.mirror.published_lists import PUBLISHED_TABLES
+from backread.mirror.published_lists import PUBLISHED_TABLES, READ_WHOLE
 from backread.mirror.schema import (
     CONTENT_TABLES,
     PROFILE,
@@ -55,12 +55,12 @@ SELECT
     counted.first_message_at,
     counted.last_message_at,
     counted.last_sender_type,
-    CASE WHEN coalesce(lists.kind IN ('whole', 'end'), false)
+    CASE WHEN {read_whole}
         THEN date_diff('millisecond', answer.asked_at, answer.answered_at) / 1000
     END AS first_response_seconds,
     coalesce(counted.unread_by_user, 0) AS unread_by_user,
     coalesce(counted.unread_by_operator, 0) AS unread_by_operator,
-    coalesce(lists.kind IN ('whole', 'end'), false) AS complete
+    {read_whole} AS complete
 FROM ({users}) AS users
 LEFT JOIN counted ON counted.user_id = users.id
 LEFT JOIN answer ON answer.user_id = users.id
@@ -97,7 +97,10 @@ def select_statements(
         found[name] = _select(name, declared, sources, columns, None)
     found[PROFILE] = _select(PROFILE, ((PROFILE, "VARCHAR"),), sources, columns, None)
     found["conversations"] = CONVERSATIONS.format(
-        users=found["users"], messages=found["messages"], lists=found["lists"]
+        users=found["users"],
+        messages=found["messages"],
+        lists=found["lists"],
+        read_whole=READ_WHOLE,
     )
     return found
 

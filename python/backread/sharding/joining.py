@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import fields
 from itertools import chain
@@ -53,9 +53,13 @@ def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
         raise ValueError(
             f"{len(read)} reports for {len(plan)} shards; pass one for each, in the plan's order"
         )
-    begun = [report for report in read if report.started_at is not None]
-    if any(report in begun[:place] for place, report in enumerate(begun)):
-        raise ValueError("the same report was given twice; pass each shard's own")
+    # Reports cannot be hashed; those of the same times are few.
+    begun: defaultdict[object, list[WalkReport]] = defaultdict(list)
+    for report in read:
+        alike = begun[report.started_at, report.ended_at]
+        if report.started_at is not None and report in alike:
+            raise ValueError("the same report was given twice; pass each shard's own")
+        alike.append(report)
     everything = [plan.report, *read]
     weakest: Certificate = min(
         (report.certificate for report in everything), key=STRENGTH.__getitem__

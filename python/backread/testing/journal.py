@@ -35,7 +35,7 @@ class JournalEntry:
     message: int | None
     """The message's id in the path; None without one."""
     offset: int | None
-    """The offset as applied; None for single items."""
+    """The offset as requested, 0 by default; None for single items."""
     limit: int | None
     """The limit as applied; None for single items."""
     attempt: int

@@ -108,7 +108,9 @@ class MockServer(Lane):
         self._server.stop()
 
     def close(self) -> None:
-        """The same as `stop`."""
+        """Closes its clients, like those of any lane, and stops it."""
+        for client in list(self._clients):
+            client._close()
         self.stop()
 
     def __repr__(self) -> str:

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use super::pseudonyms::{Pseudonyms, What};
 use super::redaction::redact;
 
+const ID: &str = "id";
+
 /// The longest name that is taken for one of a field.
 const LONGEST_NAME: usize = 64;
 
@@ -24,7 +26,8 @@ pub fn pseudonymised(json: &str, pseudonyms: &Pseudonyms) -> String {
     changed(json, &|value| pseudonymised_value(value, pseudonyms))
 }
 
-/// The same for a whole record, whose own fields keep plain names.
+/// The same for a whole record, whose own fields keep plain names; so does its id, by which `forget`
+/// finds it.
 pub fn pseudonymised_record(json: &str, pseudonyms: &Pseudonyms) -> String {
     let Ok(record) = serde_json::from_str::<Map<String, Value>>(json) else {
         return pseudonymised(json, pseudonyms);
@@ -34,10 +37,22 @@ pub fn pseudonymised_record(json: &str, pseudonyms: &Pseudonyms) -> String {
             true => name,
             false => pseudonyms.of(What::Field, &name),
         };
-        let value = deeply(value, &|inner| pseudonymised_value(inner, pseudonyms));
+        let value = match name == ID && is_whole_number(&value) {
+            true => value,
+            false => deeply(value, &|inner| pseudonymised_value(inner, pseudonyms)),
+        };
         (name, value)
     });
     Value::Object(fields.collect()).to_string()
+}
+
+/// Whether a value is an id, perhaps as text.
+fn is_whole_number(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_i64(),
+        Value::String(text) => text.trim().parse::<i64>().is_ok(),
+        _ => false,
+    }
 }
 
 /// The JSON with each text and number redacted, as bodies are.

@@ -216,6 +216,12 @@ impl Revealing {
         slot.call_method1("__delete__", (object,)).map(|_| ())
     }
 
+    /// That of the slot: `dataclasses` takes anything else in a class for the default of a field.
+    #[getter(__class__)]
+    fn class<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
+        self.slot.bind(py).get_type()
+    }
+
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.slot.bind(py).getattr(name)
     }

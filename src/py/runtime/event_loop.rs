@@ -173,7 +173,9 @@ impl CompletionQueue {
                 future.call_method1(name!(py, "set_result"), (py.None(),))?;
             }
         }
-        observers.iter().try_for_each(|observer| observer.tell(py))
+        observers
+            .iter()
+            .try_for_each(|observer| observer.tell_in_context(py))
     }
 }
 
@@ -218,7 +220,11 @@ impl Waker {
         let descriptor = read.as_raw_fd();
         let queue = CompletionQueue::new(Self::Socket { read, write });
         let callback = WakeCallback(Arc::clone(&queue));
-        match event_loop.call_method1(name!(py, "add_reader"), (descriptor, callback)) {
+        let add_reader = event_loop.getattr(name!(py, "add_reader"))?;
+        // The loop keeps the context for as long as it lives, and logs are written in it: not in that of
+        // the first call.
+        let context = py.import("contextvars")?.call_method0("Context")?;
+        match context.call_method1("run", (add_reader, descriptor, callback)) {
             Ok(_) => Ok(queue),
             Err(error) if error.is_instance_of::<PyNotImplementedError>(py) => {
                 Ok(CompletionQueue::new(Self::Call(weak.clone_ref(py))))

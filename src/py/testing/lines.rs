@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use super::arguments::json_text;
@@ -35,8 +35,12 @@ pub fn read(source: &Bound<'_, PyAny>) -> PyResult<World> {
     let mut lines = JsonlReader::default();
     for line in source.try_iter()? {
         let line = line?;
-        if let Ok(line) = line.extract::<PyBackedStr>() {
-            lines.line(line.as_bytes())?;
+        if let Ok(line) = line.cast::<PyString>() {
+            let text = line.to_str().map_err(|error| {
+                let text = format!("lines: a str is not Unicode text: {error}");
+                PyValueError::new_err(text)
+            })?;
+            lines.line(text.as_bytes())?;
         } else if let Ok(line) = line.extract::<PyBackedBytes>() {
             lines.line(&line)?;
         } else if line.is_instance_of::<PyDict>() {

@@ -22,6 +22,7 @@ from backread.integrations.airflow.values import (
     check_privacy,
     is_rendered,
     one_of,
+    set_default,
     switch,
 )
 from backread.sharding.shard import Resource
@@ -220,7 +221,7 @@ class BackreadCommitOperator(BaseOperator):  # type: ignore[misc, unused-ignore]
     ) -> None:
         if not is_template(folder):
             absolute("folder", folder)
-            arguments.setdefault("outlets", [folder_asset(folder)])
+            set_default(arguments, "outlets", [folder_asset(folder)])
         if is_rendered(require_certificate):
             switch("require_certificate", require_certificate)
         super().__init__(**arguments)

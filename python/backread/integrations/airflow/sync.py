@@ -26,6 +26,7 @@ from backread.integrations.airflow.values import (
     one_of,
     positive_seconds,
     seconds,
+    set_default,
     switch,
 )
 from backread.mirror.report import Mode
@@ -143,8 +144,8 @@ class BackreadSyncOperator(ResumingOperator):
     ) -> None:
         check_privacy(pseudonymise, drop_bodies, redact)
         if not is_template(mirror):
-            arguments.setdefault("outlets", [folder_asset(_local(mirror))])
-        arguments.setdefault("max_active_tis_per_dag", 1)
+            set_default(arguments, "outlets", [folder_asset(_local(mirror))])
+        set_default(arguments, "max_active_tis_per_dag", 1)
         super().__init__(**arguments)
         self.mirror = mirror
         self.mode: Mode = mode

@@ -20,6 +20,7 @@ __all__ = [
     "one_of",
     "positive_seconds",
     "seconds",
+    "set_default",
     "switch",
 ]
 
@@ -33,6 +34,12 @@ def is_rendered(value: object) -> bool:
     if isinstance(value, str):
         return not any(mark in value for mark in MARKS)
     return not hasattr(value, "resolve")
+
+
+def set_default(arguments: dict[str, Any], name: str, value: Any) -> None:
+    """Sets an argument of an operator that neither the task nor its DAG's ``default_args`` set."""
+    if name not in (arguments.get("default_args") or {}):
+        arguments.setdefault(name, value)
 
 
 def at_least_one(name: str, value: Any) -> int | None:

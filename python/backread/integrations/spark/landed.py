@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,7 +17,7 @@ from backread import landing
 from backread.errors import BackreadError, ConfigurationError, LandingError
 from backread.integrations.spark.columns import RUN, arrow_schema, conform
 from backread.integrations.spark.one_error import one_error
-from backread.landing.storage import Storage
+from backread.landing.storage import Storage, absolute_folder
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType  # type: ignore[import-not-found, unused-ignore]
@@ -210,9 +209,7 @@ class RefusedStreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-
 
 def _placed(options: LandedOptions) -> LandedOptions:
     """The options with an absolute folder, since executors have other working directories."""
-    if "://" in options.landing:
-        return options
-    return replace(options, landing=os.path.abspath(options.landing))  # noqa: PTH100
+    return replace(options, landing=absolute_folder(options.landing))
 
 
 def _runs(folder: str, resource: Resource) -> list[Committed]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from backread import landing, plan
@@ -18,8 +19,10 @@ from backread.errors import (
 from backread.integrations.spark.executors import check as check_executors
 from backread.integrations.spark.executors import context, described, slots
 from backread.integrations.spark.options import ServiceOptions
+from backread.landing.storage import absolute_folder
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext  # type: ignore[import-not-found, unused-ignore]
     from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
 
     from backread import Client, Shard
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from backread.landing import Committed
 
 __all__ = ["land"]
+
+LOCAL = re.compile(r"local(?:\[[^,\]]+(?:,\s*(\d+)\s*)?\])?")
+"""A master that runs tasks in this process; ``local[4, 2]`` lets a task fail once."""
 
 LASTING = (
     AuthenticationError,
@@ -92,9 +98,7 @@ def land(
     privacy = Privacy.of(pseudonymise, drop_bodies, redact)
     # Before anything is read; each executor reads its own.
     loaded(privacy)
-    place = os.fspath(folder)
-    if "://" not in place:
-        place = os.path.abspath(place)  # noqa: PTH100
+    place = absolute_folder(folder)
     if check:
         check_executors(spark, secret_file=file)
     planning = ServiceOptions(secret_file=file).make_client() if client is None else client
@@ -110,7 +114,7 @@ def land(
         if client is None:
             planning.close()
     run_id = landing.begin(place, planned)
-    failures = int(spark_context.getConf().get("spark.task.maxFailures", "4"))
+    failures = _most_failures(spark_context)
     task = _task(place, strict, file, failures, privacy)
     shards_to_land = list(planned)
     with described(spark_context, f"backread: landing {resource}, {len(planned)} shards"):
@@ -121,6 +125,14 @@ def land(
             raise result
         landed.append(result)
     return landing.commit(place, run_id, landed)
+
+
+def _most_failures(spark_context: SparkContext) -> int:
+    """How often a task may fail, the last time included; local masters ignore the setting."""
+    local = LOCAL.fullmatch(spark_context.master)
+    if local is not None:
+        return int(local[1] or 1)
+    return int(spark_context.getConf().get("spark.task.maxFailures", "4"))
 
 
 def _task(

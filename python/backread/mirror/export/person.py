@@ -20,8 +20,10 @@ SOURCES = {
     "conversations": "FROM conversations WHERE user_id = {id}",
     "messages": "FROM messages WHERE user_id = {id} ORDER BY created_at NULLS LAST, id",
     "lists": "FROM lists WHERE user_id = {id}",
-    "rejects": "FROM rejects WHERE user_id = {id} OR (resource = 'users' AND id = {id}) "
-    "ORDER BY first_seen_at, id",
+    # The id of a record that was rejected may be text, or a number such as 42.0.
+    "rejects": "FROM rejects WHERE user_id = {id} OR (resource = 'users' AND (id = {id} OR "
+    "CASE WHEN json_valid(json) THEN regexp_replace(trim(json_extract_string(json, '$.id')), "
+    "'[.]0+$', '') = '{id}' END)) ORDER BY first_seen_at, id",
     "forgotten": "FROM forgotten WHERE user_id = {id}",
 }
 """All tables with rows about a person."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 from backread.mirror.export.cells import Column, as_naive, selected
 from backread.mirror.export.job import Job, TableQuery
@@ -126,6 +127,14 @@ def _cell_writer(
         job.replaced_cells += cell != value
         kept = _fitting(cell)
         job.cut_cells += kept != cell
+        if kept.startswith("<r>") and kept.endswith("</r>"):
+            # XlsxWriter takes such a text for markup, which would be that of a stranger.
+            marked_up = f'<r><t xml:space="preserve">{escape(kept)}</t></r>'
+            if _fitting(marked_up) == marked_up:
+                kept = marked_up
+            else:
+                kept = f"\N{REPLACEMENT CHARACTER}{kept[1:]}"
+                job.replaced_cells += cell == value
         sheet.write_string(line, place, kept)
 
     def number(line: int, place: int, value: float) -> None:

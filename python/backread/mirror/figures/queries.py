@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from backread.mirror.engine import quoted
+from backread.mirror.published_lists import READ_WHOLE
 
 __all__ = [
     "ATTACHMENTS",
@@ -80,7 +81,7 @@ WITH spoken AS (
         count(*) FILTER (kind = 'user' AND NOT read_by_operator) AS unread_by_operator
     FROM spoken LEFT JOIN opening USING (user_id) GROUP BY user_id
 )
-SELECT counted.*, coalesce(lists.kind IN ('whole', 'end'), false) AS complete
+SELECT counted.*, {READ_WHOLE} AS complete
 FROM counted JOIN users ON users.id = counted.user_id
 LEFT JOIN lists ON lists.user_id = counted.user_id
 WHERE users.deleted_at IS NULL
