@@ -267,7 +267,7 @@ def test_too_many_rows_for_xlsx_are_refused_before_anything_is_written(
 ):
     pytest.importorskip("xlsxwriter")
     monkeypatch.setattr("backread.mirror.export.xlsx.MOST_ROWS", 5)
-    with pytest.raises(MirrorError, match=r"messages has 27 rows.* CSV or Parquet"):
+    with pytest.raises(MirrorError, match=r"messages has 30 rows.* CSV or Parquet"):
         mirror.export(tmp_path / "chats.xlsx")
     assert list(tmp_path.iterdir()) == []
 
@@ -419,6 +419,21 @@ def test_everything_about_a_person_as_one_document(mirror, tmp_path):
     assert len(held["lists"]) == len(held["conversations"]) == 1
     assert held["rejects"][0]["json"] == {"id": "?"}
     assert report.rows["messages"] == len(TEXTS)
+
+
+@pytest.mark.parametrize("text", ['"%d"', '" %d "', "%d.0", "%d"])
+def test_everything_has_records_that_were_rejected_for_their_id(tmp_path, text):
+    """As many as `forget` removes."""
+    theirs = f'{{"id": {text % ALICE}, "name": "Jane"}}'
+    others = [theirs.replace(str(ALICE), str(BOB)), "{", "[]", "null", '{"id": null}']
+    rejects = [{"resource": "users", "user_id": None, "json": each} for each in [theirs, *others]]
+    mirror = fill(tmp_path / "chats")
+    BatchSource(batch(rejects=rejects)).sync_into(mirror.folder)
+    mirror.export(tmp_path / "alice.json", users=ALICE, everything=True)
+    held = json.loads((tmp_path / "alice.json").read_bytes())
+    assert [row["json"] for row in held["rejects"] if row["resource"] == "users"] == [
+        json.loads(theirs)
+    ]
 
 
 def test_everything_has_deleted_rows_and_a_text_to_read(mirror, tmp_path):

@@ -1,11 +1,14 @@
 """The journal of a lane: what was asked, in what order, and how often."""
 
+import socket
+import urllib.request
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from backread.testing import Calls, MockServer, World
+from waiting import wait_for
 
 
 def test_an_entry_says_what_was_asked_and_answered(face, backread_mock):
@@ -158,3 +161,23 @@ def test_unexpected_requests_are_those_no_client_should_send(backread_mock, by_h
 
 def test_calls_have_one_type(backread_mock):
     assert isinstance(backread_mock.calls(), Calls)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", 431), (b"?\r\n\r\n", 400)],
+)
+def test_what_is_not_http_is_recorded_with_the_status_it_got(backread_server, sent, status):
+    before = backread_server.calls().count
+    with socket.create_connection(("127.0.0.1", backread_server.port), timeout=60) as connection:
+        connection.sendall(sent)
+        assert connection.recv(12) == b"HTTP/1.1 %d" % status
+    wait_for(lambda: backread_server.calls().count > before)
+    assert list(backread_server.journal)[-1].status == status
+
+
+def test_a_request_for_the_openapi_document_is_recorded(backread_server):
+    with urllib.request.urlopen(f"{backread_server.url}/openapi.json", timeout=60) as answered:
+        assert answered.status == 200
+    calls = backread_server.calls("openapi")
+    assert calls.count == len(list(calls)) > 0

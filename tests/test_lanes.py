@@ -251,3 +251,11 @@ def test_a_fault_without_its_requests_is_no_rule(server):
     faults: Any = [Fault.status(503)]
     with pytest.raises(TypeError, match="whole rules as text"):
         server.lane(faults=faults)
+
+
+def test_a_closed_server_closes_its_clients():
+    with MockServer() as server:
+        client = server.client()
+        user_id = client.users.page(limit=1)[0].id
+    with pytest.raises(backread.BackreadError, match="closed"):
+        client.users.get(user_id)

@@ -1,5 +1,7 @@
 """What is logged: each request under the logger ``backread``, and nothing of what is secret."""
 
+import asyncio
+import contextvars
 import logging
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from backread import BackreadError, Client, Mirror
+from backread import AsyncClient, BackreadError, Client, Mirror
 from backread.testing import Fault, MockServer, World
 from canned import paged, user, users
 from scripted_server import HANG_UP, answer
@@ -316,3 +318,44 @@ def test_a_program_without_logs_does_not_import_logging(scripted):
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_record_is_made_in_the_context_of_its_call(scripted):
+    """Log filters read context variables: the id of a web request, for example."""
+    request_id = contextvars.ContextVar("request_id", default="none")
+    seen: dict[str, set[str]] = {}
+
+    def note(record: logging.LogRecord) -> bool:
+        user = record.request.rpartition("/")[2]  # type: ignore[attr-defined]
+        seen.setdefault(user, set()).add(request_id.get())
+        return True
+
+    failed: set[str] = set()
+
+    def service(request: Any) -> bytes:
+        first = request.path not in failed
+        failed.add(request.path)
+        wait = {"Retry-After": "1"}
+        return answer(429, b"", wait) if first else answer(200, user(42))
+
+    async def main() -> None:
+        async with AsyncClient(server.url, server.secret, server.vendor) as client:
+
+            async def get(user_id: int) -> None:
+                request_id.set(f"of {user_id}")
+                await client.users.get(user_id)
+
+            await asyncio.create_task(get(1))
+            await asyncio.gather(*map(asyncio.create_task, map(get, range(2, 6))))
+
+    server = scripted(service)
+    logger = logging.getLogger("backread.http")
+    level = logger.level
+    logger.addFilter(note)
+    logger.setLevel(logging.INFO)
+    try:
+        asyncio.run(main())
+    finally:
+        logger.removeFilter(note)
+        logger.setLevel(level)
+    assert seen == {str(each): {f"of {each}"} for each in range(1, 6)}

@@ -6,7 +6,7 @@ import pytest
 
 from backread import ConnectError, DeadlineExceededError, MirrorError
 from backread.testing import MockServer, World
-from mirrors import Batch, BatchSource, batch, cursor, marked, rows, sync
+from mirrors import Batch, BatchSource, batch, cursor, ended, marked, rows, sync
 
 pytest.importorskip("duckdb")
 
@@ -115,6 +115,17 @@ def test_conversation_that_was_partly_read_is_not_complete(mirror):
     assert kinds == {1: "whole", 2: "partial"}
     night(read(2, 3), ended_early=False).sync_into(mirror.folder)
     assert [complete for _, complete, _ in rows(mirror, query)] == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("rows_read", "total", "complete"), [(1, 3, False), (1, None, False), (1, 1, True)]
+)
+def test_conversation_whose_list_is_short_is_not_complete(mirror, rows_read, total, complete):
+    """A service that stops before its total, or whose messages are not found."""
+    short = ended(1, "uncertified", rows=rows_read, total=total)
+    messages = [{"user_id": 1, "id": 11, "sender_type": "user"}]
+    night(batch(USERS[:1], messages, swept="snapshot", lists=[short])).sync_into(mirror.folder)
+    assert rows(mirror, "SELECT complete FROM conversations") == [(complete,)]
 
 
 def test_first_run_that_was_broken_off_is_published_by_the_next_sync(mirror):

@@ -256,3 +256,22 @@ def test_a_page_of_messages_shows_who_wrote_when_before_the_body():
         assert columns.index("sender") < columns.index("body")
         assert ">Grace Hopper</td>" in html
     assert columns[:2] == ["id", "sender"]
+
+
+def test_nothing_can_be_deleted():
+    for name in ("id", "unknown"):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot delete '{name}'"):
+            delattr(user(), name)
+
+
+def test_a_subclass_may_narrow_a_field_whatever_was_read_before(backread_client):
+    backread_client.users.get(backread_client.users.page(limit=1)[0].id)
+
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class OperatorMessage(Message):
+        sender: OperatorSender
+
+    names = [each.name for each in dataclasses.fields(OperatorMessage)]
+    assert names == [each.name for each in dataclasses.fields(Message)]
+    by_name = {each.name: each for each in dataclasses.fields(OperatorMessage)}
+    assert by_name["sender"].default is dataclasses.MISSING

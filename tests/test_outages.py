@@ -174,3 +174,16 @@ def test_a_sync_says_how_long_it_waited(scripted, tmp_path):
     assert report.messages == 60
     assert report.outage_seconds >= 1.0
     assert mirror.sql("select outage_seconds from runs").fetchall() == [(report.outage_seconds,)]
+
+
+@pytest.mark.parametrize("status", [520, 521, 522, 523, 524, 530])
+def test_a_service_that_is_down_behind_cloudflare_is_an_outage(face, scripted, status):
+    down = iter([True] * 8)
+
+    def service(_: Request) -> bytes:
+        return answer(status) if next(down, False) else answer(200, user(42))
+
+    server = scripted(answer(200, user(42)), *[service] * 20)
+    client = face.client(server, max_retries=2, outage_patience=60)
+    face.call(client.users.get, 42)
+    assert face.call(client.users.get, 42).id == 42

@@ -13,9 +13,9 @@ import pytest
 
 from backread import BackreadError, Client, ConfigurationError, DecodeError, MirrorError
 from backread.testing import MockServer, World
-from canned import envelope
+from canned import envelope, user
 from mirrors import rows, sync
-from scripted_server import answer
+from scripted_server import Request, ScriptedServer, answer
 
 pytest.importorskip("duckdb")
 
@@ -366,3 +366,24 @@ def test_the_command_has_the_same_options(tmp_path, backread, server, key):
     refused = backread("sync", folder, *chosen)
     assert (refused.code, refused.error.count("\n")) == (2, 1)
     assert "every user may access" in refused.error
+
+
+def test_a_record_that_is_rejected_for_its_id_is_forgotten_by_it(tmp_path, key):
+    record = {"id": "42", "name": PERSON["name"], "national_id": "12345678"}
+    held_back = answer(200, envelope([record, user(7)]))
+
+    def service(request: Request) -> Any:
+        if request.path.endswith("/users"):
+            return held_back
+        return answer(200, envelope([], key="messages"))
+
+    mirror = Mirror(tmp_path / "chats", pseudonymise=key)
+    with ScriptedServer(service) as server:
+        sync(mirror, server)
+        [(text,)] = rows(mirror, "SELECT json FROM rejects")
+        stored = json.loads(text)
+        assert stored["id"] == "42"
+        assert (PERSON["name"] in text, "12345678" in text) == (False, False)
+        assert mirror.forget(42).rejects == 1
+        sync(mirror, server)
+    assert rows(mirror, "SELECT json FROM rejects") == []

@@ -101,21 +101,34 @@ pub fn redacted(text: &str, secret: &str) -> String {
     let whole = without_spelled(whole, secret, b'\\', in_quotes);
     let whole = without_spelled(whole, secret, b'%', in_address);
     let whole = without_spelled(whole, secret, b'&', in_markup);
-    let mut redacted = without_base64(whole, secret);
-    // A snippet may begin or end within the secret.
-    for length in (LEAST..secret.len()).rev() {
-        if let (Some(head), Some(tail)) =
-            (secret.get(..length), secret.get(secret.len() - length..))
-        {
-            if let Some(before) = redacted.strip_suffix(head) {
-                redacted = format!("{before}{}", "*".repeat(length));
-            }
-            if let Some(after) = redacted.strip_prefix(tail) {
-                redacted = format!("{}{after}", "*".repeat(length));
-            }
-        }
+    without_parts_at_the_ends(without_base64(whole, secret), secret)
+}
+
+/// A snippet may begin or end within the secret, and even do both.
+fn without_parts_at_the_ends(text: String, secret: &str) -> String {
+    let (bytes, of_secret) = (text.as_bytes(), secret.as_bytes());
+    let alike = |pair: &(&u8, &u8)| pair.0 == pair.1;
+    let at_start = (0..of_secret.len()).map(|from| {
+        let part = of_secret.get(from..).unwrap_or_default();
+        bytes.iter().zip(part).take_while(alike).count()
+    });
+    let at_end = (1..=of_secret.len()).map(|to| {
+        let part = of_secret.get(..to).unwrap_or_default();
+        let pairs = bytes.iter().rev().zip(part.iter().rev());
+        pairs.take_while(alike).count()
+    });
+    let at_start = at_start.max().filter(|length| *length >= LEAST);
+    let at_end = at_end.max().filter(|length| *length >= LEAST);
+    let start = text.floor_char_boundary(at_start.unwrap_or(0));
+    let end = text.ceil_char_boundary(text.len() - at_end.unwrap_or(0));
+    match text.get(start..end.max(start)) {
+        Some(rest) => format!(
+            "{}{rest}{}",
+            "*".repeat(start),
+            "*".repeat(text.len() - end.max(start))
+        ),
+        None => text,
     }
-    redacted
 }
 
 /// Decodes the byte of the secret at the start of a text; also gives the length of its escape.

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("backread.http")
 NANOSECONDS = 1_000_000_000
-# Statuses that may mean an outage, which is logged once per service, not per request.
-DOWN = {502, 503, 504}
+# Statuses that may mean an outage, which is logged once per service, not per request. The last ones
+# are Cloudflare's.
+DOWN = {502, 503, 504, *range(520, 525), 530}
 SOON = 1.0
 """Failures retried within this many seconds are logged once an outage is ruled out."""
 OUTAGE_BEGAN = "%s has stopped answering (%.1f s ago); requests wait while one at a time probes it"

@@ -241,6 +241,9 @@ impl Client {
         if let Ok(outages) = self.outages() {
             outages.close();
         }
+        if let Ok(pace) = self.pace() {
+            pace.close();
+        }
         self.pools.clear();
     }
 

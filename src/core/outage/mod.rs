@@ -137,14 +137,16 @@ pub struct PastDeadline {
     pub wait: Option<Duration>,
 }
 
-/// What proxies answer while a service is down.
-pub const STATUSES: [u16; 3] = [502, 503, 504];
+/// What proxies answer while a service is down; 520 to 524 and 530 are Cloudflare's.
+pub fn is_of_outage(status: u16) -> bool {
+    matches!(status, 502..=504 | 520..=524 | 530)
+}
 
 /// Whether such a failure can be part of an outage.
 pub fn is_sign(failure: &ErrorKind) -> bool {
     match failure {
         ErrorKind::Connect(_) => true,
-        ErrorKind::Status(failure) => STATUSES.contains(&failure.status),
+        ErrorKind::Status(failure) => is_of_outage(failure.status),
         _ => false,
     }
 }

@@ -20,10 +20,11 @@ mod trial;
 mod unavailable;
 mod window;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use self::rate::{Turn, Why};
@@ -44,6 +45,9 @@ pub struct Pace {
     gate: Semaphore,
     shared: Mutex<Shared>,
     clock: Clock,
+    closed: AtomicBool,
+    /// Wakes those who wait, once it is closed.
+    closing: Notify,
 }
 
 #[derive(Debug)]
@@ -76,6 +80,34 @@ impl Pace {
                 places,
             }),
             clock,
+            closed: AtomicBool::new(false),
+            closing: Notify::new(),
+        }
+    }
+
+    /// Wakes all that wait for their turn, who then fail; they see that the client was closed.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.closing.notify_waiters();
+    }
+
+    /// Sleeps, at most until the client is closed.
+    pub async fn sleep(&self, length: Duration) {
+        self.unless_closed(self.clock.sleep(length)).await;
+    }
+
+    async fn sleep_until(&self, end: Instant) {
+        self.unless_closed(self.clock.sleep_until(end)).await;
+    }
+
+    async fn unless_closed(&self, sleep: impl Future<Output = ()>) {
+        // Made before the look, so that closing in between wakes it too.
+        let closing = self.closing.notified();
+        if !self.closed.load(Ordering::SeqCst) {
+            tokio::select! {
+                () = sleep => {}
+                () = closing => {}
+            }
         }
     }
 
@@ -132,7 +164,12 @@ impl Pace {
                 Turn::Wait { until, .. } if end.is_some_and(|end| until > end) => {
                     return Err(until.saturating_duration_since(now));
                 }
-                Turn::Wait { until, .. } => self.clock.sleep_until(until).await,
+                Turn::Wait { until, .. } => {
+                    self.sleep_until(until).await;
+                    if self.closed.load(Ordering::SeqCst) {
+                        return Err(Duration::ZERO);
+                    }
+                }
             }
         }
     }
@@ -191,7 +228,10 @@ impl Pace {
             if why == Why::Learned {
                 self.clock.record(until.saturating_duration_since(now));
             }
-            self.clock.sleep_until(until).await;
+            self.sleep_until(until).await;
+            if self.closed.load(Ordering::SeqCst) {
+                return Err(Duration::ZERO);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use reqwest::header::{
     HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
 };
 use reqwest::{RequestBuilder, Response, Version};
+use tokio::time::timeout;
 
 use self::encoding::{Body, Encoding, Unfit};
 use self::failures::{root_cause, send_failure};
@@ -23,6 +24,9 @@ use crate::core::probe_request::{ProbeRequest, Twist};
 const ALL_ENCODINGS: &str = "gzip, br, zstd";
 /// No service of this interface returns its users as this.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
+
+/// How long the body of an error may take: its status is what counts.
+const ERROR_BODY: Duration = Duration::from_secs(2);
 
 /// A response with any status, read to its end and decoded.
 #[derive(Debug)]
@@ -183,10 +187,15 @@ async fn read(
     };
     let length = response.content_length();
     let mut body = Body::new(encoding, length, max_bytes);
-    let failure = read_body(response, &mut body, max_bytes).await.err();
-    match failure {
+    let reading = read_body(response, &mut body, max_bytes);
+    let read = match status.is_success() {
+        true => reading.await,
+        // Some proxies and middleware state a length that does not come.
+        false => timeout(ERROR_BODY, reading).await.unwrap_or(Ok(())),
+    };
+    match read {
         // An error status says more than an incomplete body.
-        Some(failure) if status.is_success() => Err(failure),
+        Err(failure) if status.is_success() => Err(failure),
         _ => Ok(Answer {
             status: status.as_u16(),
             version,

@@ -52,7 +52,7 @@ impl Responder for Stub {
         Answer::json(200, body).delivered(delivery, &self.clock)
     }
 
-    fn malformed(&self) {
+    fn malformed(&self, _: u16) {
         self.malformed.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -36,7 +36,7 @@ impl Call<'_> {
         let judge = |answer: Answer| {
             let status = answer.status;
             let kind = status_failure(answer, clock.wall());
-            match outage::STATUSES.contains(&status) {
+            match outage::is_of_outage(status) {
                 true => Err(kind.into()),
                 false => Ok((status, retry::load(&kind))),
             }

@@ -123,11 +123,11 @@ impl Call<'_> {
                 },
                 (Pass::Last | Pass::Probe(_), _) => pace.admit_alone(remaining).await,
             };
-            let place = admission.map_err(|wait| self.out_of_time(Some(wait)))?;
             // Closing a client wakes the waiting calls.
             if self.client.is_closed() {
                 return Err(self.error(ErrorKind::Closed));
             }
+            let place = admission.map_err(|wait| self.out_of_time(Some(wait)))?;
             if !self.waits_for_outages() || !pass.is_open() || !outages.is_on() {
                 return Ok((pass, place));
             }
@@ -190,6 +190,7 @@ impl Call<'_> {
         next: Next,
         held: bool,
         outages: &'o Outages,
+        pace: &Pace,
     ) -> Result<Option<Pass<'o>>, Error> {
         let clock = &self.client.clock;
         let mut verdict = next.verdict;
@@ -214,7 +215,7 @@ impl Call<'_> {
             Verdict::Retry { wait } => {
                 self.retries += 1;
                 if !held {
-                    clock.sleep(wait).await;
+                    pace.sleep(wait).await;
                 }
                 Ok(None)
             }
@@ -227,14 +228,14 @@ impl Call<'_> {
     }
 }
 
-/// Any response other than 502, 503 or 504 ends an outage.
+/// Any response ends an outage, except those of proxies whose service is down.
 fn end_outage(
     status: Option<u16>,
     number: u64,
     outages: &Outages,
     pace: &Pace,
 ) -> Option<OutageNote> {
-    if outage::STATUSES.contains(&status?) {
+    if status.is_none_or(outage::is_of_outage) {
         return None;
     }
     let outage = outages.answer(number)?;
@@ -346,6 +347,17 @@ impl Client {
                     place.refused(by, wait, true);
                     true
                 }
+                // Later calls must not be sent either before the service wants them.
+                (
+                    Load::Refused {
+                        by,
+                        wait: Some(wait),
+                    },
+                    Verdict::PastDeadline { .. },
+                ) if !alone => {
+                    place.refused(by, wait, true);
+                    true
+                }
                 (Load::Unknown, _) => {
                     drop(place);
                     false
@@ -393,7 +405,7 @@ impl Client {
             if again.is_none() && again_in.is_some() {
                 return Err(spent(&call));
             }
-            passed = call.wait(next, held, &outages).await?;
+            passed = call.wait(next, held, &outages, &pace).await?;
             reservation = again.ok_or_else(|| spent(&call))?;
         }
     }
