@@ -47,9 +47,7 @@ def test_columns_keep_their_names_whatever_order_is_requested(source):
     assert read["email"].to_pylist() == plain["email"].to_pylist()
 
 
-def test_an_error_whose_text_has_a_nul_ends_no_process(
-    backread_mock: Lane, monkeypatch: Any
-) -> None:
+def test_an_error_whose_text_has_a_nul_ends_no_process(backread_mock, monkeypatch):
     def warn(_: object) -> None:
         raise ValueError("a\0b")
 

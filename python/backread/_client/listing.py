@@ -192,6 +192,9 @@ class AsyncListing(_BaseListing[T_co]):
 
     Otherwise like `Listing`. Reading the Arrow stream itself blocks; the ``to_…`` methods read it
     in a thread, and cancelling them ends their requests.
+
+    An iteration ends with the exception that interrupts it, as those of all generators do: after a
+    cancelled ``anext`` there is no next item, and ``report`` is ``uncertified``. Iterate anew.
     """
 
     __slots__ = ()
