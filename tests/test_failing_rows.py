@@ -7,6 +7,7 @@ test_failing_rows_synced.py.
 
 import contextlib
 import itertools
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from backread import (
     AuthenticationError,
+    BackreadError,
     DeadlineExceededError,
     IncompleteError,
     ServerError,
@@ -22,6 +24,7 @@ from backread import (
 )
 from canned import ids, message, paged, users
 from scripted_server import Break, Request, answer
+from waiting import PATIENCE, wait_for
 
 KINDS = {"users": users(250), "messages": [message(number) for number in range(250)]}
 FAILURES = {
@@ -276,7 +279,7 @@ def test_a_search_ends_with_the_deadline(face, scripted):
 
     server = scripted(service)
     with pytest.raises(DeadlineExceededError):
-        face.collect(face.client(server, max_retries=0, deadline=1.0).users.list())
+        face.collect(face.client(server, max_retries=0, deadline=3.0).users.list())
     assert len([one for one in server.requests if one.query["limit"] == "1"]) == 1
 
 
@@ -298,3 +301,58 @@ def test_a_shard_is_read_around_it(scripted, at):
     assert sorted(read) == sorted(row["id"] for row in rows if row is not rows[at])
     certificates = sorted(listing.report.certificate for listing in listings)
     assert certificates == ["linked", "uncertified"]
+
+
+def test_a_408_in_a_search_is_no_end_of_it(face, scripted):
+    """A connection that was idle for too long, to a proxy (RFC 9110, 15.5.9)."""
+    refused = iter([True, True])
+    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
+
+    def service(request: Request) -> Any:
+        if request.query["limit"] != "99" and next(refused, False):
+            return answer(408)
+        return whole(request)
+
+    read = face.client(scripted(service), max_retries=0, max_concurrency=1).users.list()
+    assert len(face.collect(read)) == 249
+
+
+@pytest.mark.parametrize("at", [97, 110, 129])
+def test_a_failure_on_the_last_page_that_was_read_past_is_no_error(face, scripted, at):
+    rows = users(130)
+
+    def service(request: Request) -> Any:
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        if offset <= at < offset + limit:
+            return answer(500, b"oops")
+        return answer(200, {"users": rows[offset : offset + limit]})
+
+    read = face.client(scripted(service), max_retries=0).users.list()
+    assert len(face.collect(read)) == 129
+    assert read.report.certificate == "uncertified"
+
+
+def test_closing_ends_a_wait_in_a_search(scripted):
+    whole = failing(KINDS["users"], "users", lambda page: 120 in page)
+
+    def service(request: Request) -> Any:
+        if request.query["limit"] == "1":
+            return answer(429, b"", {"Retry-After": "600"})
+        return whole(request)
+
+    server = scripted(service)
+    client = server.client(max_retries=1)
+    ended: list[str] = []
+
+    def read() -> None:
+        try:
+            client.users.list().to_list()
+        except BackreadError as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    wait_for(lambda: any(one.query["limit"] == "1" for one in server.requests))
+    client.close()
+    thread.join(PATIENCE)
+    assert ["closed" in text for text in ended] == [True]

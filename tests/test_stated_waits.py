@@ -38,14 +38,21 @@ def test_a_call_that_is_not_retried_holds_no_other(face, scripted):
 
 
 @pytest.mark.parametrize("calls", [1, 3])
-def test_closing_ends_a_wait(scripted, calls):
+@pytest.mark.parametrize("closed", ["itself", "its origin", "what was made of it"])
+def test_closing_ends_a_wait(scripted, calls, closed):
     server = scripted(lambda _: answer(429, b"", {"Retry-After": "600"}))
-    client = Client(server.url, server.secret, server.vendor)
+    origin = Client(server.url, server.secret, server.vendor)
+    made = origin.with_options(max_concurrency=4)
+    waiting, to_close = {
+        "itself": (origin, origin),
+        "its origin": (made, origin),
+        "what was made of it": (origin, made),
+    }[closed]
     ended: list[BaseException] = []
 
     def call() -> None:
         try:
-            client.users.get(42)
+            waiting.users.get(42)
         except BackreadError as error:
             ended.append(error)
 
@@ -53,7 +60,7 @@ def test_closing_ends_a_wait(scripted, calls):
     for thread in threads:
         thread.start()
     wait_for(lambda: server.requests)
-    client.close()
+    to_close.close()
     for thread in threads:
         thread.join(PATIENCE)
     assert [str(error).count("closed") for error in ended] == [1] * calls

@@ -315,8 +315,8 @@ class Mirror:
           last_sender_type, first_response_seconds`` (from the user's first message to the first
           later operator message that is not an automatic invitation, else null),
           ``unread_by_user`` (operator messages), ``unread_by_operator`` (user messages),
-          ``complete`` (the user's message list was read to its end; if not, there is no
-          ``first_response_seconds``).
+          ``complete`` (all messages of the user were read: also false for a list that is not
+          proved and has fewer rows than its total; there is then no ``first_response_seconds``).
         - ``lists``, one row per user: how the user's message list was last read (``kind``:
           ``whole``, ``end`` for its growing end only, ``gone`` with its user, ``unread`` if it
           could not be read), its certificate, or the ``reason`` why it has none, and state for the

@@ -384,3 +384,5 @@ def record_error(store: Store, run: Run, error: BaseException, spent: Spent) -> 
             "outage_seconds = outage_seconds + ? WHERE run_id = ?",
             [text, spent.requests, spent.seconds, spent.outage_seconds, run.run_id],
         )
+    run.requests += spent.requests
+    run.seconds += spent.seconds

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use secrecy::ExposeSecret;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub use self::downtime::Downtime;
@@ -18,7 +19,7 @@ use super::config::{OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC, Options, Origin,
 use super::error::{Attempt, Error};
 use super::observer::Observer;
 use super::outage::Outages;
-use super::pace::Pace;
+use super::pace::{Closing, Pace};
 use super::process::PerProcess;
 use super::redact::{Redactor, redacted_settings};
 use crate::clock::Clock;
@@ -35,9 +36,12 @@ pub struct Client {
     pools: Arc<Pools>,
     /// Whether the calling thread drives its calls itself.
     driven: bool,
+    /// Whether only 429s are retried.
+    retries_refusals_alone: bool,
     pace: Arc<PerProcess<Arc<Pace>>>,
     outages: Arc<PerProcess<Arc<Outages>>>,
     closed: Arc<AtomicBool>,
+    closing: Arc<PerProcess<Arc<Notify>>>,
     sent: Arc<AtomicU64>,
     answered: Arc<LastAnswer>,
     observer: Option<Arc<Observer>>,
@@ -98,11 +102,13 @@ impl Client {
         Ok(Self {
             pools: Arc::new(Pools::new(Arc::clone(&origin), options.timeout)?),
             driven: false,
+            retries_refusals_alone: false,
             origin,
             options: Arc::new(options),
             pace: Arc::default(),
             outages: Arc::default(),
             closed: Arc::default(),
+            closing: Arc::default(),
             sent: Arc::default(),
             answered: Arc::default(),
             observer: None,
@@ -191,6 +197,15 @@ impl Client {
         }
     }
 
+    /// The same client, which sends each request once, except after a 429, and does not wait for
+    /// outages to end.
+    pub fn retrying_refusals_alone(&self) -> Self {
+        Self {
+            retries_refusals_alone: true,
+            ..self.clone()
+        }
+    }
+
     /// Whether this client or a clone read a response successfully within the last `length`.
     pub fn was_answered_within(&self, length: Duration) -> bool {
         let last = *self.answered.lock();
@@ -237,12 +252,12 @@ impl Client {
 
     /// Closes the client and all that share its pools: further calls fail, idle connections close.
     pub fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
+        self.closed.store(true, Ordering::SeqCst);
         if let Ok(outages) = self.outages() {
             outages.close();
         }
-        if let Ok(pace) = self.pace() {
-            pace.close();
+        if let Ok(closing) = self.closing() {
+            closing.waking.notify_waiters();
         }
         self.pools.clear();
     }
@@ -351,14 +366,20 @@ impl Client {
         self.pace.with(
             || {
                 let options = &self.options;
-                Ok(Arc::new(Pace::new(
-                    options.max_concurrency,
-                    options.rate_limit,
-                    self.clock.clone(),
-                )))
+                let (most, rate) = (options.max_concurrency, options.rate_limit);
+                let pace = Pace::new(most, rate, self.clock.clone());
+                Ok(Arc::new(pace.closed_by(self.closing()?)))
             },
             Arc::clone,
         )
+    }
+
+    fn closing(&self) -> Result<Closing, Error> {
+        let waking = self.closing.with(|| Ok(Arc::default()), Arc::clone)?;
+        Ok(Closing {
+            closed: Arc::clone(&self.closed),
+            waking,
+        })
     }
 
     fn outages(&self) -> Result<Arc<Outages>, Error> {
@@ -376,7 +397,7 @@ impl Client {
         // A mock that fails forever must not block a test suite, unless its clock skips waits.
         let default = [OUTAGE_PATIENCE, OUTAGE_PATIENCE_OF_A_SYNC].contains(&outage_patience);
         let of_a_mock = default && self.origin.is_mock() && !self.clock.is_virtual();
-        match max_retries == 0 || of_a_mock {
+        match max_retries == 0 || self.retries_refusals_alone || of_a_mock {
             true => Duration::ZERO,
             false => outage_patience,
         }

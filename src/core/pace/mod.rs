@@ -21,7 +21,7 @@ mod unavailable;
 mod window;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
@@ -45,9 +45,32 @@ pub struct Pace {
     gate: Semaphore,
     shared: Mutex<Shared>,
     clock: Clock,
-    closed: AtomicBool,
-    /// Wakes those who wait, once it is closed.
-    closing: Notify,
+    closing: Closing,
+}
+
+/// Whether the clients that share it are closed, and what wakes their waiting calls then.
+#[derive(Debug, Clone, Default)]
+pub struct Closing {
+    pub closed: Arc<AtomicBool>,
+    pub waking: Arc<Notify>,
+}
+
+impl Closing {
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Waits for something, at most until the clients are closed.
+    async fn or(&self, wait: impl Future<Output = ()>) {
+        // Made before the look, so that closing in between wakes it too.
+        let woken = self.waking.notified();
+        if !self.is_closed() {
+            tokio::select! {
+                () = wait => {}
+                () = woken => {}
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -80,35 +103,23 @@ impl Pace {
                 places,
             }),
             clock,
-            closed: AtomicBool::new(false),
-            closing: Notify::new(),
+            closing: Closing::default(),
         }
     }
 
-    /// Wakes all that wait for their turn, who then fail; they see that the client was closed.
-    pub fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
-        self.closing.notify_waiters();
+    /// The same for clients that are closed together: their waiting calls then fail at once.
+    #[must_use]
+    pub fn closed_by(self, closing: Closing) -> Self {
+        Self { closing, ..self }
     }
 
     /// Sleeps, at most until the client is closed.
     pub async fn sleep(&self, length: Duration) {
-        self.unless_closed(self.clock.sleep(length)).await;
+        self.closing.or(self.clock.sleep(length)).await;
     }
 
     async fn sleep_until(&self, end: Instant) {
-        self.unless_closed(self.clock.sleep_until(end)).await;
-    }
-
-    async fn unless_closed(&self, sleep: impl Future<Output = ()>) {
-        // Made before the look, so that closing in between wakes it too.
-        let closing = self.closing.notified();
-        if !self.closed.load(Ordering::SeqCst) {
-            tokio::select! {
-                () = sleep => {}
-                () = closing => {}
-            }
-        }
+        self.closing.or(self.clock.sleep_until(end)).await;
     }
 
     /// Waits for a slot and for this request's turn. If that would take longer than `remaining`, it
@@ -166,7 +177,7 @@ impl Pace {
                 }
                 Turn::Wait { until, .. } => {
                     self.sleep_until(until).await;
-                    if self.closed.load(Ordering::SeqCst) {
+                    if self.closing.is_closed() {
                         return Err(Duration::ZERO);
                     }
                 }
@@ -229,7 +240,7 @@ impl Pace {
                 self.clock.record(until.saturating_duration_since(now));
             }
             self.sleep_until(until).await;
-            if self.closed.load(Ordering::SeqCst) {
+            if self.closing.is_closed() {
                 return Err(Duration::ZERO);
             }
         }

@@ -7,6 +7,7 @@ use super::says_past_end;
 use crate::core::api::Limit;
 use crate::core::decode::page::Page;
 use crate::core::error::{Error, ErrorKind};
+use crate::core::retry::is_transient;
 
 /// This many rows after a failing one are tried: if none can be read, rows are not to blame.
 const TRIED: u64 = 3;
@@ -40,7 +41,8 @@ pub fn fails_for_its_rows(error: &Error) -> bool {
 /// Whether an error says nothing about rows, so that looking further is no use: the time is over, the
 /// secret is refused, the client was closed.
 pub fn ends_search(error: &Error) -> bool {
-    !(fails_for_its_rows(error) || error.is_too_large() || says_past_end(error))
+    let retried = error.status() != Some(429) && is_transient(&error.kind);
+    !(retried || fails_for_its_rows(error) || error.is_too_large() || says_past_end(error))
 }
 
 /// Looks for the row that fails a page: some eight requests for a page of 99, two to four if the

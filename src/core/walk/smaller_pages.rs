@@ -45,7 +45,7 @@ struct State {
     failing: BTreeSet<u64>,
     /// Searches for such rows since a page was last read as requested.
     searches: u32,
-    /// The error of the page that was searched last, and where that page would have ended.
+    /// The error of the page that was searched last, and the end of what was to be skipped of it.
     searched_for: Option<(Error, u64)>,
     /// Rows skipped since a page was last read.
     left_out: u32,
@@ -80,10 +80,10 @@ impl SmallerPages {
     }
 
     /// The error of the page that was searched last for rows that fail it, if a walk that ended here
-    /// did not get past that page.
+    /// did not get past them.
     pub fn take_error_after(&self, end: u64) -> Option<Error> {
-        let (error, page_end) = self.state().searched_for.take()?;
-        (end < page_end).then_some(error)
+        let (error, past) = self.state().searched_for.take()?;
+        (end < past).then_some(error)
     }
 
     /// How many requests were sent in search of rows since this was last called, and are in no
@@ -132,7 +132,10 @@ impl SmallerPages {
                     self.state().answered.note_longer(longer, requested);
                     return Ok((self.note_read(page), longer));
                 }
-                Err(error) if ends_search(&error) => return Err(error),
+                // Any response leaves the usual request to be sent.
+                Err(error) if error.status().is_none() && ends_search(&error) => {
+                    return Err(error);
+                }
                 Err(_) => {}
             }
         }
@@ -169,9 +172,7 @@ impl SmallerPages {
                 let others = is_next_read(request, offset, any_read).await?;
                 (Unreadable::Failing, others)
             } else {
-                let end = offset + u64::from(limit.get());
-                self.state().searched_for = Some((error.clone(), end));
-                return match self.search(request, offset, limit).await? {
+                return match self.search(request, offset, limit, &error).await? {
                     Some(read) => Ok(read),
                     None => Err(error),
                 };
@@ -189,13 +190,21 @@ impl SmallerPages {
         request: &mut PageRequest<'_>,
         offset: u64,
         failing: Limit,
+        error: &Error,
     ) -> Result<Option<(Page, Limit)>, Error> {
         self.state().searches += 1;
         if self.state().searches > MOST_SEARCHES {
             return Ok(None);
         }
         let any_read = self.state().any_read;
-        match longest_page(request, offset, failing, any_read).await? {
+        let found = longest_page(request, offset, failing, any_read).await?;
+        let past = match &found {
+            Found::Before(_, limit) => offset + u64::from(limit.get()) + 1,
+            Found::Longest(_, limit) => offset + u64::from(limit.get()),
+            Found::RowFails | Found::Nothing => offset + 1,
+        };
+        self.state().searched_for = Some((error.clone(), past));
+        match found {
             Found::Before(page, limit) => {
                 let end = offset + u64::from(limit.get());
                 self.state().failing.insert(end);
@@ -233,7 +242,8 @@ impl SmallerPages {
     /// Whether a page failed for its rows, perhaps. If it is the first one, the service may as well be
     /// down, or misconfigured.
     fn may_be_for_its_rows(&self, error: &Error) -> bool {
-        let first = self.searches_first && matches!(error.status(), Some(500 | 502 | 504));
+        let first = self.searches_first
+            && matches!(error.status(), Some(500 | 502 | 504 | 520 | 522 | 524));
         fails_for_its_rows(error) && (first || self.state().any_read)
     }
 

@@ -18,20 +18,12 @@ use crate::core::config::Origin;
 use crate::core::error::Error;
 
 const REDIRECTS: usize = 5;
-/// How long connecting may take, so that an attempt comes to the next of a host's addresses if the
-/// first one does not answer.
-const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 const POOL_IDLE: Duration = Duration::from_secs(60);
 
 /// A client of one origin. `silence` is how long a connection may be silent while requests wait for
 /// answers.
 pub fn http_client(origin: &Origin, silence: Duration) -> Result<reqwest::Client, Error> {
-    let mut builder = builder(origin)?;
-    // A shorter timeout ends the attempt before.
-    if silence > LONGEST_CONNECT {
-        builder = builder.connect_timeout(LONGEST_CONNECT);
-    }
-    build(keep_alive::watched(builder, silence))
+    build(keep_alive::watched(builder(origin)?, silence))
 }
 
 fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {

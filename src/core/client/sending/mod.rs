@@ -145,11 +145,12 @@ impl Call<'_> {
         outages: &Outages,
     ) -> Next {
         let Client { options, clock, .. } = self.client;
+        let once = self.client.retries_refusals_alone && failure.status != Some(429);
         let usual = retry::decide(
             &failure.kind,
             Situation {
                 retries_done: self.retries,
-                max_retries: options.max_retries,
+                max_retries: if once { 0 } else { options.max_retries },
                 on_rate_limit: options.on_rate_limit,
                 remaining: self.budget.remaining(clock),
                 chance: chance(),
