@@ -49,7 +49,7 @@ def test_forks_while_threads_make_the_first_calls(backread_server, what):
         + f"""
 import asyncio, sys, threading, time
 from backread import AsyncClient, Client, NotFoundError
-# asyncio holds a lock of its own while it makes its first loop, and a child would wait for it.
+# asyncio holds a lock while it makes its first loop; a child that was forked then would hang.
 asyncio.new_event_loop().close()
 sys.setswitchinterval(1e-6)
 client, asynchronous = Client(), AsyncClient()
