@@ -348,17 +348,6 @@ impl Client {
                     place.refused(by, wait, true);
                     true
                 }
-                // Later calls must not be sent either before the service wants them.
-                (
-                    Load::Refused {
-                        by,
-                        wait: Some(wait),
-                    },
-                    Verdict::PastDeadline { .. },
-                ) if !alone => {
-                    place.refused(by, wait, true);
-                    true
-                }
                 (Load::Unknown, _) => {
                     drop(place);
                     false
