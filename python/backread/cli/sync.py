@@ -190,8 +190,12 @@ def sync(
                     publish=not no_publish,
                 )
         except KeyboardInterrupt:
-            next_time = "pass the users again" if user else "the next sync resumes from there"
-            raise KeyboardInterrupt(f"stopped; committed rows are kept, and {next_time}") from None
+            advice = (
+                "; pass the users again to read the rest"
+                if user
+                else ", and the next sync resumes from there"
+            )
+            raise KeyboardInterrupt(f"stopped; committed rows are kept{advice}") from None
     if as_json:
         sys.stdout.write(json.dumps(done.to_dict()) + "\n")
     else:

@@ -256,7 +256,7 @@ impl Drop for Uncollected<'_> {
     }
 }
 
-/// Hides a dict until [`reveal_dict`]. Only while nobody else has it: a cycle through a hidden dict is
+/// Hides a dict until [`reveal_dict`]. Only while no other code has it: a cycle through a hidden dict is
 /// never collected.
 pub fn hide_dict(object: &Bound<'_, PyAny>) {
     if object.is_exact_instance_of::<PyDict>() {
