@@ -6,19 +6,14 @@
 //! strides, then in small steps between the proven and the refuted rate. Then it is held, the
 //! longer the more a refusal costs, before it is tested again.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
+use super::climb::{Climb, FASTEST, STRIDE};
 use super::log::{Burst, Log};
-use super::spacing::{FOREVER, LATENESS, Spacing, seconds};
+use super::spacing::{LATENESS, Spacing, seconds};
 
 /// The search starts at the burst divided by the wait, with a burst of at least this many requests.
 const FEWEST: f64 = 4.0;
-/// In a search the rate grows by this power of e per second.
-const STRIDE: f64 = 4.0;
-/// A rate above this is no limit.
-const FASTEST: f64 = 1e6;
 /// The part of a measured burst that is used. Below the least part, refusals are blamed on the
 /// rate.
 const TRUST: f64 = 0.9;
@@ -35,11 +30,16 @@ const CONFLICT: f64 = 0.1;
 const PATIENCE: f64 = 60.0;
 const SHORTEST_PATIENCE: f64 = 5.0;
 const LONGEST_PATIENCE: f64 = 600.0;
-/// A test of a rate raises it by this part over its holding time.
-const TEST: f64 = 0.02;
 /// The multiple of the learned rate to try, to see whether there is a limit at all.
 const LIFT: f64 = 4.0;
-const SHORTEST_LEG: Duration = Duration::from_secs(3);
+/// After a ban, the part of the refused rate to continue at.
+const AFTER_BAN: f64 = 0.75;
+/// The part of a computed rate to continue at.
+const NEARLY: f64 = 0.95;
+/// The first search after bans climbs by this power of e over as long as a ban lasts.
+const UP_FROM_BURSTS: f64 = 1.5;
+/// A rate is held for this many times a ban.
+const BAN_PATIENCE: f64 = 10.0;
 
 /// Turns at the rate that the service is believed to allow.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +58,20 @@ pub struct Learned {
     lowest: f64,
     /// There were spare turns when the last one was taken.
     idle: bool,
+    banned: Option<Banned>,
+}
+
+/// What is known of a service whose refusals are bans, longer than the window in which it counts.
+#[derive(Debug, Clone, Copy)]
+struct Banned {
+    /// Requests in one window.
+    count: f64,
+    /// The rate that came of bursts between bans.
+    lowest: f64,
+    /// How many refusals came within one window.
+    in_one_window: u32,
+    /// More than one window has passed between two bans.
+    counted: bool,
 }
 
 impl Learned {
@@ -75,6 +89,7 @@ impl Learned {
             refused: FASTEST,
             lowest: 0.0,
             idle: false,
+            banned: None,
         }
     }
 
@@ -127,6 +142,63 @@ impl Learned {
 
     pub fn is_idle(&self) -> bool {
         self.idle
+    }
+
+    /// After bans: bursts do not pay, so it searches for a rate that is never refused, upwards from
+    /// what bursts between bans gave.
+    pub fn after_ban(self, log: &Log, waited: f64, now: Instant) -> Self {
+        let (taken, lasted) = (log.taken_recently(), log.lasted());
+        let slow = Self {
+            trust: 0.0,
+            at: now,
+            refused: self.rate,
+            idle: false,
+            ..self
+        };
+        let Some(mut banned) = self.banned else {
+            let lowest = taken / (waited + lasted);
+            return Self {
+                rate: lowest,
+                climb: Climb::over(waited, UP_FROM_BURSTS),
+                banned: Some(Banned {
+                    count: taken,
+                    lowest,
+                    in_one_window: 0,
+                    counted: false,
+                }),
+                ..slow
+            };
+        };
+        let patience = (BAN_PATIENCE * waited).max(LONGEST_PATIENCE);
+        let held = Climb::over(patience, NARROW / 6.0);
+        let (mut rate, climb) = if taken < 1.5 * banned.count && !banned.counted {
+            // The window has not ended yet: it is between what has passed and the ban.
+            banned.in_one_window += 1;
+            let window = match banned.in_one_window {
+                1 if lasted < waited => (lasted.max(1.0) * waited).sqrt(),
+                _ => waited,
+            };
+            let rate = NEARLY * taken / window;
+            banned.lowest = banned.lowest.min(rate);
+            (rate, held)
+        } else {
+            banned.counted = true;
+            let again = (self.rate / self.refused).ln().abs() < 2.0 * CONFLICT;
+            match again {
+                true => (self.rate * (1.0 + AFTER_BAN) / 2.0, held),
+                false => (self.rate * AFTER_BAN, Climb::over(patience, NARROW)),
+            }
+        };
+        if rate > banned.lowest * AFTER_BAN {
+            rate = rate.max(banned.lowest);
+        }
+        banned.lowest = banned.lowest.min(rate);
+        Self {
+            rate,
+            climb,
+            banned: Some(banned),
+            ..slow
+        }
     }
 
     /// After later refusals: searches from the proven towards the refuted rate.
@@ -223,6 +295,7 @@ impl Learned {
             refused: self.rate,
             lowest,
             idle: false,
+            banned: None,
         }
     }
 
@@ -272,94 +345,5 @@ impl Learned {
     /// Whether it no longer limits anything.
     pub fn is_past(&self) -> bool {
         self.rate > FASTEST
-    }
-}
-
-/// How a rate grows while nothing is refused.
-#[derive(Debug, Clone, Copy)]
-struct Climb {
-    /// By this power of e per second, until the leg ends.
-    growth: f64,
-    left: Duration,
-    /// Each following leg is half as long, and steeper accordingly.
-    leg: Duration,
-    next: f64,
-}
-
-impl Climb {
-    fn in_strides() -> Self {
-        Self {
-            growth: STRIDE,
-            left: FOREVER,
-            leg: FOREVER,
-            next: STRIDE,
-        }
-    }
-
-    /// From a low rate, in shorter strides at first.
-    fn from(rate: f64) -> Self {
-        if rate >= STRIDE {
-            return Self::in_strides();
-        }
-        let length = SHORTEST_LEG.as_secs_f64();
-        Self::over(length, rate * length)
-    }
-
-    /// By this power of e over this many seconds.
-    fn over(length: f64, power: f64) -> Self {
-        let growth = power / length;
-        Self {
-            growth,
-            left: seconds(length),
-            leg: seconds(length),
-            next: (2.0 * growth).max(TEST / length),
-        }
-    }
-
-    fn is_in_strides(self) -> bool {
-        self.growth >= STRIDE
-    }
-
-    /// Climbs at most a third as fast as before, to run into the refused rate less quickly.
-    fn slower_than(self, other: Self) -> Self {
-        let growth = self.growth.min(other.growth / 3.0);
-        let next = (2.0 * growth).max(TEST / self.leg.as_secs_f64());
-        Self {
-            growth,
-            next,
-            ..self
-        }
-    }
-
-    fn eased(self) -> Self {
-        Self {
-            growth: self.growth / 3.0,
-            left: SHORTEST_LEG,
-            leg: SHORTEST_LEG,
-            ..self
-        }
-    }
-
-    fn grown(&mut self, mut rate: f64, mut length: Duration) -> f64 {
-        while length >= self.left && rate < FASTEST {
-            rate *= (self.growth * self.left.as_secs_f64()).exp();
-            length -= self.left;
-            // Not refused soon after the change: the service's limit may have risen.
-            self.leg = (self.leg / 2).max(SHORTEST_LEG);
-            self.left = self.leg;
-            self.growth = self.next;
-            self.next = (2.0 * self.growth).min(STRIDE);
-        }
-        self.left = self.left.saturating_sub(length);
-        rate * (self.growth * length.as_secs_f64()).exp()
-    }
-
-    /// Seconds from one turn to the next, from this rate on.
-    fn distance(self, rate: f64) -> f64 {
-        if self.growth > 0.0 {
-            (self.growth / rate).ln_1p() / self.growth
-        } else {
-            rate.recip()
-        }
     }
 }

@@ -4,6 +4,8 @@
 //! `unavailable.rs` whether 503 means "too fast". All decide from the results of earlier requests,
 //! which `state.rs` passes to them, and none of them waits; the waiting is done here.
 
+mod bans;
+mod climb;
 mod finding;
 mod learned;
 mod log;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::bans::{Bans, Verdict};
 use super::finding::LearnedState;
 use super::learned::Learned;
 use super::log::Log;
@@ -38,6 +39,7 @@ pub struct Rate {
     measured: Option<Measured>,
     /// What was learned without 503s.
     kept: Option<Learned>,
+    bans: Bans,
     /// The rate known to pass, if 503s mean "too fast", in requests per second.
     floor: f64,
     /// What was learned from 503s, while it is lifted.
@@ -118,6 +120,7 @@ impl Rate {
             trial: None,
             measured: None,
             kept: None,
+            bans: Bans::default(),
             floor: 0.0,
             suspended: None,
         }
@@ -355,6 +358,17 @@ impl Rate {
         };
         let waited = now.saturating_duration_since(episode.began).as_secs_f64();
         let known = self.log.taken_recently() >= 1.0;
+        let mut banned = false;
+        match self.bans.conclude(waited, self.log.lasted(), self.learned) {
+            Verdict::NotBans(before) => {
+                let before = before.map(|before| before.resumed(now));
+                self.learned = before.map(|before| before.emptied(episode.began, episode.told));
+                self.log.begin(now);
+                return;
+            }
+            Verdict::Bans => banned = true,
+            Verdict::Unknown => {}
+        }
         let learned = match self.learned.take() {
             None if !known => None,
             // That 503s are refusals was established from more than one.
@@ -368,8 +382,12 @@ impl Rate {
             None => {
                 let search = Learned::search(&self.log, waited, now);
                 self.floor = search.rate() / PARTS;
-                Some(search)
+                match banned {
+                    true => Some(search.after_ban(&self.log, waited, now)),
+                    false => Some(search),
+                }
             }
+            Some(before) if known && banned => Some(before.after_ban(&self.log, waited, now)),
             Some(before) if known => Some(before.refine(&self.log, waited, now)),
             before => before,
         };

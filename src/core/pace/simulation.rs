@@ -23,6 +23,13 @@ pub enum Limiter {
         count: f64,
         every: f64,
     },
+    /// This many within this many seconds from the first; one more is answered by a ban of this
+    /// many seconds, as by Cloudflare's rules.
+    Ban {
+        count: f64,
+        every: f64,
+        banned: f64,
+    },
 }
 
 /// How it states the wait.
@@ -142,6 +149,8 @@ struct Service {
     unhealthy: Unhealthy,
     left: f64,
     at: f64,
+    /// When the window began, or when the ban ends.
+    since: f64,
     allowed: f64,
     passed: u64,
 }
@@ -155,6 +164,7 @@ impl Service {
             unhealthy: run.unhealthy,
             left: 0.0,
             at: 0.0,
+            since: 0.0,
             allowed: 0.0,
             passed: 0,
         };
@@ -167,8 +177,9 @@ impl Service {
         self.left = match limiter {
             Limiter::Unlimited => f64::INFINITY,
             Limiter::Bucket { burst, .. } => burst,
-            Limiter::Fixed { count, .. } => count,
+            Limiter::Fixed { count, .. } | Limiter::Ban { count, .. } => count,
         };
+        self.since = self.at;
         self.allowed += self.left;
     }
 
@@ -198,6 +209,17 @@ impl Service {
                     self.left = count;
                 }
             }
+            Limiter::Ban { count, every, .. } => {
+                self.allowed += (now - self.at) * count / every;
+                let ends = if self.left < 0.0 {
+                    self.since
+                } else {
+                    self.since + every
+                };
+                if now >= ends {
+                    (self.left, self.since) = (count, now);
+                }
+            }
         }
         self.at = now;
     }
@@ -209,10 +231,16 @@ impl Service {
             self.left -= 1.0;
             return Ok(());
         }
+        if let Limiter::Ban { banned, .. } = self.limiter
+            && self.left >= 0.0
+        {
+            (self.left, self.since) = (-1.0, now + banned);
+        }
         Err(match self.limiter {
             Limiter::Unlimited => 0.0,
             Limiter::Bucket { per_second, .. } => (1.0 - self.left) / per_second,
             Limiter::Fixed { every, .. } => every - (now + Self::OFFSET * every).rem_euclid(every),
+            Limiter::Ban { .. } => self.since - now,
         })
     }
 

@@ -153,3 +153,51 @@ fn two_clients_share_a_quota() {
         }
     }
 }
+
+#[test]
+fn bans_longer_than_their_window_are_avoided() {
+    for (count, every, banned, share) in [
+        (100.0, 10.0, 60.0, 0.7),
+        (50.0, 10.0, 30.0, 0.8),
+        (10.0, 1.0, 60.0, 0.7),
+        (100.0, 60.0, 60.0, 0.8),
+    ] {
+        for latency in [0.0, 0.05] {
+            let limiter = Limiter::Ban {
+                count,
+                every,
+                banned,
+            };
+            check(
+                share,
+                0.01,
+                Run {
+                    limiter,
+                    latency,
+                    seconds: 3600.0,
+                    ..Run::default()
+                },
+            );
+        }
+    }
+}
+
+#[test]
+fn windows_that_end_at_their_time_are_no_bans() {
+    for (count, every) in [(100.0, 60.0), (5000.0, 3600.0)] {
+        for wait_header in [WaitHeader::WholeSeconds, WaitHeader::Epoch] {
+            let limiter = Limiter::Fixed { count, every };
+            check(
+                0.99,
+                0.05,
+                Run {
+                    limiter,
+                    wait_header,
+                    latency: 0.05,
+                    seconds: 8.0 * every,
+                    ..Run::default()
+                },
+            );
+        }
+    }
+}
