@@ -6,7 +6,7 @@ use crate::core::budget::Budget;
 use crate::core::decode::json::Fault;
 use crate::core::error::{ErrorKind, Misfit, StatusFailure};
 use crate::core::retry;
-use crate::core::wire::{Answer, Failed, Headers};
+use crate::core::wire::{Answer, Failed, Headers, Target};
 
 const REQUEST_ID_HEADERS: [&str; 3] = ["x-request-id", "request-id", "x-correlation-id"];
 
@@ -17,6 +17,8 @@ pub(super) struct Failure {
     pub transient: bool,
     /// The protocol guarantees that the service has not begun to process the request.
     pub not_processed: bool,
+    /// The response is a redirect within the origin, to follow.
+    pub moved_to: Option<Target>,
 }
 
 impl From<Failed> for Failure {
@@ -39,6 +41,7 @@ impl From<ErrorKind> for Failure {
             status,
             kind,
             not_processed: false,
+            moved_to: None,
         }
     }
 }
@@ -57,6 +60,7 @@ pub(super) fn unreadable(status: u16, headers: &Headers, mut fault: Fault) -> Fa
         transient: fault.misfit == Misfit::NotJson,
         kind: decode_failure(fault),
         not_processed: false,
+        moved_to: None,
     }
 }
 

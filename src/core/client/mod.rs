@@ -1,7 +1,7 @@
 //! The four reads, each under the shared pace, with retries, and within its budget.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,12 +49,33 @@ pub struct Client {
 }
 
 /// When a response was last read successfully.
-#[derive(Debug, Default)]
-struct LastAnswer(Mutex<Option<Instant>>);
+#[derive(Debug)]
+struct LastAnswer {
+    made: Instant,
+    /// Microseconds since then, and one; zero before the first. Not a lock, which a forked child
+    /// could inherit locked.
+    micros: AtomicU64,
+}
 
 impl LastAnswer {
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new(made: Instant) -> Self {
+        Self {
+            made,
+            micros: AtomicU64::new(0),
+        }
+    }
+
+    fn note(&self, now: Instant) {
+        let since = now.saturating_duration_since(self.made).as_micros();
+        self.micros.store(
+            u64::try_from(since).unwrap_or(u64::MAX - 1) + 1,
+            Ordering::Relaxed,
+        );
+    }
+
+    fn last(&self) -> Option<Instant> {
+        let since = self.micros.load(Ordering::Relaxed).checked_sub(1)?;
+        self.made.checked_add(Duration::from_micros(since))
     }
 }
 
@@ -99,6 +120,7 @@ impl Client {
 
     fn made(settings: Settings, options: Options) -> Result<Self, Error> {
         let origin = Arc::new(Origin::new(settings)?);
+        let clock = Clock::real();
         Ok(Self {
             pools: Arc::new(Pools::new(Arc::clone(&origin), options.timeout)?),
             driven: false,
@@ -110,9 +132,9 @@ impl Client {
             closed: Arc::default(),
             closing: Arc::default(),
             sent: Arc::default(),
-            answered: Arc::default(),
+            answered: Arc::new(LastAnswer::new(clock.now())),
             observer: None,
-            clock: Clock::real(),
+            clock,
         })
     }
 
@@ -208,7 +230,7 @@ impl Client {
 
     /// Whether this client or a clone read a response successfully within the last `length`.
     pub fn was_answered_within(&self, length: Duration) -> bool {
-        let last = *self.answered.lock();
+        let last = self.answered.last();
         last.is_some_and(|last| self.clock.now().saturating_duration_since(last) <= length)
     }
 

@@ -90,6 +90,14 @@ impl<'a> Members<'a> {
     }
 }
 
+/// The id of the user who sent a message; `None` if somebody else did.
+pub fn sending_user(message: &str) -> Option<i64> {
+    let message: Members<'_> = serde_json::from_str(message).ok()?;
+    let sender: Members<'_> = serde_json::from_str(message.last("sender")?).ok()?;
+    let id = sender.last("id").and_then(whole);
+    id.filter(|_| message.sender_type(id) == SenderType::User)
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MembersVisitor;

@@ -28,6 +28,7 @@ use super::report::{Certificate, Counts, WalkReport};
 use super::timestamp::Timestamp;
 use crate::core::api::{Limit, List, Natural};
 use crate::core::decode::page::{Page, Row};
+use failing_row::fails_for_its_rows;
 use smaller_pages::SmallerPages;
 pub use sweep::{
     Checkpoint, Fetch, PROVING_REQUESTS, PROVING_REQUESTS_A_PAGE, Response, Resume, Sweep,
@@ -272,6 +273,10 @@ impl Sender<'_> {
                     return Ok(Swept::Unread);
                 }
             }
+            // After the rows that came before it.
+            if let Some(error) = sweep.failed.take() {
+                return Err(error);
+            }
             if sweep.is_over() {
                 return Ok(Swept::ToTheEnd);
             }
@@ -291,7 +296,7 @@ impl Sender<'_> {
             match response {
                 Ok(response) => sweep.take(request, response),
                 // The rows read remain valid without the proof.
-                Err(error) if error.is_an_answer() && sweep.is_for_proof(&request) => {
+                Err(error) if spares_the_rows(&error) && sweep.is_for_proof(&request) => {
                     sweep.take(request, Response::Refused(error));
                 }
                 // What was sent before the budget was spent is still taken.
@@ -303,9 +308,6 @@ impl Sender<'_> {
                     sweep.report.requests += error.attempts.len() as u64;
                     return Err(error);
                 }
-            }
-            if let Some(error) = sweep.failed.take() {
-                return Err(error);
             }
         }
     }
@@ -337,6 +339,11 @@ impl Sender<'_> {
             }
         }
     }
+}
+
+/// Whether a request that failed leaves the rows that others read as they are.
+fn spares_the_rows(error: &Error) -> bool {
+    error.is_an_answer() || error.is_too_large() || fails_for_its_rows(error)
 }
 
 /// Whether the service refused an offset as it may past the end of a list.

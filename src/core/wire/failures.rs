@@ -10,9 +10,6 @@ use crate::core::error::ErrorKind;
 const PROXY_REFUSAL: &str = "tunnel error: proxy authorization required";
 
 pub fn send_failure(error: &reqwest::Error) -> ErrorKind {
-    if error.is_redirect() {
-        return ErrorKind::Transport(root_cause(error));
-    }
     if error.is_builder() {
         return ErrorKind::Transport(format!("the request cannot be made: {}", chain(error)));
     }

@@ -11,9 +11,11 @@ use reqwest::header::{
 };
 use reqwest::{RequestBuilder, Response, Version};
 use tokio::time::timeout;
+use url::Url;
 
 use self::encoding::{Body, Encoding, Unfit};
 use self::failures::{root_cause, send_failure};
+pub use self::redirects::{MOST_REDIRECTS, Target, too_many};
 use crate::core::api::Endpoint;
 use crate::core::config::Origin;
 use crate::core::error::{Error, ErrorKind};
@@ -25,8 +27,12 @@ const ALL_ENCODINGS: &str = "gzip, br, zstd";
 /// No service of this interface returns its users as this.
 const OTHER_MEDIA_TYPE: &str = "application/xml";
 
-/// How long the body of an error may take: its status is what counts.
+/// How long the body of an error may take: its status is what counts,
 const ERROR_BODY: Duration = Duration::from_secs(2);
+/// and at most this part of the attempt, whose end would lose the status.
+const ERROR_BODY_PART: u32 = 4;
+/// The largest body of a redirect that is read, so that its connection serves on.
+const REDIRECT_BODY: u64 = 65_536;
 
 /// A response with any status, read to its end and decoded.
 #[derive(Debug)]
@@ -36,6 +42,8 @@ pub struct Answer {
     pub version: &'static str,
     pub headers: Headers,
     pub body: Bytes,
+    /// Where it sends the client instead.
+    pub moved_to: Option<Target>,
 }
 
 /// The headers of a response, as received.
@@ -108,40 +116,50 @@ impl Transport {
         })
     }
 
-    /// Sends one GET and reads its response, of at most `max_bytes` after decoding.
+    /// Sends one GET, or follows a redirect of it, and reads its response, of at most
+    /// `max_bytes` after decoding.
     pub async fn get(
         &self,
         endpoint: &Endpoint,
+        moved_to: Option<&Target>,
         trace: &[(&'static str, String)],
-        max_bytes: u64,
+        bounds: Bounds,
     ) -> Result<Answer, Failed> {
-        let request = traced(self.http.get(self.origin.address(endpoint)), trace);
-        self.send(request, Decoding::Done, max_bytes).await
+        let request = traced(self.http.get(self.address(endpoint, moved_to)), trace);
+        self.send(request, Decoding::Done, bounds).await
     }
 
     /// The same for a request of the probe: the only way to send requests outside the interface.
     pub async fn probe(
         &self,
         request: &ProbeRequest,
+        moved_to: Option<&Target>,
         trace: &[(&'static str, String)],
-        max_bytes: u64,
+        bounds: Bounds,
     ) -> Result<Answer, Failed> {
         let decoding = match request.twist {
             Twist::Undecoded => Decoding::Left,
             _ => Decoding::Done,
         };
-        let mut get = traced(self.http.get(self.origin.address(request)), trace);
+        let mut get = traced(self.http.get(self.address(request, moved_to)), trace);
         if let Some((name, value)) = header(&request.twist)? {
             get = get.header(name, value);
         }
-        self.send(get, decoding, max_bytes).await
+        self.send(get, decoding, bounds).await
+    }
+
+    fn address(&self, request: &impl fmt::Display, moved_to: Option<&Target>) -> Url {
+        match moved_to {
+            Some(target) => target.0.clone(),
+            None => self.origin.address(request),
+        }
     }
 
     async fn send(
         &self,
         request: RequestBuilder,
         decoding: Decoding,
-        max_bytes: u64,
+        bounds: Bounds,
     ) -> Result<Answer, Failed> {
         let response = request.send().await.map_err(|error| Failed {
             not_processed: self.answered.not_processed(&error),
@@ -151,8 +169,20 @@ impl Transport {
             },
         })?;
         self.answered.note(&response);
-        Ok(read(response, decoding, max_bytes).await?)
+        Ok(read(response, decoding, bounds).await?)
     }
+}
+
+/// What one response may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    pub max_bytes: u64,
+    /// How long the attempt may take, if there is a limit.
+    pub limit: Option<Duration>,
+}
+
+fn error_body(limit: Option<Duration>) -> Duration {
+    limit.map_or(ERROR_BODY, |limit| ERROR_BODY.min(limit / ERROR_BODY_PART))
 }
 
 /// Whether to decode a body or leave it as it was sent.
@@ -170,9 +200,11 @@ fn traced(request: RequestBuilder, trace: &[(&'static str, String)]) -> RequestB
 async fn read(
     mut response: Response,
     decoding: Decoding,
-    max_bytes: u64,
+    bounds: Bounds,
 ) -> Result<Answer, ErrorKind> {
+    let Bounds { max_bytes, limit } = bounds;
     let status = response.status();
+    let moved_to = redirects::target(&response)?;
     let version = match response.version() {
         Version::HTTP_09 => "HTTP/0.9",
         Version::HTTP_10 => "HTTP/1.0",
@@ -187,11 +219,14 @@ async fn read(
     };
     let length = response.content_length();
     let mut body = Body::new(encoding, length, max_bytes);
-    let reading = read_body(response, &mut body, max_bytes);
+    let unread = moved_to.is_some() && length.is_none_or(|length| length > REDIRECT_BODY);
     let read = match status.is_success() {
-        true => reading.await,
+        true => read_body(response, &mut body, max_bytes).await,
+        false if unread => Ok(()),
         // Some proxies and middleware state a length that does not come.
-        false => timeout(ERROR_BODY, reading).await.unwrap_or(Ok(())),
+        false => timeout(error_body(limit), read_body(response, &mut body, max_bytes))
+            .await
+            .unwrap_or(Ok(())),
     };
     match read {
         // An error status says more than an incomplete body.
@@ -201,6 +236,7 @@ async fn read(
             version,
             headers: Headers(headers),
             body: body.take().into(),
+            moved_to,
         }),
     }
 }
@@ -267,6 +303,7 @@ pub mod encoding;
 mod environment;
 mod failures;
 pub mod keep_alive;
+mod redirects;
 mod roots;
 mod setup;
 mod tls_errors;

@@ -1,11 +1,10 @@
-//! How the HTTP client is set up: its headers, proxy, certificates and redirects.
+//! How the HTTP client is set up: its headers, proxy and certificates.
 
-use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::redirect::{self, Policy};
+use reqwest::redirect::Policy;
 use reqwest::{Certificate, ClientBuilder, Proxy};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -17,7 +16,6 @@ use crate::core::api::accept;
 use crate::core::config::Origin;
 use crate::core::error::Error;
 
-const REDIRECTS: usize = 5;
 const POOL_IDLE: Duration = Duration::from_secs(60);
 
 /// A client of one origin. `silence` is how long a connection may be silent while requests wait for
@@ -32,7 +30,7 @@ fn builder(origin: &Origin) -> Result<ClientBuilder, Error> {
     let mut builder = reqwest::Client::builder()
         .default_headers(headers(origin)?)
         .user_agent(&origin.user_agent)
-        .redirect(Policy::custom(within_origin))
+        .redirect(Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
         .pool_idle_timeout(POOL_IDLE);
@@ -107,40 +105,6 @@ fn headers(origin: &Origin) -> Result<HeaderMap, Error> {
         (ACCEPT, accept),
         (ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED)),
     ]))
-}
-
-/// Why a redirect is not followed.
-#[derive(Debug)]
-struct Refused(String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let target = attempt.url().origin();
-    if attempt
-        .previous()
-        .first()
-        .is_some_and(|first| first.origin() != target)
-    {
-        let refused = Refused(format!(
-            "a redirect to another origin, {}, was refused: the secret stays with the service; if \
-             it has moved, set base_url to its new address",
-            target.ascii_serialization()
-        ));
-        return attempt.error(refused);
-    }
-    if attempt.previous().len() > REDIRECTS {
-        return attempt.error(Refused(format!(
-            "more than {REDIRECTS} redirects, one after another; check base_url"
-        )));
-    }
-    attempt.follow()
 }
 
 fn configuration(what: &str, error: &reqwest::Error) -> Error {

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Call, Request, end_outage};
+use super::{Call, Redirects, Request, end_outage};
 use crate::core::api::{Limit, List};
 use crate::core::client::failure::status_failure;
 use crate::core::error::{Attempt, Error, ErrorKind};
@@ -41,7 +41,8 @@ impl Call<'_> {
                 false => Ok((status, retry::load(&kind))),
             }
         };
-        let attempt = client.attempt(transport, &request, self.budget, judge);
+        let none = Redirects::default();
+        let attempt = client.attempt(transport, &request, &none, self.budget, judge);
         let outcome = attempt.await;
         let ended = clock.now();
         let (status, load, failure) = match outcome {

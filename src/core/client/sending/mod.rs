@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Client;
-use super::failure::{Failure, past_deadline};
+use super::failure::{Failure, past_deadline, status_failure};
 use crate::clock::Elapsed;
 use crate::core::api::Endpoint;
 use crate::core::budget::Budget;
@@ -18,7 +18,7 @@ use crate::core::pace::{Admission, Pace, RefusedBy};
 use crate::core::probe_request::ProbeRequest;
 use crate::core::process::chance;
 use crate::core::retry::{self, Load, Situation, Verdict};
-use crate::core::wire::{Answer, Failed, Transport};
+use crate::core::wire::{Answer, Bounds, Failed, MOST_REDIRECTS, Target, Transport, too_many};
 
 // The longest that a refusal without a Retry-After holds back all requests.
 const LONGEST_UNSTATED_HOLD: Duration = Duration::from_secs(1);
@@ -56,10 +56,20 @@ struct Call<'a> {
     /// service did not process.
     retries: u32,
     resent: u32,
+    redirects: Redirects,
     patience: Patience,
     /// The last failure, while the call waits to retry.
     failure: Option<ErrorKind>,
     wait_began: Instant,
+}
+
+/// The redirects of one attempt so far.
+#[derive(Default)]
+struct Redirects {
+    target: Option<Target>,
+    count: u32,
+    /// How long they took: the timeout is over all of them.
+    took: Duration,
 }
 
 /// What to do after an attempt that failed and may be retried.
@@ -265,6 +275,7 @@ impl Client {
             attempts: Vec::new(),
             retries: 0,
             resent: 0,
+            redirects: Redirects::default(),
             patience: Patience::new(self.outage_patience()),
             failure: None,
             wait_began: clock.now(),
@@ -296,9 +307,35 @@ impl Client {
             reservation.spend();
             self.sent.fetch_add(1, Ordering::Relaxed);
             let number = outages.send();
-            let outcome = self.attempt(&transport, request, budget, &judge).await;
+            let redirects = std::mem::take(&mut call.redirects);
+            let attempt = self.attempt(&transport, request, &redirects, budget, &judge);
+            let mut outcome = attempt.await;
             let ended = clock.now();
             call.wait_began = ended;
+            if let Err(failure) = &mut outcome
+                && let Some(target) = failure.moved_to.take()
+            {
+                if redirects.count < MOST_REDIRECTS {
+                    place.answered(ended);
+                    call.attempts.push(Attempt {
+                        status: failure.status,
+                        error: None,
+                        seconds_taken: ended.duration_since(began).as_secs_f64(),
+                        seconds_waited,
+                    });
+                    self.observe(request, &call.attempts, None, None, notes);
+                    call.redirects = Redirects {
+                        target: Some(target),
+                        count: redirects.count + 1,
+                        took: redirects.took + ended.duration_since(began),
+                    };
+                    reservation = budget.reserve().ok_or_else(|| spent(&call))?;
+                    passed = Some(pass);
+                    continue;
+                }
+                failure.kind = too_many();
+                failure.transient = false;
+            }
             let failure = outcome.as_ref().err();
             let status = match &outcome {
                 Ok((status, _)) => Some(*status),
@@ -313,7 +350,7 @@ impl Client {
             notes.extend(end_outage(status, number, &outages, &pace));
             let failure = match outcome {
                 Ok((_, value)) => {
-                    *self.answered.lock() = Some(ended);
+                    self.answered.note(ended);
                     place.answered(ended);
                     self.observe(request, &call.attempts, None, None, notes);
                     return Ok((value, call.attempts));
@@ -404,12 +441,20 @@ impl Client {
         &self,
         transport: &Transport,
         request: &Request<'_>,
+        redirects: &Redirects,
         budget: &Budget,
         judge: impl Fn(Answer) -> Result<(u16, T), Failure>,
     ) -> Result<(u16, T), Failure> {
-        let outcome = self.exchange(transport, request, budget).await;
+        let outcome = self.exchange(transport, request, redirects, budget).await;
+        let outcome = outcome.and_then(|mut answer| match answer.moved_to.take() {
+            Some(target) => Err(Failure {
+                moved_to: Some(target),
+                ..status_failure(answer, self.clock.wall()).into()
+            }),
+            None => judge(answer),
+        });
         // Redacted here for everything downstream: errors, their attempts, logs.
-        outcome.and_then(judge).map_err(|failure| Failure {
+        outcome.map_err(|failure| Failure {
             kind: self.redactor().redact_kind(failure.kind),
             ..failure
         })
@@ -419,21 +464,30 @@ impl Client {
         &self,
         transport: &Transport,
         request: &Request<'_>,
+        redirects: &Redirects,
         budget: &Budget,
     ) -> Result<Answer, Failure> {
-        let most = self.options.max_response_bytes;
+        let timeout = self.options.timeout;
+        let left = timeout.map(|timeout| timeout.saturating_sub(redirects.took));
+        let (limit, by_deadline) = budget.attempt_limit(left, &self.clock);
+        let bounds = Bounds {
+            max_bytes: self.options.max_response_bytes,
+            limit,
+        };
         let trace = self.observer.as_deref().map_or(&[][..], Observer::trace);
+        let target = redirects.target.as_ref();
         let get = async {
             match request {
-                Request::Read(endpoint) => transport.get(endpoint, trace, most).await,
-                Request::ProbeRequest(request) => transport.probe(request, trace, most).await,
+                Request::Read(endpoint) => transport.get(endpoint, target, trace, bounds).await,
+                Request::ProbeRequest(request) => {
+                    transport.probe(request, target, trace, bounds).await
+                }
             }
         };
-        let (limit, by_deadline) = budget.attempt_limit(self.options.timeout, &self.clock);
         match self.clock.exchange(limit, get).await {
             Ok(answer) => answer,
             Err(Elapsed) if by_deadline => Err(Failed::from(past_deadline(budget, None))),
-            Err(Elapsed) => Err(ErrorKind::Timeout(limit.unwrap_or_default()).into()),
+            Err(Elapsed) => Err(ErrorKind::Timeout(timeout.unwrap_or_default()).into()),
         }
         .map_err(Failure::from)
     }

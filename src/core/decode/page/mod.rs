@@ -268,7 +268,15 @@ impl Page {
         let members = json::parse::<Members<'_>>(&text.json)?;
         let key = resource.key();
         let refused = |reason| Err(Fault::new(&format!("$.{key}"), reason, &text.json));
-        let items = members.last(key).unwrap_or("null");
+        let number = |name: &str| whole(members.last(name)?);
+        let sent = members.last(key);
+        // Go sends an empty slice as null; the count beside it tells it from another shape.
+        let is_empty = sent == Some("null") && number("total").is_some();
+        let items = if is_empty {
+            "[]"
+        } else {
+            sent.unwrap_or("null")
+        };
         let items: Option<Vec<&RawValue>> =
             json::parse(items).map_err(|fault| fault.below(&format!("$.{key}")))?;
         let Some(items) = items else {
@@ -287,7 +295,7 @@ impl Page {
         });
         let scanned = Scanned {
             // A value of another type counts as missing.
-            envelope: Envelope::of(|name| whole(members.last(name)?)),
+            envelope: Envelope::of(number),
             places: rows.collect(),
             plain: Plain::None,
         };

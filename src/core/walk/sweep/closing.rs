@@ -9,6 +9,7 @@ use super::request::Fetch;
 use super::{Stage, Sweep};
 use crate::core::api::{Limit, List};
 use crate::core::client::Sent;
+use crate::core::decode::model::sending_user;
 use crate::core::decode::page::Row;
 
 impl Sweep {
@@ -141,8 +142,13 @@ impl Sweep {
             return;
         };
         let resource = self.list.resource();
+        let foreign = row.as_deref().is_some_and(|json| self.is_of_another(json));
         let row = row.and_then(|json| Row::alone(Arc::new(json), resource).ok());
         let found = row.filter(|row| row.id == Some(gaps.id()));
+        if foreign {
+            self.look_ups.note_another_users();
+        }
+        let found = found.filter(|_| !foreign);
         gaps.take(found.is_some());
         if let Some(row) = found {
             self.delivery.deliver_found(row, sent, &mut self.report);
@@ -150,13 +156,23 @@ impl Sweep {
             self.end_at_max_items();
         }
         let complete = self.short() == Some(0);
-        let go_on = !complete && !self.cut && self.proving.left() > 0;
+        let go_on = !complete && !foreign && !self.cut && self.proving.left() > 0;
         match gaps.next(self.delivery.known()).filter(|_| go_on) {
             Some(gaps) => {
                 self.stage = Stage::Gaps(gaps);
                 self.count_proof();
             }
             None => self.close(),
+        }
+    }
+
+    /// Whether another user sent this message: the service ignores the user in the path.
+    fn is_of_another(&self, json: &str) -> bool {
+        match self.list {
+            List::Users => false,
+            List::Messages { user_id } => {
+                sending_user(json).is_some_and(|id| u64::try_from(id) != Ok(user_id.get()))
+            }
         }
     }
 

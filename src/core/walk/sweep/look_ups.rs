@@ -35,6 +35,8 @@ pub(super) struct LookUps {
     content_before: u64,
     /// Rows that are unchanged by id but no longer in their place.
     untraced_moves: u64,
+    /// A message of another user was answered for this one.
+    of_any_user: bool,
 }
 
 /// What the response for a vanished row says.
@@ -80,6 +82,15 @@ impl LookUps {
         };
         self.untraced_moves += u64::from(content_of_text(json) == self.content_before);
         Vanished::Moved
+    }
+
+    pub fn note_another_users(&mut self) {
+        self.of_any_user = true;
+    }
+
+    /// Whether what they find may belong to another user.
+    pub fn are_of_any_user(&self) -> bool {
+        self.of_any_user
     }
 
     pub fn untraced_moves(&self) -> u64 {

@@ -170,14 +170,7 @@ impl PageArrival {
     pub fn is_shorter_than_it_says(&self) -> bool {
         let said = self.said_limit.and_then(|limit| u64::try_from(limit).ok());
         // If a service always reports the same limit, only the part that was requested counts.
-        let said = said.map(|said| {
-            if self.reduced {
-                said.min(self.applied)
-            } else {
-                said
-            }
-        });
-        said.is_some_and(|limit| (self.rows.len() as u64) < limit)
+        said.is_some_and(|limit| (self.rows.len() as u64) < limit.min(self.applied))
     }
 
     /// Whether it holds all rows that its total counts.

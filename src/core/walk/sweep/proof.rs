@@ -40,7 +40,10 @@ impl Sweep {
             && !self.linking.strayed()
             && !self.delivery.unreadable().any()
             && !self.total_disagrees()
-            && (totals.constant() || self.counting.is_late(known))
+            && !self.look_ups.are_of_any_user()
+            // No total counted the rows that were found after all pages.
+            && (totals.constant() && self.report.evidence.rows_found_by_id == 0
+                || self.counting.is_late(known))
     }
 
     /// Whether the last page ends the list, whatever the totals of other pages say.
@@ -143,6 +146,10 @@ impl Sweep {
                 rows(found, "was", "were")
             )
         });
+        doubts.add_if(
+            self.look_ups.are_of_any_user(),
+            || "the service answers for the messages of other users, so found ones may be theirs",
+        );
         let vanished = self.look_ups.unexplained(self.totals.fallen());
         doubts.add_if(vanished > 0, || {
             format!(

@@ -1,0 +1,51 @@
+//! Where a response sends the client instead: within the origin only, for the secret stays there.
+//!
+//! The caller follows, not reqwest, so that each request waits for its turn and is counted.
+
+use reqwest::header::LOCATION;
+use reqwest::{Response, StatusCode};
+use url::Url;
+
+use crate::core::error::ErrorKind;
+
+/// The most redirects that an attempt follows.
+pub const MOST_REDIRECTS: u32 = 5;
+
+/// An address within the origin.
+#[derive(Debug, Clone)]
+pub struct Target(pub(super) Url);
+
+/// The target of a redirect; `None` for other responses, and for redirects that name none.
+pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
+    let moved = matches!(
+        response.status(),
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    let location = response.headers().get(LOCATION).filter(|_| moved);
+    let Some(url) = location
+        .and_then(|location| std::str::from_utf8(location.as_bytes()).ok())
+        .and_then(|location| response.url().join(location).ok())
+    else {
+        return Ok(None);
+    };
+    let origin = url.origin();
+    if origin != response.url().origin() {
+        return Err(ErrorKind::Transport(format!(
+            "a redirect to another origin, {}, was refused: the secret stays with the service; if \
+             it has moved, set base_url to its new address",
+            origin.ascii_serialization()
+        )));
+    }
+    Ok(Some(Target(url)))
+}
+
+/// Why no more redirects of an attempt are followed.
+pub fn too_many() -> ErrorKind {
+    ErrorKind::Transport(format!(
+        "more than {MOST_REDIRECTS} redirects, one after another; check base_url"
+    ))
+}
