@@ -23,7 +23,7 @@ export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test build develop docs lint lint-rust lint-python bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
+.PHONY: help demo test build develop docs lint lint-rust lint-python lint-types bench bench-decode bench-mock bench-mirror bench-pace bench-reliability bench-bad-days bench-speed clean test-rust \
 	test-python test-wheel test-integrations test-browser test-calc test-extras test-airflow test-services test-shell test-spark test-warehouses test-workers test-long notebook fuzz sanitize audit release-check
 
 help:
@@ -58,7 +58,7 @@ demo: $(if $(wildcard $(STAMPS)/wheel),$(STAMPS)/wheel,$(STAMPS)/local)
 
 # The release build links on one core for minutes.
 test: $(STAMPS)/tools
-	$(BIN)/python tools/run_steps.py build+lint-rust+test-rust lint-python docs test-python test-wheel
+	$(BIN)/python tools/run_steps.py build+lint-rust+test-rust lint-python+lint-types+docs test-python test-wheel
 
 build: $(STAMPS)/wheel
 
@@ -67,7 +67,7 @@ develop: $(STAMPS)/tools
 	@rm -f $(STAMPS)/wheel
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_CONSTRAINT=constraints.txt $(BIN)/maturin develop --extras cli,mirror
 
-lint: lint-rust lint-python
+lint: lint-rust lint-python lint-types
 
 lint-rust: $(STAMPS)/venv $(CARGO_DENY)
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
@@ -81,11 +81,13 @@ lint-python: $(STAMPS)/wheel $(STAMPS)/tools
 	$(BIN)/ruff check $(PYTHON_PATHS)
 	$(BIN)/ruff format --check $(PYTHON_PATHS)
 	$(BIN)/python tools/import_cycles.py
+	$(BIN)/basedpyright
+	$(BIN)/zizmor --offline --quiet --persona pedantic .github
+
+lint-types: $(STAMPS)/wheel $(STAMPS)/tools
 	$(BIN)/mypy
 	$(BIN)/mypy tests/typing
-	$(BIN)/basedpyright
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest backread._backread
-	$(BIN)/zizmor --offline --quiet --persona pedantic .github
 
 # From the sources alone: it compiles nothing, and needs no network once its packages are installed.
 docs: $(STAMPS)/docs
@@ -109,10 +111,9 @@ test-wheel: $(STAMPS)/wheel
 
 # Each of these has an environment of its own, kept below ~/.cache/backread/integrations.
 INTEGRATIONS := airflow openapi services shell spark warehouses workers
-# Some go two at a time, for they also wait; one of two may install packages of the system.
+# Two chains, for they also wait; only the second may install packages of the system.
 test-integrations: $(STAMPS)/wheel
-	$(BIN)/python tools/run_steps.py test-extras+test-browser test-airflow+test-calc test-openapi+test-services \
-		test-spark+test-shell test-workers test-warehouses
+	$(BIN)/python tools/run_steps.py test-spark,test-workers,test-shell+test-extras,test-warehouses,test-browser,test-airflow,test-openapi,test-services,test-calc
 
 test-extras: $(STAMPS)/wheel
 	$(BIN)/python tools/resolve_extras.py $(WHEELS)

@@ -186,6 +186,14 @@ def test_a_list_of_another_shape_is_a_decode_error_and_no_empty_list(face, scrip
     decode_error(face.call, client.users.page)
 
 
+@pytest.mark.parametrize("total", [0, 3])
+def test_null_with_a_total_is_an_empty_list(face, scripted, total):
+    body = {"limit": 99, "offset": 0, "total": total, "users": None}
+    read, report = list_users(face, scripted, body)
+    assert read == []
+    assert report.certificate == ("uncertified" if total else "snapshot")
+
+
 @pytest.mark.parametrize("row", [None, 5, "Ada", [], [{"id": 1}], True], ids=repr)
 def test_a_row_that_is_no_object_is_left_out_and_named(face, scripted, row):
     rows = envelope([user(1), row])

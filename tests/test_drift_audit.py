@@ -294,3 +294,18 @@ def test_waiting_tells_whether_the_changes_happened(backread_mock, by_hand):
     by_hand(m)("/external/users?limit=99")
     assert m.waiting == 1
     assert m.world.total_users == 198
+
+
+@pytest.mark.parametrize("change", ["delete", "edit"])
+def test_a_change_that_found_no_row_did_not_happen(backread_server, by_hand, change):
+    with backread_server.lane() as lane:
+        pages = lane.between_pages("users", after=1)
+        if change == "delete":
+            pages.delete(ids=[999_999_999])
+        else:
+            pages.edit(ids=[999_999_999], name="Ada")
+        by_hand(lane)("/external/users")
+        assert lane.waiting == 0
+        (text,) = lane._unfired()
+        assert text.endswith("which found no row")
+        lane.allow_unfired()

@@ -127,6 +127,23 @@ def test_what_makes_no_sense_is_not_forgotten(short, by_hand):
     assert short.unexpected == ()
 
 
+def test_the_last_thousand_requests_that_make_no_sense_are_kept(short, by_hand):
+    caller = by_hand(short)
+    for _ in range(1_001):
+        caller("/external/users?limit=0")
+    assert [entry.number for entry in short.unexpected] == [*range(2, 1_002)]
+
+
+def test_a_host_that_is_not_the_mock_s_is_recorded(backread_server):
+    before = backread_server.calls().count
+    with socket.create_connection(("127.0.0.1", backread_server.port), timeout=60) as connection:
+        connection.sendall(b"GET /external/users HTTP/1.1\r\nHost: chats.internal\r\n\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 403"
+    wait_for(lambda: backread_server.calls().count > before)
+    entry = backread_server.unexpected[-1]
+    assert (entry.unexpected, entry.path, entry.status) == ("wrong_host", "/external/users", 403)
+
+
 def test_forgetting_begins_anew(backread_mock, by_hand):
     m = backread_mock
     caller = by_hand(m)

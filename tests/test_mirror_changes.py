@@ -96,6 +96,26 @@ def test_a_run_id_means_the_end_of_that_run(mirror):
     assert delivered(mirror.changes(since=3)) == []
 
 
+def test_a_run_that_was_partial_when_it_was_read_loses_no_row(mirror):
+    given = batch([ADA], [ONE], lists={1: "snapshot"}, swept="snapshot")
+    source = BatchSource(given, DeadlineExceededError("the budget is used up"))
+    with pytest.raises(DeadlineExceededError):
+        source.sync_into(mirror.folder)
+    [(run_id, state)] = mirror.sql("SELECT run_id, state FROM runs").fetchall()
+    assert (run_id, state, len(delivered(mirror.changes(since=None)))) == (1, "partial", 2)
+    fill(mirror, [ADA, GRACE], [ONE, TWO])
+    [(resumed,)] = mirror.sql("SELECT count(*) FROM runs WHERE run_id = 1").fetchall()
+    assert resumed == 1
+    told = delivered(mirror.changes(since=run_id))
+    assert {("messages", "added", 1, 12), ("users", "added", 2, 2)} <= {*told}
+
+
+def test_a_run_id_may_be_of_numpy(mirror):
+    numpy = pytest.importorskip("numpy")
+    fill(mirror, [ADA], [ONE])
+    assert mirror.changes(since=numpy.int64(1)).num_rows == 0
+
+
 def test_one_table_has_only_its_columns(mirror):
     fill(mirror, [ADA], [ONE])
     technical = ["first_seen_at", "last_seen_at", "deleted_at", "changed_at", "changed_in_run"]

@@ -19,11 +19,11 @@ from waiting import PATIENCE
 
 
 def test_its_options_are_what_clients_must_bring():
-    with MockServer(World(users=2), secret="mock_of_mine", vendor="acme") as server:
-        assert (server.secret, server.vendor) == ("mock_of_mine", "acme")
+    with MockServer(World(users=2), secret="mock_of_mine", vendor="acme.chat") as server:
+        assert (server.secret, server.vendor) == ("mock_of_mine", "acme.chat")
         assert server.url == f"http://127.0.0.1:{server.port}"
         with server.client(timeout=PATIENCE) as client:
-            assert client.vendor == "acme"
+            assert client.vendor == "acme.chat"
             assert len(client.users.page()) == 2
 
 

@@ -1,5 +1,6 @@
 """Redirects: followed within the origin, five at most; the secret never leaves it."""
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -189,3 +190,27 @@ def test_nothing_but_a_redirect_sends_the_client_elsewhere(face, scripted, other
             with pytest.raises((StatusError, TransportError)):
                 face.call(client.users.get, 42)
     assert len(server.requests) == 2
+
+
+def test_each_redirect_is_a_request_that_is_counted(face, scripted):
+    server = scripted(moved("/1"), moved("/2"), answer(404, {}))
+    error = face.failure(server, StatusError)
+    assert [attempt.status for attempt in error.attempts] == [302, 302, 404]
+    rows = {"limit": 99, "offset": 0, "total": 1, "users": [user(42)]}
+    listing = face.client(scripted(moved("/1"), answer(200, rows))).users.list()
+    assert len(face.collect(listing)) == 1
+    assert listing.report.requests == 2
+
+
+def test_redirects_keep_to_the_rate_limit(face, scripted):
+    server = scripted(*[moved(f"/{number}") for number in range(5)], FINE)
+    began = time.monotonic()
+    assert face.get(server, rate_limit=20).id == 42
+    # Six requests, the first at once.
+    assert time.monotonic() - began >= 5 / 20 - 0.02
+
+
+def test_redirects_do_not_spend_retries(face, scripted):
+    server = scripted(moved("/1"), answer(503), moved("/1"), FINE)
+    assert face.get(server, max_retries=1).id == 42
+    assert [request.path for request in server.requests][1::2] == ["/1", "/1"]

@@ -55,8 +55,11 @@ def test_closing_ends_a_wait(scripted, calls, closed):
     assert [str(error).count("closed") for error in ended] == [1] * calls
 
 
+@pytest.mark.parametrize("timeout", [2, 30])
 @pytest.mark.parametrize(("status", "error"), [(401, AuthenticationError), (404, NotFoundError)])
-def test_an_error_is_that_of_its_status_though_its_body_does_not_end(face, scripted, status, error):
+def test_an_error_is_that_of_its_status_though_its_body_does_not_end(
+    face, scripted, status, error, timeout
+):
     def service(_: Request) -> Any:
         head = f"HTTP/1.1 {status} X\r\nContent-Type: text/plain\r\nContent-Length: 50\r\n\r\n"
         return server.stall(head.encode() + b"not found")
@@ -64,7 +67,7 @@ def test_an_error_is_that_of_its_status_though_its_body_does_not_end(face, scrip
     server = scripted(service)
     began = time.monotonic()
     with pytest.raises(error):
-        face.call(face.client(server, timeout=30).users.get, 42)
+        face.call(face.client(server, timeout=timeout).users.get, 42)
     assert time.monotonic() - began < 25
     assert len(server.requests) == 1
 

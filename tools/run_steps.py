@@ -1,7 +1,8 @@
 """Runs make targets one after the other, and closes with what each took and how many tests ran.
 
 Usage: ``python tools/run_steps.py TARGET...``. Targets joined by ``+`` run at the same time, and
-each of their lines begins with its target. A target that fails does not stop the others; the exit
+each of their lines begins with its target; ``a,b+c,d`` runs b after a, and d after c, at the same
+time. A target that fails does not stop the others; the exit
 code is 1 if any failed, or if no test ran at all.
 """
 
@@ -43,12 +44,15 @@ class Step:
             setattr(self, name, getattr(self, name) + int(number))
 
 
-def run_together(targets: list[str]) -> list[Step]:
-    """Runs targets at the same time; their steps are in the order of the targets."""
-    print(f"\n--- {' and '.join(targets)}", flush=True)
-    prefixes = [f"{target}: " if len(targets) > 1 else "" for target in targets]
-    with ThreadPoolExecutor(len(targets)) as pool:
-        return list(pool.map(run, targets, prefixes))
+def run_together(chains: list[list[str]]) -> list[Step]:
+    """Runs chains at the same time; their steps are in the order of the targets."""
+    print(f"\n--- {' and '.join(', '.join(chain) for chain in chains)}", flush=True)
+
+    def follow(chain: list[str]) -> list[Step]:
+        return [run(target, f"{target}: " if len(chains) > 1 else "") for target in chain]
+
+    with ThreadPoolExecutor(len(chains)) as pool:
+        return [step for steps in pool.map(follow, chains) for step in steps]
 
 
 def run(target: str, prefix: str) -> Step:
@@ -76,7 +80,8 @@ def run(target: str, prefix: str) -> Step:
 
 def main(targets: list[str]) -> int:
     """Runs the targets and prints the closing table; gives the exit code."""
-    steps = [step for each in targets for step in run_together(each.split("+"))]
+    groups = [[chain.split(",") for chain in each.split("+")] for each in targets]
+    steps = [step for group in groups for step in run_together(group)]
     print()
     for step in steps:
         verdict = "ok" if step.code == 0 else f"FAILED (exit code {step.code})"

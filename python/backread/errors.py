@@ -26,6 +26,7 @@ __all__ = [
     "DeadlineExceededError",
     "DecodeError",
     "IncompleteError",
+    "IncompleteWarning",
     "LandingError",
     "MirrorError",
     "NotFoundError",

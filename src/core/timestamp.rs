@@ -126,7 +126,14 @@ fn by_calendar(text: &str) -> Option<i128> {
         Some(before) => (before, true),
         None => (text, false),
     };
-    let pieces = Pieces::parse(text).ok()?;
+    // Ruby writes a blank before the offset.
+    let text = match text.rsplit_once(' ') {
+        Some((before, offset)) if offset.starts_with(['+', '-']) => {
+            Cow::Owned(format!("{before}{offset}"))
+        }
+        _ => Cow::Borrowed(text),
+    };
+    let pieces = Pieces::parse(&*text).ok()?;
     let time = pieces.time().unwrap_or(Time::midnight());
     let told = pieces.to_numeric_offset();
     // The name of a zone alone is not an offset.

@@ -93,6 +93,8 @@ impl Drift {
 #[derive(Debug, Default)]
 pub struct Drifts {
     waiting: Mutex<Vec<Drift>>,
+    /// Those that were due and found no row to change, as text.
+    idle: Mutex<Vec<String>>,
 }
 
 impl Drifts {
@@ -107,15 +109,17 @@ impl Drifts {
         self.lock().len()
     }
 
-    /// The pending changes, as text.
+    /// The changes that are pending or changed no row, as text.
     #[must_use]
     pub fn list(&self) -> Vec<String> {
-        self.lock().iter().map(Drift::to_string).collect()
+        let waiting: Vec<_> = self.lock().iter().map(Drift::to_string).collect();
+        [waiting, self.idle().clone()].concat()
     }
 
-    /// Drops all pending changes.
+    /// Drops them.
     pub fn clear(&self) {
         self.lock().clear();
+        self.idle().clear();
     }
 
     /// Counts a whole page, and makes the changes that are due.
@@ -135,8 +139,15 @@ impl Drifts {
         *waiting = later;
         for drift in due {
             let user = user.map(|sent| mutation.own_id(sent).unwrap_or(sent));
-            apply(world, user, drift.change, mutation);
+            let text = drift.to_string();
+            if apply(world, user, drift.change, mutation) == 0 {
+                self.idle().push(format!("{text}, which found no row"));
+            }
         }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Drift>> {
@@ -186,33 +197,29 @@ impl fmt::Display for Which {
     }
 }
 
-/// Changes the users, or the messages of `user`. A row that no longer exists is skipped.
-fn apply(world: &World, user: Option<u64>, change: Change, mutation: &RowMutation) {
+/// Changes the users, or the messages of `user`; gives how many rows changed. A row that no longer
+/// exists is skipped.
+fn apply(world: &World, user: Option<u64>, change: Change, mutation: &RowMutation) -> usize {
     let view = world.view();
-    let _ = match (change, user) {
-        (Change::Add(count), None) => world.add_users(count).map(drop),
-        (Change::Add(count), Some(user)) => world.add_messages(user, count).map(drop),
-        (Change::Delete(which), None) => each(ids(&view, None, which, mutation), |id| {
-            world.remove_user(id)
-        }),
-        (Change::Delete(which), Some(user)) => {
-            each(ids(&view, Some(user), which, mutation), |id| {
-                world.remove_message(user, id)
-            })
-        }
-        (Change::Edit(which, fields), None) => each(ids(&view, None, which, mutation), |id| {
-            world.edit_user(id, fields.clone())
-        }),
-        (Change::Edit(which, fields), Some(user)) => {
-            each(ids(&view, Some(user), which, mutation), |id| {
-                world.edit_message(user, id, fields.clone())
-            })
-        }
+    let each = |which, change: &dyn Fn(u64) -> Result<(), WorldError>| {
+        let ids = ids(&view, user, which, mutation).into_iter();
+        ids.filter(|id| change(*id).is_ok()).count()
     };
-}
-
-fn each(ids: Vec<u64>, change: impl Fn(u64) -> Result<(), WorldError>) -> Result<(), WorldError> {
-    ids.into_iter().map(change).fold(Ok(()), Result::and)
+    match (change, user) {
+        (Change::Add(count), None) => world.add_users(count).map_or(0, |added| added.len()),
+        (Change::Add(count), Some(user)) => {
+            let added = world.add_messages(user, count);
+            added.map_or(0, |added| added.len())
+        }
+        (Change::Delete(which), None) => each(which, &|id| world.remove_user(id)),
+        (Change::Delete(which), Some(user)) => each(which, &|id| world.remove_message(user, id)),
+        (Change::Edit(which, fields), None) => {
+            each(which, &|id| world.edit_user(id, fields.clone()))
+        }
+        (Change::Edit(which, fields), Some(user)) => {
+            each(which, &|id| world.edit_message(user, id, fields.clone()))
+        }
+    }
 }
 
 fn ids(view: &View, user: Option<u64>, which: Which, mutation: &RowMutation) -> Vec<u64> {

@@ -122,8 +122,8 @@ struct Ring {
     capacity: usize,
     /// The number given last.
     numbered: u64,
-    /// The first requests that no client should have sent, however many came after them.
-    unexpected: Vec<Entry>,
+    /// The last requests that no client should have sent, however many others came after them.
+    unexpected: VecDeque<Entry>,
     /// The number of the last dropped entry; 0 if none was.
     forgotten: u64,
 }
@@ -136,7 +136,7 @@ impl Journal {
             entries: VecDeque::new(),
             capacity,
             numbered: 0,
-            unexpected: Vec::new(),
+            unexpected: VecDeque::new(),
             forgotten: 0,
         };
         Self {
@@ -154,8 +154,11 @@ impl Journal {
         ring.numbered += 1;
         let number = ring.numbered;
         entry.number = number;
-        if entry.unexpected.is_some() && ring.unexpected.len() < UNEXPECTED {
-            ring.unexpected.push(entry.clone());
+        if entry.unexpected.is_some() {
+            if ring.unexpected.len() == UNEXPECTED {
+                ring.unexpected.pop_front();
+            }
+            ring.unexpected.push_back(entry.clone());
         }
         ring.entries.push_back(entry);
         let full = ring.entries.len() > ring.capacity;
@@ -194,7 +197,7 @@ impl Journal {
         (entries, after < ring.forgotten)
     }
 
-    /// The requests after number `after` that no client should have sent: the first thousand.
+    /// The requests after number `after` that no client should have sent: the last thousand.
     #[must_use]
     pub fn unexpected(&self, after: u64) -> Vec<Entry> {
         let ring = self.ring();

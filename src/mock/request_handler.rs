@@ -145,6 +145,16 @@ impl Lane {
         });
     }
 
+    /// Counts and records a request with a Host that is not this server's.
+    pub(super) fn note_wrong_host(&self, call: Call<'_>) {
+        const STATUS: u16 = 403;
+        self.counters.count(Target::Unknown.route(), STATUS);
+        self.journal.add(Entry {
+            unexpected: Some("wrong_host"),
+            ..self.entry(call, Target::Unknown, STATUS)
+        });
+    }
+
     /// Counts and records a request for the OpenAPI document.
     pub(super) fn note_openapi(&self, call: Call<'_>) {
         const STATUS: u16 = 200;

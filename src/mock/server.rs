@@ -105,7 +105,10 @@ impl Responder for Front {
     fn answer(&self, call: Call<'_>) -> Answer {
         match access::check_host(call.headers) {
             Ok(()) => self.service.answer(call),
-            Err(problem) => refuse(&problem),
+            Err(problem) => {
+                self.service.note_wrong_host(call);
+                refuse(&problem)
+            }
         }
     }
 
@@ -134,7 +137,8 @@ impl MockServer {
         } = options;
         let vendor = vendor.unwrap_or_else(|| DEFAULT_VENDOR.into());
         check_word("vendor", &vendor, |byte| {
-            byte.is_ascii_alphanumeric() || b"-_".contains(&byte)
+            // As the client: the characters of a media type's name (RFC 6838, 4.2).
+            byte.is_ascii_alphanumeric() || b"!#$&-^_.".contains(&byte)
         })?;
         if let Some(secret) = &secret {
             check_word("secret", secret, |byte| byte.is_ascii_graphic())?;

@@ -171,6 +171,11 @@ impl Service {
         }
     }
 
+    /// Records a request with a Host that is not this server's.
+    pub fn note_wrong_host(&self, call: Call<'_>) {
+        self.main.note_wrong_host(call);
+    }
+
     /// Records a request that was not HTTP, or too large, and was refused with this status.
     pub fn malformed(&self, status: u16) {
         self.main.malformed(status);

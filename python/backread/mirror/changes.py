@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, get_args
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex, get_args
 
 from backread._client.columns import Resource
 from backread.errors import MirrorError
@@ -41,6 +42,13 @@ SELECT coalesce(epoch_us(max(moment)), 0), sum(undated) FROM (
 """
 """The newest commit in a snapshot, and the number of rows whose change has no time."""
 
+END_OF_RUN = """
+SELECT epoch_us(CASE WHEN resumptions > 0 THEN started_at ELSE ended_at END)
+FROM runs WHERE run_id = ? AND ended_at IS NOT NULL
+"""
+"""When a run ended. One that was resumed may have been read when it was partial, so it counts from
+its start: its own rows come again, but none is left out."""
+
 
 class Changes(RowStream):
     """The rows of users and messages that changed, as an Arrow stream; see `Mirror.changes`.
@@ -68,12 +76,15 @@ class Changes(RowStream):
         self,
         mirror: Mirror,
         reader: SnapshotReader,
-        since: int | str | None,
+        since: SupportsIndex | str | None,
         table: Resource | None,
     ) -> None:
         if table is not None and table not in get_args(Resource):
             raise ValueError(f"changes are those of 'users' or 'messages', not {table!r}")
-        if since is not None and (isinstance(since, bool) or not isinstance(since, (int, str))):
+        if isinstance(since, SupportsIndex) and not isinstance(since, bool):
+            # Also the integers of numpy, in which pandas gives run_ids.
+            since = operator.index(since)
+        elif since is not None and not isinstance(since, str):
             raise TypeError(
                 "since must be a run_id, the cursor of an earlier read, or None, not "
                 f"{type(since).__name__}"
@@ -120,9 +131,7 @@ class Changes(RowStream):
         found = (
             []
             if not 0 <= run_id < 2**63
-            else self._reader.rows(
-                self._snapshot, "SELECT epoch_us(ended_at) FROM runs WHERE run_id = ?", [run_id]
-            )
+            else self._reader.rows(self._snapshot, END_OF_RUN, [run_id])
         )
         if not found or found[0][0] is None:
             raise MirrorError(

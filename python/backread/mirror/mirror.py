@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from backread._client.arguments import LARGEST, known_options, whole
 from backread._client.columns import Resource
@@ -452,7 +452,9 @@ class Mirror:
             return run(tell)
 
     @known_options
-    def changes(self, since: int | str | None = None, *, table: Resource | None = None) -> Changes:
+    def changes(
+        self, since: SupportsIndex | str | None = None, *, table: Resource | None = None
+    ) -> Changes:
         """The rows that changed since an earlier read, as an Arrow stream with a ``cursor``.
 
         It is fixed to the snapshot that is newest now: apply its rows elsewhere, store its
@@ -472,7 +474,8 @@ class Mirror:
 
         Args:
             since: None for all rows; the ``cursor`` of an earlier read; or the id of a run, for the
-                changes after its end. A partial run continues under its id, so prefer the cursor.
+                changes after its end. A partial run continues under its id, so its own rows come
+                again once it was resumed: prefer the cursor.
             table: ``"users"`` or ``"messages"``, for only that table's rows and columns.
 
         Raises:

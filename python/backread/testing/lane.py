@@ -210,7 +210,7 @@ class Lane:
     @property
     def unexpected(self) -> tuple[JournalEntry, ...]:
         """The requests that no client should send: refused with 401, 404 (no such path), 405, 406
-        or 422. The first 1,000, regardless of the journal's size."""
+        or 422. The last 1,000, regardless of the journal's size."""
         return self._unexpected_after(0)
 
     def _unexpected_after(self, number: int) -> tuple[JournalEntry, ...]:

@@ -103,7 +103,9 @@ fn seconds(value: &str) -> Option<Duration> {
     } else {
         return None;
     };
-    Duration::try_from_secs_f64(number).ok()
+    // A number too large for a duration is a wait without an end, not none.
+    let longest = Duration::MAX.as_secs_f64() / 2.0;
+    (!number.is_nan()).then(|| Duration::from_secs_f64(number.min(longest)))
 }
 
 #[cfg(test)]

@@ -189,7 +189,7 @@ impl<S: Sink<Event> + 'static> Crawl<S> {
             Ok(ListEnd::NotFound) => {
                 let reason = "its messages were not found, although the user exists";
                 report.doubt(reason.to_owned());
-                Event::ListEnded {
+                Event::ListUnread {
                     user_id: id,
                     report,
                 }

@@ -201,7 +201,7 @@ impl NativeLane {
         Ok((describe(py, &entries)?, forgotten))
     }
 
-    /// The first thousand requests numbered above `after` that no client should have sent, as dicts,
+    /// The last thousand requests numbered above `after` that no client should have sent, as dicts,
     /// even if the journal has dropped them.
     fn unexpected<'py>(&self, py: Python<'py>, after: u64) -> PyResult<Bound<'py, PyAny>> {
         describe(py, &self.inner.journal.unexpected(after))

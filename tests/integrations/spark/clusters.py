@@ -29,14 +29,22 @@ def home(folder: Path) -> Path:
     made = folder / "spark-home"
     made.mkdir()
     for entry in INSTALLED.iterdir():
-        if entry.name not in ("logs", "work"):
+        if entry.name not in ("logs", "work", "python"):
             (made / entry.name).symlink_to(entry)
+    # Workers import PySpark from here; from a zip they would compile it each time.
+    lib = made / "python" / "lib"
+    (lib / "pyspark.zip").mkdir(parents=True)
+    (lib / "pyspark.zip" / "pyspark").symlink_to(INSTALLED)
+    for archive in (INSTALLED / "python" / "lib").glob("py4j*.zip"):
+        (lib / archive.name).symlink_to(archive)
     return made
 
 
 def settings(spark_home: Path) -> dict[str, str]:
     """The environment of drivers, masters and workers."""
     return {
+        # These sessions are too short for the second compiler to pay.
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "SPARK_HOME": str(spark_home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_HOSTNAME": "localhost",
