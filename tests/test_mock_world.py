@@ -1,5 +1,7 @@
 """Worlds: rows by counter, in the interface's shape, and changes on top."""
 
+import copy
+import pickle
 import re
 import time
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -191,3 +193,20 @@ def test_what_is_not_there_is_a_key_error():
             missing()
     with pytest.raises(ValueError, match="id"):
         world.edit_user(42, id=5)
+
+
+def test_a_world_can_be_copied_and_pickled():
+    until = datetime(2024, 5, 1, tzinfo=UTC)
+    plain = World(seed=7, users=2_000_000, messages_per_user=(1, 3), until=until)
+    changed = World(seed=7, users=5)
+    changed.add_messages(42, 2)
+    changed.edit_user(42, name="Ada")
+    for world in (plain, changed):
+        for make in (copy.copy, copy.deepcopy):
+            assert make(world).fingerprint() == world.fingerprint()
+    assert len(pickle.dumps(plain)) < 500
+    assert pickle.loads(pickle.dumps(plain)).fingerprint() == plain.fingerprint()
+    assert pickle.loads(pickle.dumps(changed)).to_jsonl() == changed.to_jsonl()
+    other = copy.copy(changed)
+    other.remove_user(42)
+    assert changed.user(42)["name"] == "Ada"

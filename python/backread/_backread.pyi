@@ -356,6 +356,9 @@ class World:
     def copy(self) -> World:
         """An independent world with the same rows and changes. Costs nothing."""
 
+    def __copy__(self) -> World: ...
+    def __deepcopy__(self, _memo: object) -> World: ...
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
     def snapshot(self) -> WorldSnapshot:
         """The current state of the world, for `restore`. Costs nothing."""
 

@@ -3,6 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 // Values from here on are an epoch; below, a number of seconds (2001-09-09 as either).
+/// In seconds.
+const LONGEST: f64 = 1e19;
 const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
 // From here on an epoch is in milliseconds (2001-09-09; in seconds it would be the year 33658).
 const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
@@ -104,8 +106,7 @@ fn seconds(value: &str) -> Option<Duration> {
         return None;
     };
     // A number too large for a duration is a wait without an end, not none.
-    let longest = Duration::MAX.as_secs_f64() / 2.0;
-    (!number.is_nan()).then(|| Duration::from_secs_f64(number.min(longest)))
+    Duration::try_from_secs_f64(number.min(LONGEST)).ok()
 }
 
 #[cfg(test)]
@@ -149,6 +150,8 @@ mod tests {
             wait_from("retry-after", "Tue, 14 Nov 2023 00:00:00 GMT"),
             Some(Duration::ZERO)
         );
+        let endless = wait_from("retry-after", "99999999999999999999999").unwrap();
+        assert_eq!(endless, Duration::from_secs(10_000_000_000_000_000_000));
         for nonsense in ["", "-1", "soon", "NaN", "inf", "1e3"] {
             assert_eq!(wait_from("retry-after", nonsense), None, "{nonsense}");
         }

@@ -26,7 +26,7 @@ pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
             | StatusCode::PERMANENT_REDIRECT
     );
     let location = response.headers().get(LOCATION).filter(|_| moved);
-    let Some(url) = location
+    let Some(mut url) = location
         .and_then(|location| std::str::from_utf8(location.as_bytes()).ok())
         .and_then(|location| response.url().join(location).ok())
     else {
@@ -40,6 +40,9 @@ pub fn target(response: &Response) -> Result<Option<Target>, ErrorKind> {
             origin.ascii_serialization()
         )));
     }
+    // Or it would replace the secret in the header.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
     Ok(Some(Target(url)))
 }
 

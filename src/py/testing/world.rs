@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::arguments::{
     Id, count, from_milliseconds, json_fields, milliseconds, parse_json, refuse_options,
@@ -136,6 +136,39 @@ impl World {
         Self {
             inner: Arc::new(self.inner.fork()),
         }
+    }
+
+    fn __copy__(&self) -> Self {
+        self.copy()
+    }
+
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Self {
+        self.copy()
+    }
+
+    /// A world that was not changed is its arguments; any other is its rows.
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, world) = (slf.py(), slf.get());
+        let class = slf.get_type();
+        let (lo, hi) = world.inner.messages_per_user();
+        let fresh = || -> Result<_, WorldError> {
+            let fresh = world::World::new(world.inner.seed(), world.inner.users(), lo, hi)?;
+            match world.inner.end() {
+                Some(end) => fresh.ending(end),
+                None => Ok(fresh),
+            }
+        };
+        let from_jsonl = world.inner.is_from_jsonl();
+        if !from_jsonl && fresh()?.fingerprint() == world.inner.fingerprint() {
+            let (seed, users) = (world.inner.seed(), world.inner.users());
+            let arguments = (seed, users, (lo, hi), world.until(py)?).into_pyobject(py)?;
+            return Ok((class.into_any(), arguments));
+        }
+        let text = py.detach(|| lines::text(&world.inner))?;
+        let arguments = (PyBytes::new(py, text.as_bytes()),).into_pyobject(py)?;
+        Ok((class.getattr("from_jsonl")?, arguments))
     }
 
     /// The current state of the world, for `restore`. Costs nothing.
