@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-// Values from here on are an epoch; below, a number of seconds (2001-09-09 as either).
-/// In seconds.
+// The longest wait, in seconds.
 const LONGEST: f64 = 1e19;
+// Values from here on are an epoch; below, a number of seconds (2001-09-09 as either).
 const EPOCH_FROM: Duration = Duration::from_secs(1_000_000_000);
 // From here on an epoch is in milliseconds (2001-09-09; in seconds it would be the year 33658).
 const MILLISECONDS_FROM: Duration = Duration::from_secs(1_000_000_000_000);
