@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from backread import IncompleteError, IncompleteWarning, NotFoundError, PermissionDeniedError
+from backread import (
+    AuthenticationError,
+    IncompleteError,
+    IncompleteWarning,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from canned import envelope, ids, message, paged, user, users
 from scripted_server import Request, answer
 
@@ -235,7 +241,7 @@ def test_the_error_of_the_only_list_ends_the_walk(face, scripted):
 
 def test_an_error_of_the_list_of_users_ends_the_walk(face, scripted):
     listing = face.client(scripted(answer(401))).messages.all()
-    with pytest.raises(Exception, match="401"):
+    with pytest.raises(AuthenticationError):
         face.collect(listing)
 
 

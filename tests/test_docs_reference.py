@@ -66,6 +66,7 @@ def test_the_base_of_errors_without_an_answer_is_said_to_be():
         and issubclass(kind, backread.errors.TransportError)
     ]
     [sentence] = [line for line in ERRORS.text.split("\n\n") if line.startswith("`TransportError`")]
+    assert kinds
     assert all(f"`{name}`" in sentence for name in kinds)
 
 
