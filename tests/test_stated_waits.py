@@ -12,6 +12,7 @@ from backread import (
     Client,
     DecodeError,
     NotFoundError,
+    PermissionDeniedError,
 )
 from canned import user
 from scripted_server import Request, answer
@@ -70,6 +71,18 @@ def test_an_error_is_that_of_its_status_though_its_body_does_not_end(
         face.call(face.client(server, timeout=timeout).users.get, 42)
     assert time.monotonic() - began < 25
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "options"),
+    [({"content-encoding": "gzip"}, {}), ({}, {"max_response_bytes": 20})],
+    ids=["not gzip", "too large"],
+)
+def test_the_body_of_an_error_is_kept_whatever_is_wrong_with_it(face, scripted, headers, options):
+    server = scripted(lambda _: answer(403, b"blocked by the firewall, rule 7", headers))
+    with pytest.raises(PermissionDeniedError) as caught:
+        face.call(face.client(server, **options).users.get, 42)
+    assert caught.value.body.startswith(b"blocked by the fire")
 
 
 @pytest.mark.parametrize("end", ["", "\n"])

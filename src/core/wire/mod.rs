@@ -219,6 +219,9 @@ async fn read(
     };
     let length = response.content_length();
     let mut body = Body::new(encoding, length, max_bytes);
+    if !status.is_success() {
+        body = body.keeping_raw();
+    }
     let unread = moved_to.is_some() && length.is_none_or(|length| length > REDIRECT_BODY);
     let read = match status.is_success() {
         true => read_body(response, &mut body, max_bytes).await,

@@ -57,6 +57,8 @@ pub struct Body {
     came: u64,
     most: u64,
     unpacker: Unpacker,
+    /// The first bytes as they came, if they are kept.
+    raw: Option<Vec<u8>>,
 }
 
 enum Unpacker {
@@ -84,6 +86,16 @@ impl Body {
                 Encoding::Brotli => Unpacker::Brotli(Box::new(Brotli::new()), unpacked),
                 Encoding::Zstd => Unpacker::Zstd(Box::default(), unpacked),
             },
+            raw: None,
+        }
+    }
+
+    /// Keeps the first bytes as they came, for a body that is not what its encoding says: proxies
+    /// label their own pages so.
+    pub fn keeping_raw(self) -> Self {
+        Self {
+            raw: Some(Vec::new()),
+            ..self
         }
     }
 
@@ -93,6 +105,10 @@ impl Body {
             return Ok(());
         }
         self.came = self.came.saturating_add(packed.len() as u64);
+        if let Some(raw) = self.raw.as_mut().filter(|raw| raw.is_empty()) {
+            let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+            raw.extend_from_slice(packed.get(..most).unwrap_or(packed));
+        }
         // A body that decodes to nothing could go on forever.
         if self.came > self.most {
             return Err(Unfit::TooLarge);
@@ -120,9 +136,13 @@ impl Body {
         ended.map_err(|error| self.unfit(&error))
     }
 
-    /// Takes the bytes decoded so far.
+    /// Takes the bytes decoded so far, or if there are none, those kept as they came.
     pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.unpacked().bytes)
+        let bytes = std::mem::take(&mut self.unpacked().bytes);
+        match self.raw.take() {
+            Some(raw) if bytes.is_empty() => raw,
+            _ => bytes,
+        }
     }
 
     fn unpacked(&mut self) -> &mut Unpacked {
