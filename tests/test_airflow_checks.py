@@ -170,6 +170,18 @@ def test_a_user_in_the_place_of_another_is_news(backread_mock, mirror):
     assert checked(backread_mock, row_of_checks(mark, mirror / "elsewhere")) is None
 
 
+@pytest.mark.parametrize("position", [0, 15])
+def test_a_forgotten_user_is_no_news(backread_mock, mirror, position):
+    Mirror(mirror).forget(backread_mock.world.user_ids()[position])
+    with backread_mock.client() as client:
+        Mirror(mirror).sync(client)
+    mark = mark_of(Mirror(mirror))
+    assert checked(backread_mock, row_of_checks(mark, mirror), times=2) is None
+    backread_mock.world.add_users(1)
+    found = checked(backread_mock, row_of_checks(mark, mirror))
+    assert found is not None
+
+
 def test_a_count_below_that_of_the_mirror_is_no_news(backread_mock, mirror):
     """A capped or cached count stays so, whatever is synced."""
     backread_mock.dialect = "total=capped"

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,7 @@ from backread.integrations.airflow.new_messages_query import (
     moment,
 )
 from backread.testing import Lane, World
+from scripted_server import Request, answer
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -107,6 +110,62 @@ def test_a_mirror_says_what_is_known(backread_mock, tmp_path):
     assert found is not None
     assert found["user_id"] == user_id
     assert found["reason"] == f"{count + 2} messages, not {count}"
+
+
+def serve(users: list[Any], messages: list[Any]) -> Callable[[Request], bytes]:
+    """A service with these users, each of whom has these messages."""
+
+    def serving(request: Request) -> bytes:
+        name, rows = ("users", users) if request.path.endswith("users") else ("messages", messages)
+        offset, limit = (int(request.query[each]) for each in ("offset", "limit"))
+        sent = rows[offset : offset + limit]
+        return answer(200, {"offset": offset, "limit": limit, "total": len(rows), name: sent})
+
+    return serving
+
+
+@pytest.mark.parametrize("position", [0, 150, 299])
+def test_a_record_that_the_mirror_rejects_is_no_news(scripted, tmp_path, position):
+    pytest.importorskip("duckdb")
+    users: list[Any] = [{"id": 1000 + number, "name": "Ada"} for number in range(300)]
+    users[position] = {"id": None, "name": "imported"}
+    server = scripted(serve(users, []))
+    mirror = Mirror(tmp_path / "chats")
+    with server.client() as client:
+        assert mirror.sync(client).rejects == 1
+        mirror.sync(client)
+
+    async def main() -> Look:
+        async with server.async_client() as client:
+            return await look(client, mark_of(mirror), LEAST_REQUESTS)
+
+    assert asyncio.run(main()).news is None
+    users.append({"id": 2000})
+    news = asyncio.run(main()).news
+    assert news is not None
+    assert news["reason"] == "301 users, not 300"
+
+
+def test_rows_without_an_id_are_passed_over(scripted):
+    odd: list[Any] = [None, 7, {"id": "42"}, {"id": True}, {"id": -1}, {"id": 2**63}]
+    users = [*odd, {"id": 42, "online_at": "2026-06-01t00:00:00z"}]
+    messages = [
+        {"id": None, "created_at": "2027-01-01T00:00:00Z"},
+        {"id": 7, "created_at": "2026-06-01T00:00:00Z"},
+        {"id": 8, "created_at": "0001-01-01T00:00:00+02:00"},
+    ]
+    server = scripted(serve(users, messages))
+
+    async def main() -> Look:
+        mark = Mark(since=NOW - timedelta(days=1), watched=((42, 3),))
+        async with server.async_client() as client:
+            return await look(client, mark, LEAST_REQUESTS)
+
+    assert asyncio.run(main()).news == {
+        "user_id": 42,
+        "created_at": NOW.isoformat(),
+        "reason": "a new message",
+    }
 
 
 @pytest.mark.backread(world=World(seed=7, users=30))

@@ -100,7 +100,7 @@ class _HeldUsers:
         self._known: set[int] = set()
 
     async def unknown(self, user_ids: Iterable[int]) -> set[int]:
-        """The users that the mirror does not have."""
+        """The users that the mirror neither has nor leaves out, as forgotten or rejected ones."""
         asked = set(user_ids)
         if asked <= self._known:
             return set()
@@ -114,5 +114,9 @@ class _HeldUsers:
     def _read(self, user_ids: set[int]) -> set[int]:
         from backread import Mirror
 
-        query = "SELECT id FROM users WHERE deleted_at IS NULL AND list_contains(?, id)"
+        query = (
+            "FROM (SELECT id FROM users WHERE deleted_at IS NULL UNION ALL "
+            "SELECT user_id FROM forgotten UNION ALL "
+            "SELECT id FROM rejects WHERE resource = 'users') WHERE list_contains(?, id)"
+        )
         return {user_id for (user_id,) in Mirror(self._folder).sql(query, [[*user_ids]]).fetchall()}

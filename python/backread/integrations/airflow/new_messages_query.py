@@ -9,15 +9,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from backread._files.dataclass_json import dataclass_from_json, to_json_value
 from backread.errors import NotFoundError
 from backread.mirror.schema import ALL_USERS
 
 if TYPE_CHECKING:
-    from backread import AsyncClient, Page, User
+    from backread import AsyncClient
     from backread.mirror import Mirror
+    from backread.typed_dicts import MessageDict, PageDict, UserDict
 
 __all__ = ["LEAST_REQUESTS", "Look", "Mark", "News", "look", "mark_of"]
 
@@ -29,6 +30,24 @@ LEAST_REQUESTS = WATCHED + 4
 
 LARGEST_PAGE = 99
 
+LARGEST_ID = 2**63 - 1
+
+# Deleted users stay unmarked until a full run, but no finished run sees them. The service may still
+# count those that were forgotten, and it counts those whose record was rejected.
+HELD = f"""
+WITH newest AS (
+    SELECT max(run_id) AS run_id, max(ended_at) AS ended_at FROM runs
+    WHERE state = 'finished' AND {ALL_USERS}
+)
+SELECT (
+    SELECT count(*) FROM users
+    WHERE deleted_at IS NULL AND coalesce(last_seen_at >= (SELECT ended_at FROM newest), true)
+) + (SELECT count(*) FROM forgotten) + (
+    SELECT count(DISTINCT coalesce(CAST(id AS VARCHAR), json, '')) FROM rejects
+    WHERE resource = 'users' AND coalesce(run_id >= (SELECT run_id FROM newest), true)
+        AND (id IS NULL OR id NOT IN (SELECT id FROM users))
+)
+"""
 
 Unknown: TypeAlias = Callable[[Iterable[int]], Awaitable[AbstractSet[int]]]
 """Returns which of the given user ids are unknown."""
@@ -50,8 +69,8 @@ class News(TypedDict):
 class Mark:
     """The known state: messages up to ``since``, and the watched users' message counts by id.
 
-    The first look sets ``since=None`` to the newest time that it sees. ``held`` is the mirror's
-    number of users; ``total`` the service's count at the last look.
+    The first look sets ``since=None`` to the newest time that it sees. ``held`` is the
+    number of users that the mirror accounts for; ``total`` the service's count at the last look.
     """
 
     since: datetime | None = None
@@ -104,11 +123,7 @@ def mark_of(mirror: Mirror) -> Mark:
         "WHERE coalesce(total, rows) IS NOT NULL "
         f"ORDER BY last_message_at DESC NULLS LAST, user_id LIMIT {WATCHED}"
     ).fetchall()
-    # Deleted users stay unmarked until a full run, but no finished run sees them.
-    [(held,)] = mirror.sql(
-        "SELECT count(*) FROM users WHERE deleted_at IS NULL AND coalesce(last_seen_at >= "
-        f"(SELECT max(ended_at) FROM runs WHERE state = 'finished' AND {ALL_USERS}), true)"
-    ).fetchall()
+    [(held,)] = mirror.sql(HELD).fetchall()
     known = None if since is None else datetime.fromtimestamp(since / 1e6, UTC)
     return Mark(known, tuple((int(user_id), int(count)) for user_id, count in watched), int(held))
 
@@ -150,7 +165,7 @@ class _Looking:
             if not self._spend():
                 return None
             try:
-                page = await self._client.messages.page(user_id, limit=1)
+                page = await self._messages(user_id, limit=1)
             except NotFoundError:
                 continue
             if page.total is not None and page.total > held:
@@ -165,12 +180,12 @@ class _Looking:
         if news is not None:
             return news
         if self.mark.since is None:
-            since = max(map(_newest, users), default=EARLIEST)
+            since = max((user.active_at for user in users), default=EARLIEST)
             # The service sends no times: starts now, by this machine's clock.
             self.mark = replace(self.mark, since=datetime.now(UTC) if since == EARLIEST else since)
             return None
-        active = [user for user in users if _newest(user) > self.mark.since]
-        for user in sorted(active, key=_newest, reverse=True):
+        active = [user for user in users if user.active_at > self.mark.since]
+        for user in sorted(active, key=lambda user: user.active_at, reverse=True):
             if (created_at := await self._newer_message(user.id, self.mark.since)) is not None:
                 return News(
                     user_id=user.id, created_at=created_at.isoformat(), reason="a new message"
@@ -192,7 +207,7 @@ class _Looking:
             return None
         return News(user_id=None, created_at=None, reason=f"{total} users, not {before}")
 
-    async def _new_user(self, users: list[User], unknown: Unknown | None) -> News | None:
+    async def _new_user(self, users: list[_Row], unknown: Unknown | None) -> News | None:
         # A mirror may have users that were created after its newest message.
         since = self.mark.since if self.mark.held is None else None
         for user in users:
@@ -204,26 +219,31 @@ class _Looking:
                 return _user_news(user, "a user that is not in the mirror")
         return None
 
-    async def _users(self) -> tuple[list[User], int | None]:
+    async def _users(self) -> tuple[list[_Row], int | None]:
         """The users on the first and the last page, each once, and how many there are."""
         if not self._spend():
             return [], None
-        first = await self._client.users.page(limit=LARGEST_PAGE)
-        users = list(first)
-        if (offset := _last_page(first)) is not None and self._spend():
-            users += await self._client.users.page(offset=offset, limit=LARGEST_PAGE)
+        pages = self._client.users
+        first = _Page.of(await pages.page(limit=LARGEST_PAGE, as_dict=True), "users")
+        users = first.rows
+        if (offset := first.last_offset) is not None and self._spend():
+            last = await pages.page(offset=offset, limit=LARGEST_PAGE, as_dict=True)
+            users = [*users, *_Page.of(last, "users").rows]
         return list({user.id: user for user in users}.values()), first.total
+
+    async def _messages(self, user_id: int, offset: int = 0, limit: int = LARGEST_PAGE) -> _Page:
+        page = await self._client.messages.page(user_id, offset, limit, as_dict=True)
+        return _Page.of(page, "messages")
 
     async def _newer_message(self, user_id: int, since: datetime) -> datetime | None:
         """The newest message after ``since`` on the first and the last page."""
         if not self._spend():
             return None
         try:
-            page = await self._client.messages.page(user_id, limit=LARGEST_PAGE)
-            newer = _newer(page, since)
-            if newer is None and (offset := _last_page(page)) is not None and self._spend():
-                page = await self._client.messages.page(user_id, offset, LARGEST_PAGE)
-                newer = _newer(page, since)
+            page = await self._messages(user_id)
+            newer = page.newer(since)
+            if newer is None and (offset := page.last_offset) is not None and self._spend():
+                newer = (await self._messages(user_id, offset)).newer(since)
         except NotFoundError:
             return None
         return newer
@@ -232,27 +252,70 @@ class _Looking:
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
-def _user_news(user: User, reason: str) -> News:
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A user or a message; ``active_at`` is the latest of its times, `EARLIEST` without one."""
+
+    id: int
+    created_at: datetime | None
+    active_at: datetime
+
+    @classmethod
+    def of(cls, row: UserDict | MessageDict) -> _Row | None:
+        """The row, None if it is no object or has no usable id."""
+        if not isinstance(row, dict):
+            return None
+        row_id = row.get("id")
+        if type(row_id) is not int or not 0 <= row_id <= LARGEST_ID:
+            return None
+        created_at, *others = (
+            _time(row.get(name)) for name in ("created_at", "updated_at", "online_at")
+        )
+        return cls(row_id, created_at, _latest((created_at, *others)) or EARLIEST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page without the rows that a sync rejects; a page of models would be refused with them."""
+
+    total: int | None
+    length: int
+    rows: list[_Row]
+
+    @classmethod
+    def of(cls, page: PageDict, resource: Literal["users", "messages"]) -> _Page:
+        total, sent = page.get("total"), page[resource]
+        rows = [row for row in map(_Row.of, sent) if row is not None]
+        return cls(total if type(total) is int else None, len(sent), rows)
+
+    @property
+    def last_offset(self) -> int | None:
+        """The offset of the last page according to the service; None if this first one is it."""
+        if self.total is None or self.length == 0 or self.total <= self.length:
+            return None
+        return max(self.length, self.total - self.length)
+
+    def newer(self, since: datetime) -> datetime | None:
+        """The latest time at which a row was created, if it is after ``since``."""
+        latest = _latest(row.created_at for row in self.rows)
+        return latest if latest is not None and latest > since else None
+
+
+def _user_news(user: _Row, reason: str) -> News:
     created_at = None if user.created_at is None else user.created_at.isoformat()
     return News(user_id=user.id, created_at=created_at, reason=reason)
-
-
-def _newest(user: User) -> datetime:
-    return _latest((user.created_at, user.updated_at, user.online_at)) or EARLIEST
 
 
 def _latest(times: Iterable[datetime | None]) -> datetime | None:
     return max((time for time in times if time is not None), default=None)
 
 
-def _newer(page: Page[Any], since: datetime) -> datetime | None:
-    latest = _latest(message.created_at for message in page)
-    return latest if latest is not None and latest > since else None
-
-
-def _last_page(first: Page[Any]) -> int | None:
-    """The offset of the last page according to the service; None if the first is the only one."""
-    rows = len(first)
-    if first.total is None or rows == 0 or first.total <= rows:
+def _time(value: object) -> datetime | None:
+    """The time in a field as sent, None for another value."""
+    if not isinstance(value, str):
         return None
-    return max(rows, first.total - rows)
+    try:
+        # Lower case is allowed (RFC 3339, section 5.6).
+        return moment(value.strip().upper())
+    except (ValueError, OverflowError):
+        return None
