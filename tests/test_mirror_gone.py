@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backread import ConnectError
+from backread import ConnectError, DeadlineExceededError
 from backread.testing import MockServer, World
 from mirrors import BatchSource, Row, batch, marked, rows, sync
 from scripted_server import answer
@@ -25,6 +25,8 @@ HELD = batch(
     swept="snapshot",
     lists={1: "snapshot", 2: "snapshot", 3: "snapshot"},
 )
+
+HELD_OF_1 = [{"user_id": 1, "id": 11, "body": "one"}]
 
 
 @pytest.fixture
@@ -253,6 +255,23 @@ def test_user_that_is_not_found_takes_its_messages_along(mirror):
     report = BatchSource(shown, answers=answers).sync_into(mirror.folder, "full")
     assert report.deleted == 1 + 2
     assert marked(mirror) == ([2], [21, 22])
+
+
+def test_user_that_is_not_found_takes_its_messages_along_in_a_run_that_ends_early(mirror):
+    BatchSource(HELD).sync_into(mirror.folder)
+    # User 3 is not asked for in time, and message 12 is not in a list that is proved whole.
+    shown = batch([{"id": 1}], HELD_OF_1, swept="linked", lists={1: "snapshot"})
+    out_of_time = DeadlineExceededError("out of time")
+    answers = [batch(gone=[{"resource": "users", "user_id": 2, "id": 2}]), out_of_time]
+    with pytest.raises(DeadlineExceededError):
+        BatchSource(shown, answers=answers).sync_into(mirror.folder, "full")
+    assert marked(mirror) == ([2], [21, 22])
+    assert rows(mirror, "SELECT state, deleted FROM runs WHERE run_id = 2") == [("partial", 3)]
+    seen = "SELECT run_id FROM messages JOIN runs ON last_seen_at = ended_at WHERE id = 21"
+    assert rows(mirror, seen) == [(1,)]
+    last = BatchSource(answers=[batch([{"id": 3}])]).sync_into(mirror.folder)
+    assert (last.state, last.deleted) == ("finished", 4)
+    assert marked(mirror) == ([2], [12, 21, 22])
 
 
 def test_row_that_nobody_answered_for_stays_unmarked(mirror):

@@ -43,13 +43,8 @@ LEAST_DOUBTED = 10
 def note_missed(store: Store, run: Run) -> None:
     """Records the rows that the run did not see, before the run is closed."""
     for table in CONTENT_TABLES:
-        # The rows of a list certified by its growing end, or that did not change, were not sent on.
-        shown_elsewhere = f" AND user_id NOT IN ({_vouched(run)})" if table is MESSAGES else ""
         missed = update_where(
-            store,
-            table,
-            f"last_seen_at IS NULL AND {_unseen(table)}{shown_elsewhere}",
-            f"last_seen_at = {SEEN_BEFORE}",
+            store, table, _newly_missed(run, table), f"last_seen_at = {SEEN_BEFORE}"
         )
         if missed and table is MESSAGES:
             # What another run knew of these lists, one over given users, would say that nothing
@@ -91,10 +86,14 @@ def mark_messages_of_deleted(store: Store, run: Run, now: datetime) -> int:
         "WHERE (digest IS NOT NULL OR grows IS NOT NULL) "
         "AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
     )
+    theirs = "deleted_at IS NULL AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)"
+    # A run that ends early has not yet recorded them as missed.
+    newly_missed = f"{theirs} AND {_newly_missed(run, MESSAGES)}"
+    update_where(store, MESSAGES, newly_missed, f"last_seen_at = {SEEN_BEFORE}")
     return update_where(
         store,
         MESSAGES,
-        "deleted_at IS NULL AND user_id IN (SELECT id FROM users WHERE deleted_at IS NOT NULL)",
+        theirs,
         f"deleted_at = ?, last_seen_at = coalesce(messages.last_seen_at, ?), {CHANGED}",
         [now, now, now, run.run_id],
     )
@@ -213,6 +212,12 @@ def mark_answered(store: Store, rows: ArrowTable, now: datetime, run_id: int) ->
         )
         for table in CONTENT_TABLES
     )
+
+
+def _newly_missed(run: Run, table: Table) -> str:
+    # The rows of a list certified by its growing end, or that did not change, were not sent on.
+    shown_elsewhere = f" AND user_id NOT IN ({_vouched(run)})" if table is MESSAGES else ""
+    return f"last_seen_at IS NULL AND {_unseen(table)}{shown_elsewhere}"
 
 
 def _unseen(table: Table) -> str:

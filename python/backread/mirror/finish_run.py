@@ -69,14 +69,19 @@ def end_partial(
         lists: How many lists are done, and how many there are; None for what the tables tell.
     """
     done, total = lists or _lists_of(store, run)
+    deleted = 0
     with store.transaction():
         keep_newest_lists(store)
+        if run.mode == "full":
+            # Users are marked this early only if they were not found by id, which proves that their
+            # messages are gone, whatever is left to read.
+            deleted = mark_messages_of_deleted(store, run, store.now())
         _close(
             store,
             run,
             spent,
             f"""
-            state = 'partial', lists_done = ?, lists_left = ?,
+            state = 'partial', deleted = deleted + ?, lists_done = ?, lists_left = ?,
             lists_never_read = (
                 SELECT count(*) FROM users WHERE deleted_at IS NULL
                 AND id NOT IN (SELECT user_id FROM lists)),
@@ -84,7 +89,7 @@ def end_partial(
                 SELECT min(ended_at) FROM lists WHERE run_id <> {run.run_id}
                 AND user_id NOT IN (SELECT id FROM users WHERE deleted_at IS NOT NULL))
             """,
-            [done, None if total is None else max(total - done, 0)],
+            [deleted, done, None if total is None else max(total - done, 0)],
         )
     run.requests += spent.requests
     return report_of(store, run.run_id)
