@@ -3,7 +3,8 @@
 import csv
 import json
 import sqlite3
-from datetime import date, datetime, timedelta, timezone
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from exported import ALICE, BOB, EXTRA, FIRST, GONE, GUARDED, SECOND, SILENT, TE
 from mirrors import BatchSource, batch
 
 duckdb = pytest.importorskip("duckdb")
-pytest.importorskip("pyarrow")
+pyarrow = pytest.importorskip("pyarrow")
 
 TABLES = ("users", "messages", "conversations")
 EVERY = (*TABLES, "lists", "rejects", "runs")
@@ -163,6 +164,24 @@ def test_sqlite_has_typed_rows_and_keys(mirror, tmp_path):
     assert "messages_key" in plan[0][3]
     held = sqlite_rows(path, "SELECT user_attributes ->> '$[0].extra.a' FROM users WHERE id = 1")
     assert held == [(1,)]
+
+
+def test_times_in_sqlite_sort_and_compare_as_times(tmp_path):
+    at = datetime(2024, 3, 5, 10, tzinfo=UTC)
+    times = [at, at + timedelta(milliseconds=237), at + timedelta(seconds=1), None]
+    said = [{"user_id": 1, "id": 7 - each, "created_at": time} for each, time in enumerate(times)]
+    small = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], said, swept="snapshot")).sync_into(small.folder)
+    path = tmp_path / "chats.db"
+    small.export(path)
+    assert sqlite_rows(path, "SELECT id, created_at FROM messages ORDER BY created_at") == [
+        (4, None),
+        (7, "2024-03-05T10:00:00.000000Z"),
+        (6, "2024-03-05T10:00:00.237000Z"),
+        (5, "2024-03-05T10:00:01.000000Z"),
+    ]
+    between = "created_at >= '2024-03-05T10:00:00' AND created_at < '2024-03-05T10:00:01'"
+    assert len(sqlite_rows(path, f"SELECT 1 FROM messages WHERE {between}")) == 2
 
 
 def test_duckdb_has_the_tables_in_a_version_that_others_open(mirror, tmp_path):
@@ -328,6 +347,27 @@ def test_deleted_rows_are_left_out_unless_wanted(mirror, tmp_path):
 def test_a_period_has_its_messages_and_their_users(mirror, tmp_path, since, until, expected):
     users, messages, conversations = exported(mirror, tmp_path, since=since, until=until)
     assert users == conversations == {user_id for user_id, _ in messages} == expected
+
+
+def test_the_rows_of_given_users_are_sorted_in_duckdb(tmp_path):
+    # So many that several threads write them.
+    count = 400_000
+    said = batch(messages=[{"user_id": 1, "id": 1}], lists={1: "snapshot"})
+    one = said.messages
+    assert one is not None
+    ids = pyarrow.array(range(count), pyarrow.int64())
+    columns = {
+        name: ids if name == "id" else pyarrow.repeat(one[name][0], count)
+        for name in one.column_names
+    }
+    large = replace(said, messages=pyarrow.table(columns, one.schema))
+    mirror = Mirror(tmp_path / "chats")
+    BatchSource(batch([{"id": 1}], swept="snapshot"), large).sync_into(mirror.folder)
+    path = tmp_path / "chats.duckdb"
+    mirror.export(path, users=1, tables=["messages"])
+    with duckdb.connect(str(path), read_only=True) as opened:
+        found = opened.sql("SELECT id FROM messages").fetchnumpy()["id"]
+    assert (found == range(count)).all()
 
 
 def test_users_are_those_named_in_order(mirror, tmp_path):

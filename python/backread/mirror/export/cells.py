@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from backread._client.columns import ATTRIBUTE, COLUMNS
 from backread.mirror.engine import quoted
 
-__all__ = ["Column", "as_json_value", "as_naive", "as_text", "identifier", "is_nested", "selected"]
+__all__ = [
+    "Column",
+    "as_json_value",
+    "as_naive",
+    "as_sortable_text",
+    "as_text",
+    "identifier",
+    "is_nested",
+    "selected",
+]
 
 Column = tuple[str, str]
 """Name and SQL type."""
@@ -54,13 +63,20 @@ def as_text(column: Column) -> str:
     value = identifier(name)
     if kind == TIMESTAMP:
         # As datetime.isoformat: a fraction of zero is left out.
-        moment = f"strftime({value} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')"
-        value = f"replace({moment}, '.000000Z', 'Z')"
+        value = f"replace({_iso(value)}, '.000000Z', 'Z')"
     elif kind == "BLOB":
         value = f"lower(hex({value}))"
     elif is_nested(kind):
         value = f"CAST(to_json({_parsed(column)}) AS VARCHAR)"
     return f"{value} AS {identifier(name)}"
+
+
+def as_sortable_text(column: Column) -> str:
+    """Like `as_text`, but every time has microseconds, so that texts sort as times."""
+    name, kind = column
+    if kind == TIMESTAMP:
+        return f"{_iso(identifier(name))} AS {identifier(name)}"
+    return as_text(column)
 
 
 def as_naive(column: Column) -> str:
@@ -84,6 +100,10 @@ def as_json_value(column: Column) -> str:
     if is_nested(kind):
         return f"{_parsed(column)} AS {identifier(name)}"
     return as_text(column)
+
+
+def _iso(moment: str) -> str:
+    return f"strftime({moment} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')"
 
 
 def _parsed(column: Column) -> str:

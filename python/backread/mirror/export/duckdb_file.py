@@ -24,10 +24,12 @@ def write_duckdb(job: Job, path: Path) -> None:
     They pass through Parquet: the reader's database has no limit of memory, and would keep what it
     writes there until its share of the machine's memory is full.
     """
+    is_sorted = any(table.is_sorted for table in job.tables)
     with closing(connect(None, {"memory_limit": MEMORY_LIMIT})) as connection:
         for setting in (
             f"temp_directory = {quoted(str(job.folder / 'spilled'))}",
-            "preserve_insertion_order = false",
+            # Otherwise threads write their rows as they come, which takes less memory.
+            f"preserve_insertion_order = {'true' if is_sorted else 'false'}",
         ):
             connection.execute(f"SET {setting}").fetchall()
         connection.execute(

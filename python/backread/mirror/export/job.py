@@ -44,6 +44,8 @@ class TableQuery:
     key: tuple[str, ...]
     """The columns that identify a row, if there are any."""
     rows: int
+    is_sorted: bool = False
+    """Whether the rows are to be written in the order of the query."""
 
 
 class _StoppedError(Exception):

@@ -153,9 +153,10 @@ def queries(rows: Rows, selection: Selection) -> list[TableQuery]:
         order = ORDER.get(name, ", ".join(key) or "ALL")
         [(count,)] = rows(f"SELECT count(*) {source}")
         # Sorting whole tables would cost their size in memory or on disk.
-        query = f"SELECT * {source}{f' ORDER BY {order}' if selection.users is not None else ''}"
+        is_sorted = selection.users is not None
+        query = f"SELECT * {source}{f' ORDER BY {order}' if is_sorted else ''}"
         columns = tuple((each[0], each[1]) for each in rows(f"DESCRIBE SELECT * FROM {name}"))
-        found.append(TableQuery(name, query, columns, key, count))
+        found.append(TableQuery(name, query, columns, key, count, is_sorted))
     return found
 
 
