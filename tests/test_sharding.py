@@ -1,11 +1,14 @@
 """``plan`` and ``Shard``: one reading in parts, which together cover what one walk would."""
 
 import asyncio
+import base64
 import concurrent.futures
 import json
 import multiprocessing
 import os
 import pickle
+import tracemalloc
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -145,6 +148,32 @@ def test_what_is_no_shard_is_refused(lane, text):
         Plan.from_json(text)
     with pytest.raises(ValueError, match="not a WalkReport"):
         WalkReport.from_json(text)
+
+
+def test_a_shard_whose_ids_unpack_to_much_more_takes_no_memory(lane):
+    with lane.client() as client:
+        document = plan(client)[0].to_dict()
+    bomb = base64.b64encode(zlib.compress(bytes(80_000_000), 9)).decode()
+    tracemalloc.start()
+    try:
+        # Its signature is checked once it is read.
+        Shard.from_dict(document | {"ids": bomb, "users": 10_000_000})
+        with pytest.raises(ValueError, match="holds 10000000 ids"):
+            Shard.from_dict(document | {"ids": bomb})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+@pytest.mark.parametrize(
+    "odd", [b"", zlib.compress(bytes(9)), zlib.compress(bytes(24))[:-1], zlib.compress(b"") + b"1"]
+)
+def test_bytes_that_are_no_packed_ids_are_refused(lane, odd):
+    with lane.client() as client:
+        document = plan(client)[0].to_dict()
+    with pytest.raises(ValueError, match="not packed ids"):
+        Shard.from_dict(document | {"ids": base64.b64encode(odd).decode()})
 
 
 def test_rate_and_concurrency_are_shared_out(lane):

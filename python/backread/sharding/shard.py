@@ -15,7 +15,7 @@ from backread._files.dataclass_json import dataclass_from_json, to_json_value, v
 from backread._files.json import parse_json
 from backread.errors import ConfigurationError
 from backread.models import _refuse_assignment
-from backread.sharding.identifiers import unpack
+from backread.sharding.identifiers import count_packed, unpack
 from backread.sharding.settings import client_with, secret_here
 from backread.sharding.signature import sign, signature_matches, signing_key
 
@@ -146,7 +146,7 @@ class Shard(Generic[T_co]):
                 raise ValueError(f"not a shard: $.{name} is less than 0")
         try:
             packed = base64.b64decode(read.ids, validate=True)
-            held = len(unpack(packed))
+            held = count_packed(packed)
         except ValueError as error:
             raise ValueError(f"not a shard: $.ids: {error}") from None
         if held != read.users:
