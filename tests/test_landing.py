@@ -133,6 +133,16 @@ def test_a_run_lacks_nothing_or_is_not_committed(lane, tmp_path):
         landing.commit(tmp_path, other.plan_id, landed)
 
 
+@pytest.mark.backread(world=World(seed=5, users=40, messages_per_user=(3, 3)))
+def test_shards_whose_reports_are_equal_are_committed(backread_mock, tmp_path):
+    # By this clock, all of them are read in no time.
+    backread_mock.clock.virtual()
+    planned, landed = land_all(backread_mock, tmp_path, shards=4)
+    assert len({one.report.to_json() for one in landed}) < 4
+    run = landing.commit(tmp_path, planned.plan_id, landed)
+    assert rows(tmp_path, run) == expected(backread_mock.world)
+
+
 def test_workers_need_the_folder_the_run_and_a_number(lane, tmp_path):
     with lane.client() as client:
         planned = plan(client, shards=3)

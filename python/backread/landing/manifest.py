@@ -22,7 +22,7 @@ from backread.landing.choice import (
 from backread.landing.run import load_plan, shard_folder
 from backread.landing.storage import Folder, Storage, check_kind, require
 from backread.models import WalkReport
-from backread.sharding import join_reports
+from backread.sharding.joining import join_shard_reports
 from backread.sharding.shard import Resource
 
 __all__ = ["Committed", "commit", "dataset", "runs", "write_again"]
@@ -97,7 +97,7 @@ def commit(folder: Folder, run_id: str, landed: Iterable[Landed]) -> Committed:
                 f"size; land shard {each.shard} again"
             )
     choice = _choice(run_id, ordered)
-    report = join_reports(plan, [each.report for each in ordered])
+    report = join_shard_reports(plan, [each.report for each in ordered])
     storage.make_folder(MANIFESTS)
     for name in (MANIFESTS, *(shard_folder(run_id, shard.index) for shard in plan)):
         storage.clean(name)

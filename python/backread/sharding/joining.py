@@ -13,7 +13,7 @@ from backread.models import Certificate, WalkReport
 if TYPE_CHECKING:
     from backread.sharding.planning import Plan
 
-__all__ = ["join_reports"]
+__all__ = ["join_reports", "join_shard_reports"]
 
 # Weakest first.
 STRENGTH: dict[str, int] = {"uncertified": 0, "linked": 1, "counted": 2, "snapshot": 3}
@@ -53,13 +53,12 @@ def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
         raise ValueError(
             f"{len(read)} reports for {len(plan)} shards; pass one for each, in the plan's order"
         )
-    # Reports cannot be hashed; those of the same times are few.
-    begun: defaultdict[object, list[WalkReport]] = defaultdict(list)
-    for report in read:
-        alike = begun[report.started_at, report.ended_at]
-        if report.started_at is not None and report in alike:
-            raise ValueError("the same report was given twice; pass each shard's own")
-        alike.append(report)
+    _refuse_repeated(read)
+    return join_shard_reports(plan, read)
+
+
+def join_shard_reports(plan: Plan[Any], read: list[WalkReport]) -> WalkReport:
+    """Like `join_reports`, for reports known to be one of each shard: some may be equal."""
     everything = [plan.report, *read]
     weakest: Certificate = min(
         (report.certificate for report in everything), key=STRENGTH.__getitem__
@@ -91,6 +90,16 @@ def join_reports(plan: Plan[Any], reports: Iterable[WalkReport]) -> WalkReport:
         lists_by_certificate=dict(lists),
         rows_short=_sum(report.rows_short for report in read),
     )
+
+
+def _refuse_repeated(read: list[WalkReport]) -> None:
+    # Reports cannot be hashed; those of the same times are few.
+    begun: defaultdict[object, list[WalkReport]] = defaultdict(list)
+    for report in read:
+        alike = begun[report.started_at, report.ended_at]
+        if report.started_at is not None and report in alike:
+            raise ValueError("the same report was given twice; pass each shard's own")
+        alike.append(report)
 
 
 def _totals(plan: Plan[Any], read: list[WalkReport]) -> tuple[int | None, int | None]:

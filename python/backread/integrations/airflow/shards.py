@@ -292,7 +292,8 @@ def _at_its_pace(client: Client, shard: Shard[Any]) -> Client:
 
 
 def _require_certificate(folder: str, read: list[Landed]) -> None:
-    from backread import join_reports, landing
+    from backread import landing
+    from backread.sharding.joining import join_shard_reports
 
     # The first of each shard, as in the commit.
     chosen: dict[int, WalkReport] = {}
@@ -302,7 +303,7 @@ def _require_certificate(folder: str, read: list[Landed]) -> None:
     if any(shard.index not in chosen for shard in plan):
         # The commit will report the missing shards, and commit nothing.
         return
-    report = join_reports(plan, [chosen[shard.index] for shard in plan])
+    report = join_shard_reports(plan, [chosen[shard.index] for shard in plan])
     if report.certificate == "uncertified":
         raise AirflowFailException(
             f"nothing was committed: require_certificate is set, and the rows are uncertified: "
