@@ -502,6 +502,18 @@ def test_figures_are_computed_in_several_threads_at_once(world):
     assert len(found) == 4
 
 
+def test_an_operator_has_the_newest_name_and_not_that_of_a_message_without_a_time(tmp_path):
+    named = [(1, FRIDAY, "New"), (2, None, "Undated"), (3, FRIDAY - QUARTER, "Old")]
+    rows = [
+        message(1, number, moment, "operator", sender_forename=name)
+        for number, moment, name in named
+    ]
+    assert [each.name for each in made(tmp_path, rows).figures().operators] == ["New"]
+    assert [each.name for each in made(tmp_path / "b", rows[1:2]).figures().operators] == [
+        "Undated"
+    ]
+
+
 def test_an_operator_without_an_id_is_not_mistaken_for_the_next_one(tmp_path):
     asked = datetime(2024, 3, 1, 9, tzinfo=UTC)
     said = {"user_id": 1, "sender_type": "operator", "auto_invitation": False}

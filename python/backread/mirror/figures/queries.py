@@ -230,9 +230,9 @@ WHERE deleted_at IS NULL AND file_url IS NOT NULL AND {period}
 OPERATORS = """
 CREATE TEMP TABLE operators AS
 SELECT sender_id, count(*) AS messages, count(DISTINCT user_id) AS conversations,
-    -- The newest name.
-    arg_max(nullif(trim(concat_ws(' ', sender_forename, sender_surname)), ''), (created_at, id))
-        AS name
+    -- The newest name; a null would sort after all times.
+    arg_max(nullif(trim(concat_ws(' ', sender_forename, sender_surname)), ''),
+        (coalesce(created_at, TIMESTAMPTZ 'epoch'), id)) AS name
 FROM messages
 WHERE deleted_at IS NULL AND sender_type = 'operator' AND NOT coalesce(auto_invitation, false)
     AND {period}
