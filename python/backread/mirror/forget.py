@@ -16,7 +16,7 @@ from backread.landing.storage import Folder
 from backread.mirror.database import require_database
 from backread.mirror.engine import load_duckdb, named_errors
 from backread.mirror.lock import writer_lock
-from backread.mirror.purge import check_space, delete_users, note_removal, open_store
+from backread.mirror.purge import check_removal, delete_users, note_removal, open_store
 from backread.mirror.rejects import RejectsOf
 from backread.mirror.report import ForgetReport
 from backread.mirror.store import Store
@@ -94,7 +94,7 @@ class _Removal:
         self._refuse_unknown(earlier.union(held, *(each.user_ids for each in self._found)))
         removes = bool(held) or not earlier.issuperset(self._wanted)
         if removes:
-            check_space(self._folder)
+            check_removal(store)
         for each in self._found:
             each.check_space()
         for each in self._found:

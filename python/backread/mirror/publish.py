@@ -149,8 +149,9 @@ def publish(store: Store, *, keep_retired: bool = True) -> Manifest:
             store.rows(f"DELETE FROM {table.unpublished}")
         store.set_meta(PUBLISHED_SEQUENCE, str(sequence))
     refuse_older_readers(folder)
-    write_views_database(store, manifest)
+    # First: the rows of a forgotten user must be gone even if the views cannot be written.
     _remove_retired(folder, manifest)
+    write_views_database(store, manifest)
     return manifest
 
 

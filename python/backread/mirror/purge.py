@@ -19,11 +19,12 @@ from backread.mirror.database import database_bytes, open_database, rewrite_data
 from backread.mirror.finish_run import count_change
 from backread.mirror.layout import PUBLISHED
 from backread.mirror.publish import publish
+from backread.mirror.runs import never_finished
 from backread.mirror.schema import CONTENT_TABLES, PURGE_PENDING, Table
 from backread.mirror.store import Store
-from backread.mirror.views_database import clear_views_database
+from backread.mirror.views_database import clear_views_database, refuse_foreign_views
 
-__all__ = ["check_space", "delete_rows", "delete_users", "note_removal", "open_store"]
+__all__ = ["check_removal", "delete_rows", "delete_users", "note_removal", "open_store"]
 
 SPARE = 16 * 2**20
 """Bytes for the log and the smaller files that a removal writes."""
@@ -45,14 +46,21 @@ def open_store(
         if store.meta(PURGE_PENDING) is None:
             yield store
             return
-        check_space(folder)
+        _check_space(folder)
         _publish_what_remains(store)
     rewrite_database(folder, memory_limit)
     with open_database(folder, memory_limit) as connection:
         yield Store(folder, connection)
 
 
-def check_space(folder: Path) -> None:
+def check_removal(store: Store) -> None:
+    """Raises `MirrorError` if a removal could not be completed."""
+    _check_space(store.folder)
+    if not never_finished(store):
+        refuse_foreign_views(store)
+
+
+def _check_space(folder: Path) -> None:
     """Raises `MirrorError` unless a second copy of the database fits on the disk."""
     needed = database_bytes(folder) + SPARE
     free = shutil.disk_usage(folder).free
@@ -99,7 +107,7 @@ def delete_rows(store: Store, table: Table, condition: str) -> int:
 
 
 def _publish_what_remains(store: Store) -> None:
-    if store.rows("SELECT 1 FROM runs WHERE state <> 'unfinished' LIMIT 1"):
+    if not never_finished(store):
         clear_views_database(store)
         publish(store, keep_retired=False)
     else:

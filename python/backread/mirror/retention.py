@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from backread.mirror.engine import timestamp
-from backread.mirror.purge import check_space, delete_rows, delete_users, note_removal
+from backread.mirror.purge import check_removal, delete_rows, delete_users, note_removal
 from backread.mirror.schema import MESSAGES, USERS
 from backread.mirror.store import Store
 
@@ -25,7 +25,7 @@ def remove_expired(store: Store, retention: float) -> None:
     tables = (USERS, MESSAGES)
     if not any(store.rows(f"SELECT 1 FROM {each.name} WHERE {expired} LIMIT 1") for each in tables):
         return
-    check_space(store.folder)
+    check_removal(store)
     with store.transaction():
         store.rows(
             f"CREATE OR REPLACE TEMP TABLE leaving AS SELECT id AS user_id FROM users "

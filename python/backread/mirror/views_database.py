@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from backread.mirror.manifest import Manifest
     from backread.mirror.store import Store
 
-__all__ = ["VIEWS_LOG_NAME", "VIEWS_NAME", "clear_views_database", "write_views_database"]
+__all__ = [
+    "VIEWS_LOG_NAME",
+    "VIEWS_NAME",
+    "clear_views_database",
+    "refuse_foreign_views",
+    "write_views_database",
+]
 
 VIEWS_NAME = "chats.duckdb"
 VIEWS_LOG_NAME = f"{VIEWS_NAME}.wal"
@@ -39,11 +45,7 @@ def write_views_database(store: Store, manifest: Manifest) -> None:
     if path.is_file() and not path.is_symlink() and store.meta(WRITTEN) == definition:
         return
     access = access_of(path)
-    if path.exists() and store.meta(WRITTEN) is None:
-        raise MirrorError(
-            f"the mirror in {store.folder}: backread did not create {path}, where it keeps views "
-            "for other programs; rename that file and sync again"
-        )
+    refuse_foreign_views(store)
     with store.transaction():
         # The file that a kill leaves is then known as ours.
         store.set_meta(WRITTEN, "")
@@ -64,6 +66,16 @@ def write_views_database(store: Store, manifest: Manifest) -> None:
     flush_directory(path.parent)
     with store.transaction():
         store.set_meta(WRITTEN, definition)
+
+
+def refuse_foreign_views(store: Store) -> None:
+    """Raises `MirrorError` if another program's file has the name of the views' database."""
+    path = store.folder.absolute() / VIEWS_NAME
+    if path.exists() and store.meta(WRITTEN) is None:
+        raise MirrorError(
+            f"the mirror in {store.folder}: backread did not create {path}, where it keeps views "
+            "for other programs; rename that file and try again"
+        )
 
 
 def clear_views_database(store: Store) -> None:
