@@ -263,6 +263,28 @@ def test_a_uri_is_a_folder_too(lane, tmp_path):
     assert not stored.create("manifests/1.json", "{}")
 
 
+def test_a_file_in_a_store_is_there_in_full_or_not_at_all(tmp_path, monkeypatch):
+    import pyarrow.fs
+
+    def interrupted(self: Storage, path: str, text: str) -> None:
+        with self.filesystem.open_output_stream(path) as stream:
+            stream.write(text[:1].encode())
+            raise KeyboardInterrupt
+
+    storage = Storage(tmp_path)
+    storage.filesystem, storage.is_local = pyarrow.fs.LocalFileSystem(), False
+    storage.make_folder("manifests")
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "_put", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            storage.create("manifests/1.json", "{}")
+    assert storage.names("manifests") == []
+    assert storage.create("manifests/1.json", "{}")
+    assert not storage.create("manifests/1.json", "[]")
+    assert storage.read("manifests/1.json") == b"{}"
+    assert storage.names("manifests") == ["1.json"]
+
+
 def test_what_cannot_be_used_is_said(lane, tmp_path):
     with pytest.raises(LandingError, match=r"has no run 20260101T000000Z-0; begin"):
         landing.load_plan(tmp_path, "20260101T000000Z-0")

@@ -91,17 +91,25 @@ class Storage:
         """Writes a new file; returns False and does nothing if it exists.
 
         Atomic on local filesystems with hard links: of two concurrent calls only one succeeds.
-        Others have no such operation, so this checks first.
+        Others have no such operation, so this checks before it renames the whole file, which
+        replaces that of a concurrent call there.
         """
         with self.named(name, "written"):
             if not self.is_local:
-                if self.size(name) is not None:
-                    return False
-                self._put(self.path(name), text)
-                return True
+                return self._create_elsewhere(name, text)
             with Unfinished(Path(self.path(name))) as unfinished:
                 unfinished.file.write(text.encode())
                 return unfinished.place_new()
+
+    def _create_elsewhere(self, name: str, text: str) -> bool:
+        try:
+            with self._fresh_elsewhere(name) as written:
+                self._put(written, text)
+                if self.size(name) is not None:
+                    raise FileExistsError
+        except FileExistsError:
+            return False
+        return True
 
     def fresh(self, name: str) -> AbstractContextManager[str]:
         """A temporary path to write to, renamed to the file's name if the block succeeds."""
@@ -118,12 +126,12 @@ class Storage:
         temporary = self.path(f"{place}/{unfinished_name(last)}")
         try:
             yield temporary
+            self.filesystem.move(temporary, self.path(name))
         except BaseException:
             # The file may not exist yet; if it stays, no manifest names it.
             with suppress(OSError):
                 self.filesystem.delete_file(temporary)
             raise
-        self.filesystem.move(temporary, self.path(name))
 
     def size(self, name: str) -> int | None:
         """The file's size in bytes, None if there is none."""
