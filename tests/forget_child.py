@@ -2,9 +2,9 @@
 
 Usage: ``python forget_child.py FOLDER USER_ID LANDING`` forgets, and prints a JSON list of the
 numbers of such calls, as Python's audit events see them: those before which something changed on
-the disk since the call before, for a kill at any other leaves the same. Without arguments each line of stdin is a JSON list of
-the three and a number: a process that has imported everything already forgets, and kills itself at
-the call of that number. Its exit code is printed.
+the disk since the call before, for a kill at any other leaves the same. Without arguments each line
+of stdin is a JSON list of the three and a number: a process that has imported everything already
+forgets, and kills itself at the call of that number. Its exit code is printed.
 """
 
 import json
