@@ -185,6 +185,42 @@ def test_rows_that_are_left_out_are_named(backread, scripted, monkeypatch, shape
     assert ("Ada" in done.out) == (shape == "json")
 
 
+def short_list(request: Any) -> bytes:
+    """Three rows of a list whose total says six."""
+    offset, limit = int(request.query["offset"]), int(request.query["limit"])
+    some = [{"id": number} for number in (1, 2, 3)][offset : offset + limit]
+    kind = "messages" if "messages" in request.path else "users"
+    return answer(200, {"limit": limit, "offset": offset, "total": 6, kind: some})
+
+
+@pytest.mark.parametrize("shape", ["json", "csv", "table", "parquet"])
+@pytest.mark.parametrize("arguments", [["users"], ["messages", "1"]])
+def test_a_list_that_is_not_proved_complete_is_named(
+    backread, scripted, monkeypatch, tmp_path, arguments, shape
+):
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(short_list).url)
+    file = tmp_path / "rows"
+    command = [*arguments, "--format", shape, "--output", file]
+    strict = backread(*command, "--strict")
+    assert strict.code == 6
+    assert "3 rows were read of a total of 6" in strict.line
+    assert strict.line.endswith("or without --strict")
+    assert list(tmp_path.iterdir()) == []
+    done = backread(*command)
+    assert done.code == 0
+    assert "the list is not proved complete: 3 rows were read of a total of 6" in done.line
+    assert file.stat().st_size > 0
+    for more in ([], ["--strict"]):
+        limited = backread(*command, "--limit", 2, *more)
+        assert (limited.code, limited.error) == (0, "")
+
+
+def test_a_strict_walk_writes_its_rows_to_stdout(backread, scripted, monkeypatch):
+    monkeypatch.setenv("BACKREAD_BASE_URL", scripted(short_list).url)
+    done = backread("users", "--strict")
+    assert (done.code, len(done.out.splitlines())) == (6, 3)
+
+
 @posix_only
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_messages_body_gets_most_of_the_terminal(server, settings, width):

@@ -162,6 +162,12 @@ def test_breaking_off_and_errors_are_said(scripted, terminal):
     assert terminal.lines[-1].endswith(" · uncertified")
 
 
+def test_a_walk_that_max_items_ended_says_so(backread_mock, terminal):
+    assert len(list(progress(backread_mock.client().users.list(max_items=5)))) == 5
+    [line] = terminal.lines
+    assert line.endswith(" · stopped at the limit")
+
+
 @pytest.mark.backread(world={"users": 20})
 def test_nothing_is_shown_where_nobody_looks(backread_mock, monkeypatch, terminal, tmp_path):
     pytest.importorskip("duckdb")

@@ -331,6 +331,11 @@ def warn_of_unread(report: WalkReport) -> None:
     )
 
 
+def stopped_by_caller(report: WalkReport) -> bool:
+    """Whether ``max_items`` ended the walk; the report says so in its reason alone."""
+    return (report.reason or "").startswith("stopped after max_items=")
+
+
 def _unread() -> WalkReport:
     from backread.models import WalkReport
 

@@ -12,7 +12,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from backread._client.listing import AsyncListing, Listing
+from backread._client.listing import AsyncListing, Listing, stopped_by_caller
 from backread._display.words import duration
 from backread._progress.output import ProgressOutput, State, find_output
 from backread._progress.text import export_parts, sync_parts, walk_parts
@@ -258,7 +258,11 @@ class _Display:
 
     def _last(self) -> State:
         report = self._walk.report
-        proved = report.certificate if report.ended_at is not None else "not read to its end"
+        proved: str = report.certificate
+        if report.ended_at is None:
+            proved = "not read to its end"
+        elif stopped_by_caller(report):
+            proved = "stopped at the limit"
         took = duration(monotonic() - self._began)
         return State(self._title, (*walk_parts(report, None), took, proved))
 

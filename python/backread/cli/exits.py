@@ -185,6 +185,7 @@ def _text(error: BaseException, code: int) -> str:
 
 def _with_options(text: str) -> str:
     """The error of a client with the options of the command instead of Python's arguments."""
+    text = text.replace("strict=True", "--strict")
     named = set()
     for name, option in OPTIONS.items():
         # A single word may be meant as such: "the proxy".

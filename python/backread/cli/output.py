@@ -151,7 +151,12 @@ def write_listing(
 
 
 def _say_what_is_missing(listing: Listing[Any], as_sent: int = 0) -> None:
-    """Reports missing rows; ``as_sent`` rows without an integer id were written as sent."""
+    """Reports rows that are or may be missing.
+
+    ``as_sent`` rows without an integer id were written as sent.
+    """
+    from backread._client.listing import stopped_by_caller
+
     report = listing.report
     left_out = report.unreadable_rows - as_sent
     if left_out > 0:
@@ -159,6 +164,8 @@ def _say_what_is_missing(listing: Listing[Any], as_sent: int = 0) -> None:
         say(f"{rows} left out: {report.reason}")
     if report.unread_users:
         raise UnreadListsError(report.unread_users, "all other lists were read; try again later")
+    if left_out <= 0 and report.certificate == "uncertified" and not stopped_by_caller(report):
+        say(f"the list is not proved complete: {report.reason}")
 
 
 def _write_json(listing: Listing[Any], stream: IO[bytes], users_named: bool) -> int:

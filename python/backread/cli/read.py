@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from backread._client.arguments import LARGEST
 from backread.cli.connection import Connection, with_connection
 from backread.cli.exits import UnusableArgumentError
 from backread.cli.output import Csv, Format, format_of, write_item, write_listing
@@ -25,7 +26,11 @@ FormatOption = Annotated[
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option("--limit", min=1, metavar="NUMBER", help="The most rows to read."),
+    typer.Option("--limit", min=1, max=LARGEST, metavar="NUMBER", help="The most rows to read."),
+]
+StrictOption = Annotated[
+    bool,
+    typer.Option("--strict", help="Exit with 6 if the list is not proved complete."),
 ]
 OutputOption = Annotated[
     Path | None,
@@ -56,6 +61,7 @@ def users(
     connection: Connection,
     shape: FormatOption = None,
     limit: LimitOption = None,
+    strict: StrictOption = False,
     output: OutputOption = None,
     raw_csv: RawOption = False,
     excel: ExcelOption = False,
@@ -64,7 +70,9 @@ def users(
     chosen = format_of(shape, output)
     options = csv_options(chosen, raw_csv, excel)
     with connection.client() as client:
-        listing = client.users.list(as_dict=chosen is Format.JSON, max_items=limit)
+        listing = client.users.list(
+            as_dict=chosen is Format.JSON, strict=strict, max_items=limit
+        )
         write_listing(listing, chosen, output, USER_COLUMNS, user_row, options)
 
 
@@ -85,6 +93,7 @@ def messages(
     every: Annotated[bool, typer.Option("--all", help="The messages of every user.")] = False,
     shape: FormatOption = None,
     limit: LimitOption = None,
+    strict: StrictOption = False,
     output: OutputOption = None,
     raw_csv: RawOption = False,
     excel: ExcelOption = False,
@@ -100,9 +109,11 @@ def messages(
     as_dict = chosen is Format.JSON
     with connection.client() as client:
         if user_id is None:
-            listing = client.messages.all(as_dict=as_dict, max_items=limit)
+            listing = client.messages.all(as_dict=as_dict, strict=strict, max_items=limit)
         else:
-            listing = client.messages.list(user_id, as_dict=as_dict, max_items=limit)
+            listing = client.messages.list(
+                user_id, as_dict=as_dict, strict=strict, max_items=limit
+            )
         write_listing(
             listing, chosen, output, MESSAGE_COLUMNS, message_row, options, users_named=every
         )
