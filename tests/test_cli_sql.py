@@ -121,6 +121,41 @@ def test_structs_of_a_query_are_written_with_all_their_fields(
         assert json.loads(row["found"]) == expected
 
 
+LARGE = str(2**128 - 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (f"{LARGE}::UHUGEINT", LARGE),
+        ("'12:00:01.5+02'::TIMETZ", "12:00:01.5+02"),
+        ("'101'::BIT", "101"),
+        ("['101'::BIT]", "[101]"),
+        ("['101'::BIT]::BIT[1]", "[101]"),
+        (f"{{'a': MAP {{1: {LARGE}::UHUGEINT}}}}", f"{{'a': {{1={LARGE}}}}}"),
+        ("union_value(a := '12:00:01+02'::TIMETZ)", "12:00:01+02"),
+        # These keep their value without a cast.
+        (f"{2**127 - 1}::HUGEINT", str(2**127 - 1)),
+        ("'b'::ENUM('a', 'b')", "b"),
+        ("UUID '6f9619ff-8b86-d011-b42d-00c04fc964ff'", "6f9619ff-8b86-d011-b42d-00c04fc964ff"),
+        ("INTERVAL '1 year 3 days 4.000005 seconds'", "1 year 3 days 00:00:04.000005"),
+        (f"{10**60}::BIGNUM", str(10**60)),
+    ],
+)
+def test_values_of_every_type_are_those_of_the_query(backread, folder, tmp_path, value, text):
+    query = f'SELECT 7 AS n, {value} AS "a ""b" -- the last'
+    done = backread("sql", folder, query)
+    assert (done.code, done.error) == (0, "")
+    heading, line = done.out.splitlines()
+    assert heading.split(maxsplit=1) == ["n", 'a "b']
+    assert line.split(maxsplit=1) == ["7", text]
+    [row] = csv.DictReader(io.StringIO(backread("sql", folder, query, "--format", "csv").out))
+    assert row == {"n": "7", 'a "b': text}
+    file = tmp_path / "rows.parquet"
+    assert backread("sql", folder, query, "--output", file).code == 0
+    assert pq.read_table(file).column("n").to_pylist() == [7]
+
+
 def test_a_query_that_is_no_text_is_refused(backread, folder):
     done = backread("sql", folder, "SELECT '\udcff'")
     assert (done.code, done.error) == (2, "backread: the query has bytes that are not UTF-8 text\n")
