@@ -156,6 +156,20 @@ def test_values_of_every_type_are_those_of_the_query(backread, folder, tmp_path,
     assert pq.read_table(file).column("n").to_pylist() == [7]
 
 
+def test_formulas_are_guarded_in_columns_of_every_type(backread, folder):
+    query = (
+        "SELECT union_value(a := '=1+1') AS a, '@x'::VARIANT AS b, ['=x'::VARIANT] AS c, "
+        "INTERVAL '-3 days' AS d, -5 AS e, NULL::VARIANT AS f, -1::DECIMAL(3, 1) AS g"
+    )
+    done = backread("sql", folder, query, "--format", "csv")
+    assert next(csv.reader(io.StringIO(done.out.splitlines()[1]))) == [
+        "'=1+1", "'@x", '["=x"]', "-3 days", "-5", "", "-1.0"
+    ]  # fmt: skip
+    assert "2 cells begin with an apostrophe" in done.error
+    raw = backread("sql", folder, query, "--format", "csv", "--raw-csv").out
+    assert next(csv.reader(io.StringIO(raw.splitlines()[1])))[:2] == ["=1+1", "@x"]
+
+
 def test_a_query_that_is_no_text_is_refused(backread, folder):
     done = backread("sql", folder, "SELECT '\udcff'")
     assert (done.code, done.error) == (2, "backread: the query has bytes that are not UTF-8 text\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from backread._client.columns import ATTRIBUTE, COLUMNS
@@ -15,6 +16,7 @@ __all__ = [
     "as_text",
     "identifier",
     "is_nested",
+    "may_be_text",
     "selected",
 ]
 
@@ -29,6 +31,12 @@ TEXTS_OF_JSON = {
     "json",
 }
 """The columns and the fields of attributes that are stored as JSON text."""
+
+NO_TEXT = re.compile(
+    r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN|DATE|TIME.*"
+    r"|INTERVAL|BLOB"
+)
+"""The types of numbers, booleans, times and bytes."""
 
 FRACTIONS = {"DOUBLE", "FLOAT"}
 LISTS_OF_FRACTIONS = {f"{each}[]" for each in FRACTIONS}
@@ -55,6 +63,11 @@ def _finite(value: str) -> str:
 def is_nested(kind: str) -> bool:
     """Whether values of the type are lists, structs or maps."""
     return kind.endswith("[]") or kind.startswith(("STRUCT(", "MAP("))
+
+
+def may_be_text(kind: str) -> bool:
+    """Whether a value of the type may be any text; also that of a union or a variant."""
+    return not is_nested(kind) and NO_TEXT.fullmatch(kind) is None
 
 
 def as_text(column: Column) -> str:

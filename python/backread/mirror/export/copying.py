@@ -6,7 +6,13 @@ from pathlib import Path
 
 from backread._files.spreadsheet import BYTE_ORDER_MARK, FORMULA
 from backread.mirror.engine import quoted
-from backread.mirror.export.cells import as_json_value, as_text, identifier, selected
+from backread.mirror.export.cells import (
+    as_json_value,
+    as_text,
+    identifier,
+    may_be_text,
+    selected,
+)
 from backread.mirror.export.job import Job, TableQuery
 from backread.mirror.parquet_files import nullable
 
@@ -29,13 +35,13 @@ def write_csv(job: Job, table: TableQuery, path: Path, *, raw: bool, excel: bool
     tabs do not split them. Texts that a spreadsheet would run as a formula are guarded, unless
     ``raw``; with ``excel`` the file begins with a byte order mark.
     """
-    texts = [name for name, kind in table.columns if kind == "VARCHAR"]
+    texts = [name for name, kind in table.columns if may_be_text(kind)]
     expressions = {column[0]: as_text(column) for column in table.columns}
     if not raw and texts:
         formulas = {name: _is_formula(name) for name in texts}
         expressions |= {
-            name: f"CASE WHEN {formula} THEN '''' || {identifier(name)} ELSE {identifier(name)} "
-            f"END AS {identifier(name)}"
+            name: f"CASE WHEN {formula} THEN '''' ELSE '' END || {_text(name)} "
+            f"AS {identifier(name)}"
             for name, formula in formulas.items()
         }
         counted = " + ".join(f"count(*) FILTER ({formula})" for formula in formulas.values())
@@ -70,4 +76,8 @@ def _copy(job: Job, query: str, path: Path, options: str) -> None:
 
 def _is_formula(name: str) -> str:
     # The option lets a dot match line ends; the pattern has none, but says what is meant.
-    return f"coalesce(regexp_matches({identifier(name)}, {quoted('^' + FORMULA)}, 's'), false)"
+    return f"coalesce(regexp_matches({_text(name)}, {quoted('^' + FORMULA)}, 's'), false)"
+
+
+def _text(name: str) -> str:
+    return f"CAST({identifier(name)} AS VARCHAR)"
